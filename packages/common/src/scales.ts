@@ -2,7 +2,7 @@
  * Batch size and learning rate after a failure. What stands in the command as a parameter is scaled there, which is a fact; to
  * any other program the scale is only offered, in its environment. Pure.
  */
-import { normalizeJobSpec } from './spec/normalize.ts';
+import { normalizeJobSpec } from './spec/serialize.ts';
 import type { JobSpec } from './spec/types.ts';
 import type { JobView } from './views.ts';
 

@@ -3,7 +3,7 @@ import type { DoctorCheck, DoctorReport } from '@muster/agent/doctor/doctorRepor
 import { type AgentOptions, agentDefaults } from '@muster/agent/options';
 import { messageOf } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
-import { toLabel } from '@muster/common/spec/suggest';
+import { toLabel } from '@muster/common/spec/forms';
 import { Command } from 'commander';
 import { type ProbeFlags, probeOptions, withProbeFlags } from '../agentFlags.ts';
 import { type ConnectionFlags, lastDataDir, withConnection } from '../connection.ts';

@@ -18,10 +18,12 @@ import { printable, shellText, wrapText } from '../output/text.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
 import { exportChoice } from '../submit/exported.ts';
 import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
-import { overridesOf, type SpecFlags, withSpecFlags } from '../submit/specFlags.ts';
+import { overridesOf, withSpecFlags } from '../submit/specFlags.ts';
 import { explainingSilence } from '../unansweredWrite.ts';
 
-interface SubmitFlags extends ConnectionFlags, OutputFlags, SpecFlags {
+interface SubmitFlags extends ConnectionFlags, OutputFlags {
+  readonly image?: string;
+  readonly array?: string;
   readonly file?: string;
   readonly requestId?: string;
   readonly resumeFrom?: string;

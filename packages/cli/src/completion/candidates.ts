@@ -1,12 +1,5 @@
 /** What could stand where the cursor is. */
-import {
-  divergenceActions,
-  hangActions,
-  launchers,
-  nodeLossActions,
-  stopSignals,
-  topologies,
-} from '@muster/common/spec/choices';
+import { specFlags } from '@muster/common/spec/overrides';
 import { isTerminal, jobStates } from '@muster/common/states';
 import { jobMetrics } from '@muster/common/telemetry';
 import { trainingMetrics } from '@muster/common/training';
@@ -33,8 +26,11 @@ export async function candidatesFor(
   const before = words.slice(0, -1);
   if (before.includes('--')) return files;
   const awaiting = optionAt(command, before.at(-1));
-  if (awaiting !== undefined && takesValue(awaiting))
+  if (awaiting !== undefined && takesValue(awaiting)) {
+    const choices = command.name() === 'submit' ? wordsOfSetting(awaiting) : undefined;
+    if (choices !== undefined) return wordCandidates(choices);
     return valuesFor(placeholderOf(awaiting), awaiting, command, context);
+  }
   if (words.at(-1)?.startsWith('-')) {
     return command.options
       .filter((option) => option.long !== undefined && option.long !== null && !option.hidden)
@@ -60,6 +56,11 @@ function optionAt(command: Command, word: string | undefined): Option | undefine
 
 function takesValue(option: Option): boolean {
   return option.required || option.optional;
+}
+
+/** Of a setting of the job that takes one of a few words. */
+function wordsOfSetting({ long }: Option): readonly string[] | undefined {
+  return specFlags.find((flag) => flag.long === long)?.field.words;
 }
 
 /** `--state <state>` → `state`. */
@@ -94,18 +95,6 @@ async function valuesFor(
       return files;
     case 'state':
       return wordCandidates(jobStates);
-    case 'launcher':
-      return wordCandidates(launchers);
-    case 'topology':
-      return wordCandidates(topologies);
-    case 'action':
-      return wordCandidates(nodeLossActions);
-    case 'signal':
-      return wordCandidates(stopSignals);
-    case 'reaction':
-      return wordCandidates(
-        command.name() === 'submit' ? [...new Set([...divergenceActions, ...hangActions])] : [],
-      );
     case 'job':
     case 'jobs':
       return fromCluster(context, () => jobCandidates(context, command.name() === 'stop'));

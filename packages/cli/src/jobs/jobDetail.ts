@@ -2,7 +2,7 @@
 import { isSimulatedUuid } from '@muster/common/hardware';
 import { scaleTexts } from '@muster/common/scales';
 import { resumeText, signLines } from '@muster/common/signText';
-import { jobSpecDefaults } from '@muster/common/spec/defaults';
+import { retryFields } from '@muster/common/spec/recoveryFields';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import type { AttemptView, JobView, TaskView } from '@muster/common/views';
@@ -142,7 +142,7 @@ function limitsText(spec: JobSpec, extraRuntimeMs: number): string | null {
     spec.maxRuntimeMs === null
       ? null
       : `${durationText(spec.maxRuntimeMs + extraRuntimeMs)} an attempt${extra}`,
-    spec.retry.maxAttempts === jobSpecDefaults.maxAttempts
+    spec.retry.maxAttempts === retryFields.maxAttempts.default
       ? null
       : spec.retry.maxAttempts === 1
         ? 'no retry'

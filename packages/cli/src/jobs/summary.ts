@@ -1,7 +1,7 @@
 /** A job in a few words. Pure. */
 
 import { signMarks, signSummary } from '@muster/common/signText';
-import { normalizeJobSpec, normalizeResources } from '@muster/common/spec/normalize';
+import { normalizeJobSpec, normalizeResources } from '@muster/common/spec/serialize';
 import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';

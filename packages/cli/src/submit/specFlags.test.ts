@@ -1,12 +1,12 @@
 import { applyOverrides } from '@muster/common/spec/overrides';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { overridesOf, type SpecFlags, withSpecFlags } from './specFlags.ts';
+import { overridesOf, withSpecFlags } from './specFlags.ts';
 
 /** The job file that flags stand for. */
 function fileOf(...flags: readonly string[]): unknown {
   const command = withSpecFlags(new Command().exitOverride()).parse(flags, { from: 'user' });
-  return applyOverrides({}, overridesOf(command.opts<SpecFlags>(), ['train']), {}).value;
+  return applyOverrides({}, overridesOf(command.opts(), ['train']), {}).value;
 }
 
 test('what flags say about a gang is what the job file says', () => {

@@ -4,6 +4,7 @@
  * several documents, control characters, deep nesting, duplicate keys.
  */
 import { Composer, type CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, type Scalar } from 'yaml';
+import { specPlaces } from './fields.ts';
 import { specBytesMax, specDepthMax } from './limits.ts';
 import { quote, type SpecPath } from './path.ts';
 import type { Finding, Origin, PlacedFinding } from './problems.ts';
@@ -249,19 +250,17 @@ function shortTag(tag: string): string {
   return tag.startsWith(tagPrefix) ? `!!${tag.slice(tagPrefix.length)}` : tag;
 }
 
-/** Settings that are text, whatever their value looks like: by their key, or the key of the map or list they are in. */
-const textKeys: ReadonlySet<unknown> = new Set(['name', 'project']);
-const textContainers: ReadonlySet<unknown> = new Set(['command', 'args', 'env', 'labels']);
+/** Settings that are text, or hold it, whatever their values look like. */
+const textSettings: ReadonlySet<string> = new Set(
+  specPlaces.filter(({ field }) => field.isText).map(({ path }) => path.join('.')),
+);
 
 /**
  * Text settings are taken as they were written: `VERSION: 1.10` means "1.10" and not the number 1.1, a commit such as
  * `1e10` is not 10000000000. An empty value stays empty, and is reported by the schema.
  */
 function scalarValue(node: Scalar, path: SpecPath): unknown {
-  const isText =
-    (path.length === 1 && textKeys.has(path[0])) ||
-    (path.length === 2 && textContainers.has(path[0])) ||
-    (path[0] === 'resources' && path[1] === 'gpu_type');
+  const isText = textSettings.has(path.join('.')) || textSettings.has(path.slice(0, -1).join('.'));
   const hasOtherType = typeof node.value === 'number' || typeof node.value === 'boolean';
   return isText && hasOtherType && node.source !== undefined ? node.source : node.value;
 }

@@ -12,26 +12,12 @@ export {
 } from './causes.ts';
 export { formatDuration, parseDurationMs } from './duration.ts';
 export { formatProblems, type Paint, type SpecSource } from './format.ts';
-export { jobSpecJsonSchema } from './jsonSchema.ts';
 export { specBytesMax } from './limits.ts';
 export type { Environment, SpecOverrides } from './overrides.ts';
 export { type ParseOptions, parseJobSpec } from './parse.ts';
 export { jobSpecFromFlags } from './resolve.ts';
-export { decodeJobSpec, encodeJobSpec, jobSpecDigest, jobSpecToFile } from './serialize.ts';
+export { jobSpecJsonSchema } from './schema.ts';
+export { decodeJobSpec, encodeJobSpec, jobSpecToFile } from './serialize.ts';
 export { parseSizeMb } from './size.ts';
-export type {
-  JobCheckpoint,
-  JobPreflight,
-  JobResources,
-  JobRetry,
-  JobSpec,
-  JobSpecFile,
-  Launcher,
-  LeaseExpiryAction,
-  NodeLossAction,
-  SpecProblem,
-  SpecResult,
-  Topology,
-  Volume,
-} from './types.ts';
+export type { JobSpec, JobSpecFile, SpecProblem, SpecResult, Volume } from './types.ts';
 export { validateJobSpec } from './validate.ts';

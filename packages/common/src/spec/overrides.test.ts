@@ -35,7 +35,7 @@ test('flags alone make a job', () => {
       cpus: '1.5',
       memory: '64G',
       shm: '512M',
-      volumes: ['/a:/a:ro'],
+      volume: ['/a:/a:ro'],
       priority: '0',
       preemptible: true,
       maxRuntime: '90',
@@ -49,7 +49,7 @@ test('flags alone make a job', () => {
       maxAttempts: '3',
       checkpointDir: '/ckpt',
       after: ['job_0123456789ab'],
-      labels: ['a=b=c'],
+      label: ['a=b=c'],
     },
     { COPIED: 'from here', OTHER: 'not asked for' },
   );
@@ -117,7 +117,7 @@ env: {A: file, B: file}
 resources: {nodes: 1, gpus: 2}
 volumes: [/a:/a]
 `;
-  const overrides = { command: ['true'], nodes: '3', env: ['A=flag'], volumes: ['/b:/b'], labels: ['x=1'] };
+  const overrides = { command: ['true'], nodes: '3', env: ['A=flag'], volume: ['/b:/b'], label: ['x=1'] };
   const result = parseJobSpec(text, { overrides });
   expect(result).toMatchObject({
     ok: true,
@@ -135,7 +135,7 @@ volumes: [/a:/a]
 test('the value that came from the file is left as it was', () => {
   const value = { command: ['a'], env: { A: '1' }, volumes: ['/a:/a'] };
   const copy = structuredClone(value);
-  applyOverrides(value, { command: ['b'], env: ['A=2'], volumes: ['/b:/b'], nodes: '2' }, {});
+  applyOverrides(value, { command: ['b'], env: ['A=2'], volume: ['/b:/b'], nodes: '2' }, {});
   expect(value).toEqual(copy);
 });
 
@@ -177,11 +177,11 @@ describe('a problem in a flag names the flag', () => {
     [{ env: ['=x'] }, ['--env  got "=x"; expected NAME=VALUE or NAME']],
     [{ env: ['1X=2'] }, [expect.stringContaining('--env 1X  is not a valid name') as string]],
     [{ env: ['__proto__=2'] }, [expect.stringContaining('--env __proto__  is not a valid name') as string]],
-    [{ labels: ['x'] }, ['--label  got "x"; expected NAME=VALUE']],
+    [{ label: ['x'] }, ['--label  got "x"; expected NAME=VALUE']],
     [{ gpus: '1', gpuType: ['H100', 'a/b'] }, [expect.stringContaining('--gpu-type  got "a/b"; ') as string]],
     [{ gpuType: ['H100'] }, [expect.stringContaining('--gpu-type  given without gpus; ') as string]],
-    [{ volumes: ['/a:/b'] }, [expect.stringContaining('--volume  given without an image; ') as string]],
-    [{ image: 'x', volumes: ['/a:/b', 'c'] }, [expect.stringContaining('--volume  got "c"; ') as string]],
+    [{ volume: ['/a:/b'] }, [expect.stringContaining('--volume  given without an image; ') as string]],
+    [{ image: 'x', volume: ['/a:/b', 'c'] }, [expect.stringContaining('--volume  got "c"; ') as string]],
     [{ after: ['job x'] }, [expect.stringContaining('--after  got "job x"; ') as string]],
     [{ command: [] }, [expect.stringContaining('--  got an empty list; expected the command') as string]],
   ])('%j', (overrides, lines) => {
@@ -190,7 +190,7 @@ describe('a problem in a flag names the flag', () => {
 
   test('all of them at once, beside those of the file with their lines', () => {
     const text = 'command: [a]\nresources: {gpu: 1}\nvolumes: [x]\nimage: u\n';
-    const result = parseJobSpec(text, { overrides: { nodes: 'x', memory: 'y', volumes: ['z'] } });
+    const result = parseJobSpec(text, { overrides: { nodes: 'x', memory: 'y', volume: ['z'] } });
     expect(result.ok ? [] : result.problems.map(({ path, line, flag }) => [path, line, flag])).toEqual([
       ['resources.gpu', 2, null],
       ['volumes[0]', 3, null],
@@ -217,7 +217,7 @@ test('parameters are numbers where they can be, and are added to those of the fi
   const { value, findings } = applyOverrides(
     { command: ['a'], params: { data: 'c4', lr: 1 } },
     {
-      params: ['lr=3e-4', 'batch_size=32', 'name=x=y'],
+      param: ['lr=3e-4', 'batch_size=32', 'name=x=y'],
       onHang: 'restart',
       keepLast: '2',
       maxPreemptions: '3',
@@ -232,7 +232,7 @@ test('parameters are numbers where they can be, and are added to those of the fi
     retry: { max_preemptions: 3 },
     checkpoint: { keep_last: 2 },
   });
-  expect(applyOverrides({}, { params: ['lr'] }, {}).findings[0]?.finding).toMatchObject({
+  expect(applyOverrides({}, { param: ['lr'] }, {}).findings[0]?.finding).toMatchObject({
     expected: 'NAME=VALUE',
   });
 });

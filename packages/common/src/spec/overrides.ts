@@ -1,58 +1,22 @@
 /** The flags of `muster submit`, laid over what the file says. Pure; flags are kept as typed and checked by the schema. */
-import { nodeRangeForm, parseNodeRange } from './nodeRange.ts';
+import { type SpecPlace, specPlaces } from './fields.ts';
+import { type AnyField, shownDefault } from './kinds.ts';
 import { isMapping, quote, type SpecPath, valueAt } from './path.ts';
 import type { Finding, PlacedFinding } from './problems.ts';
-import { parseSizeMb, sizeForm } from './size.ts';
 
-/** Flag values as typed. undefined: not given. */
+/**
+ * Flag values as typed, by the names that the parser of the command line gives them: `gpuType` for `--gpu-type`. undefined: not
+ * given. Other names say nothing here. Those below are read by name elsewhere too.
+ */
 export interface SpecOverrides {
-  readonly name?: string | undefined;
+  readonly [flag: string]: unknown;
   readonly image?: string | undefined;
-  /** argv after `--`; replaces command and args of the file. */
-  readonly command?: readonly string[] | undefined;
-  /** `NAME=VALUE`, or `NAME` to copy from the caller's environment. Added to the file's. */
-  readonly env?: readonly string[] | undefined;
   readonly workdir?: string | undefined;
   readonly umask?: string | undefined;
-  /** `2`, or a range such as `1:4`. */
-  readonly nodes?: string | undefined;
-  readonly topology?: string | undefined;
-  readonly gpus?: string | undefined;
-  readonly gpuType?: readonly string[] | undefined;
-  /** `80G`; a bare number is MB. */
-  readonly gpuMemory?: string | undefined;
-  readonly cpus?: string | undefined;
-  readonly memory?: string | undefined;
-  readonly shm?: string | undefined;
-  /** Added to the file's. */
-  readonly volumes?: readonly string[] | undefined;
-  readonly priority?: string | undefined;
-  readonly preemptible?: boolean | undefined;
-  readonly maxRuntime?: string | undefined;
-  readonly stopGrace?: string | undefined;
-  readonly launcher?: string | undefined;
-  readonly network?: string | undefined;
-  /** Switches it on; a floor that the file sets stays. */
-  readonly preflight?: boolean | undefined;
-  readonly lease?: string | undefined;
-  readonly nodeLoss?: string | undefined;
-  readonly maxAttempts?: string | undefined;
-  readonly stopSignal?: string | undefined;
-  readonly onDivergence?: string | undefined;
-  readonly onHang?: string | undefined;
-  readonly maxPreemptions?: string | undefined;
-  /** `NAME=VALUE`. Added to the file's. */
-  readonly params?: readonly string[] | undefined;
-  readonly keepLast?: string | undefined;
-  readonly checkpointPattern?: string | undefined;
-  readonly checkpointDir?: string | undefined;
-  /** `100`, `0-9%4`, `1,3,7`. */
-  readonly array?: string | undefined;
-  /** Added to the file's. */
-  readonly after?: readonly string[] | undefined;
-  /** `NAME=VALUE`. Added to the file's. */
-  readonly labels?: readonly string[] | undefined;
-  readonly project?: string | undefined;
+  /** `NAME=VALUE`, or `NAME` to copy from the caller's environment. */
+  readonly env?: readonly string[] | undefined;
+  /** argv after `--`; replaces command and args of the file. */
+  readonly command?: readonly string[] | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -66,135 +30,103 @@ export interface Merged {
   flagOf(path: SpecPath): string | null;
 }
 
-type Reading = { readonly value: unknown } | { readonly got: string; readonly expected: string };
-
-interface ValueFlag {
-  readonly flag: string;
-  readonly path: SpecPath;
-  readonly given: (overrides: SpecOverrides) => unknown;
-  readonly read?: (typed: string) => Reading;
+export interface SpecFlag extends SpecPlace {
+  /** As the help shows it: `-e, --env <name=value>`. */
+  readonly usage: string;
+  readonly long: string;
+  /** Its name in `SpecOverrides`. */
+  readonly name: string;
+  /** One line, with the default. */
+  readonly help: string;
+  readonly isRepeated: boolean;
 }
 
-/** Text that is no number goes to the schema as it is, which then says what was expected. */
-const asNumber = (typed: string): { readonly value: unknown } => {
-  return { value: /^-?\d+(?:\.\d+)?$/.test(typed.trim()) ? Number(typed) : typed };
-};
+/** The flags of `muster submit` that describe the job, in the order of the table. */
+export const specFlags: readonly SpecFlag[] = specPlaces.flatMap(({ path, field }) => {
+  if (field.flag === undefined) return [];
+  const long = /--[a-z-]+/.exec(field.flag)?.[0] ?? '';
+  const name = long.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const isRepeated = ['list', 'append', 'pairs'].includes(field.flagForm ?? 'text');
+  return [{ path, field, usage: field.flag, long, name, help: helpOf(field, isRepeated), isRepeated }];
+});
 
-/** A number goes on as one, `1:4` as a range of the job file. */
-const asNodes = (typed: string): Reading => {
-  const range = parseNodeRange(typed);
-  if (range !== null) return { value: range };
-  const number = asNumber(typed);
-  return number.value === typed ? { got: typed, expected: nodeRangeForm } : number;
-};
-
-/** `3e-4` is a number as well, which can be scaled. */
-function asParam(typed: string): string | number {
-  return /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(typed) ? Number(typed) : typed;
+function helpOf(field: AnyField, isRepeated: boolean): string {
+  const text = field.help ?? sentencePart(field.about);
+  const preset = field.flagForm === 'switch' ? undefined : shownDefault(field);
+  const written = field.isText ? JSON.stringify(preset) : String(preset);
+  return `${text}${preset === undefined ? '' : `; default ${written}`}${isRepeated ? '; may be repeated' : ''}`;
 }
 
-const asMegabytes = (typed: string): Reading => {
-  const megabytes = parseSizeMb(typed);
-  return megabytes === null ? { got: typed, expected: sizeForm } : { value: megabytes };
-};
-
-const valueFlags: readonly ValueFlag[] = [
-  { flag: '--name', path: ['name'], given: (flags) => flags.name },
-  { flag: '--project', path: ['project'], given: (flags) => flags.project },
-  { flag: '--image', path: ['image'], given: (flags) => flags.image },
-  { flag: '--workdir', path: ['workdir'], given: (flags) => flags.workdir },
-  { flag: '--umask', path: ['umask'], given: (flags) => flags.umask },
-  { flag: '--nodes', path: ['resources', 'nodes'], given: (flags) => flags.nodes, read: asNodes },
-  { flag: '--topology', path: ['resources', 'topology'], given: (flags) => flags.topology },
-  { flag: '--gpus', path: ['resources', 'gpus'], given: (flags) => flags.gpus, read: asNumber },
-  { flag: '--gpu-type', path: ['resources', 'gpu_type'], given: (flags) => flags.gpuType },
-  {
-    flag: '--gpu-memory',
-    path: ['resources', 'gpu_memory_mb'],
-    given: (flags) => flags.gpuMemory,
-    read: asMegabytes,
-  },
-  { flag: '--cpus', path: ['resources', 'cpus'], given: (flags) => flags.cpus, read: asNumber },
-  { flag: '--memory', path: ['resources', 'memory_mb'], given: (flags) => flags.memory, read: asMegabytes },
-  { flag: '--shm', path: ['resources', 'shm_mb'], given: (flags) => flags.shm, read: asMegabytes },
-  { flag: '--priority', path: ['priority'], given: (flags) => flags.priority, read: asNumber },
-  { flag: '--preemptible', path: ['preemptible'], given: (flags) => flags.preemptible },
-  { flag: '--max-runtime', path: ['max_runtime'], given: (flags) => flags.maxRuntime },
-  { flag: '--stop-grace', path: ['stop_grace'], given: (flags) => flags.stopGrace },
-  { flag: '--launcher', path: ['launcher'], given: (flags) => flags.launcher },
-  { flag: '--network', path: ['network'], given: (flags) => flags.network },
-  { flag: '--lease', path: ['lease'], given: (flags) => flags.lease },
-  { flag: '--node-loss', path: ['node_loss'], given: (flags) => flags.nodeLoss },
-  {
-    flag: '--max-attempts',
-    path: ['retry', 'max_attempts'],
-    given: (flags) => flags.maxAttempts,
-    read: asNumber,
-  },
-  {
-    flag: '--max-preemptions',
-    path: ['retry', 'max_preemptions'],
-    given: (flags) => flags.maxPreemptions,
-    read: asNumber,
-  },
-  { flag: '--stop-signal', path: ['stop_signal'], given: (flags) => flags.stopSignal },
-  { flag: '--on-divergence', path: ['on_divergence'], given: (flags) => flags.onDivergence },
-  { flag: '--on-hang', path: ['on_hang'], given: (flags) => flags.onHang },
-  {
-    flag: '--keep-last',
-    path: ['checkpoint', 'keep_last'],
-    given: (flags) => flags.keepLast,
-    read: asNumber,
-  },
-  {
-    flag: '--checkpoint-pattern',
-    path: ['checkpoint', 'pattern'],
-    given: (flags) => flags.checkpointPattern,
-  },
-  { flag: '--array', path: ['array'], given: (flags) => flags.array },
-  { flag: '--checkpoint-dir', path: ['checkpoint', 'dir'], given: (flags) => flags.checkpointDir },
-];
+/** `The first signal.` → `the first signal`; `GPUs` stays. */
+function sentencePart(sentence: string): string {
+  const text = sentence.replace(/\.$/, '').replace('. Default: ', '; default: ');
+  return /^[A-Z][a-z]+\b/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text;
+}
 
 /** @param value what the file says, `{}` without a file; left as it is */
 export function applyOverrides(value: unknown, overrides: SpecOverrides, environment: Environment): Merged {
   const merge = new Merge(value);
-  for (const { flag, path, given, read } of valueFlags) {
-    const typed = given(overrides);
-    if (typed === undefined) continue;
-    const reading = read && typeof typed === 'string' ? read(typed) : { value: typed };
-    // What is refused stands in its place all the same: other checks must not take it for left out.
-    merge.set(path, 'value' in reading ? reading.value : reading.got, flag);
-    if ('got' in reading) merge.refuse(path, flag, `got ${quote(reading.got, 60)}`, reading.expected);
-  }
-  if (overrides.preflight === true && !isMapping(valueAt(merge.value, ['preflight']))) {
-    merge.set(['preflight'], true, '--preflight');
+  for (const flag of specFlags) {
+    const typed = overrides[flag.name];
+    if (typed !== undefined) layOver(merge, flag, typed, environment);
   }
   if (overrides.command !== undefined) {
     merge.remove('args');
     merge.set(['command'], overrides.command, '--');
   }
-  for (const pair of overrides.env ?? []) {
-    const { name, text } = splitPair(pair);
-    const copied = text ?? environment[name];
-    if (name === '') merge.refuse(['env'], '--env', `got ${quote(pair, 60)}`, 'NAME=VALUE or NAME');
-    else if (copied !== undefined) merge.set(['env', name], copied, `--env ${name}`);
-    else merge.refuse(['env', name], `--env ${name}`, 'not set in your environment', `--env ${name}=VALUE`);
-  }
-  for (const pair of overrides.labels ?? []) {
-    const { name, text } = splitPair(pair);
-    if (name === '' || text === null)
-      merge.refuse(['labels'], '--label', `got ${quote(pair, 60)}`, 'NAME=VALUE');
-    else merge.set(['labels', name], text, `--label ${name}`);
-  }
-  for (const pair of overrides.params ?? []) {
-    const { name, text } = splitPair(pair);
-    if (name === '' || text === null)
-      merge.refuse(['params'], '--param', `got ${quote(pair, 60)}`, 'NAME=VALUE');
-    else merge.set(['params', name], asParam(text), `--param ${name}`);
-  }
-  for (const volume of overrides.volumes ?? []) merge.append('volumes', volume, '--volume');
-  for (const jobId of overrides.after ?? []) merge.append('after', jobId, '--after');
   return merge;
+}
+
+function layOver(
+  merge: Merge,
+  { path, field, long }: SpecFlag,
+  typed: unknown,
+  environment: Environment,
+): void {
+  switch (field.flagForm) {
+    case 'pairs':
+      for (const pair of typed as readonly string[]) addPair(merge, { path, field, long }, pair, environment);
+      break;
+    case 'append':
+      for (const item of typed as readonly string[]) merge.append(path, item, long);
+      break;
+    case 'switch':
+      // What the file sets beside it stays.
+      if (field.fields === undefined || !isMapping(valueAt(merge.value, path))) merge.set(path, true, long);
+      break;
+    case 'list':
+      merge.set(path, typed, long);
+      break;
+    case 'text':
+    case undefined: {
+      const reading = field.readFlag?.(typed as string) ?? { value: typed };
+      // What is refused stands in its place all the same: other checks must not take it for left out.
+      merge.set(path, 'value' in reading ? reading.value : reading.got, long);
+      if ('got' in reading) merge.refuse(path, long, `got ${quote(reading.got, 60)}`, reading.expected);
+    }
+  }
+}
+
+/** `NAME=VALUE`; of variables also `NAME`, which copies the caller's. */
+function addPair(
+  merge: Merge,
+  { path, field, long }: Pick<SpecFlag, 'path' | 'field' | 'long'>,
+  pair: string,
+  environment: Environment,
+): void {
+  const { name, text } = splitPair(pair);
+  const isCopied = field.isCopiedByName === true;
+  const value = text ?? (isCopied ? environment[name] : undefined);
+  if (name === '' || (value === undefined && !isCopied)) {
+    const expected = isCopied ? 'NAME=VALUE or NAME' : 'NAME=VALUE';
+    merge.refuse(path, long, `got ${quote(pair, 60)}`, expected);
+  } else if (value === undefined) {
+    const flag = `${long} ${name}`;
+    merge.refuse([...path, name], flag, 'not set in your environment', `${flag}=VALUE`);
+  } else {
+    const reading = field.readFlag?.(value) ?? { value };
+    merge.set([...path, name], 'value' in reading ? reading.value : value, `${long} ${name}`);
+  }
 }
 
 function splitPair(pair: string): { readonly name: string; readonly text: string | null } {
@@ -218,12 +150,12 @@ class Merge implements Merged {
     this.flags.set(JSON.stringify(path), flag);
   }
 
-  append(key: string, item: string, flag: string): void {
-    const present = isMapping(this.value) ? this.value[key] : undefined;
-    if (present === undefined) this.set([key], [item], flag);
+  append(path: SpecPath, item: string, flag: string): void {
+    const present = valueAt(this.value, path);
+    if (present === undefined) this.set(path, [item], flag);
     else if (Array.isArray(present)) {
-      this.value = withValue(this.value, [key], [...present, item]);
-      this.flags.set(JSON.stringify([key, present.length]), flag);
+      this.value = withValue(this.value, path, [...present, item]);
+      this.flags.set(JSON.stringify([...path, present.length]), flag);
     }
   }
 

@@ -2,8 +2,7 @@
 import type * as z from 'zod';
 import { specProblemsMax } from './limits.ts';
 import { formatPath, quote, type SpecPath, valueAt } from './path.ts';
-import { specKeys } from './schema.ts';
-import { closest, suggestKey, suggestValue } from './suggest.ts';
+import { closest, specKeys, suggestKey, suggestValue } from './suggest.ts';
 import type { SpecProblem } from './types.ts';
 
 /** A problem before it is known where the value came from. */

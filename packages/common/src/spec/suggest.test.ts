@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { specKeys } from './schema.ts';
-import { closest, editDistance, suggestKey, toLabel } from './suggest.ts';
+import { toLabel } from './forms.ts';
+import { closest, editDistance, specKeys, suggestKey } from './suggest.ts';
 
 test.each([
   ['', '', 0],

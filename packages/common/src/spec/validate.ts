@@ -1,10 +1,10 @@
 import { specDepthMax } from './limits.ts';
 import { cutLongParts } from './longParts.ts';
-import { normalizeJobSpec } from './normalize.ts';
 import { isMapping } from './path.ts';
 import { type Finding, findingsOf, noOrigin, toProblems } from './problems.ts';
 import { contradictions } from './rules.ts';
 import { jobSpecSchema } from './schema.ts';
+import { normalizeJobSpec } from './serialize.ts';
 import type { JobSpec, SpecResult } from './types.ts';
 
 export type CheckResult =

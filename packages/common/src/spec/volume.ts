@@ -1,4 +1,9 @@
-import type { Volume } from './types.ts';
+/** A bind mount of a container; both paths absolute. */
+export interface Volume {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
 
 export const volumePattern = /^\/[^:]*:\/[^:]*(?::(?:ro|rw))?$/;
 

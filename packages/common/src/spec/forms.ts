@@ -1,0 +1,174 @@
+/** Kinds of settings that are text of a form of their own: names, images, paths, volumes, other jobs. */
+import { afterForm, afterPattern, formatDependency, parseDependency } from './after.ts';
+import { arrayIndexMax } from './array.ts';
+import { fillArrayIndex } from './arrayIndex.ts';
+import {
+  argument,
+  type FlagReading,
+  listOf,
+  text,
+  type ValueKind,
+  type WrittenText,
+  writtenText,
+} from './kinds.ts';
+import { isNetwork, networkForm, networkOfAddress, networkPattern } from './network.ts';
+import { formatVolume, parseVolume, type Volume, volumePattern } from './volume.ts';
+
+const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const labelForm = '1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends';
+const memberNamePattern =
+  /^(?:[a-z0-9]|\{array_index\})(?:(?:[a-z0-9-]|\{array_index\}){0,61}(?:[a-z0-9]|\{array_index\}))?$/;
+
+/** A DNS label out of free text: `Llama 7B` → `llama-7b`; empty when no letter or digit is left. */
+export function toLabel(written: string): string {
+  const dashed = written
+    .slice(0, 200)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-');
+  return trimDashes(trimDashes(dashed).slice(0, 63));
+}
+
+function trimDashes(label: string): string {
+  return label.replace(/^-/, '').replace(/-$/, '');
+}
+
+const suggestLabel = (written: string) => toLabel(written) || null;
+
+/** `/opt/bin/torchrun train.py` → `torchrun`; for shell text the first word that is no variable assignment. */
+export function programName({ command }: Readonly<Record<string, unknown>>): string {
+  const words =
+    typeof command === 'string'
+      ? command.trim().split(/\s+/, 20)
+      : ((command ?? []) as readonly WrittenText[]).slice(0, 1).map(String);
+  const program = words.find((word) => !/^\w+=/.test(word)) ?? '';
+  const basename = program.slice(program.lastIndexOf('/') + 1).replace(/(?<=.)\.\w{1,4}$/, '');
+  return toLabel(basename) || 'job';
+}
+
+export const jobName = text(memberNamePattern, `a name: ${labelForm}`, {
+  isText: true,
+  suggest: suggestLabel,
+  refine: [
+    (name) => labelPattern.test(fillArrayIndex(name, arrayIndexMax)),
+    'a name that has at most 63 characters with its index',
+  ],
+});
+
+export const projectName = text(labelPattern, `a project name: ${labelForm}`, {
+  isText: true,
+  suggest: suggestLabel,
+});
+
+/** `[registry[:port]/]path[:tag][@digest]`, as Docker reads it (distribution/reference grammar). */
+const imageParts = {
+  registry: '(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\\d{1,5})?/)?',
+  component: '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*',
+  tag: '(?::\\w[\\w.-]{0,127})?',
+  digest: '(?:@sha256:[a-f0-9]{64})?',
+};
+const imagePattern = new RegExp(
+  `^${imageParts.registry}${imageParts.component}(?:/${imageParts.component})*${imageParts.tag}${imageParts.digest}$`,
+);
+
+/** @param example such as `/workspace` */
+export const absolutePath = (example: string) =>
+  text(/^\/\P{Cc}{0,4095}$/u, `an absolute path, such as ${example}`);
+
+export const imageReference = text(imagePattern, 'an image such as nvcr.io/nvidia/pytorch:24.01-py3', {
+  lengthMax: [512, 'an image reference of at most 512 characters'],
+});
+
+export const networkOrInterface = text(networkPattern, networkForm, {
+  suggest: networkOfAddress,
+  refine: [isNetwork, networkForm],
+});
+
+const volume = text(volumePattern, 'two absolute paths, such as /data:/data or /data:/data:ro', {
+  refine: [
+    (written) => parseVolume(written) !== null,
+    'two absolute paths without ".." parts, the second not "/", such as /data:/data:ro',
+  ],
+});
+
+export const volumeList = listOf(
+  {
+    ...volume,
+    read: (written): Volume => {
+      const parsed = parseVolume(written);
+      if (parsed === null) throw new TypeError(`not a checked job spec: invalid volume ${written}`);
+      return parsed;
+    },
+    write: formatVolume,
+  },
+  'a list such as [/data:/data:ro]',
+);
+
+export const dependencyList = listOf(
+  { ...text(afterPattern, afterForm), read: (written) => formatDependency(parseDependency(written)) },
+  'a list of jobs, such as [prepare] or [job_0123456789ab:any]',
+  [100, 'at most 100 jobs'],
+);
+
+/** A mapping whose names are the user's. */
+function pairs<Value extends WrittenText, Written extends WrittenText>(options: {
+  readonly form: string;
+  readonly names: readonly [RegExp, string];
+  readonly values: ValueKind<unknown, unknown>['check'];
+  readonly read: (written: Written) => Value;
+  readonly isText?: boolean;
+  readonly isCopiedByName?: boolean;
+  readonly readFlag?: (typed: string) => FlagReading;
+}): ValueKind<Readonly<Record<string, Value>>, Readonly<Record<string, Written | Value>>> {
+  const { form, names, values, read, ...rest } = options;
+  return {
+    check: (z) => z.record(z.string().regex(names[0], { error: names[1] }), values(z), { error: form }),
+    form,
+    read: (written) =>
+      Object.fromEntries(Object.entries(written).map(([name, value]) => [name, read(value as Written)])),
+    write: (value) => ({ ...value }),
+    flagForm: 'pairs',
+    ...rest,
+  };
+}
+
+export const variablePairs = pairs({
+  form: 'a mapping such as {WANDB_PROJECT: demo}',
+  names: [
+    /^[A-Za-z_][A-Za-z0-9_]{0,254}$/,
+    'a variable name: letters, digits and "_", not starting with a digit',
+  ],
+  values: writtenText,
+  read: (written: WrittenText) => String(written),
+  isText: true,
+  isCopiedByName: true,
+});
+
+export const parameterPairs = pairs({
+  form: 'a mapping such as {batch_size: 32, lr: 3e-4}',
+  names: [/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'a name of letters, digits and "_"'],
+  values: (z) => {
+    const error = 'text or a number';
+    return z.union([argument(z), z.number({ error })], { error });
+  },
+  read: (written: string | number) => written,
+  // `3e-4` is a number as well, which can be scaled.
+  readFlag: (typed) => {
+    return { value: /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(typed) ? Number(typed) : typed };
+  },
+});
+
+export const labelPairs = pairs({
+  form: 'a mapping such as {type: training}',
+  names: [
+    /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/,
+    'a label name: 1 to 63 letters, digits, ".", "_", "/" or "-"',
+  ],
+  values: (z) => {
+    const error = 'text of one line, at most 256 characters';
+    return z.union([z.string({ error }).regex(/^\P{Cc}{0,256}$/u, { error }), z.number(), z.boolean()], {
+      error,
+    });
+  },
+  read: (written: WrittenText) => String(written),
+  isText: true,
+});
