@@ -36,7 +36,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'drivers launch host probes taskFacts',
       'it reads directories and reports to whoever calls it',
     ],
-    ['health', 'checkpoints gpus', 'conditions follow from readings'],
+    ['health', 'checkpoints gpus host', 'conditions follow from readings'],
     ['telemetry', 'gpus taskFacts', 'it may be lost, so nothing depends on it'],
     ['metrics', 'gpus host', 'the page shows readings that others have made'],
     ['training', 'gpus logs taskFacts', 'it reads the output of a task and reports to whoever calls it'],

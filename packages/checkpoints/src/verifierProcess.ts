@@ -3,9 +3,11 @@
  * left to do. One that dies is started again once for the same checkpoint: if that kills it too, the checkpoint is at
  * fault, and is left alone.
  */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from '@muster/common/async';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
 import { LineSplitter } from '@muster/common/lineSplitter';
@@ -75,7 +77,7 @@ export class VerifierProcess {
     const stop = AbortSignal.any(signals);
     const turn = this.#lastTurn.then(() => this.#verify(order, stop));
     this.#lastTurn = turn.catch(() => {});
-    return unlessAborted(turn, stop);
+    return untilAborted(turn, stop);
   }
 
   /** Resolves when the process is gone, or cannot be ended because it hangs in the kernel. */
@@ -221,18 +223,5 @@ class RunningVerifier {
 
   #tell(request: VerifierRequest): void {
     this.#child.stdin.write(`${JSON.stringify(request)}\n`);
-  }
-}
-
-/** Whoever gives up does not wait until the verifier has noticed. */
-async function unlessAborted<T>(turn: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([turn, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

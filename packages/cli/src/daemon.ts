@@ -1,4 +1,5 @@
 /** What `coordinator` and `agent` have in common: start, serve until asked to stop, close, say why when it fails. */
+import { whenAborted } from '@muster/common/async';
 import type { Context } from './context.ts';
 import { reportFailure } from './errors.ts';
 import { type ExitCode, exitCodes } from './exitCodes.ts';
@@ -46,11 +47,4 @@ async function serviceOf({ io, environment }: Context): Promise<ServiceNotice | 
   if (environment.serviceManager === null) return null;
   const say = (sentence: string) => void io.stderr.write(`${sentence}\n`).catch(() => {});
   return notifyServiceManager(environment.serviceManager, say);
-}
-
-export function whenAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

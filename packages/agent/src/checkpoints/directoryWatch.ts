@@ -3,13 +3,14 @@
  * written into the index beside it, and said. One thing is done at a time (`inTurn`), but for verifications, which may
  * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
  */
+
 import { type FSWatcher, watch } from 'node:fs';
 import { isWholeAlready } from '@muster/checkpoints/completeness';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import { unverifiable, type Verification } from '@muster/checkpoints/verification';
+import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
-import { untilAborted } from '../drivers/untilAborted.ts';
 import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
 import {
   type CheckpointObservation,

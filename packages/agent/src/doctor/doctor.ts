@@ -1,11 +1,12 @@
 /** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
+
 import { closeSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { withDeadline } from '@muster/common/async';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import { silentLogger } from '@muster/common/log';
 import { rootProblem } from '../checkpoints/place.ts';
-import { withDeadline } from '../gpus/deadline.ts';
 import {
   type GpuActivity,
   type GpuListing,
@@ -25,7 +26,7 @@ import {
   type SourceParts,
 } from '../gpus/openSources.ts';
 import type { ConditionTable } from '../health/conditionTable.ts';
-import { FileSystemProbe, systemCalls } from '../health/fileSystems.ts';
+import { probeFileSystems } from '../health/fileSystems.ts';
 import { kernelLogOnStdin, openKernelLog } from '../health/kernelLog.ts';
 import { loadConditionTable } from '../health/loadTable.ts';
 import { HostInventory } from '../host/inventory.ts';
@@ -274,13 +275,7 @@ async function examineTable(path: string | null): Promise<DoctorCheck> {
 }
 
 async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
-  const probe = new FileSystemProbe({
-    dataDir: existingPartOf(dataDir),
-    paths: [],
-    deadlineMs,
-    calls: systemCalls,
-  });
-  const facts = await probe.probe();
+  const facts = await probeFileSystems({ dataDir: existingPartOf(dataDir), paths: [], deadlineMs });
   return facts.map(({ path, failure, readOnly, space }) => {
     const about = { area: 'health', name: path, chosen: false, evidence: null } as const;
     if (typeof failure === 'string') {

@@ -11,6 +11,7 @@
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { untilAborted } from '@muster/common/async';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type {
   Lease,
@@ -21,7 +22,6 @@ import type {
   TaskObservation,
 } from '../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from './driver.ts';
-import { untilAborted } from './untilAborted.ts';
 
 type Method =
   | 'prepare'

@@ -3,11 +3,11 @@
  * nobody ever waits longer than a deadline, nothing is thrown, and a call that is still under way is never made a second
  * time. What is not read now is absent, never what was read before.
  */
+import { withDeadline } from '@muster/common/async';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { GpuSourceName } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
-import { withDeadline } from './deadline.ts';
 import {
   emptyActivity,
   type GpuActivity,

@@ -1,13 +1,14 @@
 /** Which sources this node's GPUs are read from: what the options force, else the best that answers here. */
+
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { withDeadline } from '@muster/common/async';
 import type { Clock } from '@muster/common/clock';
 import type { Gpu, ProfilingSourceName } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
 import type { AgentOptions } from '../options.ts';
 import { createDmonSource } from './dcgm/dmonSource.ts';
 import { createDcgmExporterSource } from './dcgm/exporterSource.ts';
-import { withDeadline } from './deadline.ts';
 import type { GpuSource, ProfilingSource } from './gpuSource.ts';
 import { createNvidiaSmiSource } from './nvidiaSmi/source.ts';
 import { createNvmlSource, type NvmlSource } from './nvml/source.ts';

@@ -64,17 +64,18 @@ function judge(
   });
 }
 
-function fullness({ space }: FileSystemFact, thresholds: HealthThresholds): Finding {
-  if (space === null) return undefined;
-  const { sizeBytes, availableBytes, inodes, inodesFree } = space;
+function fullness(fact: FileSystemFact, thresholds: HealthThresholds): Finding {
+  const { space } = fact;
+  if (space === null) return fact.failure === null ? null : undefined;
+  const { sizeBytes, availableBytes, files, availableFiles } = space;
   const wanted = Math.min(thresholds.diskFreeMb * mbBytes, (sizeBytes * thresholds.diskFreePercent) / 100);
-  if (sizeBytes > 0 && availableBytes < wanted) {
-    return `${mb(availableBytes)} MiB of ${mb(sizeBytes)} MiB are free`;
-  }
-  // File systems that make inodes as they need them say 0.
-  if (inodes > 0 && inodesFree < (inodes * thresholds.inodesFreePercent) / 100) {
-    return `${inodesFree} of ${inodes} inodes are free`;
-  }
+  if (availableBytes < wanted) return `${mb(availableBytes)} MiB of ${mb(sizeBytes)} MiB are free`;
+  if (
+    files !== null &&
+    availableFiles !== null &&
+    availableFiles < (files * thresholds.inodesFreePercent) / 100
+  )
+    return `${availableFiles} of ${files} inodes are free`;
   return null;
 }
 

@@ -2,54 +2,41 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  type FileSystemCalls,
-  FileSystemProbe,
-  type FileSystemSpace,
-  isReadOnly,
-  systemCalls,
-} from './fileSystems.ts';
+import { FileSystemQuestions } from '../host/fileSystemSpace.ts';
+import type { Mount } from '../host/mounts.ts';
+import { type FileSystemFact, probeFileSystems } from './fileSystems.ts';
 
-const space: FileSystemSpace = { sizeBytes: 1_000, availableBytes: 500, inodes: 10, inodesFree: 5 };
+const blocks = { bsize: 1, frsize: 1, blocks: 1_000, bavail: 500, files: 10, ffree: 5 };
+const space = { sizeBytes: 1_000, availableBytes: 500, files: 10, availableFiles: 5 };
+const mount: Mount = {
+  mountPoint: '/',
+  device: '/dev/a',
+  type: 'ext4',
+  readOnly: false,
+  mountedReadOnly: false,
+  remote: false,
+};
+const mounts = [mount, { ...mount, mountPoint: '/sets', mountedReadOnly: true }];
 
-/** File systems of which some never answer. */
-class FakeCalls implements FileSystemCalls {
-  readonly asked: string[] = [];
-  private readonly waiting = new Map<string, (space: FileSystemSpace) => void>();
-  private readonly hangs: Set<string>;
-
-  constructor(...hangs: string[]) {
-    this.hangs = new Set(hangs);
-  }
-
-  space(path: string): Promise<FileSystemSpace> {
-    this.asked.push(path);
-    if (path === '/broken') return Promise.reject(new Error('EIO: i/o error'));
-    if (!this.hangs.has(path)) return Promise.resolve(space);
-    return new Promise((resolve) => this.waiting.set(path, resolve));
-  }
-
-  answer(path: string): void {
-    this.hangs.delete(path);
-    this.waiting.get(path)?.(space);
-  }
-
-  realPath(path: string): Promise<string> {
-    return Promise.resolve(path);
-  }
-
-  mounts(): string {
-    return '/dev/a / ext4 rw 0 0\n/dev/b /sets ext4 ro,noatime 0 0\n';
-  }
-}
-
-function probeOf(calls: FileSystemCalls, ...paths: string[]): FileSystemProbe {
-  return new FileSystemProbe({ dataDir: '/data', paths, deadlineMs: 20, calls });
+/** File systems of which some do not answer. */
+function fileSystems(...hangs: string[]) {
+  const asked: string[] = [];
+  const hanging = new Map(hangs.map((path) => [path, Promise.withResolvers<typeof blocks>()]));
+  const questions = new FileSystemQuestions({
+    statfs: (path) => {
+      asked.push(path);
+      if (path === '/broken') return Promise.reject(new Error('EIO: i/o error'));
+      return hanging.get(path)?.promise ?? Promise.resolve(blocks);
+    },
+    realPath: (path) => Promise.resolve(path),
+  });
+  const probe = (...paths: string[]): Promise<readonly FileSystemFact[]> =>
+    probeFileSystems({ dataDir: '/data', paths, deadlineMs: 20, questions, mounts: () => mounts });
+  return { asked, probe, answer: (path: string) => hanging.get(path)?.resolve(blocks) };
 }
 
 test('each path is read once, the data directory first', async () => {
-  const facts = await probeOf(new FakeCalls(), '/sets', '/data', '/broken').probe();
-  expect(facts).toEqual([
+  expect(await fileSystems().probe('/sets', '/data', '/broken')).toEqual([
     { path: '/data', isDataDir: true, space, readOnly: false, failure: null },
     { path: '/sets', isDataDir: false, space, readOnly: true, failure: null },
     { path: '/broken', isDataDir: false, space: null, readOnly: null, failure: 'EIO: i/o error' },
@@ -57,54 +44,35 @@ test('each path is read once, the data directory first', async () => {
 });
 
 test('a path that hangs is told, asked only once, and read when it answers', async () => {
-  const calls = new FakeCalls('/nfs');
-  const probe = probeOf(calls, '/nfs', '/sets');
+  const disks = fileSystems('/nfs');
   for (let round = 0; round < 3; round += 1) {
-    const facts = await probe.probe();
+    const facts = await disks.probe('/nfs', '/sets');
     expect(facts.map(({ path, failure }) => [path, failure])).toEqual([
       ['/data', null],
       ['/nfs', 'no answer within 0.02 s'],
       ['/sets', null],
     ]);
   }
-  expect(calls.asked.filter((path) => path === '/nfs')).toHaveLength(1);
-  calls.answer('/nfs');
-  const facts = await probe.probe();
-  expect(facts[1]).toMatchObject({ space, failure: null });
+  expect(disks.asked.filter((path) => path === '/nfs')).toHaveLength(1);
+  disks.answer('/nfs');
+  const [, nfs] = await disks.probe('/nfs', '/sets');
+  expect(nfs).toMatchObject({ space, failure: null });
 });
 
-test('paths that hang never take all the threads for files', async () => {
-  const calls = new FakeCalls('/a', '/b', '/c', '/d');
-  const probe = probeOf(calls, '/a', '/b', '/c', '/d', '/sets');
-  const facts = await probe.probe();
-  expect(calls.asked).toEqual(['/data', '/a', '/b']);
-  expect(facts.find(({ path }) => path === '/c')).toMatchObject({ space: null, failure: undefined });
-  calls.answer('/a');
-  await probe.probe();
-  expect(calls.asked).toContain('/c');
+test('behind two paths that hang the others are not asked, and nothing is reported about them', async () => {
+  const disks = fileSystems('/a', '/b', '/c');
+  const facts = await disks.probe('/a', '/b', '/c', '/sets');
+  expect(disks.asked).toEqual(['/data', '/a', '/b']);
+  expect(facts.map(({ failure }) => failure)).toEqual([
+    null,
+    'no answer within 0.02 s',
+    'no answer within 0.02 s',
+    undefined,
+    undefined,
+  ]);
+  disks.answer('/a');
+  await expect.poll(() => disks.asked).toContain('/c');
 });
-
-test.each<[string, boolean | null]>([
-  ['/', false],
-  ['/var/x', false],
-  ['/mnt/data', true],
-  ['/mnt/data/sub', true],
-  ['/mnt/database', false],
-  ['/with space/x', true],
-  ['/covered/x', false],
-])('of the mount that holds %s the options count', (path, readOnly) => {
-  const mounts = [
-    '/dev/a / ext4 rw,relatime,errors=remount-ro 0 0',
-    'server:/x /mnt/data nfs4 ro,vers=4.2 0 0',
-    String.raw`/dev/c /with\040space xfs ro 0 0`,
-    '/dev/d /covered xfs ro 0 0',
-    '/dev/e /covered xfs rw 0 0',
-    'garbage',
-  ].join('\n');
-  expect(isReadOnly(mounts, path)).toBe(readOnly);
-});
-
-test('without any mount nothing is known', () => expect(isReadOnly('', '/x')).toBeNull());
 
 let directory: string;
 beforeEach(() => {
@@ -115,27 +83,18 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 test('the file systems of this machine', async () => {
   const link = join(directory, 'link');
   symlinkSync('/proc', link);
-  const absent = join(directory, 'absent');
-  const probe = new FileSystemProbe({
-    dataDir: directory,
-    paths: [link, absent],
-    deadlineMs: 10_000,
-    calls: systemCalls,
-  });
-  const [data, proc, ...others] = await probe.probe();
+  const paths = [link, join(directory, 'absent')];
+  const [data, proc, ...others] = await probeFileSystems({ dataDir: directory, paths, deadlineMs: 100_000 });
   expect(data).toMatchObject({ readOnly: false, failure: null });
   expect(data?.space?.sizeBytes).toBeGreaterThan(data?.space?.availableBytes ?? Number.POSITIVE_INFINITY);
-  expect(proc).toMatchObject({ failure: null, space: { sizeBytes: 0 } });
+  expect(proc).toMatchObject({ failure: null, space: null });
   expect(others).toEqual([]);
 });
 
 test('a further path that goes away is no failure; the data directory is', async () => {
   const gone = join(directory, 'gone');
-  const probe = new FileSystemProbe({
-    dataDir: gone,
-    paths: [join(directory, 'too')],
-    deadlineMs: 10_000,
-    calls: systemCalls,
-  });
-  expect(await probe.probe()).toMatchObject([{ path: gone, failure: expect.stringContaining('ENOENT') }]);
+  const parts = { dataDir: gone, paths: [join(directory, 'too')], deadlineMs: 100_000 };
+  expect(await probeFileSystems(parts)).toMatchObject([
+    { path: gone, failure: expect.stringContaining('ENOENT') },
+  ]);
 });

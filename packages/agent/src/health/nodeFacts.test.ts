@@ -35,7 +35,7 @@ test('a checkpoint directory that cannot be watched is a condition that names th
 });
 
 const gb = 1024 ** 3;
-const roomy = { sizeBytes: 1000 * gb, availableBytes: 500 * gb, inodes: 1_000_000, inodesFree: 900_000 };
+const roomy = { sizeBytes: 1000 * gb, availableBytes: 500 * gb, files: 1_000_000, availableFiles: 900_000 };
 
 function aFact(values: Partial<FileSystemFact> = {}): FileSystemFact {
   return {
@@ -53,8 +53,9 @@ test.each<[string, Partial<FileSystemFact>, string | null]>([
   ['full', { space: { ...roomy, availableBytes: gb - 1 } }, 'disk_full'],
   ['small and not full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.06 * gb } }, null],
   ['small and full', { space: { ...roomy, sizeBytes: gb, availableBytes: 0.04 * gb } }, 'disk_full'],
-  ['out of inodes', { space: { ...roomy, inodesFree: 9_999 } }, 'disk_full'],
-  ['without inodes to count', { space: { ...roomy, inodes: 0, inodesFree: 0 } }, null],
+  ['out of inodes', { space: { ...roomy, availableFiles: 9_999 } }, 'disk_full'],
+  ['without inodes to count', { space: { ...roomy, files: null, availableFiles: null } }, null],
+  ['without blocks to count', { space: null }, null],
   ['read-only', { readOnly: true }, 'disk_read_only'],
   ['silent', { space: null, readOnly: null, failure: 'no answer within 10 s' }, 'disk_unreachable'],
   ['not asked', { space: null, readOnly: null, failure: undefined }, null],

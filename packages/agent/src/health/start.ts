@@ -1,7 +1,7 @@
 /** Puts the parts of the node's health together and lets them run. */
 import type { Logger } from '@muster/common/log';
 import { ConditionStore } from './conditionStore.ts';
-import { FileSystemProbe, systemCalls } from './fileSystems.ts';
+import { probeFileSystems } from './fileSystems.ts';
 import { KernelLog, type KernelLogState } from './kernelLog.ts';
 import type { KernelRecord } from './kernelRecord.ts';
 import { loadConditionTable } from './loadTable.ts';
@@ -48,19 +48,12 @@ export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
     },
     log,
   });
-  const probe = new FileSystemProbe({
-    dataDir,
-    paths,
-    deadlineMs: fileSystemDeadlineMs,
-    calls: systemCalls,
-  });
   let closed = false;
   let probing = false;
-  const probeFileSystems = () => {
+  const lookAtFileSystems = () => {
     if (probing) return;
     probing = true;
-    probe
-      .probe()
+    probeFileSystems({ dataDir, paths, deadlineMs: fileSystemDeadlineMs })
       .then((facts) => {
         if (!closed) monitor.fileSystems(facts);
       })
@@ -71,10 +64,10 @@ export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
   };
 
   kernelLog.open();
-  probeFileSystems();
+  lookAtFileSystems();
   const timers = [
     setInterval(() => monitor.tick(), tickIntervalMs),
-    setInterval(probeFileSystems, fileSystemIntervalMs),
+    setInterval(lookAtFileSystems, fileSystemIntervalMs),
   ];
   return {
     monitor,

@@ -1,6 +1,6 @@
 import { cpus, hostname, release } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Statfs } from './fileSystemSpace.ts';
+import { type FileSystemCalls, FileSystemQuestions } from './fileSystemSpace.ts';
 import { readHostFacts } from './hostFacts.ts';
 import { HostTree } from './hostFixture.ts';
 
@@ -10,8 +10,11 @@ beforeEach(() => {
 });
 afterEach(() => tree.remove());
 
-const statfs: Statfs = () =>
+const statfs: FileSystemCalls['statfs'] = () =>
   Promise.resolve({ bsize: 4096, frsize: 4096, blocks: 100, bavail: 10, files: 0, ffree: 0 });
+const asking = (ask: FileSystemCalls['statfs']) =>
+  new FileSystemQuestions({ statfs: ask, realPath: (path) => Promise.resolve(path) });
+const questions = asking(statfs);
 
 /** Two sockets of two cores of two threads each; the second threads have the high numbers. */
 function buildServer(): void {
@@ -32,7 +35,7 @@ function buildServer(): void {
 
 test('a server', async () => {
   buildServer();
-  expect(await readHostFacts({ root: tree.root, statfs })).toEqual({
+  expect(await readHostFacts({ root: tree.root, questions })).toEqual({
     hostname: hostname(),
     os: 'Example "E" Linux 7',
     kernel: release(),
@@ -50,15 +53,16 @@ test('a server', async () => {
 
 test('a file system that does not answer is left out, and holds up nothing else', async () => {
   buildServer();
-  const someHang: Statfs = (path) => (path === '/nfs' ? new Promise(() => {}) : statfs(path));
-  const facts = await readHostFacts({ root: tree.root, statfs: someHang, deadlineMs: 20 });
+  const someHang: FileSystemCalls['statfs'] = (path) =>
+    path === '/nfs' ? new Promise(() => {}) : statfs(path);
+  const facts = await readHostFacts({ root: tree.root, questions: asking(someHang), deadlineMs: 20 });
   expect(facts.fileSystems.map(({ mountPoint }) => mountPoint)).toEqual(['/']);
 });
 
 test('CPUs that are offline are not counted', async () => {
   buildServer();
   tree.file('sys/devices/system/cpu/online', '0-1,4\n');
-  expect(await readHostFacts({ root: tree.root, statfs })).toMatchObject({
+  expect(await readHostFacts({ root: tree.root, questions })).toMatchObject({
     sockets: 1,
     cores: 2,
     threads: 3,
@@ -68,7 +72,7 @@ test('CPUs that are offline are not counted', async () => {
 test('an ARM CPU without a name, a system without a version', async () => {
   tree.file('proc/cpuinfo', 'processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n');
   tree.file('usr/lib/os-release', "NAME='Rolling Linux'\n");
-  const facts = await readHostFacts({ root: tree.root, statfs });
+  const facts = await readHostFacts({ root: tree.root, questions });
   expect(facts).toMatchObject({ os: 'Rolling Linux', numaNodes: 1 });
   expect(facts.cpuModel).toMatch(/ 0x41 0xd4f$/);
 });
@@ -83,7 +87,7 @@ test('lists that are no lists', async () => {
   buildServer();
   for (const list of ['0-99999999', '7-', 'a,b', '', '0-65535,0-65535']) {
     tree.file('sys/devices/system/cpu/online', list);
-    expect(await readHostFacts({ root: tree.root, statfs })).toMatchObject({ sockets: 0, cores: 0 });
+    expect(await readHostFacts({ root: tree.root, questions })).toMatchObject({ sockets: 0, cores: 0 });
   }
 });
 

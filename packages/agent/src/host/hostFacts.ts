@@ -1,9 +1,10 @@
 /** What this machine is, read once at start. All from /proc and /sys: see docs/decisions/host-facts.md. */
+
 import { arch, availableParallelism, hostname, release } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { withDeadline } from '@muster/common/async';
 import type { FileSystem, HostFacts } from '@muster/common/hardware';
-import { FileSystemSpaces, type Statfs } from './fileSystemSpace.ts';
+import { type FileSystemQuestions, FileSystemSpaces } from './fileSystemSpace.ts';
 import { parseNumberList, tryReadKernelFile } from './kernelFiles.ts';
 import { dataFileSystems, readMounts } from './mounts.ts';
 
@@ -11,7 +12,7 @@ export interface HostFactsOptions {
   readonly root?: string;
   /** For all file systems together. Those that have not answered by then are left out. */
   readonly deadlineMs?: number;
-  readonly statfs?: Statfs;
+  readonly questions?: FileSystemQuestions;
 }
 
 /** `sockets` and `cores` are 0 where the kernel does not tell them, as in some containers. */
@@ -24,7 +25,7 @@ export async function readHostFacts(options: HostFactsOptions = {}): Promise<Hos
     cpuModel: readCpuModel(root),
     ...readCpuCounts(root),
     numaNodes: readList(root, 'sys/devices/system/node/online')?.length ?? 1,
-    fileSystems: await readFileSystems(root, deadlineMs, options.statfs),
+    fileSystems: await readFileSystems(root, deadlineMs, options.questions),
   };
 }
 
@@ -82,19 +83,15 @@ function readList(root: string, path: string): readonly number[] | null {
 async function readFileSystems(
   root: string,
   deadlineMs: number,
-  statfs: Statfs | undefined,
+  questions: FileSystemQuestions | undefined,
 ): Promise<readonly FileSystem[]> {
   const mounts = dataFileSystems(readMounts(root));
   const spaces = new FileSystemSpaces(
     mounts.map(({ mountPoint }) => mountPoint),
-    statfs === undefined ? {} : { statfs },
+    questions === undefined ? {} : { questions },
   );
-  spaces.ask(0);
-  const abort = new AbortController();
-  const deadline = delay(deadlineMs, undefined, { signal: abort.signal }).catch(() => {});
-  await Promise.race([spaces.answered(), deadline]);
-  abort.abort();
-  const sizes = new Map(spaces.known(0).map(({ path, space }) => [path, space?.sizeBytes]));
+  await withDeadline(spaces.ask(0), deadlineMs);
+  const sizes = new Map(spaces.readings(0).map(({ path, space }) => [path, space?.sizeBytes]));
   return mounts.flatMap(({ mountPoint, device, type }) => {
     const sizeBytes = sizes.get(mountPoint);
     return sizeBytes === undefined ? [] : [{ mountPoint, device, type, sizeBytes }];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FileSystemSpaces } from './fileSystemSpace.ts';
+import { type FileSystemCalls, FileSystemQuestions, FileSystemSpaces } from './fileSystemSpace.ts';
 import { HostTree } from './hostFixture.ts';
 import { HostMetrics, type HostSample, toReading } from './hostMetrics.ts';
 
@@ -13,8 +13,14 @@ beforeEach(() => {
 });
 afterEach(() => tree.remove());
 
+function asking(statfs: FileSystemCalls['statfs']): FileSystemQuestions {
+  return new FileSystemQuestions({ statfs, realPath: (path) => Promise.resolve(path) });
+}
+
 function metricsOf(paths: readonly string[] = []): HostMetrics {
-  const spaces = new FileSystemSpaces(paths, { statfs: () => Promise.reject(new Error('not asked for')) });
+  const spaces = new FileSystemSpaces(paths, {
+    questions: asking(() => Promise.reject(new Error('not asked for'))),
+  });
   return new HostMetrics({ root: tree.root, paths, monotonicMs: () => nowMs, spaces });
 }
 
@@ -114,13 +120,16 @@ test('an interface that took the name of another is looked at anew', () => {
 
 test('a sample waits for no file system', async () => {
   const question = Promise.withResolvers<never>();
-  const spaces = new FileSystemSpaces(['/dead'], { statfs: () => question.promise, deadlineMs: 5_000 });
+  const spaces = new FileSystemSpaces(['/dead'], {
+    questions: asking(() => question.promise),
+    deadlineMs: 5_000,
+  });
   const metrics = new HostMetrics({ root: tree.root, paths: [], monotonicMs: () => nowMs, spaces });
   expect(metrics.sample().fileSystems).toEqual([{ path: '/dead', space: null, isAnswering: true }]);
   nowMs = 10_000;
   expect(metrics.sample().fileSystems).toEqual([{ path: '/dead', space: null, isAnswering: false }]);
   question.reject(new Error('ESTALE'));
-  await spaces.answered();
+  await new Promise((resolve) => setImmediate(resolve));
   expect(metrics.sample().fileSystems).toEqual([{ path: '/dead', space: null, isAnswering: true }]);
 });
 

@@ -74,8 +74,8 @@ export class HostMetrics {
   sample(): HostSample {
     const monotonicMs = this.#monotonicMs();
     const memory = this.#read('proc/meminfo');
-    const fileSystems = this.#spaces.known(monotonicMs);
-    this.#spaces.ask(monotonicMs);
+    const fileSystems = this.#spaces.readings(monotonicMs);
+    void this.#spaces.ask(monotonicMs);
     return {
       monotonicMs,
       cpu: parseCpu(this.#read('proc/stat')),

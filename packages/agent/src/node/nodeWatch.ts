@@ -5,6 +5,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import { withDeadline } from '@muster/common/async';
 import type { Clock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
 import { messageOf } from '@muster/common/errors';
@@ -16,7 +17,6 @@ import type { GpuUsage, HostReading } from '@muster/common/telemetry';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
-import { withDeadline } from '../gpus/deadline.ts';
 import { GpuReader } from '../gpus/gpuReader.ts';
 import type { GpuProblem } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';

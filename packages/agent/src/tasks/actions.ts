@@ -3,13 +3,13 @@
  * twice: what is true afterwards is in the entry, on disk, and in the driver.
  */
 
+import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { taskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { TrainingProgress } from '@muster/common/training';
 import type { Driver } from '../drivers/driver.ts';
-import { untilAborted } from '../drivers/untilAborted.ts';
 import { isTorchrun } from '../failure/torchrun.ts';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type { StopOptions, TaskExit, TaskLocation, TaskObservation } from '../taskFacts/execution.ts';

@@ -3,13 +3,13 @@
  * the other nodes are tried. A node that cannot get ready says so as the end of the task, with the reason.
  */
 
+import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import type { TaskKey } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 import type { TaskLaunch } from '../drivers/driver.ts';
-import { untilAborted } from '../drivers/untilAborted.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { DriverError } from '../taskFacts/errors.ts';
 import type { TaskEntry, Work } from './entry.ts';

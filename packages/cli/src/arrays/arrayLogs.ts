@@ -1,5 +1,7 @@
 /** The output of a whole array: lines of its jobs, each after the index of its job. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlessAborted } from '@muster/common/async';
 import { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { Context } from '../context.ts';
@@ -8,7 +10,6 @@ import { abortOnStopRequest } from '../io.ts';
 import { awayText, detached } from '../jobs/attend.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
 import { troublesOf } from '../jobs/transitions.ts';
-import { unlessAborted } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
 import { type MemberSource, memberJsonPrinter, memberPrinter } from '../logs/printer.ts';
 import { type LogSelection, readLogs } from '../logs/read.ts';

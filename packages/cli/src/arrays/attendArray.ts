@@ -1,5 +1,7 @@
 /** Staying with a whole array until its last job has ended: counts by state, and a line for each failure. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlessAborted } from '@muster/common/async';
 import { isTerminal, jobStates, terminalJobStates } from '@muster/common/states';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Context } from '../context.ts';
@@ -7,7 +9,6 @@ import { exitCodes } from '../exitCodes.ts';
 import { type Attendance, attend, detached } from '../jobs/attend.ts';
 import { pagesOfJobs } from '../jobs/pages.ts';
 import { troublesOf } from '../jobs/transitions.ts';
-import { unlessAborted } from '../jobs/wait.ts';
 import { coloursFor } from '../output/colours.ts';
 import type { Progress } from '../output/progress.ts';
 import { count, printable } from '../output/text.ts';

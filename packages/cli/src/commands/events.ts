@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlessAborted } from '@muster/common/async';
 import type { EventView } from '@muster/common/views';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { unlessAborted } from '../jobs/wait.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
 import { jsonText } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';

@@ -1,3 +1,4 @@
+import { unlessAborted } from '@muster/common/async';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
 import { type ArrayLogFlags, showArrayLogs } from '../arrays/arrayLogs.ts';
@@ -10,7 +11,7 @@ import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { detachedText, nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { transitionReporter } from '../jobs/tell.ts';
 import { allReported } from '../jobs/transitions.ts';
-import { unlessAborted, waitForJob } from '../jobs/wait.ts';
+import { waitForJob } from '../jobs/wait.ts';
 import { missingText } from '../logs/missing.ts';
 import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';

@@ -1,4 +1,5 @@
 /** Staying with a job until it ends, with progress for people and an exit code for scripts; Ctrl-C leaves it running. */
+import { unlessAborted } from '@muster/common/async';
 import { signSummary } from '@muster/common/signText';
 import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
@@ -14,7 +15,7 @@ import type { Session } from '../session.ts';
 import { detachedText, nameOf, ranText, specOf, statusText } from './summary.ts';
 import { transitionReporter } from './tell.ts';
 import { nothingReported, type Reported } from './transitions.ts';
-import { unlessAborted, waitForJob } from './wait.ts';
+import { waitForJob } from './wait.ts';
 
 export interface Attendance {
   readonly exitCode: ExitCode;

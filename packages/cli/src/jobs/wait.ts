@@ -1,4 +1,5 @@
 /** Waiting for a job to end, across restarts of the coordinator. */
+import { unlessAborted } from '@muster/common/async';
 import { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
@@ -56,14 +57,4 @@ export async function waitForJob(
       { patienceMs: outagePatienceMs, onAway, abort },
     ),
   );
-}
-
-/** Turns the abort of a wait into null; other errors pass. */
-export async function unlessAborted<T>(abort: AbortSignal, work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    if (abort.aborted) return null;
-    throw error;
-  }
 }

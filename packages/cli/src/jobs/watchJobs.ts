@@ -1,8 +1,9 @@
 /** `muster jobs --watch`: the table again and again on a terminal, a line for each change in a pipe. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { whenAborted } from '@muster/common/async';
 import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
-import { whenAborted } from '../daemon.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { openScreen } from '../output/screen.ts';
 import { printable } from '../output/text.ts';

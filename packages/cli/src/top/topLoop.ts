@@ -1,7 +1,8 @@
 /** `muster top` on a terminal: looks again and again, follows keys and the size of the window, until somebody leaves. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { whenAborted } from '@muster/common/async';
 import type { Context } from '../context.ts';
-import { whenAborted } from '../daemon.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { coloursFor } from '../output/colours.ts';
 import { openScreen } from '../output/screen.ts';

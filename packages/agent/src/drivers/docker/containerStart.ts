@@ -1,11 +1,12 @@
 /** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
+
 import { open } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { untilAborted } from '@muster/common/async';
 import type { Logger } from '@muster/common/log';
 import { closest } from '@muster/common/spec/suggest';
 import { DriverError } from '../../taskFacts/errors.ts';
 import type { TaskLaunch } from '../driver.ts';
-import { untilAborted } from '../untilAborted.ts';
 import type { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
 import {

@@ -16,6 +16,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from '@muster/common/async';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import { boottimeMs } from '../../probes/boot.ts';
@@ -30,7 +31,6 @@ import type {
 } from '../../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
 import type { Fence } from '../fence.ts';
-import { untilAborted } from '../untilAborted.ts';
 import { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
 import { type ContainerIdentity, containerName, labels } from './containerSpec.ts';

@@ -5,6 +5,7 @@
  * without a container engine do not have. The scheduler still counts them.
  */
 
+import { untilAborted } from '@muster/common/async';
 import type { Logger } from '@muster/common/log';
 import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
@@ -23,7 +24,6 @@ import type {
   TaskObservation,
 } from '../../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
-import { untilAborted } from '../untilAborted.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 

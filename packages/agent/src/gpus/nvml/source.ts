@@ -8,11 +8,11 @@
  * and a second one would only hang beside it. The card it stood at is left alone for a while, so that the next reader
  * can serve the other ones.
  */
+import { withDeadline } from '@muster/common/async';
 import type { Clock } from '@muster/common/clock';
 import { cardUuid, type DeviceLink } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
-import { withDeadline } from '../deadline.ts';
 import type { GpuListing, GpuProblem, GpuSampling, GpuSource, XidEvent } from '../gpuSource.ts';
 import { type NvmlDeadlines, nvmlDeadlines } from './deadlines.ts';
 import { KnownCards } from './knownCards.ts';
