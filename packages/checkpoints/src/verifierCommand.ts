@@ -1,10 +1,13 @@
 /** How the verifier is started: unless it is urgent, behind everything else that wants a processor or a disk. */
+
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import { setPriority } from 'node:os';
+import { findProgram } from '@muster/common/files';
 import { closedNodeFlags } from '@muster/common/nodeFlags';
 
 const lowestPriority = 19;
+/** Whatever PATH the agent was started with. */
+const programFolders = '/usr/bin:/bin';
 
 /**
  * `nice` becomes the verifier, so that each of its threads is behind the others. The heap holds some JSON; contents are
@@ -16,7 +19,7 @@ export function verifierCommand(
   program: string,
   { isUrgent }: { readonly isUrgent: boolean },
 ): string[] {
-  const nice = findProgram('nice');
+  const nice = findProgram('nice', programFolders);
   const behind = nice === null || isUrgent ? [] : [nice, '-n', String(lowestPriority)];
   return [...behind, nodePath, ...closedNodeFlags, '--max-old-space-size=512', program];
 }
@@ -31,20 +34,6 @@ export function putBehindOthers(pid: number): void {
   } catch {
     // It has ended already.
   }
-  const ionice = findProgram('ionice');
+  const ionice = findProgram('ionice', programFolders);
   if (ionice !== null) execFile(ionice, ['-c', '3', '-p', String(pid)], () => {});
-}
-
-function findProgram(name: string): string | null {
-  const paths = [`/usr/bin/${name}`, `/bin/${name}`];
-  return paths.find(isExecutable) ?? null;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

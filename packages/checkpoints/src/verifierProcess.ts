@@ -4,13 +4,10 @@
  * fault, and is left alone.
  */
 
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { untilAborted } from '@muster/common/async';
 import type { VerificationDepth } from '@muster/common/checkpoints';
-import { messageOf } from '@muster/common/errors';
-import { LineSplitter } from '@muster/common/lineSplitter';
+import { JsonLinesChild } from '@muster/common/jsonLinesChild';
 import type { Logger } from '@muster/common/log';
 import { unverifiable, type Verification } from './verification.ts';
 import { type VerifierAnswer, type VerifierRequest, verifierLineLengthMax } from './verifier/protocol.ts';
@@ -47,7 +44,6 @@ export interface VerifierOrder {
 const abortMs = 5_000;
 /** How long a killed one is waited for. */
 const goneMs = 1_000;
-const complaintLengthMax = 500;
 const startsMax = 2;
 
 type Outcome = VerifierAnswer | { readonly kind: 'died'; readonly how: string };
@@ -138,42 +134,22 @@ export class VerifierProcess {
 
 class RunningVerifier {
   readonly gone: Promise<void>;
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #child: JsonLinesChild<VerifierAnswer>;
   #hear: (outcome: Outcome) => void = () => {};
   #how: string | null = null;
-  #complaint = '';
   #hasEndedInOrder = false;
 
   constructor(command: readonly string[], { isUrgent }: { readonly isUrgent: boolean }) {
-    const [program = '', ...args] = command;
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child = child;
-    if (child.pid !== undefined && !isUrgent) putBehindOthers(child.pid);
-    // Its end is noticed by itself; the last write to it may fail.
-    child.stdin.on('error', () => {});
-    const lines = new LineSplitter(verifierLineLengthMax);
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      try {
-        for (const line of lines.push(part)) this.#hear(JSON.parse(line) as VerifierAnswer);
-      } catch (error) {
-        this.#complaint = `it sent an invalid message: ${messageOf(error)}`;
-        child.kill('SIGKILL');
-      }
+    this.#child = new JsonLinesChild({
+      command,
+      lineLengthMax: verifierLineLengthMax,
+      onMessage: (answer) => this.#hear(answer),
     });
-    child.stderr.setEncoding('utf8').on('data', (part: string) => {
-      this.#complaint = (this.#complaint + part).slice(-complaintLengthMax);
-    });
-    this.gone = new Promise((resolve) => {
-      const end = (how: string) => {
-        const lastLine = this.#complaint.trim().split('\n').at(-1) ?? '';
-        this.#giveUp(lastLine === '' ? how : `${how}: ${lastLine}`);
-        resolve();
-      };
-      child.once('error', ({ message }) => end(message));
-      child.once('close', (exitCode, signal) => {
-        this.#hasEndedInOrder = exitCode === 0;
-        end(signal === null ? `exit status ${exitCode}` : `signal ${signal}`);
-      });
+    const { pid, gone } = this.#child;
+    if (pid !== null && !isUrgent) putBehindOthers(pid);
+    this.gone = gone.then(({ exitCode, description }) => {
+      this.#hasEndedInOrder = exitCode === 0;
+      this.#giveUp(description);
     });
   }
 
@@ -184,7 +160,7 @@ class RunningVerifier {
   }
 
   get pid(): number | null {
-    return this.#child.pid ?? null;
+    return this.#child.pid;
   }
 
   /** It had nothing to do for its while. */
@@ -194,7 +170,7 @@ class RunningVerifier {
 
   /** Kills it, and gives up on it without waiting for its end. */
   abandon(): void {
-    this.#child.kill('SIGKILL');
+    this.#child.kill();
     this.#giveUp('it did not stop when it was asked to');
   }
 
@@ -222,6 +198,6 @@ class RunningVerifier {
   }
 
   #tell(request: VerifierRequest): void {
-    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    this.#child.tell(request);
   }
 }

@@ -1,6 +1,8 @@
 /** Writing files so that a crash leaves either the old or the new content, never a part. */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
@@ -9,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 
 /** Temporary file, fsync, rename, fsync of the directory: there after a power cut, whole or not at all. */
 export function writeFileDurably(path: string, content: string, mode: number): void {
@@ -72,5 +74,26 @@ export function syncDirectory(path: string): void {
     fsyncSync(directory);
   } finally {
     closeSync(directory);
+  }
+}
+
+/**
+ * @param name a path, or a name to be looked up
+ * @param searchPath folders, as PATH has them
+ * @returns null: there is no such program, or it may not be executed
+ */
+export function findProgram(name: string, searchPath: string): string | null {
+  const candidates = name.includes('/')
+    ? [name]
+    : searchPath.split(delimiter).map((folder) => join(folder, name));
+  return candidates.find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { withDeadline } from '@muster/common/async';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import { findProgram } from '@muster/common/files';
 import { silentLogger } from '@muster/common/log';
 import { rootProblem } from '../checkpoints/place.ts';
 import {
@@ -18,7 +19,6 @@ import {
 import {
   dmonSource,
   exporterSource,
-  findProgram,
   nvidiaSmiSource,
   nvmlSource,
   type OpenedSources,

@@ -1,13 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '@muster/common/clock';
+import { findProgram } from '@muster/common/files';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
 import { buildFakeNvml } from '../../../../test/support/fakeNvml/fakeNvml.ts';
 import { aDirectory, bareOptions } from '../node/nodeWatchFixture.ts';
 import type { AgentOptions } from '../options.ts';
-import { findProgram, type OpenedSources, openSources } from './openSources.ts';
+import { type OpenedSources, openSources } from './openSources.ts';
 
 async function opened(options: AgentOptions): Promise<OpenedSources> {
   const sources = await openSources(options, {

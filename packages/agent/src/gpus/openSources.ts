@@ -1,9 +1,8 @@
 /** Which sources this node's GPUs are read from: what the options force, else the best that answers here. */
 
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { withDeadline } from '@muster/common/async';
 import type { Clock } from '@muster/common/clock';
+import { findProgram } from '@muster/common/files';
 import type { Gpu, ProfilingSourceName } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
 import type { AgentOptions } from '../options.ts';
@@ -166,23 +165,6 @@ export function dmonSource(options: SourceOptions, { clock, searchPath }: Source
 async function answers(source: ProfilingSource): Promise<boolean> {
   try {
     return (await withDeadline(source.sample(), firstAnswerMs)) !== 'late';
-  } catch {
-    return false;
-  }
-}
-
-/** @param name a path, or a name to be looked up @returns null: it is not here */
-export function findProgram(name: string, searchPath: string): string | null {
-  const candidates = name.includes('/')
-    ? [name]
-    : searchPath.split(delimiter).map((folder) => join(folder, name));
-  return candidates.find(isExecutable) ?? null;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
   } catch {
     return false;
   }

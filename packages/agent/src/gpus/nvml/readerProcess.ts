@@ -1,13 +1,15 @@
 /** The reader as its parent sees it: a process that answers, hangs or is gone. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '@muster/common/errors';
-import { LineSplitter } from '@muster/common/lineSplitter';
+import { JsonLinesChild } from '@muster/common/jsonLinesChild';
 import type { XidEvent } from '../gpuSource.ts';
 import { functionNames, type NvmlFunction } from './functions.ts';
-import { type NvmlListing, type NvmlSampling, type ReaderMessage, readerLineLengthMax } from './protocol.ts';
+import {
+  type NvmlListing,
+  type NvmlSampling,
+  type ReaderMessage,
+  type ReaderRequest,
+  readerLineLengthMax,
+} from './protocol.ts';
 import { NONE, tracePage } from './trace.ts';
 
 export interface ReaderOptions {
@@ -34,65 +36,35 @@ export interface ReaderEnd {
   readonly description: string;
 }
 
-/** The last of what it prints goes into messages. */
-const complaintLengthMax = 500;
-/** A grandchild (the driver's own helper) may keep the pipes open after the reader's end. */
-const lastWordsMs = 500;
-
 type Answer = Extract<ReaderMessage, { id: number }>;
 
 export class ReaderProcess {
   /** Resolves when the process is really gone; one that hangs in the kernel survives SIGKILL. */
   readonly gone: Promise<ReaderEnd>;
   readonly #options: ReaderOptions;
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #child: JsonLinesChild<ReaderMessage>;
   #lastId = 0;
   #waiting: { readonly id: number; readonly resolve: (answer: Answer) => void } | null = null;
   #unavailable: string | null = null;
-  #complaint = '';
   #traceFd: number | null = null;
   #lastStanding: Standing | null = null;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
-    const [program = '', ...args] = [...options.command, options.library, ...(options.gpm ? ['--gpm'] : [])];
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child = child;
-    // Its end is noticed by itself; the last write to it may fail.
-    child.stdin.on('error', () => {});
-    const lines = new LineSplitter(readerLineLengthMax);
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      try {
-        for (const line of lines.push(part)) this.#hear(JSON.parse(line) as ReaderMessage);
-      } catch (error) {
-        this.#complaint = `it sent an invalid message: ${messageOf(error)}`;
-        this.kill();
-      }
+    const { command, library, gpm } = options;
+    this.#child = new JsonLinesChild({
+      command: [...command, library, ...(gpm ? ['--gpm'] : [])],
+      lineLengthMax: readerLineLengthMax,
+      onMessage: (message) => this.#hear(message),
     });
-    child.stderr.setEncoding('utf8').on('data', (part: string) => {
-      this.#complaint = (this.#complaint + part).slice(-complaintLengthMax);
+    this.gone = this.#child.gone.then(({ description }) => {
+      this.#keepStanding();
+      return { unavailable: this.#unavailable, description };
     });
-    this.gone = this.#untilGone();
-  }
-
-  async #untilGone(): Promise<ReaderEnd> {
-    const child = this.#child;
-    const isClosed = new Promise((resolve) => child.once('close', resolve));
-    const how = await new Promise<string>((resolve) => {
-      child.once('error', ({ message }) => resolve(message));
-      child.once('exit', (exitCode, signal) =>
-        resolve(signal === null ? `exit status ${exitCode}` : `signal ${signal}`),
-      );
-    });
-    await Promise.race([isClosed, delay(lastWordsMs)]);
-    this.#keepStanding();
-    const lastLine = this.#complaint.trim().split('\n').at(-1) ?? '';
-    const description = lastLine === '' ? how : `${how}: ${lastLine}`;
-    return { unavailable: this.#unavailable, description };
   }
 
   get pid(): number | null {
-    return this.#child.pid ?? null;
+    return this.#child.pid;
   }
 
   /** One at a time. Never resolves when the reader hangs or ends: that is for the caller to notice. */
@@ -115,7 +87,7 @@ export class ReaderProcess {
     const id = this.#lastId;
     return new Promise((resolve) => {
       this.#waiting = { id, resolve };
-      this.#child.stdin.write(`${JSON.stringify({ id, kind, avoid })}\n`);
+      this.#child.tell({ id, kind, avoid } satisfies ReaderRequest);
     });
   }
 
@@ -167,7 +139,7 @@ export class ReaderProcess {
   }
 
   kill(): void {
-    this.#child.kill('SIGKILL');
+    this.#child.kill();
   }
 }
 
