@@ -2,7 +2,7 @@
 
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../fence/processes.ts';
-import { readProcessRecord } from '../guard/records.ts';
+import { readStoredTask } from '../guard/records.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 
 /** Far more than a training has on one node; a fork bomb must not cost the agent more than this. */
@@ -10,12 +10,12 @@ const pidsMax = 4_096;
 
 /** null: it has none, because it is a container's or has not been started. */
 export function mainProcessOf(location: TaskLocation): ProcessIdentity | null {
-  return readProcessRecord(location, '')?.main ?? null;
+  return readStoredTask(location, '')?.main ?? null;
 }
 
 /** What lives now of the task's control group, or, where it has none, of the children of its main process. */
 export function pidsOf(location: TaskLocation): readonly number[] {
-  const record = readProcessRecord(location, '');
+  const record = readStoredTask(location, '');
   if (record === null) return [];
   if (record.cgroup !== null) return new ControlGroup(record.cgroup).pids().slice(0, pidsMax);
   return record.main !== null && isRunning(record.main) ? descendantsOf(record.main.pid) : [];

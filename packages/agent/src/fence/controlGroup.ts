@@ -99,8 +99,14 @@ export class ControlGroup implements TaskGroup {
 
 /** Removes a group. @returns false: it still contains something */
 export function removeEmptyGroups(path: string): boolean {
+  // Most have none below them, and then nothing needs to be listed.
+  return removeGroups([path]) || removeGroups(groupsBelow(path).reverse());
+}
+
+/** @returns false: one of them still contains something */
+function removeGroups(paths: readonly string[]): boolean {
   try {
-    for (const group of groupsBelow(path).reverse()) rmdirSync(group);
+    for (const path of paths) rmdirSync(path);
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT';

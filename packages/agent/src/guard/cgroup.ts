@@ -43,9 +43,8 @@ export class CgroupContainment implements Containment {
    */
   spawnInside<T>(task: TaskLocation, spawn: () => T): T {
     const cgroup = this.cgroupOf(task);
-    mkdirSync(cgroup, { recursive: true });
     // One that an earlier guard left behind may be frozen, and whoever enters it then is frozen too.
-    new ControlGroup(cgroup).thaw();
+    if (!makeGroup(cgroup)) new ControlGroup(cgroup).thaw();
     enter(cgroup);
     try {
       return spawn();
@@ -62,6 +61,21 @@ export class CgroupContainment implements Containment {
 
   close(): void {
     removeEmptyGroups(this.#base);
+  }
+}
+
+/** @returns false: it was there before */
+function makeGroup(cgroup: string): boolean {
+  try {
+    mkdirSync(cgroup);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code !== 'ENOENT') throw error;
+    // The first task of this guard: the group of all of them is missing.
+    mkdirSync(cgroup, { recursive: true });
+    return true;
   }
 }
 

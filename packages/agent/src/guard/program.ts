@@ -12,10 +12,11 @@ import type { GuardLaunch } from './protocol.ts';
 export function requireRunnable(launch: GuardLaunch): void {
   requireWorkdir(launch.workdir);
   const command = launch.command[0] ?? '';
-  const present = candidates(command, launch).filter((path) => existsSync(path));
-  const program = present.find(isExecutableFile);
+  const paths = candidates(command, launch);
+  const program = paths.find(isExecutableFile);
   if (program === undefined) {
-    if (present.length > 0) throw new DriverError('exit_code', notExecutableMessage(command));
+    if (paths.some((path) => existsSync(path)))
+      throw new DriverError('exit_code', notExecutableMessage(command));
     throw new DriverError('command_not_found', notFoundMessage(command, launch));
   }
   const interpreter = interpreterOf(program);
@@ -62,8 +63,10 @@ function foldersOf({ env, workdir }: Pick<GuardLaunch, 'env' | 'workdir'>): stri
 
 function isExecutableFile(path: string): boolean {
   try {
+    // Most folders of PATH do not have it, and an exception for each would cost more than the look.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
     accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
+    return true;
   } catch {
     return false;
   }

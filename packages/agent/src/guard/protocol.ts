@@ -19,7 +19,7 @@ import type {
 } from '../taskFacts/execution.ts';
 import type { OutputLimits } from './outputPace.ts';
 
-export const GUARD_PROTOCOL = 1;
+export const GUARD_PROTOCOL = 2;
 
 /** Exit status of a guard that found another one alive in its runtime directory: nothing is wrong. */
 export const EXIT_ALREADY_GUARDED = 3;

@@ -1,8 +1,10 @@
 /**
- * What a guard leaves on disk about a task, so that the next guard can go on where this one was killed.
+ * What a guard leaves on disk about a task, so that the next guard can go on where this one was killed: `process.jsonl`
+ * beside the task's output. Its first line names the process, the later ones tell how it ended. Lines are added, because
+ * a file that is replaced costs more than all else that is written down about a short task.
  *
- * Files are replaced by rename, so a reader sees the old or the new one whole. They are not fsynced: only a power cut
- * could take them back, and a power cut ends every process they speak of (the boot id tells).
+ * Nothing is fsynced: only a power cut could take it back, and a power cut ends every process it speaks of (the boot id
+ * tells).
  */
 
 import {
@@ -14,13 +16,14 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '@muster/common/files';
 import { isMapping } from '@muster/common/spec/path';
 import type { ProcessIdentity } from '../fence/processes.ts';
 import type { TaskExit, TaskLocation, TaskName } from '../taskFacts/execution.ts';
-import { readTaskFile } from '../taskFacts/taskFile.ts';
+import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
 
 /** How the main process ended, while others of its task may still be there. */
 export type MainExit = Omit<TaskExit, 'oomKilled'>;
@@ -38,17 +41,52 @@ export interface ProcessRecord {
   readonly mainExit: MainExit | null;
 }
 
-const RECORD_VERSION = 1;
-
-export function writeProcessRecord(directory: string, { main, ...rest }: ProcessRecord): void {
-  replaceJson(processPath(directory), { ...rest, ...main, version: RECORD_VERSION });
+/** What is on disk about a task. */
+export interface StoredTask extends ProcessRecord {
+  /** null: it has not ended, as far as anybody could note. */
+  readonly exit: TaskExit | null;
 }
 
-/** null: none was written. One that cannot be read (a power cut in the middle) is taken for one without a pid. */
-export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRecord | null {
-  const stored = readJsonFile(processPath(task.directory));
-  if (stored === null) return null;
-  const { pid, startTicks } = stored;
+const recordVersion = 2;
+
+/**
+ * Writes the first line about a task. The task runs already and may have put something there: that goes.
+ * @throws {Error} with the kernel's code
+ */
+export function writeProcessRecord(directory: string, { main, mainExit, ...rest }: ProcessRecord): void {
+  const path = recordPath(directory);
+  rmSync(path, { force: true });
+  writeFileSync(path, JSON.stringify({ ...rest, ...main, version: recordVersion }), {
+    flag: 'wx',
+    mode: 0o600,
+  });
+  if (mainExit !== null) writeMainExit(directory, mainExit);
+}
+
+/** @throws {Error} with the kernel's code */
+export function writeMainExit(directory: string, mainExit: MainExit): void {
+  append(directory, { mainExit });
+}
+
+/** @throws {Error} with the kernel's code */
+export function writeExit(directory: string, exit: TaskExit): void {
+  append(directory, { exit });
+}
+
+/**
+ * null: none was written. One whose first line cannot be read (a power cut in the middle) is taken for one without a pid.
+ * @param bootId of a record that names none
+ */
+export function readStoredTask(task: TaskLocation, bootId: string): StoredTask | null {
+  const path = recordPath(task.directory);
+  // Most tasks that are asked about have just come, and an exception costs more than a look.
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
+  const text = readText(path);
+  // Empty: its guard is about to write the first line, or was killed before.
+  if (text === null || text === '') return null;
+  const stored = Object.assign({}, ...text.split('\n').map(parseObject)) as Record<string, unknown>;
+  const { pid, startTicks, exit } = stored;
+  const exited = mainExitOf(exit);
   return {
     key: task.key,
     main: typeof pid === 'number' && typeof startTicks === 'number' ? { pid, startTicks } : null,
@@ -56,22 +94,27 @@ export function readProcessRecord(task: TaskLocation, bootId: string): ProcessRe
     startedAtMs: typeof stored['startedAtMs'] === 'number' ? stored['startedAtMs'] : null,
     cgroup: typeof stored['cgroup'] === 'string' ? stored['cgroup'] : null,
     mainExit: mainExitOf(stored['mainExit']),
+    exit: exited === null ? null : { ...exited, oomKilled: isMapping(exit) && exit['oomKilled'] === true },
   };
 }
 
-export function writeExit(directory: string, exit: TaskExit): void {
-  replaceJson(exitPath(directory), { ...exit, version: RECORD_VERSION });
-}
-
-export function readExit(directory: string): TaskExit | null {
-  const stored = readJsonFile(exitPath(directory));
-  const exit = mainExitOf(stored);
-  return exit === null ? null : { ...exit, oomKilled: stored?.['oomKilled'] === true };
-}
-
 export function removeRecords(directory: string): void {
-  rmSync(processPath(directory), { force: true });
-  rmSync(exitPath(directory), { force: true });
+  rmSync(recordPath(directory), { force: true });
+}
+
+/** Each begins a line of its own, so that one that a full disk cut short does not spoil the next. */
+function append(directory: string, fields: object): void {
+  const path = recordPath(directory);
+  const line = `\n${JSON.stringify(fields)}`;
+  try {
+    writeTaskFile(path, line, 'end');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ELOOP' && code !== 'EINVAL' && code !== 'ENXIO') throw error;
+    // The task has put something else in its place, which goes. What it loses by that is its own.
+    rmSync(path, { force: true });
+    writeTaskFile(path, line, 'end');
+  }
 }
 
 /**
@@ -110,12 +153,8 @@ export class TaskLinks {
   }
 }
 
-function processPath(directory: string): string {
-  return join(directory, 'process.json');
-}
-
-function exitPath(directory: string): string {
-  return join(directory, 'exit.json');
+function recordPath(directory: string): string {
+  return join(directory, 'process.jsonl');
 }
 
 /** By rename: whoever reads sees the old or the new one whole. */
@@ -125,18 +164,27 @@ export function replaceJson(path: string, value: object): void {
 
 /** null: no such file. Empty: what is there is not a JSON object. */
 export function readJsonFile(path: string): Record<string, unknown> | null {
-  let text: string;
+  const text = readText(path);
+  return text === null ? null : parseObject(text);
+}
+
+/** null: no such file. An empty object: what is there is no file. */
+function readText(path: string): string | null {
   try {
-    text = readTaskFile(path, (file) => readFileSync(file, 'utf8'));
+    return readTaskFile(path, (file) => readFileSync(file, 'utf8'));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    if (code === 'ELOOP' || code === 'EINVAL') return {};
+    if (code === 'ELOOP' || code === 'EINVAL') return '{}';
     throw error;
   }
+}
+
+/** Empty: it is not a JSON object. */
+function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return isMapping(value) ? { ...value } : {};
   } catch {
     return {};
   }

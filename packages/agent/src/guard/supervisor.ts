@@ -30,8 +30,7 @@ import { OutputWatch } from './outputWatch.ts';
 import type { GuardLaunch, Renewal } from './protocol.ts';
 import {
   type ProcessRecord,
-  readExit,
-  readProcessRecord,
+  readStoredTask,
   removeRecords,
   type TaskLinks,
   writeProcessRecord,
@@ -201,9 +200,9 @@ export class Supervisor {
 
   #adopt({ key, directory }: TaskLocation): KnownTask | null {
     const location = { key, directory };
-    const exit = readExit(directory);
-    if (exit !== null) return this.#keepEnded(location, exit);
-    const record = readProcessRecord(location, this.#bootId) ?? this.#announced(location);
+    const stored = readStoredTask(location, this.#bootId);
+    if (stored !== null && stored.exit !== null) return this.#keepEnded(location, stored.exit);
+    const record = stored ?? this.#announced(location);
     if (record === null) return null;
     if (record.bootId !== this.#bootId) {
       return this.#keepEnded(location, { ...(record.mainExit ?? lostExit), oomKilled: false });

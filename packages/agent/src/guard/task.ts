@@ -26,7 +26,7 @@ import type {
 } from '../taskFacts/execution.ts';
 import { openGroup } from './containment.ts';
 import type { OwnTask } from './fences.ts';
-import { type MainExit, type ProcessRecord, writeExit, writeProcessRecord } from './records.ts';
+import { type MainExit, type ProcessRecord, writeExit, writeMainExit } from './records.ts';
 
 /** What a supervisor needs to know of a task, whether it runs or ended long ago. */
 export interface KnownTask {
@@ -253,7 +253,7 @@ export class GuardedTask implements KnownTask, OwnTask {
 
   #noteMainExit(mainExit: MainExit): void {
     try {
-      writeProcessRecord(this.location.directory, { ...this.#record, mainExit });
+      writeMainExit(this.location.directory, mainExit);
     } catch (error) {
       this.#context.log.error(
         { task: this.location.key, error },

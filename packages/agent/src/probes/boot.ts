@@ -1,5 +1,6 @@
 /** This boot of this machine, and the clock that leases and time limits count in. */
 import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 
 /**
  * The id of this boot: a new one proves that every process of an earlier boot is dead. Pids and start times mean nothing
@@ -11,6 +12,5 @@ export function readBootId(): string {
 
 /** CLOCK_BOOTTIME in milliseconds: goes on while the machine sleeps, is the same for every process, never jumps. */
 export function boottimeMs(): number {
-  const [seconds] = readFileSync('/proc/uptime', 'utf8').split(' ');
-  return Math.round(Number(seconds) * 1000);
+  return Math.round(uptime() * 1000);
 }

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { noLease } from '../fence/heldLease.ts';
 import { readLease, writeLease } from '../fence/leaseFile.ts';
-import { readJsonFile, replaceJson } from '../guard/records.ts';
+import {
+  readJsonFile,
+  readStoredTask,
+  replaceJson,
+  writeExit,
+  writeProcessRecord,
+} from '../guard/records.ts';
 import { readTaskFile, writeTaskFile } from './taskFile.ts';
 
 function aDirectory(): string {
@@ -49,9 +55,55 @@ test.each(places)('%s in place of a lease is no lease, and gets none', (_, put) 
   expect(() => writeLease(directory, 'boot-1', 1_000)).toThrow(join(directory, 'lease'));
 });
 
-test.each(places)('%s in place of a record of the guard is a record that cannot be read', (_, put) => {
+const running = {
+  key: 'k',
+  main: { pid: 7, startTicks: 8 },
+  bootId: 'b',
+  startedAtMs: 1,
+  cgroup: '/c',
+  mainExit: null,
+};
+const ended = { exitCode: 3, signal: null, oomKilled: true, finishedAtMs: 9, statusLost: false };
+
+test('the record of a task names its process, and later how it ended', () => {
   const directory = aDirectory();
-  const [there, path] = [join(directory, 'there'), join(directory, 'process.json')];
+  const read = () => readStoredTask({ key: 'k', directory }, 'now');
+  expect(read()).toBeNull();
+  writeProcessRecord(directory, running);
+  expect(read()).toEqual({ ...running, exit: null });
+  writeExit(directory, ended);
+  expect(read()).toEqual({ ...running, exit: ended });
+});
+
+test('a line that was cut short does not spoil the next, and a record that was only begun is none', () => {
+  const directory = aDirectory();
+  const path = join(directory, 'process.jsonl');
+  writeProcessRecord(directory, running);
+  writeTaskFile(path, '\n{"exit":{"exitCo', 'end');
+  writeExit(directory, ended);
+  expect(readStoredTask({ key: 'k', directory }, 'now')).toEqual({ ...running, exit: ended });
+  writeFileSync(path, '');
+  expect(readStoredTask({ key: 'k', directory }, 'now')).toBeNull();
+});
+
+test.each(places)('%s in place of the record of a task gives way to it', (_, put) => {
+  const directory = aDirectory();
+  const [there, path] = [join(directory, 'there'), join(directory, 'process.jsonl')];
+  writeFileSync(there, '{"pid":1,"startTicks":1}');
+  put(path, there);
+  expect(readStoredTask({ key: 'k', directory }, 'now')).toMatchObject({ main: null, exit: null });
+  writeExit(directory, ended);
+  expect(readStoredTask({ key: 'k', directory }, 'now')).toMatchObject({ main: null, exit: ended });
+  rmSync(path);
+  put(path, there);
+  writeProcessRecord(directory, running);
+  expect(readStoredTask({ key: 'k', directory }, 'now')).toEqual({ ...running, exit: null });
+  expect(readFileSync(there, 'utf8')).toBe('{"pid":1,"startTicks":1}');
+});
+
+test.each(places)('%s in place of a record of a lease is a record that cannot be read', (_, put) => {
+  const directory = aDirectory();
+  const [there, path] = [join(directory, 'there'), join(directory, 'lease.json')];
   writeFileSync(there, '{"pid":1}');
   put(path, there);
   expect(readJsonFile(path)).toEqual({});

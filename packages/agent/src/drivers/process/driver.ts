@@ -12,7 +12,7 @@ import { OnePerTask } from '../../fence/onePerTask.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
 import { openGroup } from '../../guard/containment.ts';
 import type { GuardLaunch } from '../../guard/protocol.ts';
-import { readExit, readProcessRecord } from '../../guard/records.ts';
+import { readStoredTask } from '../../guard/records.ts';
 import { readBootId } from '../../probes/boot.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
@@ -152,8 +152,8 @@ class ProcessDriver implements Driver {
 /** null: nothing is known of it. */
 export function groupOf(task: TaskLocation): TaskGroup | null {
   const bootId = readBootId();
-  const record = readProcessRecord(task, bootId);
-  if (record === null || record.bootId !== bootId || readExit(task.directory) !== null) return null;
+  const record = readStoredTask(task, bootId);
+  if (record === null || record.bootId !== bootId || record.exit !== null) return null;
   return openGroup(task, record);
 }
 

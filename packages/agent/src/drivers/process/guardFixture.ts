@@ -15,6 +15,7 @@ import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
 import type { OutputLimits } from '../../guard/outputPace.ts';
 import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
+import { readStoredTask } from '../../guard/records.ts';
 import { readBootId } from '../../probes/boot.ts';
 import type { TaskLocation } from '../../taskFacts/execution.ts';
 import type { Driver, TaskLaunch } from '../driver.ts';
@@ -215,8 +216,8 @@ function killGroup(pid: number): void {
 
 /** Puts a record where an earlier guard would have left one. */
 export async function writeRecord(task: TaskLocation, fields: object): Promise<void> {
-  const record = { version: 1, key: task.key, bootId: readBootId(), startedAtMs: 0, cgroup: null, ...fields };
-  await writeFile(join(task.directory, 'process.json'), JSON.stringify(record));
+  const record = { version: 2, key: task.key, bootId: readBootId(), startedAtMs: 0, cgroup: null, ...fields };
+  await writeFile(join(task.directory, 'process.jsonl'), JSON.stringify(record));
 }
 
 export async function mainPid(driver: Driver, task: TaskLocation): Promise<number> {
@@ -231,10 +232,7 @@ export function processesOf(task: TaskLocation): number[] {
 }
 
 export function cgroupOf(task: TaskLocation): string | null {
-  const record = JSON.parse(readFileSync(join(task.directory, 'process.json'), 'utf8')) as {
-    cgroup: string | null;
-  };
-  return record.cgroup;
+  return readStoredTask(task, '')?.cgroup ?? null;
 }
 
 export function never(): AbortSignal {

@@ -166,7 +166,7 @@ describe('a guard that cannot be had', () => {
     try {
       await expect(guard.driver().list()).rejects.toMatchObject({
         name: 'GuardMismatch',
-        message: expect.stringMatching(/speaks protocol 99 and this agent 1/),
+        message: expect.stringMatching(/speaks protocol 99 and this agent 2/),
       });
     } finally {
       await new Promise((resolve) => other.close(resolve));

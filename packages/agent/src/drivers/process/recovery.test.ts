@@ -144,7 +144,7 @@ describe('records of an earlier guard', () => {
   it('that are torn count as a start under way', async () => {
     const guard = aGuard();
     const task = await guard.task(['true']);
-    await writeFile(join(task.directory, 'process.json'), '{"pid": 12');
+    await writeFile(join(task.directory, 'process.jsonl'), '{"pid": 12');
     expect(await guard.driver().wait(task, never())).toMatchObject(LOST);
   });
 });
