@@ -99,7 +99,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'loop.ts',
-      'auth caller.ts explain lifecycle model.ts planning scheduler state store work',
+      'auth caller.ts explain model.ts planning scheduler state store work',
       'it runs whatever commands come',
     ],
     [

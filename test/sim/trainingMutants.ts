@@ -28,9 +28,9 @@ export const trainingMutants = {
     seed: 59,
     edits: [
       edit(
-        resume,
-        'if (checkpoint.shared || nodes.some(({ name }) => name === checkpoint.node)) return true;',
-        'if (nodes.length > 0) return true;',
+        `${coordinator}/scheduler/pin.ts`,
+        'readers === null || tasks.some(({ node }) => readers.has(node))',
+        'readers === null || tasks.length > 0',
       ),
     ],
   },
@@ -41,8 +41,8 @@ export const trainingMutants = {
     edits: [
       edit(
         planning,
-        'if (best === null || node === undefined) return null;',
-        'if (node !== null) return null;',
+        'if (best === undefined || best.readers === null || home === undefined) return null;',
+        'if (best !== null) return null;',
       ),
     ],
   },

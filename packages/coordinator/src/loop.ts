@@ -5,19 +5,18 @@
 
 import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
 import { preemptionText } from './explain/waiting.ts';
-import { chooseResume } from './lifecycle/resume.ts';
 import { currentAttempt } from './model.ts';
 import { PendingReasons } from './planning/pendingReasons.ts';
 import { planningView } from './planning/planningView.ts';
 import { SchedulerState } from './planning/schedulerState.ts';
 import type { WaitTimes } from './planning/waitTimes.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
-import type { PlannedTask, SchedulerView } from './scheduler/view.ts';
+import type { SchedulerView } from './scheduler/view.ts';
 import { applyJobEvent } from './state/applyJobEvent.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
@@ -218,13 +217,14 @@ export class Loop {
   }
 
   private view(draft: Draft, wallMs: number, monotonicMs: number): SchedulerView {
-    const { waitTimes, leaseMs, orphanGpus } = this.parts;
+    const { waitTimes, leaseMs, orphanGpus, needsPreflight } = this.parts;
     const { memory } = this;
     const onlineNodes = this.parts.onlineNodes();
     const names = [...draft.nodesByName()].map(({ name }) => name);
     const jobs = [...draft.jobsToPlan()].map(({ job }) => job);
     memory.look(jobs, names, onlineNodes, { wallMs, monotonicMs });
-    const view = planningView(draft, { onlineNodes, waitTimes, memory, leaseMs, orphanGpus }, monotonicMs);
+    const around = { onlineNodes, waitTimes, memory, leaseMs, orphanGpus, needsPreflight };
+    const view = planningView(draft, around, monotonicMs);
     const ends = [
       ...view.queue.flatMap(({ pin }) => pin?.untilMs ?? []),
       ...view.nodes.flatMap(({ awaitedUntilMs }) => awaitedUntilMs ?? []),
@@ -244,7 +244,7 @@ export class Loop {
     for (const decision of decisions) {
       switch (decision.kind) {
         case 'start':
-          this.start(decision.jobId, decision.tasks, draft, nowMs);
+          this.start(decision, draft, nowMs);
           break;
         case 'preempt': {
           const { id } = decision.victim;
@@ -277,15 +277,16 @@ export class Loop {
     return needsAnother;
   }
 
-  private start(jobId: JobId, tasks: readonly PlannedTask[], draft: Draft, nowMs: number): void {
+  private start(
+    { jobId, tasks, resume, preflight }: Extract<Decision, { kind: 'start' }>,
+    draft: Draft,
+    nowMs: number,
+  ): void {
     const job = draft.job(jobId);
     if (job === undefined) return;
-    const preflight = tasks.some(({ node }) => this.parts.needsPreflight(node));
-    const nodes = tasks.flatMap(({ node }) => draft.node(node) ?? []);
-    const resume = chooseResume(job, nodes, (node) => draft.node(node));
     const { leaseFreeBootId, state } = this.parts;
     const { attemptFloor } = state;
-    const isLeaseFree = nodes.every(({ bootId }) => bootId === leaseFreeBootId);
+    const isLeaseFree = tasks.every(({ node }) => draft.node(node)?.bootId === leaseFreeBootId);
     const leaseMs = isLeaseFree ? null : this.parts.leaseMs;
     const numberMin = job.submitSeq <= attemptFloor.submitSeqMax ? attemptFloor.number : 0;
     applyJobEvent(draft, jobId, { kind: 'allocate', tasks, leaseMs, preflight, resume, numberMin }, nowMs);

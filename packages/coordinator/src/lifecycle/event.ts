@@ -20,7 +20,7 @@ export type JobEvent =
       readonly leaseMs: number | null;
       /** A node of the attempt was away: bandwidth is measured even if the job does not ask for that. */
       readonly preflight: boolean;
-      /** The checkpoint to resume from, chosen for these nodes by `chooseResume`. null: none. */
+      /** The checkpoint to resume from, chosen with these nodes by the scheduler. null: none. */
       readonly resume: Resume | null;
       /** The smallest number that the attempt may have; default: the next one. */
       readonly numberMin?: number;

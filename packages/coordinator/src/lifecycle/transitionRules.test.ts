@@ -19,7 +19,7 @@ import {
   seededRandom,
   someMs,
 } from '../modelFixture.ts';
-import { chooseResume } from './resume.ts';
+import { resumeCandidates } from './resume.ts';
 import { type JobEvent, type Transition, transition } from './transition.ts';
 
 const startError = causeOf('image_pull', 'there is no such image');
@@ -97,9 +97,9 @@ class Walk {
 
   private allocation(count: number): Extract<JobEvent, { kind: 'allocate' }> {
     const tasks = placementsFor(this.job, count);
-    const nodes = tasks.map(({ node }) => ({ name: node, bootId: `boot of ${node}` }));
-    const resume = chooseResume(this.job, nodes, (node) => ({ bootId: `boot of ${node}` }));
-    return allocation(tasks, { resume });
+    const nodes = tasks.map(({ node }): string => node);
+    const best = resumeCandidates(this.job).find(({ shared, node }) => shared || nodes.includes(node));
+    return allocation(tasks, { resume: best === undefined ? null : { name: best.name, step: best.step } });
   }
 
   private prepared(attempt: number, nodeRank: number, port = 1): Extract<JobEvent, { kind: 'prepared' }> {

@@ -167,6 +167,7 @@ class Watched {
   wallMs = someMs;
   monotonicMs = 1_000;
   online = new Set(['node-1', 'node-2']);
+  unmeasured = new Set<string>();
   nodes: readonly Node[] = [aNode('node-1'), aNode('node-2')];
 
   look(...jobs: readonly Job[]) {
@@ -185,18 +186,15 @@ class Watched {
     });
     const draft = new Draft(state);
     const { memory, online, monotonicMs } = this;
-    memory.look(
-      jobs,
-      this.nodes.map(({ name }) => name),
-      online,
-      this,
-    );
+    const names = this.nodes.map(({ name }) => name);
+    memory.look(jobs, names, online, this);
     const around = {
       onlineNodes: online,
       waitTimes: new WaitTimes(),
       memory,
       leaseMs: 60_000,
       orphanGpus: () => new Set<string>(),
+      needsPreflight: (node: string) => this.unmeasured.has(node),
     };
     return planningView(draft, around, monotonicMs);
   }
@@ -342,6 +340,28 @@ test('nodes of one machine share a directory that the job names, and no other', 
     new Set(['node-1', 'node-2']),
   );
   expect(watched.look(aJob(1, local)).queue[0]?.pin?.nodes).toEqual(new Set(['node-1']));
+});
+
+test('what a job may resume from is in order, with who can read each, up to what all can read', () => {
+  const watched = new Watched();
+  const shared = [100, 200].map((step) => aCheckpoint(step, { shared: true }));
+  const local1 = [400, 500].map((step) => aCheckpoint(step));
+  const checkpoints = [...shared, aCheckpoint(300, { node: 'node-2' }), ...local1];
+  const resumes = () => watched.look(aJob(1, { checkpoints })).queue[0]?.resumes;
+  expect(resumes()).toEqual([
+    { name: 'checkpoint-500', step: 500, home: 'node-1', readers: new Set(['node-1']) },
+    { name: 'checkpoint-300', step: 300, home: 'node-2', readers: new Set(['node-2']) },
+    { name: 'checkpoint-200', step: 200, home: 'node-1', readers: null },
+  ]);
+  expect(watched.look(aJob(1, { checkpoints, resumeChoice: { kind: 'start' } })).queue[0]?.resumes).toEqual(
+    [],
+  );
+});
+
+test('a node whose paths are not measured says so', () => {
+  const watched = new Watched();
+  watched.unmeasured = new Set(['node-2']);
+  expect(watched.look().nodes).toMatchObject([{ needsPreflight: false }, { needsPreflight: true }]);
 });
 
 test('a silent node binds for as long as a lease, and one that was lost not at all', () => {

@@ -1,9 +1,10 @@
 /** The view of a draft that the planner gets: nodes, the capacity that allocations leave free, and the queue. */
+import type { Checkpoint } from '@muster/common/checkpoints';
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, NodeName } from '@muster/common/ids';
 import { mayBePreempted } from '../lifecycle/recovery.ts';
-import { isKeptByNode, pinnedCheckpoint } from '../lifecycle/resume.ts';
+import { isKeptByNode, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from '../model.ts';
 import { nodeTasksMax } from '../scheduler/capacity.ts';
 import {
@@ -15,6 +16,7 @@ import {
   notDrained,
   type Pin,
   type QueuedJob,
+  type ResumeOption,
   type SchedulerNode,
   type SchedulerView,
 } from '../scheduler/view.ts';
@@ -39,6 +41,8 @@ export interface PlanningInputs {
   readonly leaseMs: number;
   /** GPUs of a node that tasks hold which the store does not know. */
   readonly orphanGpus: (node: NodeName) => ReadonlySet<string>;
+  /** The node has been away, and its paths to others have not been measured since. */
+  readonly needsPreflight: (node: NodeName) => boolean;
 }
 
 /** Nodes alone, for who only wants to see what is free. */
@@ -49,7 +53,15 @@ export function buildView(
   orphanGpus: PlanningInputs['orphanGpus'],
   monotonicMs: number,
 ): SchedulerView {
-  const around = { onlineNodes, waitTimes, memory: new SchedulerState(), leaseMs: 0, orphanGpus };
+  const memory = new SchedulerState();
+  const around = {
+    onlineNodes,
+    waitTimes,
+    memory,
+    leaseMs: 0,
+    orphanGpus,
+    needsPreflight: () => false,
+  };
   return planningView(draft, around, monotonicMs);
 }
 
@@ -89,6 +101,7 @@ function queuedJob(
   monotonicMs: number,
 ): Omit<QueuedJob, 'equals'> {
   const { sinceMs, notBeforeMs } = around.waitTimes.of(job, monotonicMs);
+  const resumes = resumesOf(draft, job, machines);
   return {
     id: job.id,
     submitSeq: job.submitSeq,
@@ -98,38 +111,66 @@ function queuedJob(
     waitingSinceMs: sinceMs,
     dependencies: dependenciesNow(draft, job),
     excludedNodes: excludedNodesOf(job),
-    pin: pinOf(draft, job, state, around, machines, monotonicMs),
+    resumes,
+    pin: pinOf(draft, job, state, resumes, around, monotonicMs),
     breakerFailures: state.breakerOpen ? job.failuresInRow : null,
   };
 }
 
+const noResumes: readonly ResumeOption[] = [];
+
+/** The checkpoints that the next attempt may resume from, but for those that no placement would choose. */
+function resumesOf(draft: Draft, job: Job, machines: Machines): readonly ResumeOption[] {
+  if (job.checkpoints.length === 0) return noResumes;
+  const options: ResumeOption[] = [];
+  for (const checkpoint of resumeCandidates(job)) {
+    const { name, step, shared } = checkpoint;
+    const home = checkpoint.node as NodeName;
+    if (shared) return [...options, { name, step, home, readers: null }];
+    const readers = readersOf(draft, job, checkpoint, machines);
+    const isRead = options.some((better) => [...readers].every((reader) => better.readers?.has(reader)));
+    if (!isRead) options.push({ name, step, home, readers });
+  }
+  return options;
+}
+
+/** Several agents may share a machine, and so a directory that a job names itself. */
+function readersOf(
+  draft: Draft,
+  job: Job,
+  checkpoint: Checkpoint,
+  machines: Machines,
+): ReadonlySet<NodeName> {
+  const home = checkpoint.node as NodeName;
+  const bootId = isKeptByNode(job.spec, checkpoint) ? undefined : draft.node(home)?.bootId;
+  const neighbours = bootId === undefined ? [] : (machines.get(bootId) ?? []);
+  return new Set([home, ...neighbours.map(({ name }) => name)]);
+}
+
 /**
- * The place of the checkpoint that it is to begin from, if one machine alone has it. Nobody knows whether a silent machine
- * will ever be back, so it binds for as long as a lease lasts, which is also how long its tasks are waited for; and not at
- * all once the attempt before has ended because it was lost.
+ * The place of the checkpoint that it would best resume from, if one machine alone has it. Nobody knows whether a silent
+ * machine will ever be back, so it binds for as long as a lease lasts, which is also how long its tasks are waited for; and
+ * not at all once the attempt before has ended because it was lost.
  */
 function pinOf(
   draft: Draft,
-  job: Job,
+  { spec }: Job,
   { lastCause }: Extract<JobState, { kind: 'queued' }>,
+  [best]: readonly ResumeOption[],
   { onlineNodes, memory, leaseMs }: PlanningInputs,
-  machines: Machines,
   monotonicMs: number,
 ): Pin | null {
-  const best = pinnedCheckpoint(job);
-  const node = best === null ? undefined : draft.node(best.node as NodeName);
-  if (best === null || node === undefined) return null;
-  // Several agents may share a machine, and so a directory that a job names itself.
-  const nodes = isKeptByNode(job.spec, best) ? [node] : (machines.get(node.bootId) ?? [node]);
+  const home = best === undefined ? undefined : draft.node(best.home);
+  if (best === undefined || best.readers === null || home === undefined) return null;
   let untilMs: number | null = null;
-  if (!nodes.some(({ name }) => onlineNodes.has(name))) {
-    if (lastCause?.kind === 'node_lost' && lastCause.node === node.name) return null;
-    untilMs = (memory.awaySinceMs(node.name) ?? monotonicMs) + (job.spec.leaseMs ?? leaseMs);
+  if (![...best.readers].some((name) => onlineNodes.has(name))) {
+    if (lastCause?.kind === 'node_lost' && lastCause.node === best.home) return null;
+    untilMs = (memory.awaySinceMs(best.home) ?? monotonicMs) + (spec.leaseMs ?? leaseMs);
     if (untilMs <= monotonicMs) return null;
   }
   return {
-    node: node.name,
-    nodes: new Set(nodes.map(({ name }) => name)),
+    node: best.home,
+    nodes: best.readers,
     checkpoint: best.step === null ? best.name : `step ${best.step}`,
     untilMs,
   };
@@ -194,7 +235,7 @@ const awaitedMs = 10_000;
 
 function nodeViews(
   draft: Draft,
-  { onlineNodes, memory, orphanGpus }: PlanningInputs,
+  { onlineNodes, memory, orphanGpus, needsPreflight }: PlanningInputs,
   uses: Map<NodeName, Use>,
   monotonicMs: number,
 ): readonly SchedulerNode[] {
@@ -219,6 +260,7 @@ function nodeViews(
       freeMemoryMb: inventory.memoryMb - (use?.memoryMb ?? 0),
       freeTasks: nodeTasksMax - (use?.tasks ?? 0),
       orphanedGpus: inventory.gpus.filter((gpu) => orphaned.has(gpu.uuid)).length,
+      needsPreflight: needsPreflight(node.name),
     };
   });
 }

@@ -38,6 +38,7 @@ export interface NodeOptions {
   readonly freeMemoryMb?: number;
   readonly freeTasks?: number;
   readonly online?: boolean;
+  readonly needsPreflight?: boolean;
   readonly awaitedUntilMs?: number | null;
   readonly drivers?: readonly string[];
   /** Its switches, the nearest first: `rack1/leaf1`. */
@@ -57,6 +58,7 @@ export interface JobOptions extends Resources {
   /** Names of the nodes that see its newest checkpoint, the one that has it first. */
   readonly pinnedTo?: readonly string[];
   readonly breakerFailures?: number;
+  readonly resumes?: QueuedJob['resumes'];
   /** Equal jobs of its array behind it that the pass does not see. */
   readonly equals?: QueuedJob['equals'];
   /** Of whose jobs at most so many run at the same time, and how many do. */
@@ -107,6 +109,7 @@ export class Cluster {
       freeCpus: options.freeCpus ?? inventory.cpus,
       freeMemoryMb: options.freeMemoryMb ?? inventory.memoryMb,
       orphanedGpus: 0,
+      needsPreflight: options.needsPreflight ?? false,
       freeTasks: options.freeTasks ?? nodeTasksMax,
     });
     return this;
@@ -163,6 +166,7 @@ export class Cluster {
       dependencies = { kind: 'met' },
       excludedNodes = [],
       pinnedTo = [],
+      resumes = [],
       breakerFailures = null,
       equals = null,
       array,
@@ -185,6 +189,7 @@ export class Cluster {
       waitingSinceMs: nowMs - waitedMs,
       dependencies,
       excludedNodes: new Map(excludedNodes.map((name) => [nodeNameOf(name), 'image_pull'])),
+      resumes,
       pin: pinTo(pinnedTo),
       equals,
       breakerFailures,
@@ -229,10 +234,14 @@ export class Plan {
     this.decisions = decisions;
   }
 
-  tasksOf(job: number): readonly PlannedTask[] | null {
-    for (const each of this.decisions)
-      if (each.kind === 'start' && each.jobId === jobIdOf(job)) return each.tasks;
+  /** null when it does not start. */
+  startOf(job: number): Extract<Decision, { kind: 'start' }> | null {
+    for (const each of this.decisions) if (each.kind === 'start' && each.jobId === jobIdOf(job)) return each;
     return null;
+  }
+
+  tasksOf(job: number): readonly PlannedTask[] | null {
+    return this.startOf(job)?.tasks ?? null;
   }
 
   /** The nodes it starts on, by rank; null when it does not start. */

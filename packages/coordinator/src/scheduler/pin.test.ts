@@ -1,9 +1,11 @@
 /** What a job waits for beside room: the place of its checkpoint, a moment, a node that is to be left. */
 import { describe, expect, it } from 'vitest';
+import { nodeNameOf } from '../modelFixture.ts';
 import { aCluster, type Cluster } from './clusterFixture.ts';
 import { reserveAfterMs } from './plan.ts';
 import { nowMs } from './planCheckFixture.ts';
 import { noObstacles } from './reasons.ts';
+import type { ResumeOption } from './view.ts';
 
 describe('a job whose newest checkpoint is on one node', () => {
   const awayBecause = (home: unknown) => ({
@@ -98,6 +100,45 @@ describe('a job whose newest checkpoint is on one node', () => {
     expect(result.nodesOf(2)).toEqual(['node-1']);
     expect(result.reasonOf(3)?.kind).toBe('reserved');
   });
+});
+
+describe('what an attempt resumes from', () => {
+  const option = (step: number, ...readers: readonly string[]) => ({
+    name: `checkpoint-${step}`,
+    step,
+    home: nodeNameOf(readers[0] ?? 'node-1'),
+    readers: readers.length === 0 ? null : new Set(readers.map(nodeNameOf)),
+  });
+  const startOn = (node: string, resumes: readonly ResumeOption[]) => {
+    const cluster = aCluster();
+    for (const name of ['node-1', 'node-2', 'node-3']) cluster.node({ gpus: name === node ? 1 : 0 });
+    return cluster.job({ gpus: 1, resumes }).plan().startOf(1)?.resume ?? null;
+  };
+
+  it('is the best that one of its nodes can read', () => {
+    const resumes = [option(300, 'node-1', 'node-2'), option(200, 'node-3'), option(100)];
+    expect(startOn('node-1', resumes)).toEqual({ name: 'checkpoint-300', step: 300 });
+    expect(startOn('node-2', resumes)?.step).toBe(300);
+    expect(startOn('node-3', resumes)?.step).toBe(200);
+    expect(startOn('node-3', [option(300, 'node-1'), option(100)])?.step).toBe(100);
+  });
+
+  it('is nothing where it can read nothing', () => {
+    expect(startOn('node-3', [option(300, 'node-1')])).toBeNull();
+    expect(startOn('node-3', [])).toBeNull();
+  });
+});
+
+it('the paths of a gang are measured before it starts, where those of one of its nodes are not known', () => {
+  const start = (needsPreflight: boolean) =>
+    aCluster()
+      .node({ gpus: 1 })
+      .node({ gpus: 1, needsPreflight })
+      .job({ nodes: 2, gpus: 1 })
+      .plan()
+      .startOf(1);
+  expect(start(true)?.preflight).toBe(true);
+  expect(start(false)?.preflight).toBe(false);
 });
 
 describe('a job that waits for a moment', () => {

@@ -1,13 +1,14 @@
 /**
- * Jobs whose newest checkpoint lies on the disk of one machine. They start only where one of their nodes is on that
+ * What an attempt resumes from, and jobs whose newest checkpoint lies on the disk of one machine. They start only where one of their nodes is on that
  * machine, and that one is node rank 0, which is the one that saves and loads where only one rank does.
  */
 import type { JobResources } from '@muster/common/spec/types';
+import type { Resume } from '@muster/common/views';
 import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.ts';
 import { isBoundToOneSwitch } from './gang.ts';
 import { type CheckpointAway, drainOf } from './reasons.ts';
 import { byPlace, nearestGroups, switchPath } from './topology.ts';
-import type { Pin, SchedulerNode } from './view.ts';
+import type { Pin, PlannedTask, ResumeOption, SchedulerNode } from './view.ts';
 
 /**
  * As many of these nodes as the job can use, by rank, the first of which sees the checkpoint and the others near to it.
@@ -48,6 +49,18 @@ function sharedSwitches(a: SchedulerNode, b: SchedulerNode): number {
   const [ofA, ofB] = [switchPath(a).toReversed(), switchPath(b).toReversed()];
   const differs = ofA.findIndex((name, level) => name !== ofB[level]);
   return differs < 0 ? ofA.length : differs;
+}
+
+/**
+ * @param resumes the best first
+ * @returns the best one that an attempt on these nodes can read. null: it starts from scratch
+ */
+export function resumeOn(
+  resumes: readonly ResumeOption[],
+  tasks: readonly Pick<PlannedTask, 'node'>[],
+): Resume | null {
+  const best = resumes.find(({ readers }) => readers === null || tasks.some(({ node }) => readers.has(node)));
+  return best === undefined ? null : { name: best.name, step: best.step };
 }
 
 /**

@@ -10,11 +10,12 @@
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import type { Resume } from '@muster/common/views';
 import { driverOf, jobDemand } from './capacity.ts';
 import { fit } from './fit.ts';
 import { queueOrder } from './order.ts';
 import { PassCapacity } from './passCapacity.ts';
-import { whyPinned } from './pin.ts';
+import { resumeOn, whyPinned } from './pin.ts';
 import { type PassState, type Preemption, type PreemptionPlan, planPreemption, tasksOf } from './preempt.ts';
 import { Preemptible } from './preemptible.ts';
 import { noObstacles, reasonBeforeResources, reasonOfArray, type WaitReason } from './reasons.ts';
@@ -27,7 +28,15 @@ export const reserveAfterMs = 60_000;
 /** Names everything; carrying it out leaves nothing to choose. */
 export type Decision =
   /** Tasks by node rank: as many as fit now, of those that the job can use. */
-  | { readonly kind: 'start'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
+  | {
+      readonly kind: 'start';
+      readonly jobId: JobId;
+      readonly tasks: readonly PlannedTask[];
+      /** The checkpoint that the attempt resumes from. null: none. */
+      readonly resume: Resume | null;
+      /** The paths between its nodes are measured before it is released. */
+      readonly preflight: boolean;
+    }
   | (Preemption & { readonly kind: 'preempt' })
   /** Where the job will start once others have ended. What of it is free already is given to no job behind it. */
   | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
@@ -127,7 +136,9 @@ class Pass implements PassState {
       const tasks = tasksOf(job, result.placements);
       capacity.start(tasks);
       this.noteAtWork(job);
-      this.decisions.push({ kind: 'start', jobId: job.id, tasks });
+      const resume = resumeOn(job.resumes, tasks);
+      const preflight = result.placements.some(({ node }) => node.needsPreflight);
+      this.decisions.push({ kind: 'start', jobId: job.id, tasks, resume, preflight });
       return null;
     }
     if (history.pin !== null) return result.reason;

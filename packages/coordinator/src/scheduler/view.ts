@@ -5,7 +5,7 @@ import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { DependencyCondition } from '@muster/common/spec/after';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { Cause } from '@muster/common/views';
+import type { Cause, Resume } from '@muster/common/views';
 
 /** What one task takes, or has taken, of a node. */
 export interface PlannedTask {
@@ -34,6 +34,8 @@ export interface SchedulerNode {
   readonly freeTasks: number;
   /** GPUs that tasks hold which the store does not know: not free until a person has ended them. */
   readonly orphanedGpus: number;
+  /** It has been away, and its paths to others have not been measured since. */
+  readonly needsPreflight: boolean;
 }
 
 /**
@@ -64,6 +66,14 @@ export interface Pin {
   readonly untilMs: number | null;
 }
 
+/** A checkpoint that a job may resume from. */
+export interface ResumeOption extends Resume {
+  /** The node that has it, or on which it was saved. */
+  readonly home: NodeName;
+  /** Nodes that can read it. null: all can. */
+  readonly readers: ReadonlySet<NodeName> | null;
+}
+
 /** What a job's earlier attempts and its wait mean for the placement of the next one. */
 export interface PlacementHistory {
   readonly excludedNodes: ExcludedNodes;
@@ -84,6 +94,8 @@ export interface QueuedJob {
   readonly waitingSinceMs: number;
   readonly dependencies: DependencyState;
   readonly excludedNodes: ExcludedNodes;
+  /** What its next attempt may resume from, the best first. Of what the same nodes can read, the best alone. */
+  readonly resumes: readonly ResumeOption[];
   readonly pin: Pin | null;
   /** null: it belongs to none. */
   readonly array: ArrayId | null;
