@@ -1,4 +1,4 @@
-import { verifierCommand } from '@muster/checkpoints/verifierCommand';
+import { verifierCommand } from '@muster/checkpoints/verifierProcess';
 import { closedNodeFlags } from '@muster/common/nodeFlags';
 import { expect, test } from 'vitest';
 import { nvmlReaderCommand } from './gpus/nvml/command.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lineOf } from './logLine.ts';
+import { lineOf } from './pinoLogger.ts';
 
 const atMs = new Date(2026, 2, 1, 14, 5, 9).getTime();
 const entry = { atMs, name: 'coordinator', level: 'info', message: 'listening', fields: {} } as const;

@@ -3,14 +3,15 @@
  * written into the index beside it, and said. One thing is done at a time (`inTurn`), but for verifications, which may
  * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
  */
-
 import { type FSWatcher, watch } from 'node:fs';
 import { isWholeAlready } from '@muster/checkpoints/completeness';
+import { trainingCompleteName } from '@muster/checkpoints/names';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import { unverifiable, type Verification } from '@muster/checkpoints/verification';
 import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
+import { withPlaceOf } from './directoryHandle.ts';
 import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
 import {
   type CheckpointObservation,
@@ -24,7 +25,6 @@ import {
 import { Pacer, paceAfter } from './pacer.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import type { FirstReadings } from './secondReadings.ts';
-import { completedSince } from './trainingComplete.ts';
 import type { Troubles } from './troubles.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
@@ -325,4 +325,20 @@ function isBelievable(observation: CheckpointObservation, found: Verification): 
   const isSame = found.version === observation.candidate.version;
   if (found.verdict === 'verified') return isSame;
   return isStill(observation) && (isSame || found.verdict === 'unverified');
+}
+
+/** Some file systems keep whole seconds, and FAT every other one. */
+const granularityMs = 2_000;
+
+/**
+ * One from an earlier run must not end a job that was just started to go on from there.
+ * @param startedAtMs wall clock: the start of the attempt
+ */
+async function completedSince(root: string, startedAtMs: number): Promise<boolean> {
+  try {
+    const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.statOf(last));
+    return stat?.isFile() === true && Number(stat.mtimeMs) >= startedAtMs - granularityMs;
+  } catch {
+    return false;
+  }
 }

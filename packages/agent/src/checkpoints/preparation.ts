@@ -1,11 +1,9 @@
 /** What happens in a checkpoint directory before an attempt begins: nothing of the job runs, so things may be moved. */
-
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
-import { reasonOf } from './directoryHandle.ts';
+import { reasonOf, withPlaceOf } from './directoryHandle.ts';
 import { readIndex, writeIndex } from './indexFile.ts';
-import { isThere, quarantine } from './quarantine.ts';
 
 export interface DirectoryToPrepare {
   readonly root: string;
@@ -92,4 +90,38 @@ export async function resumeProblem(root: string, name: string): Promise<string 
   return (await isThere(root, name))
     ? null
     : `the checkpoint ${name} from which this attempt resumes is not in ${root} on this node`;
+}
+
+/** More under one name are no evidence any more. */
+const numbersMax = 1_000;
+
+/**
+ * @param name below the root
+ * @returns its new name; null: it is not there, or is a link
+ * @throws {Error} with the kernel's code
+ */
+function quarantine(root: string, name: string): Promise<string | null> {
+  return withPlaceOf(root, name, async (directory, last) => {
+    const stat = await directory.statOf(last);
+    if (stat === null || !(stat.isFile() || stat.isDirectory())) return null;
+    for (let number = 1; number <= numbersMax; number += 1) {
+      const aside = number === 1 ? `${last}.corrupt` : `${last}.${number}.corrupt`;
+      if ((await directory.statOf(aside)) !== null) continue;
+      await directory.rename(last, aside);
+      return name.slice(0, name.length - last.length) + aside;
+    }
+    throw new Error(`${numbersMax} corrupt checkpoints of that name exist already; delete some`);
+  });
+}
+
+/** @returns whether a checkpoint is there to be read: a file or a directory, reached without following a link */
+async function isThere(root: string, name: string): Promise<boolean> {
+  try {
+    return await withPlaceOf(root, name, async (directory, last) => {
+      const stat = await directory.statOf(last);
+      return stat?.isFile() === true || stat?.isDirectory() === true;
+    });
+  } catch {
+    return false;
+  }
 }

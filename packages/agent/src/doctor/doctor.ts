@@ -1,20 +1,22 @@
 /** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
-
 import { closeSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { withDeadline } from '@muster/common/async';
 import { systemClock } from '@muster/common/clock';
+import type { Condition } from '@muster/common/conditions';
 import { messageOf } from '@muster/common/errors';
 import { findProgram } from '@muster/common/files';
+import type { GpuSourceName } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { rootProblem } from '../checkpoints/place.ts';
-import {
-  type GpuActivity,
-  type GpuListing,
-  type GpuProblem,
-  type GpuSample,
-  type GpuSource,
-  type ProfilingSource,
+import type {
+  GpuActivity,
+  GpuListing,
+  GpuProblem,
+  GpuSample,
+  GpuSampling,
+  GpuSource,
+  ProfilingSource,
 } from '../gpus/gpuSource.ts';
 import {
   dmonSource,
@@ -26,14 +28,16 @@ import {
   type SourceParts,
 } from '../gpus/openSources.ts';
 import type { ConditionTable } from '../health/conditionTable.ts';
+import { evaluateConditions, visibleConditions } from '../health/evaluate.ts';
 import { probeFileSystems } from '../health/fileSystems.ts';
 import { kernelLogOnStdin, openKernelLog } from '../health/kernelLog.ts';
 import { loadConditionTable } from '../health/loadTable.ts';
+import { problemConditionKinds } from '../health/observed.ts';
+import { emptyHealthState, type Moment } from '../health/state.ts';
 import { HostInventory } from '../host/inventory.ts';
 import { readMounts } from '../host/mounts.ts';
 import type { AgentOptions } from '../options.ts';
 import { engineAnswers } from '../probes/engine.ts';
-import { examineGpuHealth } from './doctorHealth.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 
 /** Of each source. A driver that initialises its cards anew takes seconds. */
@@ -338,4 +342,41 @@ async function examineNetwork(): Promise<readonly DoctorCheck[]> {
           },
         ]),
   ];
+}
+
+/**
+ * By the same rules as the agent's. Problems of the source are left out, because they are told by themselves, and so is
+ * what shows only in the course of time.
+ */
+function examineGpuHealth(
+  about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>,
+  seen: { readonly source: GpuSourceName; readonly listing: GpuListing; readonly sampling: GpuSampling },
+  table: ConditionTable,
+): readonly DoctorCheck[] {
+  const { source, listing, sampling } = seen;
+  const now: Moment = { wallMs: systemClock.wallMs(), uptimeMs: systemClock.monotonicMs() };
+  const observation = {
+    gpus: listing.gpus,
+    gpuDriver: { source, profilingSource: null, driverVersion: null, cudaVersion: null },
+    samples: new Map(sampling.samples.map((sample) => [sample.uuid, sample])),
+    problems: [...listing.problems, ...sampling.problems],
+    holders: new Map(),
+    atMs: now.wallMs,
+  };
+  const state = evaluateConditions(
+    emptyHealthState('doctor'),
+    { kind: 'observation' },
+    { table, observation, now },
+  );
+  return visibleConditions(state)
+    .filter(({ kind }) => !problemConditionKinds.has(kind))
+    .map((condition) => ({ ...about, ...checkOf(condition) }));
+}
+
+function checkOf({
+  severity,
+  message,
+  evidence,
+}: Condition): Pick<DoctorCheck, 'state' | 'message' | 'evidence' | 'remedy'> {
+  return { state: severity === 'critical' ? 'problem' : 'warning', message, evidence, remedy: null };
 }

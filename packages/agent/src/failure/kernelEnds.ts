@@ -8,17 +8,18 @@
  * container. An engine reports such an end too, but one that is late finds the control group of version 1 removed, and
  * never learns why the container ended.
  */
-
 import { basename } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { readContainerGroups } from '../drivers/docker/containerFences.ts';
+import { ControlGroup } from '../fence/controlGroup.ts';
+import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../fence/processes.ts';
+import { readStoredTask } from '../guard/records.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
 import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/processLines.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { EndOfTask } from './taskFailure.ts';
-import { mainProcessOf, pidsOf } from './taskPids.ts';
 
 export interface KernelEndsParts {
   /** Tasks that run on this node. */
@@ -142,4 +143,36 @@ function byKernel(failure: TaskFailure, { text, atBoottimeMs }: KernelEnd): Task
     message: text,
     atBoottimeMs: Math.min(atBoottimeMs, failure.atBoottimeMs),
   };
+}
+
+/** Far more than a training has on one node; a fork bomb must not cost the agent more than this. */
+const pidsMax = 4_096;
+
+/** null: it has none, because it is a container's or has not been started. */
+function mainProcessOf(location: TaskLocation): ProcessIdentity | null {
+  return readStoredTask(location, '')?.main ?? null;
+}
+
+/** What lives now of the task's control group, or, where it has none, of the children of its main process. */
+function pidsOf(location: TaskLocation): readonly number[] {
+  const record = readStoredTask(location, '');
+  if (record === null) return [];
+  if (record.cgroup !== null) return new ControlGroup(record.cgroup).pids().slice(0, pidsMax);
+  return record.main !== null && isRunning(record.main) ? descendantsOf(record.main.pid) : [];
+}
+
+/** By /proc/PID/task/TID/children (proc(5)), of each process' main thread, and the process itself. */
+function descendantsOf(pid: number): readonly number[] {
+  const found = [pid];
+  for (let index = 0; index < found.length && found.length < pidsMax; index += 1) {
+    const parent = found[index];
+    const children = readKernelFileUnlessGone(`/proc/${parent}/task/${parent}/children`) ?? '';
+    found.push(
+      ...children
+        .split(' ')
+        .filter((child) => child !== '')
+        .map(Number),
+    );
+  }
+  return found.slice(0, pidsMax);
 }

@@ -1,13 +1,12 @@
 /** What a node can tell of the first thing that went wrong in one of its tasks, from the best source there is. */
-
 import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
+import { isMapping } from '@muster/common/spec/path';
 import { findingInMessage } from '@muster/diagnosis/failure/failureReader';
 import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
 import type { TaskExit } from '../taskFacts/execution.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
-import { parseErrorFile } from './errorFile.ts';
 import { findingInOutput } from './outputFindings.ts';
 
 /** Name of the error file in a task's directory. */
@@ -145,3 +144,53 @@ function readWhole(path: string, bytesMax: number): { text: string; modifiedAtMs
     return null;
   }
 }
+
+/**
+ * The error file of torchelastic: torchrun copies that of the worker which failed first to the path in its own
+ * TORCHELASTIC_ERROR_FILE, when the program's entry point is decorated with `@record`.
+ *
+ * Format (torch/distributed/elastic/multiprocessing/errors): `{"message": {"message": "ValueError: …", "extraInfo":
+ * {"py_callstack": "…", "timestamp": "1689298411"}}}`, or `message` as text; timestamps are whole seconds.
+ */
+interface RecordedError {
+  readonly message: string;
+  /** Wall clock of the node at the failure, in whole seconds; null: it does not say. */
+  readonly atSeconds: number | null;
+}
+
+/** @returns null for text that is no such file, whole or not */
+function parseErrorFile(text: string): RecordedError | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const outer = isMapping(value) ? value['message'] : undefined;
+  if (typeof outer === 'string') return outer === '' ? null : { message: oneLine(outer), atSeconds: null };
+  if (!isMapping(outer) || typeof outer['message'] !== 'string' || outer['message'] === '') return null;
+  const info = outer['extraInfo'];
+  const seconds = Number(isMapping(info) ? info['timestamp'] : Number.NaN);
+  return { message: oneLine(outer['message']), atSeconds: seconds > 0 ? seconds : null };
+}
+
+const lengthMax = 500;
+
+/** The first line that says something, without colours and control characters, cut to what a sentence can hold. */
+function oneLine(text: string): string {
+  const line = plainText(text)
+    .split('\n')
+    .map((each) => each.trim())
+    .find((each) => each !== '');
+  return (line ?? '').slice(0, lengthMax);
+}
+
+/** Colours gone, carriage returns as line ends, every other control character as a space. */
+function plainText(text: string): string {
+  return text
+    .replaceAll(ansi, '')
+    .replaceAll('\r', '\n')
+    .replaceAll(/[^\P{Cc}\n]/gu, ' ');
+}
+
+const ansi = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g');

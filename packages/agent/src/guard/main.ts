@@ -5,18 +5,20 @@
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
  */
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { systemClock } from '@muster/common/clock';
+import { type Clock, systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import type { Logger } from '@muster/common/log';
 import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
+import { DriverError } from '../taskFacts/errors.ts';
 import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
-import { makeTaskDirectories } from './directories.ts';
 import { LeaseFiles } from './leaseFiles.ts';
-import { stderrLogger } from './log.ts';
 import { requireRunnable } from './program.ts';
 import { EXIT_ALREADY_GUARDED, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
@@ -142,3 +144,68 @@ main().catch((error: unknown) => {
   process.stderr.write(`guard: ${messageOf(error)}\n`);
   process.exit(1);
 });
+
+/**
+ * Makes those that are missing, parents included, as this process' user: tasks run as that.
+ * @param paths absolute
+ * @param umask of the task: beside that of this process, so that nothing is more open than either wants; null: none
+ * @throws {DriverError} `disk_full`, or `unknown` with the remedy, when one cannot be made
+ */
+async function makeTaskDirectories(paths: readonly string[], umask: number | null): Promise<void> {
+  for (const path of paths) {
+    try {
+      await mkdir(path, { recursive: true, mode: 0o777 & ~(umask ?? 0) });
+    } catch (error) {
+      throw refused(path, error as NodeJS.ErrnoException);
+    }
+  }
+}
+
+function refused(path: string, error: NodeJS.ErrnoException): DriverError {
+  const options = { cause: error };
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+    return new DriverError('disk_full', `no space left for ${path}: free some on this node`, options);
+  const remedy = `create it on this node for the user ${userName()}, or set checkpoint.dir to a directory where that user may write`;
+  return new DriverError(
+    'unknown',
+    `the checkpoint directory ${path} is missing and cannot be created on this node (${reasonOf(error)}): ${remedy}`,
+    options,
+  );
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied';
+    case 'EROFS':
+      return 'read-only file system';
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return 'a file is in its place';
+    default:
+      return messageOf(error);
+  }
+}
+
+/** A number where the node has no name for it. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `${process.getuid?.() ?? 'of the agent'}`;
+  }
+}
+
+/** JSON lines on stderr, written at once: a guard has little to say, and it must be there when the guard is killed. */
+function stderrLogger(clock: Clock): Logger {
+  const write = (level: string) => (fields: object, message: string) => {
+    const line = { time: new Date(clock.wallMs()).toISOString(), level, message, ...fields };
+    process.stderr.write(`${JSON.stringify(line, errorsAsText)}\n`);
+  };
+  return { info: write('info'), warn: write('warn'), error: write('error'), debug: () => {} };
+}
+
+function errorsAsText(_key: string, value: unknown): unknown {
+  return value instanceof Error ? messageOf(value) : value;
+}

@@ -7,6 +7,8 @@
  * stopping for the output are the same to the kernel.
  */
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, fstatSync, openSync, type Stats, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '@muster/common/errors';
@@ -30,7 +32,6 @@ import {
   rangeToDrop,
   reserveOf,
 } from './outputPace.ts';
-import { punchHole } from './punchHole.ts';
 
 export interface OutputWatchParts {
   readonly monotonicMs: () => number;
@@ -322,4 +323,24 @@ function diskOf({ task }: Watched, { dev }: Stats, disks: Disks): Disk {
   const disk = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize };
   disks.set(dev, disk);
   return disk;
+}
+
+/**
+ * By util-linux's fallocate, in a process of its own: a large file takes the kernel a while, and fences must not wait.
+ * @param file a descriptor of it
+ * @throws {Error} when this file system cannot do it, or there is no such program
+ */
+async function punchHole(file: number, from: number, to: number): Promise<void> {
+  const range = ['--punch-hole', '--offset', String(from), '--length', String(to - from)];
+  const child = spawn('fallocate', [...range, '/proc/self/fd/3'], {
+    stdio: ['ignore', 'ignore', 'pipe', file],
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+  });
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(0, 500);
+  });
+  const [status] = await once(child, 'close');
+  if (status !== 0)
+    throw new Error(`fallocate could not drop a part of an output: ${said.trim() || `status ${status}`}`);
 }

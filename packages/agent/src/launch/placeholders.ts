@@ -10,7 +10,6 @@
 import { basename } from 'node:path';
 import { placeholder, type Scales, scaledParam } from '@muster/common/scales';
 import type { JobSpec } from '@muster/common/spec/types';
-import { quotedAt } from './shellText.ts';
 
 export interface PlaceholderValues extends Scales {
   /** As the job sees it. null: it begins from nothing. */
@@ -66,4 +65,28 @@ function shellScriptAt(command: readonly string[]): number {
   // Only flags come before it: else it belongs to a script that the shell runs.
   const isShells = flag !== -1 && rest.slice(0, flag).every((each) => each.startsWith('-'));
   return isShells ? flag + 2 : -1;
+}
+
+/**
+ * @param text of a script, in which the value is going to stand at `at`
+ * @returns the value, quoted as that place needs it: there may be quotes around it already
+ */
+function quotedAt(text: string, at: number, value: string): string {
+  if (/^[\w./:=@%+,-]+$/.test(value)) return value;
+  const quotes = quotesAt(text, at);
+  if (quotes === 'double') return value.replace(/[\\"$`]/g, '\\$&');
+  const within = value.replaceAll("'", String.raw`'\''`);
+  return quotes === 'single' ? within : `'${within}'`;
+}
+
+/** Here-documents and substitutions within quotes are not told apart: they count as the quotes around them. */
+function quotesAt(text: string, at: number): 'none' | 'single' | 'double' {
+  let quotes: 'none' | 'single' | 'double' = 'none';
+  for (let index = 0; index < at; index += 1) {
+    const letter = text[index];
+    if (letter === '\\' && quotes !== 'single') index += 1;
+    else if (letter === "'" && quotes !== 'double') quotes = quotes === 'single' ? 'none' : 'single';
+    else if (letter === '"' && quotes !== 'single') quotes = quotes === 'double' ? 'none' : 'double';
+  }
+  return quotes;
 }

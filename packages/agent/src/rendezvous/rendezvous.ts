@@ -1,5 +1,4 @@
 /** The real rendezvous of a node: its interfaces, its ports, and connections to the peers of a gang. */
-
 import { messageOf } from '@muster/common/errors';
 import type { Endpoint, PathCheck, PathFindings, PathResult, Peer } from '@muster/common/gangs';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -12,7 +11,6 @@ import {
 } from '../host/addresses.ts';
 import type { HeldPort } from '../launch/masterPort.ts';
 import { networkEnvironment } from '../launch/networkEnvironment.ts';
-import type { Rendezvous } from './contract.ts';
 import { askPeer, type PathEnds } from './pathClient.ts';
 import { PathServer } from './pathServer.ts';
 import { inTurn } from './portNumbers.ts';
@@ -141,4 +139,19 @@ export function createRendezvous(options: RendezvousOptions): NodeRendezvous {
   };
 
   return { endpoints, hold, check, endpointProblem };
+}
+
+/** The seam between a node's tasks and its networks: where it is reached, the ports it holds, the paths it tries. */
+interface Rendezvous {
+  /**
+   * Where other nodes may reach this one, best first.
+   * @param wanted `network` of the spec
+   */
+  endpoints(wanted: string | null): readonly Endpoint[];
+
+  /** A free port of this node that answers the peers of this attempt until it is released. */
+  hold(task: TaskRef): Promise<HeldPort>;
+
+  /** Tries the paths, and runs the preflight where it is asked for. Never throws: what went wrong is in the findings. */
+  check(task: TaskRef, launch: TaskLaunch, check: PathCheck, abort: AbortSignal): Promise<PathFindings>;
 }

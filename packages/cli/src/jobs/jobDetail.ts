@@ -5,15 +5,16 @@ import { resumeText, signLines } from '@muster/common/signText';
 import { retryFields } from '@muster/common/spec/recoveryFields';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
+import type { GpuUsage } from '@muster/common/telemetry';
 import type { AttemptView, JobView, TaskView } from '@muster/common/views';
 import type { Colours } from '../output/colours.ts';
 import { type Field, formatFields } from '../output/fields.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { count, printable, rangesText, shellText, wrapText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
+import { ratioText, valueText } from '../output/units.ts';
 import { endText, markedState, nameOf, needsText, newestAttempt, ranText, specOf } from './summary.ts';
 import { ledgerText, newestCheckpointText, progressText } from './trainingText.ts';
-import { usageText } from './usageText.ts';
 
 export interface DetailOptions {
   readonly width: number | null;
@@ -227,4 +228,36 @@ function nextCommands(job: JobView, programName: string): readonly string[] {
     isTerminal(job.state) ? `requeue ${job.id}` : `stop ${job.id}`,
   ].filter((word) => word !== null);
   return words.map((word) => `${programName} ${word}`);
+}
+
+/** `avg 92 %, peak 100 %; SM 61 %, tensor 44 %; peak memory 71 GiB; 3.21 kWh; idle 5 min of 8 h GPU time`. */
+function usageText(usage: GpuUsage): string {
+  const { utilizationMean, utilizationPeak, memoryPeakMb, energyKwh, idleGpuSeconds } = usage;
+  const busy = [
+    utilizationMean === null ? null : `avg ${valueText(utilizationMean, 'percent')}`,
+    utilizationPeak === null ? null : `peak ${valueText(utilizationPeak, 'percent')}`,
+  ];
+  const activity = [
+    usage.smActiveMean === null ? null : `SM ${ratioText(usage.smActiveMean)}`,
+    usage.tensorActiveMean === null ? null : `tensor ${ratioText(usage.tensorActiveMean)}`,
+  ];
+  const parts = [
+    joined(busy),
+    joined(activity),
+    memoryPeakMb === null ? '' : `peak memory ${memoryText(memoryPeakMb)}`,
+    energyKwh === null ? '' : energyText(energyKwh),
+    idleGpuSeconds === null
+      ? ''
+      : `idle ${durationText(idleGpuSeconds * 1_000)} of ${durationText(usage.observedGpuSeconds * 1_000)} GPU time`,
+  ];
+  return parts.filter((part) => part !== '').join('; ');
+}
+
+function joined(parts: readonly (string | null)[]): string {
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+/** Three digits: a test run takes a few watt-hours, a training run megawatt-hours. */
+function energyText(kwh: number): string {
+  return kwh < 0.1 ? `${Number((kwh * 1_000).toPrecision(3))} Wh` : `${Number(kwh.toPrecision(3))} kWh`;
 }

@@ -7,8 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { type ErrorCode, MusterError, messageOf } from '@muster/common/errors';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { isOwnName, parseListenAddress } from './listenAddress.ts';
-import { nodeOfPath, targetGroups } from './serviceDiscovery.ts';
 
 const prometheusText = 'text/plain; version=0.0.4; charset=utf-8';
 /** Prometheus keeps one connection per target. */
@@ -140,4 +138,87 @@ function send(request: IncomingMessage, response: ServerResponse, { status, type
     ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
   });
   response.end(request.method === 'HEAD' ? undefined : bytes);
+}
+
+/** Addresses that the HTTP side may serve on, and names that it may be called by. */
+interface ListenAddress {
+  /** As it was written: `127.0.0.1`, `localhost`, `[::1]`. */
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
+/**
+ * @param text `host:port`
+ * @throws {MusterError} when it is none, or one that others on the network could reach
+ */
+function parseListenAddress(text: string): ListenAddress {
+  const match = /^(.+):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? '';
+  const port = Number(match?.[2]);
+  if (match === null || port > 65_535) {
+    throw new MusterError(
+      'invalid',
+      `invalid address for --http "${text}"; expected HOST:PORT, such as 127.0.0.1:7071`,
+    );
+  }
+  if (!isLoopbackHost(host)) {
+    throw new MusterError(
+      'invalid',
+      `refusing to serve metrics on ${host}: everybody who reaches that address could read them. ` +
+        'Use --http 127.0.0.1:7071 and let Prometheus reach it on this machine or through an SSH tunnel.',
+    );
+  }
+  return { host, port };
+}
+
+/**
+ * Was this server called by a name of this machine? A web page can make a browser here ask for any name that it has had
+ * resolve to 127.0.0.1, and read the answer as its own; the name stays in the Host header.
+ */
+function isOwnName(hostHeader: string | undefined): hostHeader is string {
+  const host = /^(.+?)(?::\d{1,5})?$/.exec(hostHeader ?? '')?.[1] ?? '';
+  return isLoopbackHost(host.toLowerCase());
+}
+
+function isLoopbackHost(host: string): boolean {
+  return /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(host);
+}
+
+/**
+ * What Prometheus' `http_sd_configs` reads: the coordinator and every node. Agents listen on loopback only and may be
+ * behind NAT, so each is scraped through the coordinator, under a path of its own.
+ */
+interface TargetGroup {
+  readonly targets: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * @param address `host:port` under which whoever asks reaches the coordinator
+ * @param nodes silent ones too: Prometheus is to see that they are down
+ */
+function targetGroups(address: string, nodes: readonly string[]): readonly TargetGroup[] {
+  return [
+    { targets: [address], labels: { __metrics_path__: '/metrics', muster_role: 'coordinator' } },
+    ...nodes.map((node) => ({
+      targets: [address],
+      labels: {
+        __metrics_path__: nodeMetricsPath(node),
+        // Else every node would be the same instance: the coordinator.
+        instance: node,
+        node,
+        muster_role: 'agent',
+      },
+    })),
+  ];
+}
+
+function nodeMetricsPath(node: string): string {
+  return `/nodes/${node}/metrics`;
+}
+
+/** @returns the node that a path asks for; null when it is no such path */
+function nodeOfPath(path: string): string | null {
+  return /^\/nodes\/([^/]{1,63})\/metrics$/.exec(path)?.[1] ?? null;
 }

@@ -5,7 +5,6 @@
  * hand out attempt numbers a second time, so nothing is started until a person says `muster store advance`. What an agent
  * says without proof keeps new work from its own node, and from the others only when most nodes speak like that.
  */
-
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { JobId, NodeName } from '@muster/common/ids';
@@ -13,9 +12,9 @@ import { currentAttempt } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
-import { AcceptedStrays } from './acceptedStrays.ts';
+import type { MetaStore } from './metaStore.ts';
 import type { Proofs } from './proofs.ts';
-import { type AgentAccount, type Claims, claimText, jumpMax, testimonyOf } from './testimony.ts';
+import { type AgentAccount, type Claims, claimText, jumpMax, straysMax, testimonyOf } from './testimony.ts';
 
 /** Facts that agents have proven and the store does not know. Their number is bounded by what agents were once sent. */
 interface Ahead {
@@ -280,4 +279,45 @@ function goPast(draft: Draft, jobId: JobId, heard: number, nowMs: number): void 
   }
   const job = draft.job(jobId);
   if (job !== undefined && job.lastAttempt < heard) draft.putJob({ ...job, lastAttempt: heard });
+}
+
+/**
+ * Unknown jobs whose tasks nodes still report, and which an administrator has accepted. The store has one row for each such
+ * node; the next acceptance for the node replaces it.
+ */
+const metaName = (node: NodeName) => `accepted_strays/${node}`;
+const none: ReadonlySet<JobId> = new Set();
+
+class AcceptedStrays {
+  private readonly store: Pick<MetaStore, 'writeMeta'>;
+  private readonly byNode: Map<NodeName, ReadonlySet<JobId>>;
+
+  private constructor(store: Pick<MetaStore, 'writeMeta'>, byNode: Map<NodeName, ReadonlySet<JobId>>) {
+    this.store = store;
+    this.byNode = byNode;
+  }
+
+  static async open(
+    store: Pick<MetaStore, 'readMeta' | 'writeMeta'>,
+    nodes: Iterable<NodeName>,
+  ): Promise<AcceptedStrays> {
+    const byNode = new Map<NodeName, ReadonlySet<JobId>>();
+    for (const node of nodes) {
+      const text = await store.readMeta(metaName(node));
+      if (text !== null) byNode.set(node, new Set(JSON.parse(text) as JobId[]));
+    }
+    return new AcceptedStrays(store, byNode);
+  }
+
+  of(node: NodeName): ReadonlySet<JobId> {
+    return this.byNode.get(node) ?? none;
+  }
+
+  /** Beside those that were accepted before; of too many, these are kept. */
+  async accept(node: NodeName, strays: ReadonlySet<JobId>): Promise<void> {
+    if (strays.size === 0) return;
+    const kept = [...new Set([...strays, ...this.of(node)])].slice(0, straysMax);
+    await this.store.writeMeta(metaName(node), JSON.stringify(kept));
+    this.byNode.set(node, new Set(kept));
+  }
 }

@@ -2,6 +2,8 @@
  * The coordinator's Prometheus page. Values are read when somebody asks; only what happens in between is counted. No
  * series is named by anything that grows without end: jobs appear while they hold a node, and at most a thousand.
  */
+
+import { performance } from 'node:perf_hooks';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import { isTerminal, jobStates, nodeStates } from '@muster/common/states';
@@ -14,6 +16,7 @@ import type { Gate } from '../auth/gate.ts';
 import { refusalKinds } from '../auth/refusals.ts';
 import type { WaitTimes } from '../planning/waitTimes.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
+import { type Connections, closeReasons } from '../rpc/connections.ts';
 import type { Committed } from '../state/committed.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -22,11 +25,8 @@ import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { nodeView } from '../views.ts';
 import type { Contained } from '../work/contained.ts';
-import { addConnectionMetrics, type ConnectionCounts } from './connectionMetrics.ts';
-import { countBy, countGpus } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { namedJobs, namedJobsMax } from './namedJobs.ts';
-import { addProcessMetrics } from './processMetrics.ts';
 import { addCounter, addGauge } from './register.ts';
 import { TrainingMetrics } from './trainingMetrics.ts';
 
@@ -256,5 +256,97 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
     name: 'muster_telemetry_budget_bytes',
     help: 'Memory limit of the readings of jobs.',
     read: () => telemetry.usage.bytesMax,
+  });
+}
+
+/** Connections to the gRPC server, and those that it closed. */
+type ConnectionCounts = Pick<Connections, 'closed' | 'openCount' | 'strangerCount'>;
+
+function addConnectionMetrics(registry: Registry, connections: ConnectionCounts): void {
+  addGauge(registry, {
+    name: 'muster_connections',
+    help: 'Open gRPC connections: known are those on which a call has brought a valid token.',
+    labelNames: ['kind'],
+    read: () => [
+      [{ kind: 'known' }, connections.openCount - connections.strangerCount],
+      [{ kind: 'stranger' }, connections.strangerCount],
+    ],
+  });
+  addCounter(registry, {
+    name: 'muster_connections_closed_total',
+    help: 'gRPC connections that the coordinator closed, by reason.',
+    labelNames: ['reason'],
+    read: () => closeReasons.map((reason) => [{ reason }, connections.closed[reason]]),
+  });
+}
+
+/** Counting for the metrics page: pure. */
+export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) {
+    const key = keyOf(item);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+const gpuStateNames = ['free', 'allocated', 'drained', 'silent'] as const;
+type GpuStateName = (typeof gpuStateNames)[number];
+
+/**
+ * Every GPU in one state. What a job holds is allocated, whatever else is true of it; of the others only those that could
+ * get work now are free.
+ */
+export function countGpus(nodes: readonly NodeView[]): ReadonlyMap<GpuStateName, number> {
+  const counts = new Map<GpuStateName, number>(gpuStateNames.map((name) => [name, 0]));
+  for (const node of nodes) {
+    const held = new Set(node.gpuUses.map(({ uuid }) => uuid));
+    const drained = new Set(node.drainedGpuUuids);
+    for (const { uuid } of node.inventory.gpus) {
+      const state = gpuState(held.has(uuid), node.drained || drained.has(uuid), node.state === 'silent');
+      counts.set(state, (counts.get(state) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+function gpuState(isHeld: boolean, isDrained: boolean, isSilent: boolean): GpuStateName {
+  if (isHeld) return 'allocated';
+  if (isDrained) return 'drained';
+  return isSilent ? 'silent' : 'free';
+}
+
+/**
+ * prom-client's own set is not used: `promtool check metrics` refuses some of its names.
+ * @param startedAtMs wall clock
+ */
+function addProcessMetrics(registry: Registry, startedAtMs: number): void {
+  addCounter(registry, {
+    name: 'process_cpu_seconds_total',
+    help: 'Total user and system CPU time spent in seconds.',
+    read: () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    },
+  });
+  addCounter(registry, {
+    name: 'nodejs_eventloop_active_seconds_total',
+    help: 'Time that the event loop has been busy in seconds.',
+    read: () => performance.eventLoopUtilization().active / 1_000,
+  });
+  addGauge(registry, {
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory size in bytes.',
+    read: () => process.memoryUsage.rss(),
+  });
+  addGauge(registry, {
+    name: 'nodejs_heap_size_used_bytes',
+    help: 'Memory in use on the JavaScript heap in bytes.',
+    read: () => process.memoryUsage().heapUsed,
+  });
+  addGauge(registry, {
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process since unix epoch in seconds.',
+    read: () => startedAtMs / 1_000,
   });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { someMs } from '../modelFixture.ts';
-import { isNewer, latenessMsMax, staleMsMax, takenAtMs } from './arrival.ts';
+import { isNewer, latenessMsMax, staleMsMax, takenAtMs } from './telemetryStore.ts';
 
 test.each([
   { what: 'at once', nodeMs: someMs, at: 5_000 },

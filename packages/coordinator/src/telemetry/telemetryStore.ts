@@ -2,14 +2,12 @@
  * What nodes tell of their GPUs and of themselves: the newest of each, and what jobs and their GPUs did in the last hours.
  * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
  */
-
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
 import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
-import { isNewer, takenAtMs } from './arrival.ts';
 import { gpuLayout, type MetricField } from './chunks.ts';
 import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
 
@@ -174,4 +172,30 @@ export class TelemetryStore {
     }
     return uuids;
   }
+}
+
+/** Agents keep ten minutes while they are cut off. What seems later than that, and a margin, is of a clock that is behind. */
+export const latenessMsMax = 15 * 60_000;
+
+/** A clock that went back by more than this was set; by less, the message is an old one. */
+export const staleMsMax = 60_000;
+
+/**
+ * @param nodeMs end of the interval by the node's wall clock
+ * @param wallMs ours, now
+ * @param monotonicMs ours, now
+ * @returns end of the interval on our monotonic clock, at most now
+ */
+export function takenAtMs(nodeMs: number, wallMs: number, monotonicMs: number): number {
+  const lateMs = wallMs - nodeMs;
+  const isCredible = lateMs >= 0 && lateMs <= latenessMsMax;
+  return Math.round(monotonicMs - (isCredible ? lateMs : 0));
+}
+
+/**
+ * Is this neither a repetition nor older than what was heard before?
+ * @param lastNodeMs of the newest one taken, by the node's clock; null: none
+ */
+export function isNewer(nodeMs: number, lastNodeMs: number | null): boolean {
+  return lastNodeMs === null || nodeMs > lastNodeMs || nodeMs < lastNodeMs - staleMsMax;
 }

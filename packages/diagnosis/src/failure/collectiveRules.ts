@@ -1,5 +1,6 @@
 /** Of what ranks say of each other, and of being told to stop. */
-import { completionVerdict } from './completions.ts';
+
+import type { FailureVerdict } from './finding.ts';
 import type { SignatureRule } from './signature.ts';
 
 export const collectiveRules: readonly SignatureRule[] = [
@@ -171,3 +172,18 @@ export const collectiveRules: readonly SignatureRule[] = [
     atAnyLevel: true,
   },
 ];
+
+/**
+ * Whom a failed work request of RDMA accuses, by its status in libibverbs (ibv_wc_status): 4 is a local protection error,
+ * which the memory of this node causes; 12 and 13 are answers that never came, the network's doing.
+ */
+const status = /with (?:status|error)[ =:]{1,3}(\d{1,3})\b/i;
+/** Local: length, queue operation, protection. */
+const localStatuses: readonly number[] = [1, 2, 4];
+
+function completionVerdict(text: string): FailureVerdict {
+  const told = status.exec(text);
+  return told !== null && localStatuses.includes(Number(told[1]))
+    ? { blame: 'node', retry: 'other_node' }
+    : {};
+}

@@ -10,8 +10,6 @@ import type { LineFormat, Values } from './format.ts';
 import { jsonLines } from './formats/jsonLines.ts';
 import { lineFormats } from './formats.ts';
 import { type SaveMention, saveIn, saveMark } from './saves.ts';
-import { Speed } from './speed.ts';
-import { totalMark, totalsIn } from './totals.ts';
 import { TrainingBar } from './trainingBar.ts';
 
 export interface ProgressRow extends MetricRow {
@@ -35,6 +33,9 @@ function marksOf(formats: readonly LineFormat[]): string {
   const marks = new Set(formats.flatMap((format) => format.marks));
   return [...marks].map((mark) => mark.replace(/[|{}.*+?^$()[\]\\]/g, '\\$&')).join('|');
 }
+
+/** Without this a line tells no total. */
+const totalMark = /max_iters|(?:total|optimization) steps|Num Epochs|epochs:/;
 
 /** Words of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
 const telling = new RegExp([marksOf(lineFormats), 's/it|it/s', saveMark.source, totalMark.source].join('|'));
@@ -241,4 +242,87 @@ function says(framework: Framework, engine: Framework): boolean {
 function hasMark(text: string, { marks }: LineFormat): boolean {
   for (const mark of marks) if (text.includes(mark)) return true;
   return false;
+}
+
+/** Programs tell a step twice or a little late; going back further, they have begun anew. */
+const rewindSteps = 50;
+/** Enough to even out a slow step, few enough to follow a change of the load. */
+const marksMax = 20;
+/**
+ * Lines that come together are one mark: output that was written before it is read (an agent that was restarted) arrives
+ * at once and would be taken for a speed.
+ */
+const markMs = 500;
+
+interface Mark {
+  readonly sinceMs: number;
+  atMs: number;
+  step: number;
+}
+
+class Speed {
+  /** The newest, in no order: the oldest is overwritten. */
+  readonly #told: number[] = [];
+  #nextTold = 0;
+  #marks: Mark[] = [];
+
+  tell(stepSeconds: number): void {
+    if (stepSeconds <= 0) return;
+    this.#told[this.#nextTold] = stepSeconds;
+    this.#nextTold = (this.#nextTold + 1) % marksMax;
+  }
+
+  arrive(step: number, atMs: number): void {
+    const newest = this.#marks.at(-1);
+    if (newest !== undefined && (step < newest.step - rewindSteps || atMs < newest.atMs)) this.#marks = [];
+    else if (newest !== undefined && step <= newest.step) return;
+    else if (newest !== undefined && atMs - newest.sinceMs < markMs) {
+      newest.step = step;
+      newest.atMs = atMs;
+      return;
+    }
+    this.#marks.push({ sinceMs: atMs, atMs, step });
+    if (this.#marks.length > marksMax) this.#marks.shift();
+  }
+
+  /** null: not known yet */
+  get stepSeconds(): number | null {
+    if (this.#told.length > 0) {
+      const sorted = this.#told.toSorted((a, b) => a - b);
+      return sorted[sorted.length >> 1] ?? null;
+    }
+    const [oldest, newest] = [this.#marks[0], this.#marks.at(-1)];
+    if (oldest === undefined || newest === undefined || newest.step <= oldest.step) return null;
+    return (newest.atMs - oldest.atMs) / 1000 / (newest.step - oldest.step);
+  }
+}
+
+interface ToldTotals {
+  readonly steps?: number;
+  readonly epochs?: number;
+}
+
+const steps = [
+  // nanoGPT prints its configuration file, and what the command line overrides in it.
+  /^(?:Overriding: )?max_iters = (\d{1,12})\b/,
+  // Trainer
+  /\bTotal optimization steps = ([\d,]{1,15})/,
+  // torchtitan
+  /\bTraining starts at step \d{1,12}\b.{0,400}\btotal steps (\d{1,12})\b/,
+];
+const epochs = [/\bNum Epochs = ([\d,]{1,15})/, /^epochs: (\d{1,9})$/];
+
+function totalsIn(text: string): ToldTotals | null {
+  const toldSteps = firstNumber(steps, text);
+  if (toldSteps !== null) return { steps: toldSteps };
+  const toldEpochs = firstNumber(epochs, text);
+  return toldEpochs === null ? null : { epochs: toldEpochs };
+}
+
+function firstNumber(patterns: readonly RegExp[], text: string): number | null {
+  for (const pattern of patterns) {
+    const found = pattern.exec(text);
+    if (found !== null) return Number((found[1] ?? '').replaceAll(',', ''));
+  }
+  return null;
 }
