@@ -70,10 +70,7 @@ const shown = [
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */
 const differences = {
-  'Job.specJson': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
-  'Job.arrayId': ['array', '{id, index, size}', 'The array that the job is a member of; null: none.'],
-  'Job.arrayIndex': null,
-  'Job.arraySize': null,
+  'Job.spec': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
   // The CLI prints all points.
   'QueryMetricsResponse.nextSkip': null,
 };
@@ -155,8 +152,7 @@ Names of metrics (\`train_loss\`), causes (\`cuda_oom\`) and labels are data, an
 
 - \`…AtMs\`: milliseconds since 1970-01-01 UTC. \`…Ms\`: a duration in milliseconds. \`…Seconds\`: seconds.
 - \`…Bytes\`: bytes. \`…Mb\`: MiB (1,048,576 bytes).
-- \`null\`, or a member that is absent: there is none, or it is not known. The tables below are those of the API, where 0 or an
-  empty text stands for it.
+- \`null\`, or a member that is absent: there is none, or it is not known. The tables below call that absent.
 - New members may be added. Ignore those that you do not know.
 
 ## Exit codes

@@ -153,12 +153,12 @@ export class Client {
       const call = {
         request: { sinceSeq: lastSeq, follow: true, subject: '' },
         on: (event: string, listener: () => void) => void (event === 'cancelled' && cancelled.push(listener)),
-        write: ({ seq, id, cloudEventJson }: { seq: number; id: string; cloudEventJson: string }) => {
+        write: ({ seq, id, cloudEvent }: { seq: number; id: string; cloudEvent: string }) => {
           arrivesMs = Math.max(arrivesMs, timeline.nowMs + network.latencyMs());
           timeline.at(arrivesMs - timeline.nowMs, life, () => {
             if (!isOpen) return;
             lastSeq = seq;
-            history.add({ kind: 'watched', event: { seq, id, text: cloudEventJson } });
+            history.add({ kind: 'watched', event: { seq, id, text: cloudEvent } });
           });
           return true;
         },

@@ -167,7 +167,7 @@ export interface JobView {
   readonly id: string;
   readonly name: string;
   readonly project: string;
-  /** Who submitted it, or requeued it as a new job. null: an older coordinator did not say. */
+  /** Who submitted it, or requeued it as a new job. null: unknown. */
   readonly user: string | null;
   readonly state: JobStateKind;
   /** The spec in the shape of the job file. */

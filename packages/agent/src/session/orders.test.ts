@@ -61,7 +61,8 @@ test('a checkpoint and a sign go to the coordinator with their task', () => {
   expect(sent.checkpoint).toMatchObject({
     task: wireTask,
     afterStop: true,
-    checkpoint: { name: 'step_10.pt', step: 10, shared: true, verdict: 'verified' },
+    shared: true,
+    checkpoint: { name: 'step_10.pt', step: 10, verdict: 'verified' },
   });
   const sign = { kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: null, line: 9, text: 'nan' } as const;
   const said = taskMessageToWire({ kind: 'trainingSign', task, sign });

@@ -19,7 +19,7 @@ test('Hello comes first and says everything', async () => {
         bootId: 'boot-1',
         highestTerm: 0,
         sentBoottimeMs: expect.any(Number),
-        inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', memoryMb: 0, simulated: false }] },
+        inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', simulated: false }] },
         conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_node', task: null }],
         observed: [],
       },

@@ -120,7 +120,7 @@ export async function running({ node, first }: Awaited<ReturnType<typeof connect
     task: wireTask,
     masterAddr: '10.0.0.7',
     masterPort: 4_000,
-    endpoints: [{ address: '10.0.0.7', network: '', interface: 'eth0', speedMbps: 10_000, rdma: false }],
+    endpoints: [{ address: '10.0.0.7', interface: 'eth0', speedMbps: 10_000, rdma: false }],
     testPort: 4_000,
   });
   expect(node.process.launches).toEqual([]);

@@ -3,6 +3,7 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 
 import type { AgentHubClient as _muster_v1_AgentHubClient, AgentHubDefinition as _muster_v1_AgentHubDefinition } from './muster/v1/AgentHub.ts';
 import type { AgentMessage as _muster_v1_AgentMessage, AgentMessage__Output as _muster_v1_AgentMessage__Output } from './muster/v1/AgentMessage.ts';
+import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from './muster/v1/ArrayPlace.ts';
 import type { Assignment as _muster_v1_Assignment, Assignment__Output as _muster_v1_Assignment__Output } from './muster/v1/Assignment.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
@@ -45,6 +46,7 @@ import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
 import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _muster_v1_MachineDisk__Output } from './muster/v1/MachineDisk.ts';
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
+import type { Master as _muster_v1_Master, Master__Output as _muster_v1_Master__Output } from './muster/v1/Master.ts';
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
 import type { MetricsPage as _muster_v1_MetricsPage, MetricsPage__Output as _muster_v1_MetricsPage__Output } from './muster/v1/MetricsPage.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
@@ -95,6 +97,7 @@ export interface ProtoGrpcType {
     v1: {
       AgentHub: SubtypeConstructor<typeof grpc.Client, _muster_v1_AgentHubClient> & { service: _muster_v1_AgentHubDefinition }
       AgentMessage: MessageTypeDefinition<_muster_v1_AgentMessage, _muster_v1_AgentMessage__Output>
+      ArrayPlace: MessageTypeDefinition<_muster_v1_ArrayPlace, _muster_v1_ArrayPlace__Output>
       Assignment: MessageTypeDefinition<_muster_v1_Assignment, _muster_v1_Assignment__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
@@ -139,6 +142,7 @@ export interface ProtoGrpcType {
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
       MachineDisk: MessageTypeDefinition<_muster_v1_MachineDisk, _muster_v1_MachineDisk__Output>
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
+      Master: MessageTypeDefinition<_muster_v1_Master, _muster_v1_Master__Output>
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>
       MetricsPage: MessageTypeDefinition<_muster_v1_MetricsPage, _muster_v1_MetricsPage__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>

@@ -2,6 +2,7 @@ import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
+import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from './muster/v1/ArrayPlace.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from './muster/v1/BackupPiece.ts';
@@ -113,6 +114,7 @@ export interface ProtoGrpcType {
   muster: {
     v1: {
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
+      ArrayPlace: MessageTypeDefinition<_muster_v1_ArrayPlace, _muster_v1_ArrayPlace__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition

@@ -35,8 +35,7 @@ import {
   pendingFromWire,
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
-import { credentialFromWire } from './credentialCodec.ts';
-import { nodeFromWire } from './nodeCodec.ts';
+import { credentialFromWire, nodeFromWire } from './nodeCodec.ts';
 import { musterService } from './service.ts';
 import { fromServiceError } from './status.ts';
 import { arraySizeIn } from './submitSize.ts';

@@ -246,11 +246,6 @@ test('evidence may be of no line and no rank, and who is to blame unknown', () =
   expect(jobFromWire(sent(musterService.GetJob, newer)).cause?.blame).toBe('unknown');
 });
 
-test('scales that an older coordinator does not send are as they were written', () => {
-  const { batchScale: _, lrScale: __, ...older } = jobToWire(bareJob);
-  expect(jobFromWire(sent(musterService.GetJob, older))).toMatchObject({ batchScale: 1, lrScale: 1 });
-});
-
 test('an event is the same on the other side', () => {
   const event: EventView = {
     seq: 2 ** 40,

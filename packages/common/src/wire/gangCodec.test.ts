@@ -15,7 +15,7 @@ import {
   endpointToWire,
   findingsFromWire,
   findingsToWire,
-  taskFailureFromWire,
+  taskFailure,
 } from './gangCodec.ts';
 import { agentHubService } from './service.ts';
 import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
@@ -86,6 +86,6 @@ test('every word has its own name on the wire, and a new one is taken for what c
   }
   const failure = { consequence: false, message: 'm', atBoottimeMs: 1, kind: '', blame: '', line: 0 };
   for (const source of failureSources)
-    expect(taskFailureFromWire({ ...failure, source }).source).toBe(source);
-  expect(taskFailureFromWire({ ...failure, source: 'crystal_ball' }).source).toBe('exit');
+    expect(taskFailure.fromWire({ ...failure, source }).source).toBe(source);
+  expect(taskFailure.fromWire({ ...failure, source: 'crystal_ball' }).source).toBe('exit');
 });

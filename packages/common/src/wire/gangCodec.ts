@@ -1,168 +1,47 @@
-/** Wire messages ↔ the words of gangs. */
+/** Messages of gangs ↔ words of the domain. */
 import {
   type Endpoint,
   failureSources,
   type PathBandwidth,
   type PathCheck,
   type PathFindings,
+  type PathResult,
   type PreflightResult,
   preflightBackends,
   type TaskFailure,
 } from '../gangs.ts';
-import type { Check__Output, Check as WireCheck } from '../gen/muster/v1/Check.ts';
-import type { Checked__Output, Checked as WireChecked } from '../gen/muster/v1/Checked.ts';
-import type { Endpoint__Output, Endpoint as WireEndpoint } from '../gen/muster/v1/Endpoint.ts';
-import type { LeftOut__Output, LeftOut as WireLeftOut } from '../gen/muster/v1/LeftOut.ts';
-import type {
-  PathBandwidth__Output,
-  PathBandwidth as WireBandwidth,
-} from '../gen/muster/v1/PathBandwidth.ts';
-import type {
-  PreflightResult__Output,
-  PreflightResult as WirePreflightResult,
-} from '../gen/muster/v1/PreflightResult.ts';
-import type { TaskFailure__Output, TaskFailure as WireTaskFailure } from '../gen/muster/v1/TaskFailure.ts';
 import type { TaskRef } from '../ids.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
-import type { Cause, ExcludedNode } from '../views.ts';
-import { known } from './enums.ts';
+import { knownWord, message, needed, type Sent, skip, word } from './mapping.ts';
 import { taskRefToWire } from './taskRef.ts';
 
-export function endpointToWire(endpoint: Endpoint): WireEndpoint {
-  const { address, network, speedMbps, rdma } = endpoint;
-  return {
-    address,
-    network: network ?? '',
-    interface: endpoint.interface ?? '',
-    ...(speedMbps === null ? {} : { speedMbps }),
-    rdma,
-  };
+export const { toWire: endpointToWire, fromWire: endpointFromWire } = message<Endpoint>()('Endpoint');
+
+const preflight = message<NonNullable<PathCheck['preflight']>>()('Preflight', {
+  master: needed(message<NonNullable<PathCheck['preflight']>['master']>()('Master')),
+});
+const check = message<PathCheck>()('Check', { task: skip, preflight });
+export const { fromWire: checkFromWire } = check;
+
+export function checkToWire(task: TaskRef, value: PathCheck): Sent<'Check'> {
+  return { ...check.toWire(value), task: taskRefToWire(task) };
 }
 
-export function endpointFromWire(wire: Endpoint__Output): Endpoint {
-  return {
-    address: wire.address,
-    network: wire.network || null,
-    interface: wire.interface || null,
-    speedMbps: wire.speedMbps ?? null,
-    rdma: wire.rdma,
-  };
+const backend = word(preflightBackends, 'tcp');
+const findings = message<PathFindings>()('Checked', {
+  task: skip,
+  paths: message<PathResult>()('PathResult'),
+  preflight: message<PreflightResult>()('PreflightResult', { backend }),
+});
+export const { fromWire: findingsFromWire } = findings;
+
+export function findingsToWire(task: TaskRef, value: PathFindings): Sent<'Checked'> {
+  return { ...findings.toWire(value), task: taskRefToWire(task) };
 }
 
-export function checkToWire(task: TaskRef, check: PathCheck): WireCheck {
-  const { round, addresses, peers, preflight } = check;
-  return {
-    task: taskRefToWire(task),
-    round,
-    addresses: [...addresses],
-    peers: peers.map((peer) => ({ ...peer })),
-    preflight:
-      preflight === null
-        ? null
-        : {
-            masterAddr: preflight.master.addr,
-            masterPort: preflight.master.port,
-            timeoutMs: preflight.timeoutMs,
-          },
-  };
-}
-
-export function checkFromWire(wire: Check__Output): PathCheck {
-  const { round, addresses, peers, preflight } = wire;
-  return {
-    round,
-    addresses,
-    peers,
-    preflight:
-      preflight === null
-        ? null
-        : {
-            master: { addr: preflight.masterAddr, port: preflight.masterPort },
-            timeoutMs: preflight.timeoutMs,
-          },
-  };
-}
-
-export function findingsToWire(task: TaskRef, findings: PathFindings): WireChecked {
-  const { round, paths, preflight } = findings;
-  return {
-    task: taskRefToWire(task),
-    round,
-    paths: paths.map(({ error, ...path }) => ({ ...path, error: error ?? '' })),
-    preflight: preflight === null ? null : preflightResultToWire(preflight),
-  };
-}
-
-export function findingsFromWire(wire: Checked__Output): PathFindings {
-  const { round, paths, preflight } = wire;
-  return {
-    round,
-    paths: paths.map(({ error, ...path }) => ({ ...path, error: error || null })),
-    preflight: preflight === null ? null : preflightResultFromWire(preflight),
-  };
-}
-
-function preflightResultToWire(result: PreflightResult): WirePreflightResult {
-  return {
-    error: result.error ?? '',
-    backend: result.backend,
-    pairs: result.pairs.map((pair) => ({ ...pair })),
-    allReduceBytesPerS: result.allReduceBytesPerS ?? 0,
-  };
-}
-
-function preflightResultFromWire(wire: PreflightResult__Output): PreflightResult {
-  return {
-    error: wire.error || null,
-    backend: known(preflightBackends, wire.backend, 'tcp'),
-    pairs: wire.pairs,
-    allReduceBytesPerS: wire.allReduceBytesPerS || null,
-  };
-}
-
-export function taskFailureToWire(failure: TaskFailure): WireTaskFailure {
-  const { rank, kind, blame, line, ...rest } = failure;
-  return {
-    ...rest,
-    kind: kind ?? '',
-    blame: blame ?? '',
-    line: line ?? 0,
-    ...(rank === null ? {} : { rank }),
-  };
-}
-
-export function taskFailureFromWire(wire: TaskFailure__Output): TaskFailure {
-  return {
-    source: known(failureSources, wire.source, 'exit'),
-    consequence: wire.consequence,
-    rank: wire.rank ?? null,
-    message: wire.message,
-    kind: wire.kind === '' ? null : known(causeKinds, wire.kind, 'unknown'),
-    blame: blames.find((each) => each === wire.blame) ?? null,
-    line: wire.line || null,
-    atBoottimeMs: wire.atBoottimeMs,
-  };
-}
-
-/** @param toWire of causes; they live with the job's own messages */
-export function excludedNodeToWire(
-  each: ExcludedNode,
-  toWire: (cause: Cause) => WireLeftOut['cause'],
-): WireLeftOut {
-  return { node: each.node, cause: toWire(each.cause) ?? null };
-}
-
-export function excludedNodeFromWire(
-  wire: LeftOut__Output,
-  fromWire: (cause: NonNullable<LeftOut__Output['cause']>) => Cause,
-): ExcludedNode | null {
-  return wire.cause === null ? null : { node: wire.node, cause: fromWire(wire.cause) };
-}
-
-export function pathBandwidthToWire(each: PathBandwidth): WireBandwidth {
-  return { ...each };
-}
-
-export function pathBandwidthFromWire(wire: PathBandwidth__Output): PathBandwidth {
-  return { ...wire, backend: known(preflightBackends, wire.backend, 'tcp') };
-}
+export const taskFailure = message<TaskFailure>()('TaskFailure', {
+  source: word(failureSources, 'exit'),
+  kind: word(causeKinds, 'unknown'),
+  blame: knownWord(blames),
+});
+export const pathBandwidth = message<PathBandwidth>()('PathBandwidth', { backend });

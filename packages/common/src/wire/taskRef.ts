@@ -11,3 +11,5 @@ export function taskRefFromWire(wire: TaskRef__Output | null): TaskRef | null {
 export function taskRefToWire(task: TaskRef): WireTaskRef {
   return { jobId: task.jobId, attempt: task.attempt, nodeRank: task.nodeRank };
 }
+
+export const taskRef = { toWire: taskRefToWire, fromWire: taskRefFromWire };

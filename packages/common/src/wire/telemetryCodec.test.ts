@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../ids.ts';
 import type { GpuReading, GpuUsage, HostReading, MetricsView, NodeTelemetry } from '../telemetry.ts';
+import { nullable } from './mapping.ts';
 import { agentHubService, musterService } from './service.ts';
 import {
   gpuReadingFromWire,
   gpuReadingToWire,
-  gpuUsageFromWire,
-  gpuUsageToWire,
+  gpuUsage,
   hostReadingFromWire,
   hostReadingToWire,
   metricsFromWire,
@@ -87,9 +87,9 @@ test.each([usage, usageUnread, null])(
   'what a task did with its GPUs is the same on the other side',
   (value) => {
     const { report } = asked(agentHubService.Session, {
-      report: { exit: { gpuUsage: gpuUsageToWire(value) } },
+      report: { exit: { gpuUsage: nullable(gpuUsage).toWire(value) } },
     });
-    expect(gpuUsageFromWire(report?.exit?.gpuUsage ?? null)).toEqual(value);
+    expect(nullable(gpuUsage).fromWire(report?.exit?.gpuUsage ?? null)).toEqual(value);
   },
 );
 

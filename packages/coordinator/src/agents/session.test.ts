@@ -249,7 +249,6 @@ describe('a gang', () => {
     round,
     addresses: ['10.0.0.1', '10.0.0.2'],
     peers: [{ nodeRank: 1, node: 'node-2', address: '10.0.0.2', port: 29_501 }],
-    preflight: null,
   });
 
   test('is asked to try its paths, once a round, and then released with everybody’s address', () => {

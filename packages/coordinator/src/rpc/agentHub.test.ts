@@ -4,7 +4,7 @@ import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploa
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
-import { gpuUsageToWire } from '@muster/common/wire/telemetryCodec';
+import { gpuUsage as gpuUsageWire } from '@muster/common/wire/telemetryCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { aGpuUsage, nodeNameOf } from '../modelFixture.ts';
@@ -139,7 +139,11 @@ test('a job goes from assignment over preparation and release to its recorded en
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   const gpuUsage = aGpuUsage();
   say({
-    report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0, gpuUsage: gpuUsageToWire(gpuUsage) } },
+    report: {
+      task,
+      state: 'TASK_STATE_ENDED',
+      exit: { exitCode: 0, gpuUsage: gpuUsageWire.toWire(gpuUsage) },
+    },
   });
   await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
   const job = await coordinator.api.getJob(jobId);

@@ -24,6 +24,12 @@ export interface Attempt {
   'signs'?: (_muster_v1_AttemptSign)[];
   'hungAtMs'?: (number | string | Long);
   'hangs'?: (boolean);
+  '_runningAtMs'?: "runningAtMs";
+  '_endedAtMs'?: "endedAtMs";
+  '_masterAddr'?: "masterAddr";
+  '_masterPort'?: "masterPort";
+  '_leaseMs'?: "leaseMs";
+  '_hungAtMs'?: "hungAtMs";
 }
 
 export interface Attempt__Output {
@@ -32,14 +38,20 @@ export interface Attempt__Output {
   'tasks': (_muster_v1_Task__Output)[];
   'cause': (_muster_v1_Cause__Output | null);
   'allocatedAtMs': (number);
-  'runningAtMs': (number);
-  'endedAtMs': (number);
-  'masterAddr': (string);
-  'masterPort': (number);
+  'runningAtMs'?: (number);
+  'endedAtMs'?: (number);
+  'masterAddr'?: (string);
+  'masterPort'?: (number);
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   'resume': (_muster_v1_Resume__Output | null);
-  'leaseMs': (number);
+  'leaseMs'?: (number);
   'signs': (_muster_v1_AttemptSign__Output)[];
-  'hungAtMs': (number);
+  'hungAtMs'?: (number);
   'hangs': (boolean);
+  '_runningAtMs'?: "runningAtMs";
+  '_endedAtMs'?: "endedAtMs";
+  '_masterAddr'?: "masterAddr";
+  '_masterPort'?: "masterPort";
+  '_leaseMs'?: "leaseMs";
+  '_hungAtMs'?: "hungAtMs";
 }

@@ -10,14 +10,16 @@ export interface Cause {
   'evidence'?: (_muster_v1_Evidence | null);
   'blame'?: (string);
   '_nodeRank'?: "nodeRank";
+  '_node'?: "node";
 }
 
 export interface Cause__Output {
   'kind': (string);
   'message': (string);
   'nodeRank'?: (number);
-  'node': (string);
+  'node'?: (string);
   'evidence': (_muster_v1_Evidence__Output | null);
   'blame': (string);
   '_nodeRank'?: "nodeRank";
+  '_node'?: "node";
 }

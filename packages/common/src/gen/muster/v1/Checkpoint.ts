@@ -24,6 +24,10 @@ export interface Checkpoint {
   'diverged'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
+  '_digest'?: "digest";
+  '_depth'?: "depth";
+  '_problem'?: "problem";
+  '_diverged'?: "diverged";
 }
 
 export interface Checkpoint__Output {
@@ -36,16 +40,20 @@ export interface Checkpoint__Output {
   'savedAtMs': (number);
   'saveDurationMs'?: (number);
   'metrics': ({[key: string]: number});
-  'digest': (string);
+  'digest'?: (string);
   'verdict': (string);
-  'depth': (string);
-  'problem': (string);
+  'depth'?: (string);
+  'problem'?: (string);
   'attempt': (number);
   'node': (string);
   'shared': (boolean);
   'suspect': (boolean);
   'reread': (boolean);
-  'diverged': (boolean);
+  'diverged'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
+  '_digest'?: "digest";
+  '_depth'?: "depth";
+  '_problem'?: "problem";
+  '_diverged'?: "diverged";
 }

@@ -7,10 +7,12 @@ export interface CheckpointSeen {
   'task'?: (_muster_v1_TaskRef | null);
   'checkpoint'?: (_muster_v1_Checkpoint | null);
   'afterStop'?: (boolean);
+  'shared'?: (boolean);
 }
 
 export interface CheckpointSeen__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'checkpoint': (_muster_v1_Checkpoint__Output | null);
   'afterStop': (boolean);
+  'shared': (boolean);
 }

@@ -15,11 +15,12 @@ export interface Condition {
   'count'?: (number);
   'clears'?: (string);
   'task'?: (_muster_v1_TaskRef | null);
+  '_gpuUuid'?: "gpuUuid";
 }
 
 export interface Condition__Output {
   'kind': (string);
-  'gpuUuid': (string);
+  'gpuUuid'?: (string);
   'severity': (string);
   'action': (string);
   'message': (string);
@@ -29,4 +30,5 @@ export interface Condition__Output {
   'count': (number);
   'clears': (string);
   'task': (_muster_v1_TaskRef__Output | null);
+  '_gpuUuid'?: "gpuUuid";
 }

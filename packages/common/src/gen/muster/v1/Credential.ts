@@ -12,6 +12,7 @@ export interface Credential {
   'openCalls'?: (number);
   'used'?: (boolean);
   'replaces'?: (boolean);
+  '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";
 }
@@ -19,13 +20,14 @@ export interface Credential {
 export interface Credential__Output {
   'id': (string);
   'kind': (string);
-  'node': (string);
+  'node'?: (string);
   'createdAtMs': (number);
   'lastUsedAtMs'?: (number);
   'expiresAtMs'?: (number);
   'openCalls': (number);
   'used': (boolean);
   'replaces': (boolean);
+  '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";
 }

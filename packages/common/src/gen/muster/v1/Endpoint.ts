@@ -7,14 +7,18 @@ export interface Endpoint {
   'interface'?: (string);
   'speedMbps'?: (number);
   'rdma'?: (boolean);
+  '_network'?: "network";
+  '_interface'?: "interface";
   '_speedMbps'?: "speedMbps";
 }
 
 export interface Endpoint__Output {
   'address': (string);
-  'network': (string);
-  'interface': (string);
+  'network'?: (string);
+  'interface'?: (string);
   'speedMbps'?: (number);
   'rdma': (boolean);
+  '_network'?: "network";
+  '_interface'?: "interface";
   '_speedMbps'?: "speedMbps";
 }

@@ -9,7 +9,7 @@ export interface Event {
   'subject'?: (string);
   'subjectSeq'?: (number | string | Long);
   'timeMs'?: (number | string | Long);
-  'cloudEventJson'?: (string);
+  'cloudEvent'?: (string);
 }
 
 export interface Event__Output {
@@ -19,5 +19,5 @@ export interface Event__Output {
   'subject': (string);
   'subjectSeq': (number);
   'timeMs': (number);
-  'cloudEventJson': (string);
+  'cloudEvent': (string);
 }

@@ -6,12 +6,14 @@ export interface Evidence {
   'line'?: (number | string | Long);
   'text'?: (string);
   'rank'?: (number);
+  '_line'?: "line";
   '_rank'?: "rank";
 }
 
 export interface Evidence__Output {
-  'line': (number);
+  'line'?: (number);
   'text': (string);
   'rank'?: (number);
+  '_line'?: "line";
   '_rank'?: "rank";
 }

@@ -14,21 +14,29 @@ export interface Gpu {
   'cpuAffinity'?: (string);
   'mig'?: (_muster_v1_MigInstance | null);
   'serial'?: (string);
+  '_memoryMb'?: "memoryMb";
   '_index'?: "index";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
+  '_cpuAffinity'?: "cpuAffinity";
+  '_serial'?: "serial";
 }
 
 export interface Gpu__Output {
   'uuid': (string);
   'model': (string);
-  'memoryMb': (number);
+  'memoryMb'?: (number);
   'simulated': (boolean);
   'index'?: (number);
-  'pciBusId': (string);
+  'pciBusId'?: (string);
   'numaNode'?: (number);
-  'cpuAffinity': (string);
+  'cpuAffinity'?: (string);
   'mig': (_muster_v1_MigInstance__Output | null);
-  'serial': (string);
+  'serial'?: (string);
+  '_memoryMb'?: "memoryMb";
   '_index'?: "index";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
+  '_cpuAffinity'?: "cpuAffinity";
+  '_serial'?: "serial";
 }

@@ -6,11 +6,17 @@ export interface GpuDriver {
   'profilingSource'?: (string);
   'driverVersion'?: (string);
   'cudaVersion'?: (string);
+  '_profilingSource'?: "profilingSource";
+  '_driverVersion'?: "driverVersion";
+  '_cudaVersion'?: "cudaVersion";
 }
 
 export interface GpuDriver__Output {
   'source': (string);
-  'profilingSource': (string);
-  'driverVersion': (string);
-  'cudaVersion': (string);
+  'profilingSource'?: (string);
+  'driverVersion'?: (string);
+  'cudaVersion'?: (string);
+  '_profilingSource'?: "profilingSource";
+  '_driverVersion'?: "driverVersion";
+  '_cudaVersion'?: "cudaVersion";
 }

@@ -4,6 +4,7 @@ import type { JobState as _muster_v1_JobState, JobState__Output as _muster_v1_Jo
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from '../../muster/v1/PendingReason.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from '../../muster/v1/Attempt.ts';
+import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from '../../muster/v1/ArrayPlace.ts';
 import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from '../../muster/v1/LeftOut.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from '../../muster/v1/Checkpoint.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
@@ -16,15 +17,13 @@ export interface Job {
   'name'?: (string);
   'project'?: (string);
   'state'?: (_muster_v1_JobState);
-  'specJson'?: (string);
+  'spec'?: (string);
   'submittedAtMs'?: (number | string | Long);
   'endedAtMs'?: (number | string | Long);
   'pending'?: (_muster_v1_PendingReason | null);
   'cause'?: (_muster_v1_Cause | null);
   'attempts'?: (_muster_v1_Attempt)[];
-  'arrayId'?: (string);
-  'arrayIndex'?: (number);
-  'arraySize'?: (number);
+  'array'?: (_muster_v1_ArrayPlace | null);
   'requeuedFrom'?: (string);
   'submitSeq'?: (number | string | Long);
   'leftOut'?: (_muster_v1_LeftOut)[];
@@ -39,6 +38,10 @@ export interface Job {
   'outputAtMs'?: (number | string | Long);
   'resumedFrom'?: (_muster_v1_ResumedFrom | null);
   'user'?: (string);
+  '_endedAtMs'?: "endedAtMs";
+  '_requeuedFrom'?: "requeuedFrom";
+  '_outputAtMs'?: "outputAtMs";
+  '_user'?: "user";
 }
 
 export interface Job__Output {
@@ -46,16 +49,14 @@ export interface Job__Output {
   'name': (string);
   'project': (string);
   'state': (_muster_v1_JobState__Output);
-  'specJson': (string);
+  'spec': (string);
   'submittedAtMs': (number);
-  'endedAtMs': (number);
+  'endedAtMs'?: (number);
   'pending': (_muster_v1_PendingReason__Output | null);
   'cause': (_muster_v1_Cause__Output | null);
   'attempts': (_muster_v1_Attempt__Output)[];
-  'arrayId': (string);
-  'arrayIndex': (number);
-  'arraySize': (number);
-  'requeuedFrom': (string);
+  'array': (_muster_v1_ArrayPlace__Output | null);
+  'requeuedFrom'?: (string);
   'submitSeq': (number);
   'leftOut': (_muster_v1_LeftOut__Output)[];
   'checkpoints': (_muster_v1_Checkpoint__Output)[];
@@ -66,7 +67,11 @@ export interface Job__Output {
   'lrScale': (number);
   'extraRuntimeMs': (number);
   'failures': (number);
-  'outputAtMs': (number);
+  'outputAtMs'?: (number);
   'resumedFrom': (_muster_v1_ResumedFrom__Output | null);
-  'user': (string);
+  'user'?: (string);
+  '_endedAtMs'?: "endedAtMs";
+  '_requeuedFrom'?: "requeuedFrom";
+  '_outputAtMs'?: "outputAtMs";
+  '_user'?: "user";
 }

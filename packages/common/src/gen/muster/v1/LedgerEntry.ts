@@ -5,10 +5,12 @@ export interface LedgerEntry {
   'kind'?: (string);
   'cause'?: (string);
   'gpuSeconds'?: (number | string);
+  '_cause'?: "cause";
 }
 
 export interface LedgerEntry__Output {
   'kind': (string);
-  'cause': (string);
+  'cause'?: (string);
   'gpuSeconds': (number);
+  '_cause'?: "cause";
 }

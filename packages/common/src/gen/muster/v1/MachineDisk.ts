@@ -6,10 +6,12 @@ export interface MachineDisk {
   'model'?: (string);
   'type'?: (string);
   'sizeBytes'?: (number | string | Long);
+  '_sizeBytes'?: "sizeBytes";
 }
 
 export interface MachineDisk__Output {
   'model': (string);
   'type': (string);
-  'sizeBytes': (number);
+  'sizeBytes'?: (number);
+  '_sizeBytes'?: "sizeBytes";
 }

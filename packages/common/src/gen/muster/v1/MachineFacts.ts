@@ -9,12 +9,18 @@ export interface MachineFacts {
   'bios'?: (string);
   'disks'?: (_muster_v1_MachineDisk)[];
   'memoryModules'?: (_muster_v1_MemoryModule)[];
+  '_model'?: "model";
+  '_board'?: "board";
+  '_bios'?: "bios";
 }
 
 export interface MachineFacts__Output {
-  'model': (string);
-  'board': (string);
-  'bios': (string);
+  'model'?: (string);
+  'board'?: (string);
+  'bios'?: (string);
   'disks': (_muster_v1_MachineDisk__Output)[];
   'memoryModules': (_muster_v1_MemoryModule__Output)[];
+  '_model'?: "model";
+  '_board'?: "board";
+  '_bios'?: "bios";
 }

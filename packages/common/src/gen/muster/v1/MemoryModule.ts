@@ -7,11 +7,13 @@ export interface MemoryModule {
   'type'?: (string);
   'clockMhz'?: (number);
   'model'?: (string);
+  '_clockMhz'?: "clockMhz";
 }
 
 export interface MemoryModule__Output {
   'sizeBytes': (number);
   'type': (string);
-  'clockMhz': (number);
+  'clockMhz'?: (number);
   'model': (string);
+  '_clockMhz'?: "clockMhz";
 }

@@ -11,14 +11,16 @@ export interface MetricPoint {
   'bucket'?: (_muster_v1_MetricBucket | null);
   '_value'?: "value";
   '_step'?: "step";
+  '_notFinite'?: "notFinite";
 }
 
 export interface MetricPoint__Output {
   'atMs': (number);
   'value'?: (number);
   'step'?: (number);
-  'notFinite': (number);
+  'notFinite'?: (number);
   'bucket': (_muster_v1_MetricBucket__Output | null);
   '_value'?: "value";
   '_step'?: "step";
+  '_notFinite'?: "notFinite";
 }

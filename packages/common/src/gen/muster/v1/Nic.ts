@@ -10,6 +10,7 @@ export interface Nic {
   'numaNode'?: (number);
   'isVirtual'?: (boolean);
   '_speedMbps'?: "speedMbps";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
 }
 
@@ -18,9 +19,10 @@ export interface Nic__Output {
   'state': (string);
   'speedMbps'?: (number);
   'addresses': (string)[];
-  'pciBusId': (string);
+  'pciBusId'?: (string);
   'numaNode'?: (number);
   'isVirtual': (boolean);
   '_speedMbps'?: "speedMbps";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
 }

@@ -5,10 +5,12 @@ export interface PathResult {
   'nodeRank'?: (number);
   'error'?: (string);
   'roundTripUs'?: (number);
+  '_error'?: "error";
 }
 
 export interface PathResult__Output {
   'nodeRank': (number);
-  'error': (string);
+  'error'?: (string);
   'roundTripUs': (number);
+  '_error'?: "error";
 }

@@ -7,11 +7,15 @@ export interface PendingReason {
   'message'?: (string);
   'remedy'?: (string);
   'waitMs'?: (number | string | Long);
+  '_remedy'?: "remedy";
+  '_waitMs'?: "waitMs";
 }
 
 export interface PendingReason__Output {
   'kind': (string);
   'message': (string);
-  'remedy': (string);
-  'waitMs': (number);
+  'remedy'?: (string);
+  'waitMs'?: (number);
+  '_remedy'?: "remedy";
+  '_waitMs'?: "waitMs";
 }

@@ -8,11 +8,15 @@ export interface PreflightResult {
   'backend'?: (string);
   'pairs'?: (_muster_v1_PairBandwidth)[];
   'allReduceBytesPerS'?: (number | string | Long);
+  '_error'?: "error";
+  '_allReduceBytesPerS'?: "allReduceBytesPerS";
 }
 
 export interface PreflightResult__Output {
-  'error': (string);
+  'error'?: (string);
   'backend': (string);
   'pairs': (_muster_v1_PairBandwidth__Output)[];
-  'allReduceBytesPerS': (number);
+  'allReduceBytesPerS'?: (number);
+  '_error'?: "error";
+  '_allReduceBytesPerS'?: "allReduceBytesPerS";
 }

@@ -8,11 +8,15 @@ export interface QueryMetricsResponse {
   'unit'?: (string);
   'nextSkip'?: (number | string | Long);
   'thinned'?: (boolean);
+  '_nextSkip'?: "nextSkip";
+  '_thinned'?: "thinned";
 }
 
 export interface QueryMetricsResponse__Output {
   'series': (_muster_v1_MetricSeries__Output)[];
   'unit': (string);
-  'nextSkip': (number);
-  'thinned': (boolean);
+  'nextSkip'?: (number);
+  'thinned'?: (boolean);
+  '_nextSkip'?: "nextSkip";
+  '_thinned'?: "thinned";
 }

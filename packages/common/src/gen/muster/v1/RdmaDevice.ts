@@ -11,6 +11,8 @@ export interface RdmaDevice {
   'pciBusId'?: (string);
   'numaNode'?: (number);
   '_rateGbps'?: "rateGbps";
+  '_nic'?: "nic";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
 }
 
@@ -20,9 +22,11 @@ export interface RdmaDevice__Output {
   'linkLayer': (string);
   'state': (string);
   'rateGbps'?: (number);
-  'nic': (string);
-  'pciBusId': (string);
+  'nic'?: (string);
+  'pciBusId'?: (string);
   'numaNode'?: (number);
   '_rateGbps'?: "rateGbps";
+  '_nic'?: "nic";
+  '_pciBusId'?: "pciBusId";
   '_numaNode'?: "numaNode";
 }

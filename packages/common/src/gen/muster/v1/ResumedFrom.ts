@@ -6,12 +6,14 @@ export interface ResumedFrom {
   'jobId'?: (string);
   'name'?: (string);
   'step'?: (number | string | Long);
+  '_jobId'?: "jobId";
   '_step'?: "step";
 }
 
 export interface ResumedFrom__Output {
-  'jobId': (string);
+  'jobId'?: (string);
   'name': (string);
   'step'?: (number);
+  '_jobId'?: "jobId";
   '_step'?: "step";
 }

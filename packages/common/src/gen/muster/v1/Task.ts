@@ -13,6 +13,8 @@ export interface Task {
   'doing'?: (string);
   'address'?: (string);
   'gpuIndexes'?: (number)[];
+  '_doing'?: "doing";
+  '_address'?: "address";
 }
 
 export interface Task__Output {
@@ -22,7 +24,9 @@ export interface Task__Output {
   'state': (_muster_v1_TaskState__Output);
   'exit': (_muster_v1_TaskExit__Output | null);
   'frozen': (boolean);
-  'doing': (string);
-  'address': (string);
+  'doing'?: (string);
+  'address'?: (string);
   'gpuIndexes': (number)[];
+  '_doing'?: "doing";
+  '_address'?: "address";
 }

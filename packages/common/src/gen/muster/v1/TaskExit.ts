@@ -18,13 +18,15 @@ export interface TaskExit {
   'failure'?: (_muster_v1_TaskFailure | null);
   'training'?: (_muster_v1_TrainingProgress | null);
   '_exitCode'?: "exitCode";
+  '_signal'?: "signal";
+  '_finishedAtMs'?: "finishedAtMs";
 }
 
 export interface TaskExit__Output {
   'exitCode'?: (number);
-  'signal': (string);
+  'signal'?: (string);
   'oomKilled': (boolean);
-  'finishedAtMs': (number);
+  'finishedAtMs'?: (number);
   'statusLost': (boolean);
   'startError': (_muster_v1_Cause__Output | null);
   'logBytes': (number);
@@ -32,4 +34,6 @@ export interface TaskExit__Output {
   'failure': (_muster_v1_TaskFailure__Output | null);
   'training': (_muster_v1_TrainingProgress__Output | null);
   '_exitCode'?: "exitCode";
+  '_signal'?: "signal";
+  '_finishedAtMs'?: "finishedAtMs";
 }

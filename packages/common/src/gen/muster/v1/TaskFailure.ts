@@ -12,6 +12,9 @@ export interface TaskFailure {
   'blame'?: (string);
   'line'?: (number | string | Long);
   '_rank'?: "rank";
+  '_kind'?: "kind";
+  '_blame'?: "blame";
+  '_line'?: "line";
 }
 
 export interface TaskFailure__Output {
@@ -20,8 +23,11 @@ export interface TaskFailure__Output {
   'rank'?: (number);
   'message': (string);
   'atBoottimeMs': (number);
-  'kind': (string);
-  'blame': (string);
-  'line': (number);
+  'kind'?: (string);
+  'blame'?: (string);
+  'line'?: (number);
   '_rank'?: "rank";
+  '_kind'?: "kind";
+  '_blame'?: "blame";
+  '_line'?: "line";
 }

@@ -20,19 +20,25 @@ export interface TaskReport {
   'hang'?: (_muster_v1_HangSign | null);
   'gpuUuids'?: (string)[];
   'jobName'?: (string);
+  '_startedAtMs'?: "startedAtMs";
+  '_runningForMs'?: "runningForMs";
+  '_doing'?: "doing";
 }
 
 export interface TaskReport__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'state': (_muster_v1_TaskState__Output);
   'exit': (_muster_v1_TaskExit__Output | null);
-  'startedAtMs': (number);
-  'runningForMs': (number);
+  'startedAtMs'?: (number);
+  'runningForMs'?: (number);
   'frozen': (boolean);
-  'doing': (string);
+  'doing'?: (string);
   'trainingComplete': (boolean);
   'training': (_muster_v1_TrainingProgress__Output | null);
   'hang': (_muster_v1_HangSign__Output | null);
   'gpuUuids': (string)[];
   'jobName': (string);
+  '_startedAtMs'?: "startedAtMs";
+  '_runningForMs'?: "runningForMs";
+  '_doing'?: "doing";
 }

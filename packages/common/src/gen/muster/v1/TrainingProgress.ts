@@ -9,17 +9,19 @@ export interface TrainingProgress {
   'etaMs'?: (number | string | Long);
   'rows'?: (number | string | Long);
   'atMs'?: (number | string | Long);
+  '_framework'?: "framework";
   '_totalSteps'?: "totalSteps";
   '_etaMs'?: "etaMs";
 }
 
 export interface TrainingProgress__Output {
-  'framework': (string);
+  'framework'?: (string);
   'latest': ({[key: string]: number});
   'totalSteps'?: (number);
   'etaMs'?: (number);
   'rows': (number);
   'atMs': (number);
+  '_framework'?: "framework";
   '_totalSteps'?: "totalSteps";
   '_etaMs'?: "etaMs";
 }
