@@ -1,10 +1,19 @@
 /** Rules of leases, fences and gangs, each taken out. */
-import { edit, type Mutant } from './mutant.ts';
+import type * as leasesModule from '@muster/coordinator/leases/leases';
+import type * as partitionModule from '@muster/coordinator/leases/partition';
+import type * as excludedNodesModule from '@muster/coordinator/lifecycle/excludedNodes';
+import type * as gangModule from '@muster/coordinator/lifecycle/gang';
+import type * as pathsModule from '@muster/coordinator/lifecycle/paths';
+import type * as transitionModule from '@muster/coordinator/lifecycle/transition';
+import { edit, type Mutant, replacing } from './mutant.ts';
 
 const coordinator = 'packages/coordinator/src';
-const gang = `${coordinator}/lifecycle/gang.ts`;
-const leases = `${coordinator}/leases`;
-const transition = `${coordinator}/lifecycle/transition.ts`;
+const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
+const paths = replacing<typeof pathsModule>(`${coordinator}/lifecycle/paths.ts`);
+const excludedNodes = replacing<typeof excludedNodesModule>(`${coordinator}/lifecycle/excludedNodes.ts`);
+const transition = replacing<typeof transitionModule>(`${coordinator}/lifecycle/transition.ts`);
+const leases = replacing<typeof leasesModule>(`${coordinator}/leases/leases.ts`);
+const partition = replacing<typeof partitionModule>(`${coordinator}/leases/partition.ts`);
 const agent = 'packages/agent/src';
 const taskLeases = `${agent}/leases/taskLeases.ts`;
 const taskFence = `${agent}/leases/taskFence.ts`;
@@ -21,13 +30,7 @@ export const leaseMutants = {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
     seed: 45,
-    edits: [
-      edit(
-        `${leases}/leases.ts`,
-        'return Math.ceil((leaseMs + fenceMs) * (1 + 2 * clockRateError) + marginMs);',
-        'return leaseMs + 0 * (fenceMs + marginMs + clockRateError);',
-      ),
-    ],
+    replacements: [leases('fencedAfterMs', () => (_settings, leaseMs) => leaseMs)],
   },
   // Without the agent's alone no seed shows anything: a guard that is away is back before it matters.
   'two-fences': {
@@ -108,13 +111,7 @@ export const leaseMutants = {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
     seed: 206,
-    edits: [
-      edit(
-        `${coordinator}/reconcilers/partitionDetector.ts`,
-        'if (this.fallen === null) return null;',
-        'if (this.fallen !== undefined) return null;',
-      ),
-    ],
+    replacements: [partition('detectPartition', () => () => null)],
   },
   'a-stop-renews': {
     rule: 'A task that is being stopped keeps its lease: it may need it to save.',
@@ -134,11 +131,12 @@ export const leaseMutants = {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
     seed: 112,
-    edits: [
-      edit(
-        gang,
-        "spec.nodeLoss === 'hold' ? null : (spec.leaseMs ?? event.leaseMs)",
-        'spec.leaseMs ?? event.leaseMs',
+    replacements: [
+      gang(
+        'leaseMsOf',
+        () =>
+          ({ leaseMs }, usualMs) =>
+            leaseMs ?? usualMs,
       ),
     ],
   },
@@ -146,42 +144,24 @@ export const leaseMutants = {
     rule: 'A gang is released when its nodes have reached each other.',
     breaks: ['G3'],
     seed: 1,
-    edits: [
-      edit(
-        gang,
-        'return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);',
-        'return release(job, next, []);',
-      ),
-    ],
+    replacements: [gang('hasPaths', () => () => false)],
   },
   'paths-are-good': {
     rule: 'A gang whose nodes do not reach each other is not released.',
     breaks: ['G3'],
     seed: 53,
-    edits: [edit(gang, "if (verdict.kind === 'good') return release", 'return release')],
+    replacements: [paths('judgePaths', () => () => ({ kind: 'good' }))],
   },
-  'failed-nodes-are-left-out': {
-    rule: 'After a failed start the next attempt does without that node, where others could do.',
+  'nodes-of-failed-starts-are-excluded': {
+    rule: 'After a failed start the next attempt excludes that node, where others could take its place.',
     breaks: ['exclusion'],
     seed: 1,
-    edits: [
-      edit(
-        gang,
-        "const excludeNodes = kind === 'node_lost' ? [] : [node];",
-        'const excludeNodes: readonly typeof node[] = [];',
-      ),
-    ],
+    replacements: [excludedNodes('withExcludedNodes', () => (job) => job)],
   },
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
     breaks: ['G7'],
     seed: 24,
-    edits: [
-      edit(
-        transition,
-        'if (rootCause([first, task]) === first) return outcome;',
-        'if (rootCause([first, task]) !== null) return outcome;',
-      ),
-    ],
+    replacements: [transition('outcomeWith', () => (_job, outcome) => outcome)],
   },
 } satisfies Record<string, Mutant>;

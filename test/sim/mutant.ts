@@ -1,7 +1,17 @@
 /** What a removed rule is made of. */
 import type { Guarantee } from './checks/verdict.ts';
 
-/** Made to the text of a file as it is loaded, so that all else is the very code that ships. */
+/** An exported function of the product that is called instead of the one of that name. */
+export interface Replacement {
+  /** Relative to the repository. */
+  readonly file: string;
+  /** Of the function. It is the name of the rule in the product. */
+  readonly name: string;
+  /** @returns the function to call. @param original the product's */
+  readonly make: (original: never) => unknown;
+}
+
+/** A change of the text of a file as it is loaded, for rules that no function of the product names yet. */
 export interface Edit {
   /** Relative to the repository. */
   readonly file: string;
@@ -16,9 +26,21 @@ export interface Mutant {
   readonly breaks: readonly Guarantee[];
   /** The first seed that shows it, when it was looked for last. Another is searched for where that has moved. */
   readonly seed: number;
-  readonly edits: readonly Edit[];
+  readonly replacements?: readonly Replacement[];
+  readonly edits?: readonly Edit[];
 }
 
 export function edit(file: string, find: string, replace: string): Edit {
   return { file, find, replace };
+}
+
+/**
+ * Replaces functions of one module: `replacing<typeof module>(file)('isGood', (isGood) => …)`. The module's type is imported
+ * and the module is not: what is imported before the rule is removed keeps it.
+ */
+export function replacing<Module>(file: string) {
+  return <Name extends keyof Module & string>(
+    name: Name,
+    make: (original: Module[Name]) => Module[Name],
+  ): Replacement => ({ file, name, make });
 }

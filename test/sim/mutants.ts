@@ -1,14 +1,19 @@
 /**
  * The product with one of its rules taken out. A check counts only after it has failed on such a build: each entry names
- * the rule, the edits that remove it, and the guarantee whose check must then speak up.
+ * the rule, the functions that are replaced to remove it, or the lines where no function is the rule, and the guarantee whose check must then speak up.
  */
 
+import type * as eventModule from '@muster/coordinator/lifecycle/event';
+import type * as gangModule from '@muster/coordinator/lifecycle/gang';
+import type * as timeLimitsModule from '@muster/coordinator/reconcilers/timeLimits';
 import { leaseMutants } from './leaseMutants.ts';
-import { edit, type Mutant } from './mutant.ts';
+import { edit, type Mutant, replacing } from './mutant.ts';
 import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
-const gang = `${coordinator}/lifecycle/gang.ts`;
+const event = replacing<typeof eventModule>(`${coordinator}/lifecycle/event.ts`);
+const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
+const timeLimits = replacing<typeof timeLimitsModule>(`${coordinator}/reconcilers/timeLimits.ts`);
 const state = `${coordinator}/state/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
@@ -18,7 +23,7 @@ export const mutants = {
     rule: 'An attempt is released once every task of it is prepared.',
     breaks: ['G3'],
     seed: 1,
-    edits: [edit(gang, 'if (isAlone) return release(job, next, []);', 'return release(job, next, []);')],
+    replacements: [gang('isEveryTaskPrepared', () => () => true), gang('hasPaths', () => () => false)],
   },
   'start-only-when-released': {
     rule: 'An agent starts a task when it is released, not when it is assigned.',
@@ -42,12 +47,8 @@ export const mutants = {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
     seed: 17,
-    edits: [
-      edit(
-        `${coordinator}/lifecycle/event.ts`,
-        'return attempt?.number === attemptNumber ? attempt : null;',
-        'return attempt;',
-      ),
+    replacements: [
+      event('fencedAttempt', () => (job) => ('attempt' in job.state ? job.state.attempt : null)),
     ],
   },
   'ended-is-ended': {
@@ -69,8 +70,15 @@ export const mutants = {
     rule: 'Every attempt has a higher number than the one before.',
     breaks: ['G6'],
     seed: 1,
+    replacements: [
+      gang(
+        'nextAttemptNumber',
+        () =>
+          ({ lastAttempt }) =>
+            Math.max(1, lastAttempt),
+      ),
+    ],
     edits: [
-      edit(gang, 'Math.max(job.lastAttempt + 1,', 'Math.max(1, job.lastAttempt,'),
       edit(
         `${coordinator}/store/memory/memoryStore.ts`,
         "|| known?.get(attempt.number)?.state === 'ended'",
@@ -241,8 +249,8 @@ export const mutants = {
     seed: 1,
     edits: [edit(`${coordinator}/scheduler/capacity.ts`, 'if (drained.node) return false;', '')],
   },
-  'what-a-node-says-of-itself-is-heard': {
-    rule: 'A status is taken as it comes, not only with the next Hello.',
+  'a-status-is-applied-at-once': {
+    rule: 'A status is applied when it is received, not only with the next Hello.',
     breaks: ['liveness'],
     seed: 1,
     edits: [
@@ -281,13 +289,7 @@ export const mutants = {
     rule: 'An attempt ends when it has run for its limit.',
     breaks: ['liveness'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/reconcilers/timeLimits.ts`,
-        'limitMs === null || runningForMs < limitMs ||',
-        'true ||',
-      ),
-    ],
+    replacements: [timeLimits('isOverTime', () => () => false)],
   },
   'an-agent-finds-its-tasks': {
     rule: 'A restarted agent knows the tasks of the one before.',
@@ -313,8 +315,8 @@ export const mutants = {
       ),
     ],
   },
-  'what-was-lost-is-said-again': {
-    rule: 'A heartbeat shows what an agent has not heard, and it is told again.',
+  'lost-orders-are-repeated': {
+    rule: 'A heartbeat shows which orders an agent has not received, and they are sent again.',
     breaks: ['liveness'],
     seed: 167,
     edits: [

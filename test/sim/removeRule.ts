@@ -2,38 +2,65 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Edit } from './mutant.ts';
+import type { Edit, Mutant, Replacement } from './mutant.ts';
 import { type MutantName, mutants } from './mutants.ts';
 
 const root = new URL('../../', import.meta.url);
+const urlOf = ({ file }: Edit | Replacement) => new URL(file, root).href;
+
+/** Where a loaded module finds what is to be called instead of its functions. */
+const replacementsKey = 'musterSimulationReplacements';
 
 /**
  * From here on this process loads the product without the rule.
- * @throws {Error} when the rule's text is not where it was: then the edit has to follow it
+ * @throws {Error} when a function has another name, or the text of an edit is not where it was
  */
 export function removeRule(name: MutantName): void {
-  const byUrl = Map.groupBy(mutants[name].edits, (edit) => new URL(edit.file, root).href);
-  // Now rather than when the file is loaded, so that a stale edit is an error and not a rule that stayed in.
-  for (const [url, edits] of byUrl) apply(readFileSync(fileURLToPath(url), 'utf8'), edits);
+  const { edits = [], replacements = [] }: Mutant = mutants[name];
+  const changes = Map.groupBy<string, Edit | Replacement>([...edits, ...replacements], urlOf);
+  const changed = (url: string, own: readonly (Edit | Replacement)[]) =>
+    own.reduce(
+      (source, change) => ('find' in change ? edited(source, change) : wrapped(source, change)),
+      readFileSync(fileURLToPath(url), 'utf8'),
+    );
+  const byName = Object.fromEntries(replacements.map((each) => [keyOf(each), each.make]));
+  Object.assign(globalThis, { [replacementsKey]: byName });
+  // Now rather than when the file is loaded, so that a stale change is an error and not a rule that stayed in.
+  for (const [url, own] of changes) changed(url, own);
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);
-      const edits = byUrl.get(url);
-      if (edits === undefined) return loaded;
-      return { ...loaded, source: apply(readFileSync(fileURLToPath(url), 'utf8'), edits) };
+      const own = changes.get(url);
+      return own === undefined ? loaded : { ...loaded, source: changed(url, own) };
     },
   });
 }
 
-function apply(source: string, edits: readonly Edit[]): string {
-  let text = source;
-  for (const { file, find, replace } of edits) {
-    const words = find.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-    const pattern = new RegExp(words.join('\\s*'), 'g');
-    const count = [...text.matchAll(pattern)].length;
-    if (count !== 1)
-      throw new Error(`${file} has "${find}" ${count} times: let the edit follow the code it removes`);
-    text = text.replace(pattern, () => replace);
+function keyOf({ file, name }: Replacement): string {
+  return `${file} ${name}`;
+}
+
+/** The function gets another name, and its own goes to one that calls the replacement, inside and outside of the module. */
+function wrapped(source: string, replacement: Replacement): string {
+  const { file, name } = replacement;
+  const declaration = new RegExp(`^export function ${name}(?=[(<])`, 'm');
+  if (!declaration.test(source)) {
+    throw new Error(`${file} exports no function ${name}: let the mutant follow the rule's new name`);
   }
-  return text;
+  const original = `${name}OfProduct`;
+  const make = `globalThis[${JSON.stringify(replacementsKey)}][${JSON.stringify(keyOf(replacement))}]`;
+  return `${source.replace(declaration, `function ${original}`)}
+export function ${name}(...args) {
+  return ${make}(${original})(...args);
+}
+`;
+}
+
+function edited(source: string, { file, find, replace }: Edit): string {
+  const words = find.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pattern = new RegExp(words.join('\\s*'), 'g');
+  const count = [...source.matchAll(pattern)].length;
+  if (count !== 1)
+    throw new Error(`${file} has "${find}" ${count} times: let the edit follow the code it removes`);
+  return source.replace(pattern, () => replace);
 }

@@ -1,26 +1,47 @@
-/** Rules of checkpoints, of giving way and of retries, each taken out. */
-import { edit, type Mutant } from './mutant.ts';
+/** Rules of checkpoints, preemptions, drains and retries, each taken out. */
+import type * as checkpointsModule from '@muster/coordinator/lifecycle/checkpoints';
+import type * as ledgerModule from '@muster/coordinator/lifecycle/ledger';
+import type * as recoveryModule from '@muster/coordinator/lifecycle/recovery';
+import type * as resumeModule from '@muster/coordinator/lifecycle/resume';
+import type * as stoppingModule from '@muster/coordinator/lifecycle/stopping';
+import type * as drainsModule from '@muster/coordinator/reconcilers/drains';
+import { edit, type Mutant, replacing } from './mutant.ts';
 
 const coordinator = 'packages/coordinator/src';
-const lifecycle = `${coordinator}/lifecycle`;
+const checkpoints = replacing<typeof checkpointsModule>(`${coordinator}/lifecycle/checkpoints.ts`);
+const ledger = replacing<typeof ledgerModule>(`${coordinator}/lifecycle/ledger.ts`);
+const recovery = replacing<typeof recoveryModule>(`${coordinator}/lifecycle/recovery.ts`);
+const resume = replacing<typeof resumeModule>(`${coordinator}/lifecycle/resume.ts`);
+const stopping = replacing<typeof stoppingModule>(`${coordinator}/lifecycle/stopping.ts`);
+const drains = replacing<typeof drainsModule>(`${coordinator}/reconcilers/drains.ts`);
 const planning = `${coordinator}/planning/planningView.ts`;
-const resume = `${lifecycle}/resume.ts`;
-const checkpoints = `${lifecycle}/checkpoints.ts`;
-const recovery = `${lifecycle}/recovery.ts`;
-const good = "return verdict === 'verified' && !suspect;";
 
 export const trainingMutants = {
   'only-whole-checkpoints': {
     rule: 'An attempt begins from a checkpoint that was found whole.',
     breaks: ['resume'],
     seed: 1,
-    edits: [edit(resume, good, 'return verdict !== null && !suspect;')],
+    replacements: [
+      resume(
+        'isGood',
+        () =>
+          ({ verdict, suspect }) =>
+            verdict !== null && !suspect,
+      ),
+    ],
   },
-  'suspects-are-left-alone': {
-    rule: 'A checkpoint of which attempts died in the same way is not begun from.',
+  'suspects-are-not-resumed-from': {
+    rule: 'No attempt resumes from a checkpoint from which attempts have failed in the same way.',
     breaks: ['resume'],
     seed: 4,
-    edits: [edit(resume, good, "return verdict === 'verified' && suspect !== null;")],
+    replacements: [
+      resume(
+        'isGood',
+        () =>
+          ({ verdict }) =>
+            verdict === 'verified',
+      ),
+    ],
   },
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
@@ -34,8 +55,8 @@ export const trainingMutants = {
       ),
     ],
   },
-  'no-work-is-left-behind': {
-    rule: 'A job whose newest checkpoint is on one machine goes on there.',
+  'jobs-return-to-their-checkpoint': {
+    rule: 'A job whose newest checkpoint is on one machine resumes there.',
     breaks: ['resume'],
     seed: 1,
     edits: [
@@ -50,7 +71,7 @@ export const trainingMutants = {
     rule: 'Of several checkpoints the newest is begun from.',
     breaks: ['resume'],
     seed: 1,
-    edits: [edit(resume, 'checkpoints.filter(isGood).toReversed()', 'checkpoints.filter(isGood)')],
+    replacements: [resume('resumeCandidates', (candidates) => (job) => candidates(job).toReversed())],
   },
   'the-last-checkpoint-before-the-end': {
     rule: 'An end is told when what was saved last is known.',
@@ -82,46 +103,45 @@ export const trainingMutants = {
       ),
     ],
   },
-  'so-often-and-no-more': {
-    rule: 'A job gives way no more than max_preemptions times.',
+  'max-preemptions-is-kept': {
+    rule: 'A job is preempted no more than max_preemptions times.',
     breaks: ['preemption'],
     seed: 1,
-    edits: [
-      edit(
-        recovery,
-        'return maxPreemptions === null || preemptions < maxPreemptions;',
-        'return maxPreemptions === null || preemptions < maxPreemptions + 1_000;',
-      ),
-    ],
+    replacements: [recovery('mayBePreempted', () => () => true)],
   },
-  'giving-way-is-counted': {
-    rule: 'Each time that a job gives way counts.',
+  'preemptions-are-counted': {
+    rule: 'Each preemption of a job is counted.',
     breaks: ['preemption'],
     seed: 1,
-    edits: [
-      edit(
-        `${lifecycle}/stopping.ts`,
-        "preemptions: job.preemptions + (charge === 'preemption' ? 1 : 0),",
-        'preemptions: job.preemptions,',
-      ),
+    replacements: [
+      stopping('end', (end) => (job, ...rest) => {
+        const next = end(job, ...rest);
+        return { ...next, job: { ...next.job, preemptions: job.preemptions } };
+      }),
     ],
   },
-  'giving-way-is-no-failure': {
-    rule: 'A job that gave way is back in the queue, and its budget is what it was.',
+  'a-preemption-is-no-failure': {
+    rule: 'A preempted job is queued again, and no failure is charged to it.',
     breaks: ['preemption', 'retry'],
     seed: 1,
-    edits: [edit(`${lifecycle}/requests.ts`, "charge: 'preemption', };", "charge: 'failure', };")],
+    replacements: [
+      stopping('beginStopping', (beginStopping) => (job, attempt, outcome, nowMs) => {
+        const isPreempted = outcome.next === 'queued' && outcome.charge === 'preemption';
+        return beginStopping(job, attempt, isPreempted ? { ...outcome, charge: 'failure' } : outcome, nowMs);
+      }),
+    ],
   },
-  'its-place-is-kept': {
+  'a-preempted-job-keeps-its-place': {
     rule: 'A job that was put back keeps its place in the queue.',
     breaks: ['preemption'],
     seed: 1,
+    replacements: [
+      stopping('end', (end) => (job, ...rest) => {
+        const next = end(job, ...rest);
+        return { ...next, job: { ...next.job, submitSeq: next.job.submitSeq + 1_000 } };
+      }),
+    ],
     edits: [
-      edit(
-        `${lifecycle}/stopping.ts`,
-        "failures: job.failures + (charge === 'failure' ? 1 : 0),",
-        "failures: job.failures + (charge === 'failure' ? 1 : 0), submitSeq: job.submitSeq + 1_000,",
-      ),
       edit(
         `${coordinator}/store/memory/memoryStore.ts`,
         '{ ...job, spec, submitSeq, submittedAtMs }',
@@ -133,80 +153,69 @@ export const trainingMutants = {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
     seed: 2,
-    edits: [edit(checkpoints, 'const isLast = event.afterStop && job', 'const isLast = job')],
+    replacements: [
+      checkpoints(
+        'endsGrace',
+        (endsGrace) => (job, _afterStop, checkpoint) => endsGrace(job, true, checkpoint),
+      ),
+    ],
   },
-  'nodes-to-be-left-get-no-work': {
+  'nodes-to-be-drained-get-no-work': {
     rule: 'A node that a person has drained is given nothing.',
     breaks: ['drains'],
     seed: 2,
     edits: [edit(planning, 'node: node || drain !== null,', 'node,')],
   },
-  'nodes-are-left-in-time': {
-    rule: 'Work is taken off a node early enough before its deadline.',
+  'drains-meet-their-deadline': {
+    rule: 'Work leaves a node that is drained early enough before its deadline.',
     breaks: ['drains'],
     seed: 622,
-    edits: [
-      edit(
-        `${coordinator}/reconcilers/drains.ts`,
-        'nowMs >= deadline.atMs - lead;',
-        'nowMs >= deadline.atMs + 600_000 - lead;',
-      ),
+    replacements: [
+      drains('isDue', (isDue) => (deadlineMs, lead, nowMs) => isDue(deadlineMs + 600_000, lead, nowMs)),
     ],
   },
   'only-what-it-asks-for': {
     rule: 'A job is tried again after the causes that it names.',
     breaks: ['retry'],
     seed: 1,
-    edits: [
-      edit(
-        recovery,
-        '(retry.on as readonly CauseKind[]).includes(cause.kind) && isExhausted !== true',
-        'isExhausted !== true',
-      ),
-    ],
+    replacements: [recovery('isRetriedAfter', () => () => true)],
   },
   'the-budget-is-kept': {
     rule: 'A job is tried no more often than max_attempts without progress.',
     breaks: ['retry'],
     seed: 1,
-    edits: [
-      edit(recovery, 'job.failures + 1 >= retry.maxAttempts', 'job.failures + 1 >= retry.maxAttempts + 3'),
+    replacements: [
+      recovery(
+        'isLastAttempt',
+        () =>
+          ({ failures, spec }) =>
+            failures + 1 >= spec.retry.maxAttempts + 3,
+      ),
     ],
   },
   'the-breaker-opens': {
     rule: 'After so many failures in a row there is a pause before each trial.',
     breaks: ['retry'],
     seed: 1,
-    edits: [
-      edit(
-        recovery,
-        'return failuresInRow >= spec.retry.breaker.failures;',
-        'return failuresInRow >= spec.retry.breaker.failures + 1_000;',
-      ),
-    ],
+    replacements: [recovery('opensBreaker', () => () => false)],
   },
   'progress-refills': {
     rule: 'What went wrong before a newer checkpoint is over.',
     breaks: ['retry'],
     seed: 2,
-    edits: [
-      edit(
-        checkpoints,
-        'const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] };',
-        'const rewarded: Job = { ...job, recentFailures: [], excludedNodes: [] };',
-      ),
+    replacements: [
+      checkpoints('afterProgress', (afterProgress) => (job) => {
+        const { failures, failuresInRow } = job;
+        return { ...afterProgress(job), failures, failuresInRow };
+      }),
     ],
   },
   'every-second-is-booked-once': {
     rule: 'What an attempt held is booked, and once.',
     breaks: ['ledger'],
     seed: 1,
-    edits: [
-      edit(
-        `${lifecycle}/ledger.ts`,
-        "entry('productive', gpus, keptAtMs - beganAtMs),",
-        "entry('productive', gpus, keptAtMs - allocatedAtMs),",
-      ),
+    replacements: [
+      ledger('bookAttempt', (bookAttempt) => (job, ended) => bookAttempt(bookAttempt(job, ended), ended)),
     ],
   },
 } satisfies Record<string, Mutant>;

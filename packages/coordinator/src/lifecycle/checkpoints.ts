@@ -65,8 +65,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   const isOwn = after.attempt === attempt.number && isNewer(job, attempt, event.checkpoint);
   const isProgress = isVerifiedNow && isOwn && isReleased(attempt);
   const savedAtMs = isProgress ? momentOf(attempt, after.savedAtMs, nowMs) : attempt.savedAtMs;
-  const isLast = event.afterStop && job.state.kind === 'stopping' && after.verdict === 'verified';
-  const savedAfterStop = attempt.savedAfterStop || isLast;
+  const savedAfterStop = attempt.savedAfterStop || endsGrace(job, event.afterStop, after);
   if (after === known && savedAfterStop === attempt.savedAfterStop) return unchanged(job);
   const saved: Attempt = { ...attempt, savedAtMs, savedAfterStop };
   return {
@@ -202,8 +201,13 @@ function momentOf({ runningAtMs, allocatedAtMs, savedAtMs }: Attempt, atMs: numb
   return Math.max(savedAtMs ?? runningAtMs ?? allocatedAtMs, Math.min(atMs, nowMs));
 }
 
+/** Whether a stopping job has saved what its grace is for. @param afterStop the checkpoint was begun after the signal to stop */
+export function endsGrace({ state }: Job, afterStop: boolean, { verdict }: Checkpoint): boolean {
+  return afterStop && state.kind === 'stopping' && verdict === 'verified';
+}
+
 /** What has been done is kept, so whatever went wrong before it is over. */
-function afterProgress(job: Job): Job {
+export function afterProgress(job: Job): Job {
   const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] };
   // Its user has just said where to go back to: what it saves on its way out does not change that.
   const { state } = job;

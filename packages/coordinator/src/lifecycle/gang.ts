@@ -20,6 +20,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { NewEvent } from '@muster/common/eventKinds';
 import type { PathFindings } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import { type Attempt, type AttemptNetwork, isReleased, type Job, type Task } from '../model.ts';
 import { causeOfEnd } from './causes.ts';
@@ -56,7 +57,7 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     `${id} needs ${range} nodes at once, not ${count}`,
   );
   const attempt: Attempt = {
-    number: Math.max(job.lastAttempt + 1, event.numberMin ?? 0),
+    number: nextAttemptNumber(job, event.numberMin ?? 0),
     state: 'allocated',
     tasks: event.tasks.map((placement, nodeRank) => ({
       ...placement,
@@ -74,7 +75,7 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     endedAtMs: null,
     cause: null,
     master: null,
-    leaseMs: spec.nodeLoss === 'hold' ? null : (spec.leaseMs ?? event.leaseMs),
+    leaseMs: leaseMsOf(spec, event.leaseMs),
     preflight: count > 1 && (spec.preflight !== null || event.preflight),
     resume: event.resume,
     savedAtMs: null,
@@ -109,13 +110,11 @@ export const prepared: Handler<'prepared'> = (job, event, nowMs) => {
 
   const tasks = replaceTask(attempt.tasks, preparedTask);
   const next: Attempt = { ...attempt, tasks, master };
-  const everyTaskPrepared = tasks.every((each) => each.state !== 'assigned');
-  const isAlone = tasks.length === 1;
-  if (isAlone) return release(job, next, []);
   const isUnreachable =
     endpoints.length === 0 || testPort === null || (event.nodeRank === 0 && master === null);
-  if (isUnreachable) return failUnreachable(job, next, task, nowMs);
-  if (!everyTaskPrepared) return { job: withAttempt(job, next), ended: null, events: [] };
+  if (hasPaths(tasks) && isUnreachable) return failUnreachable(job, next, task, nowMs);
+  if (!isEveryTaskPrepared(tasks)) return { job: withAttempt(job, next), ended: null, events: [] };
+  if (!hasPaths(tasks)) return release(job, next, []);
   return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);
 };
 
@@ -202,6 +201,26 @@ export function endBeforeRelease(
   // A node that was lost is silent. Once it is back, the job may use it.
   const excludeNodes = kind === 'node_lost' ? [] : [node];
   return beginStopping(withExcludedNodes(job, outcome.cause, excludeNodes), attempt, outcome, nowMs);
+}
+
+/** Each attempt has a higher number than the ones before it. @param min of what an agent has proven */
+export function nextAttemptNumber({ lastAttempt }: Job, min: number): number {
+  return Math.max(lastAttempt + 1, min);
+}
+
+/** The lease of the tasks of an attempt, in milliseconds. It is null for a job that is never fenced. */
+export function leaseMsOf({ nodeLoss, leaseMs }: JobSpec, usualMs: number | null): number | null {
+  return nodeLoss === 'hold' ? null : (leaseMs ?? usualMs);
+}
+
+/** Nothing of an attempt is released before this holds. */
+export function isEveryTaskPrepared(tasks: readonly Task[]): boolean {
+  return tasks.every(({ state }) => state !== 'assigned');
+}
+
+/** Whether there are paths between the nodes of these tasks, all of which must work before the release. */
+export function hasPaths(tasks: readonly Task[]): boolean {
+  return tasks.length > 1;
 }
 
 /** The attempt of that number, if it is the current one and has not been released. */

@@ -180,16 +180,26 @@ export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
 /** @param job the job with this failure counted in `failuresInRow`, and not yet in `failures` */
 function outcomeOf(job: Job, { isFree, isExhausted }: ActionResult, cause: Cause): BadOutcome {
   const { retry } = job.spec;
-  const isRetried = (retry.on as readonly CauseKind[]).includes(cause.kind) && isExhausted !== true;
+  const isRetried = isRetriedAfter(job, cause.kind) && isExhausted !== true;
   // A failure that repeats on all nodes is caused by the program after all, except for lost nodes.
   const isCharged = !isFree || (opensBreaker(job) && cause.kind !== 'node_lost');
-  if (!isRetried || (isCharged && job.failures + 1 >= retry.maxAttempts)) return { next: 'failed', cause };
+  if (!isRetried || (isCharged && isLastAttempt(job))) return { next: 'failed', cause };
   // The first retry on another node need not wait.
   const counted = isFree ? job.failuresInRow - 1 : job.failuresInRow;
   const waitMs = counted === 0 ? 0 : backoffMs(retry.backoff, counted);
   const charge = isCharged ? 'failure' : 'node_loss';
   const pauseMs = opensBreaker(job) ? Math.max(waitMs, retry.breaker.pauseMs) : waitMs;
   return { next: 'queued', cause, backoffMs: pauseMs, charge };
+}
+
+/** Whether the job asks to be retried after failures of this cause. */
+export function isRetriedAfter({ spec }: Job, cause: CauseKind): boolean {
+  return (spec.retry.on as readonly CauseKind[]).includes(cause);
+}
+
+/** Whether the job has no attempt left, by `retry.max_attempts`, once the current failure is charged to it. */
+export function isLastAttempt({ failures, spec }: Job): boolean {
+  return failures + 1 >= spec.retry.maxAttempts;
 }
 
 /** @returns whether so many attempts failed in a row without progress that the job gets one trial after each pause */

@@ -205,7 +205,7 @@ function afterEnd(
  * A task has ended while its gang is being stopped. Where that began with the bad end of another one, this one may have
  * failed before it and caused it, because the reports of the two come in any order.
  */
-function outcomeWith(
+export function outcomeWith(
   job: Job,
   outcome: Outcome,
   attempt: Attempt,

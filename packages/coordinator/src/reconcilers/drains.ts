@@ -62,7 +62,7 @@ export class Drains {
       const lead = leadMs(job.spec);
       const due = attempt.tasks.find(({ node, state: taskState }) => {
         const deadline = this.deadlines.get(node);
-        return taskState !== 'ended' && deadline !== undefined && nowMs >= deadline.atMs - lead;
+        return taskState !== 'ended' && deadline !== undefined && isDue(deadline.atMs, lead, nowMs);
       });
       if (due === undefined) return [];
       const why = state.nodes.get(due.node)?.drain?.reason;
@@ -85,4 +85,9 @@ export class Drains {
       this.deadlines.set(name, { storedMs, atMs: nowMs + inMs });
     }
   }
+}
+
+/** Whether work that takes `lead` milliseconds to save and stop must begin to leave its node. */
+export function isDue(deadlineMs: number, lead: number, nowMs: number): boolean {
+  return nowMs >= deadlineMs - lead;
 }

@@ -7,7 +7,7 @@ import type { JobId } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
-import { currentAttempt } from '../model.ts';
+import { currentAttempt, type Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState } from '../state/state.ts';
 
@@ -50,13 +50,16 @@ export class TimeLimits {
         this.runtimes.delete(jobId);
         continue;
       }
-      const { maxRuntimeMs } = job.spec;
-      const limitMs = maxRuntimeMs === null ? null : maxRuntimeMs + job.extraRuntimeMs;
       const runningForMs = runtime.runningForMs + (nowMs - runtime.notedAtMs);
-      if (limitMs === null || runningForMs < limitMs || job.state.kind === 'stopping') continue;
+      if (!isOverTime(job, runningForMs) || job.state.kind === 'stopping') continue;
       const event = { kind: 'timeLimit', attempt: attempt.number } as const;
       ended.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }
     return ended;
   }
+}
+
+/** Whether an attempt of the job has run for as long as the job may. */
+export function isOverTime({ spec: { maxRuntimeMs }, extraRuntimeMs }: Job, runningForMs: number): boolean {
+  return maxRuntimeMs !== null && runningForMs >= maxRuntimeMs + extraRuntimeMs;
 }
