@@ -4,7 +4,7 @@
  * kernel.
  */
 
-import type { Driver, TaskLaunch } from '@muster/agent/drivers/driver';
+import type { DriverName, TaskDriver, TaskLaunch } from '@muster/agent/drivers/driver';
 import { DriverError } from '@muster/agent/taskFacts/errors';
 import type { Lease, StopOptions, TaskExit, TaskLocation } from '@muster/agent/taskFacts/execution';
 import type { Guard } from './guard.ts';
@@ -17,7 +17,7 @@ import type { Life } from './timeline.ts';
 const imagePullMsMax = 6_000;
 
 export interface DriverParts {
-  readonly name: Driver['name'];
+  readonly name: DriverName;
   readonly machine: Machine;
   /** The guard itself, or the container engine. */
   readonly service: Service;
@@ -25,8 +25,8 @@ export interface DriverParts {
   readonly agent: Life;
 }
 
-export class SimulatedDriver implements Driver {
-  readonly name: Driver['name'];
+export class SimulatedDriver implements TaskDriver {
+  readonly name: DriverName;
   private readonly machine: Machine;
   private readonly service: Service;
   private readonly guard: Guard;
@@ -78,7 +78,7 @@ export class SimulatedDriver implements Driver {
     });
   }
 
-  recover({ key }: TaskLocation): ReturnType<Driver['recover']> {
+  recover({ key }: TaskLocation): ReturnType<TaskDriver['recover']> {
     return this.service.request(this.agent, (answer) => {
       const process = this.machine.processes.get(key);
       if (process === undefined) answer({ kind: 'absent' });
@@ -103,7 +103,7 @@ export class SimulatedDriver implements Driver {
     });
   }
 
-  async freeze({ key }: TaskLocation): ReturnType<Driver['freeze']> {
+  async freeze({ key }: TaskLocation): ReturnType<TaskDriver['freeze']> {
     const process = this.machine.processes.get(key);
     if (process?.isRunning !== true) return 'ended';
     process.freeze();

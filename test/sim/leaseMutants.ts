@@ -16,9 +16,9 @@ const leases = replacing<typeof leasesModule>(`${coordinator}/leases/leases.ts`)
 const partition = replacing<typeof partitionModule>(`${coordinator}/leases/partition.ts`);
 const agent = 'packages/agent/src';
 const taskLeases = `${agent}/leases/taskLeases.ts`;
-const taskFence = `${agent}/leases/taskFence.ts`;
+const leasedTask = `${agent}/leases/leasedTask.ts`;
 
-const noAgentFence = edit(taskFence, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
+const noAgentFence = edit(leasedTask, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
 const noGuardFence = edit(
   `${agent}/guard/fences.ts`,
   'if (fence === undefined || fence.isActing || !this.#isExpired(fence)) return;',
@@ -64,9 +64,9 @@ export const leaseMutants = {
     seed: 10,
     edits: [
       edit(
-        taskFence,
-        'if (isLive(this.lease, nowMs) && !this.doomed) {',
-        "if ((isLive(this.lease, nowMs) || this.state === 'frozen') && !this.doomed) {",
+        leasedTask,
+        'if (isLive(this.lease, nowMs) && !this.mustKill) {',
+        "if ((isLive(this.lease, nowMs) || this.state === 'frozen') && !this.mustKill) {",
       ),
     ],
   },
@@ -75,7 +75,7 @@ export const leaseMutants = {
     breaks: ['G2'],
     seed: 57,
     edits: [
-      edit(`${agent}/tasks/reconcile.ts`, "return local.leased ? 'start' : 'nothing';", "return 'start';"),
+      edit(`${agent}/tasks/step.ts`, 'return isLeased;', 'return isLeased || true;'),
       edit(
         'test/sim/guard.ts',
         'if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))',

@@ -25,12 +25,12 @@ import {
   outputOf,
   processesCarrying,
 } from './conformanceTasks.ts';
-import type { Driver, TaskLaunch } from './driver.ts';
+import type { TaskDriver, TaskLaunch } from './driver.ts';
 import { aLaunch } from './launchFixture.ts';
 
 export interface ConformanceSetup {
   /** A fresh instance for the same agent: closing one and asking for the next is an agent restart. */
-  driver(): Promise<Driver>;
+  driver(): Promise<TaskDriver>;
   /** Holds the leases without an agent. */
   readonly guard: ConformanceGuard;
   /** Adds what this driver needs to run a plain command (an image, say); key, directory, command and env stay. */
@@ -58,7 +58,7 @@ export function describeDriver(
     let conformance: ConformanceSetup;
     let root: string;
     let marker: string;
-    let drivers: Driver[] = [];
+    let drivers: TaskDriver[] = [];
     let launches: TaskLaunch[] = [];
 
     beforeAll(async () => {
@@ -84,7 +84,7 @@ export function describeDriver(
       expect(left, 'processes left behind').toEqual([]);
     }, TEST_TIMEOUT_MS);
 
-    async function openDriver(): Promise<Driver> {
+    async function openDriver(): Promise<TaskDriver> {
       const driver = await conformance.driver();
       drivers.push(driver);
       return driver;

@@ -8,7 +8,7 @@ import { boottimeMs, readBootId } from '../probes/boot.ts';
 import { LeaseExpired } from '../taskFacts/errors.ts';
 import type { Lease } from '../taskFacts/execution.ts';
 import { eventually, exitedWith, never, outputOf } from './conformanceTasks.ts';
-import type { Driver, TaskLaunch } from './driver.ts';
+import type { TaskDriver, TaskLaunch } from './driver.ts';
 
 /** What holds the leases without an agent. */
 export interface ConformanceGuard {
@@ -20,7 +20,7 @@ export interface ConformanceGuard {
 
 export interface FenceSuite {
   aScript(script: string, lease?: Lease | null): Promise<TaskLaunch>;
-  openDriver(): Promise<Driver>;
+  openDriver(): Promise<TaskDriver>;
   /** Pids of the last task, oldest first. */
   processes(): Promise<number[]>;
   guard(): ConformanceGuard;
@@ -34,7 +34,7 @@ const COUNT = 'while :; do echo on; { sleep 0.05 & wait $!; } 2>/dev/null; done'
 export function describeFences({ aScript, openDriver, processes, guard }: FenceSuite): void {
   describe('fences', () => {
     /** Starts a task that counts, and waits until it does. */
-    async function aCounter(lease: Lease | null = null, before = ''): Promise<[Driver, TaskLaunch]> {
+    async function aCounter(lease: Lease | null = null, before = ''): Promise<[TaskDriver, TaskLaunch]> {
       const launch = await aScript(`${before} ${COUNT}`, lease);
       const driver = await openDriver();
       await driver.start(launch);
@@ -46,7 +46,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
     async function aCounterFor(
       ms: number,
       { onExpiry = 'freeze', before = '' }: { onExpiry?: Lease['onExpiry']; before?: string } = {},
-    ): Promise<[Driver, TaskLaunch, Lease]> {
+    ): Promise<[TaskDriver, TaskLaunch, Lease]> {
       const [driver, launch] = await aCounter(null, before);
       const lease = leaseFor(ms, onExpiry);
       await driver.renew(launch, lease);
@@ -245,7 +245,7 @@ function leaseFor(ms: number, onExpiry: Lease['onExpiry'] = 'freeze'): Lease {
   return { deadlineBoottimeMs: boottimeMs() + ms, bootId: readBootId(), onExpiry };
 }
 
-async function isFrozen(driver: Driver, launch: TaskLaunch): Promise<boolean> {
+async function isFrozen(driver: TaskDriver, launch: TaskLaunch): Promise<boolean> {
   const observed = await driver.recover(launch);
   return observed.kind === 'running' && observed.frozen;
 }

@@ -54,8 +54,10 @@ export interface TaskLaunch extends TaskLocation {
   readonly lease: Lease | null;
 }
 
+export type DriverName = 'process' | 'docker';
+
 export interface Driver {
-  readonly name: 'process' | 'docker';
+  readonly name: DriverName;
 
   /**
    * Does beforehand what may take long or fail: image pulled, volumes and working directory there, program found.
@@ -84,25 +86,8 @@ export interface Driver {
    */
   wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit>;
 
-  /**
-   * Arms the second fence, which holds without this agent, without network and without container engine: at the lease's
-   * deadline the node freezes or kills the task. A later lease takes the place of an earlier one, never the other way
-   * round. null: never fenced. It does not thaw. A task that has ended is not an error.
-   */
-  renew(task: TaskLocation, lease: Lease | null): Promise<void>;
-
-  /**
-   * Resolves when no process of the task runs an instruction. Acts on the kernel's control group directly and asks
-   * nobody; a task that does not freeze within a second is killed instead. One that has ended is not an error.
-   * @returns `killed` when it had to be
-   */
-  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'>;
-
   /** Its live processes as the kernel shows them, asking nobody else; null: it cannot be told. */
   processes(task: TaskLocation): readonly number[] | null;
-
-  /** Lets it run again. One that is not frozen, or has ended, is not an error. */
-  thaw(task: TaskLocation): Promise<void>;
 
   /** Sends a signal to the task's processes. A task that has ended is not an error. */
   signal(task: TaskLocation, signal: string): Promise<void>;
@@ -118,4 +103,27 @@ export interface Driver {
 
   /** Ends the driver's own connections. Tasks keep running. */
   close(): Promise<void>;
+}
+
+/** A driver whose tasks can be fenced. */
+export type TaskDriver = Driver & TaskFence;
+
+/** Freezes and thaws the tasks of a driver. Every method is safe to call twice. */
+export interface TaskFence {
+  /**
+   * Arms the second fence, which holds without this agent, without network and without container engine: at the lease's
+   * deadline the node freezes or kills the task. A later lease takes the place of an earlier one, never the other way
+   * round. null: never fenced. It does not thaw. A task that has ended is not an error.
+   */
+  renew(task: TaskLocation, lease: Lease | null): Promise<void>;
+
+  /**
+   * Resolves when no process of the task runs an instruction. Acts on the kernel's control group directly and asks
+   * nobody; a task that does not freeze within a second is killed instead. One that has ended is not an error.
+   * @returns `killed` when it had to be
+   */
+  freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'>;
+
+  /** Lets it run again. One that is not frozen, or has ended, is not an error. */
+  thaw(task: TaskLocation): Promise<void>;
 }

@@ -21,7 +21,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
-import type { Driver, TaskLaunch } from './driver.ts';
+import type { TaskDriver, TaskLaunch } from './driver.ts';
 
 type Method =
   | 'prepare'
@@ -62,7 +62,7 @@ function killedBy(signal: string): TaskExit {
   return { ...statusLost, signal, finishedAtMs: 2_000, statusLost: false };
 }
 
-export class FakeDriver implements Driver {
+export class FakeDriver implements TaskDriver {
   readonly name: 'process' | 'docker';
   /** Everything that was asked, in order: `start job_….1.0`, `stop job_….1.0 SIGTERM 5000`. */
   readonly calls: string[] = [];

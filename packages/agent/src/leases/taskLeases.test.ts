@@ -34,8 +34,9 @@ async function aLeasedTask(onExpiry: 'freeze' | 'kill' = 'freeze', leaseMs = 10_
   onTestFinished(() => keeper.close());
   const fenced = { driver, location: { key, directory }, onExpiry };
   keeper.grant(task, 1_000, leaseMs);
-  driver.runStranger(key, keeper.starts(task, fenced));
-  keeper.runs(task);
+  keeper.onStarting(task, fenced);
+  driver.runStranger(key, keeper.leaseOf(task));
+  keeper.onRunning(task);
   driver.calls.length = 0;
   changes.length = 0;
   /** Time goes by, as the timers and CLOCK_BOOTTIME see it. */
@@ -110,10 +111,10 @@ describe('at the deadline', () => {
   test('a task that is starting is frozen as soon as it is there', async () => {
     const { driver, keeper, fenced, pass, settle, clock } = await aLeasedTask();
     driver.loseAll();
-    keeper.starts(task, fenced);
+    keeper.onStarting(task, fenced);
     await pass(10_010);
     driver.runStranger(key);
-    keeper.runs(task);
+    keeper.onRunning(task);
     await settle();
     expect(driver.isFrozen(key)).toBe(true);
     expect(clock.nowMs).toBeGreaterThan(11_000);
@@ -122,7 +123,7 @@ describe('at the deadline', () => {
   test('a task whose start got no answer is frozen when it comes into being after all', async () => {
     const { driver, keeper, fenced, pass } = await aLeasedTask();
     driver.loseAll();
-    keeper.starts(task, fenced);
+    keeper.onStarting(task, fenced);
     await pass(12_000);
     driver.runStranger(key);
     await pass(1_010);
@@ -226,11 +227,11 @@ describe('a fresh lease', () => {
 
   test('that comes during the start goes to the second fence when there is something to fence', async () => {
     const { driver, keeper, fenced, settle } = await aLeasedTask();
-    keeper.starts(task, fenced);
+    keeper.onStarting(task, fenced);
     keeper.grant(task, 2_000, 10_000);
     await settle();
     expect(driver.calls).toEqual([]);
-    keeper.runs(task);
+    keeper.onRunning(task);
     await settle();
     expect(driver.calls).toEqual([`renew ${key} 12000`]);
   });

@@ -10,7 +10,7 @@ import type { Logger } from '@muster/common/log';
 import { type HeldLease, isLive, noLease, renewed } from '../fence/heldLease.ts';
 import { readLease, writeLease } from '../fence/leaseFile.ts';
 import type { Lease, TaskExit } from '../taskFacts/execution.ts';
-import { type FencedTask, TaskFence } from './taskFence.ts';
+import { type FencedTask, LeasedTask } from './leasedTask.ts';
 
 export interface TaskLeasesParts {
   readonly bootId: string;
@@ -27,7 +27,7 @@ const timerMsMax = 1_000;
 interface Entry {
   lease: HeldLease;
   /** null: the task does not run. */
-  fence: TaskFence | null;
+  fence: LeasedTask | null;
 }
 
 export class TaskLeases {
@@ -64,27 +64,28 @@ export class TaskLeases {
     return entry !== undefined && isLive(entry.lease, this.parts.boottimeMs());
   }
 
-  /**
-   * Writes the lease of a task that is about to start, so that the next agent knows until when the task may run.
-   * @returns the lease for the second fence. null: the task is never fenced
-   */
-  starts(task: TaskRef, fenced: FencedTask): Lease | null {
+  /** Writes the lease of a task that is about to start, so that the next agent knows until when the task may run. */
+  onStarting(task: TaskRef, fenced: FencedTask): void {
     const entry = this.entry(task);
     this.write(task, fenced, entry.lease);
-    const fence = TaskFence.ofStart(this.fenceParts(task), task, fenced, entry.lease);
+    const fence = LeasedTask.ofStart(this.fenceParts(task), task, fenced, entry.lease);
     entry.fence = fence;
     this.look();
-    return fence.leaseInFull();
+  }
+
+  /** @returns the lease of a task that is about to start, for the second fence. null: the task is never fenced */
+  leaseOf(task: TaskRef): Lease | null {
+    return this.entries.get(taskKey(task))?.fence?.leaseInFull() ?? null;
   }
 
   /** Called when the task runs. */
-  runs(task: TaskRef): void {
-    this.entry(task).fence?.runs();
+  onRunning(task: TaskRef): void {
+    this.entry(task).fence?.onRunning();
     this.look();
   }
 
   /** Called when the start of the task was refused or given up, and nothing runs. */
-  startsNot(task: TaskRef): void {
+  onNotStarted(task: TaskRef): void {
     this.entry(task).fence = null;
     this.look();
   }
@@ -94,7 +95,7 @@ export class TaskLeases {
     const entry = this.entry(task);
     const isGranted = entry.lease !== noLease;
     if (!isGranted) entry.lease = readLease(fenced.location.directory, this.parts.bootId);
-    const fence = TaskFence.ofFound(this.fenceParts(task), task, fenced, entry.lease, isFrozen);
+    const fence = LeasedTask.ofFound(this.fenceParts(task), task, fenced, entry.lease, isFrozen);
     entry.fence = fence;
     if (isGranted) {
       this.write(task, fenced, entry.lease);
@@ -111,7 +112,12 @@ export class TaskLeases {
    * What happened to a task because its lease had expired, as a sentence for users. null: nothing, it ended on its own.
    * @param endedMs CLOCK_BOOTTIME
    */
-  deathBy(task: TaskRef, { location, onExpiry }: FencedTask, exit: TaskExit, endedMs: number): string | null {
+  killedByLease(
+    task: TaskRef,
+    { location, onExpiry }: FencedTask,
+    exit: TaskExit,
+    endedMs: number,
+  ): string | null {
     if (exit.signal !== 'SIGKILL') return null;
     const entry = this.entries.get(taskKey(task));
     const byThisFence = entry?.fence?.isKilled === true;

@@ -29,7 +29,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../../taskFacts/execution.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import type { Fence } from '../fence.ts';
 import { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
@@ -53,7 +53,7 @@ export interface DockerDriverOptions extends ContainerIdentity {
 }
 
 /** Nothing is asked of the engine before the first call; it may come and go at any time. */
-export function createDockerDriver(options: DockerDriverOptions): Driver {
+export function createDockerDriver(options: DockerDriverOptions): TaskDriver {
   return new DockerDriver(options);
 }
 
@@ -69,7 +69,7 @@ const OOM_LOOK_MS = 100;
 
 const never = new AbortController().signal;
 
-class DockerDriver implements Driver {
+class DockerDriver implements TaskDriver {
   readonly name = 'docker';
   readonly #engine: Engine;
   readonly #agentId: string;

@@ -9,7 +9,7 @@ import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir } from '../../../../../test/support/services.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
 import type { TaskExit } from '../../taskFacts/execution.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';
@@ -39,7 +39,7 @@ afterEach(async () => {
   launches = [];
 });
 
-export function aDriver(options: Partial<DockerDriverOptions> = {}): Driver {
+export function aDriver(options: Partial<DockerDriverOptions> = {}): TaskDriver {
   const fence = new RecordingFence();
   const defaults = {
     ...here,

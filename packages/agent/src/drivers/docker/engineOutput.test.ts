@@ -6,7 +6,7 @@ import { silentLogger } from '@muster/common/log';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   image = await ensureTestImage({ tag: 'muster-test/shell-less:1', hasShell: false });
 });
 
-function aDriver(): Driver {
+function aDriver(): TaskDriver {
   const fence = new RecordingFence();
   const socketPath = dockerSocketPath;
   return createDockerDriver({ ...here, socketPath, agentId, bootId: 'boot-1', fence, log: silentLogger });

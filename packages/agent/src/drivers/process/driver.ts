@@ -23,7 +23,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../../taskFacts/execution.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
@@ -38,11 +38,11 @@ export interface ProcessDriverOptions extends GuardClientOptions {
  * tasks now, and what became of the request is not known.
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
-export function createProcessDriver(options: ProcessDriverOptions): Driver {
+export function createProcessDriver(options: ProcessDriverOptions): TaskDriver {
   return new ProcessDriver(new GuardClient(options), options.refusal ?? null, options.log);
 }
 
-class ProcessDriver implements Driver {
+class ProcessDriver implements TaskDriver {
   readonly name = 'process';
   readonly #guard: GuardClient;
   readonly #refusal: string | null;

@@ -18,7 +18,7 @@ import { type GuardHello, guardSocketPath, readLines } from '../../guard/protoco
 import { readStoredTask } from '../../guard/records.ts';
 import { readBootId } from '../../probes/boot.ts';
 import type { TaskLocation } from '../../taskFacts/execution.ts';
-import type { Driver, TaskLaunch } from '../driver.ts';
+import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardClient } from './guardClient.ts';
@@ -40,7 +40,7 @@ export class GuardFixture {
   readonly runtimeDir = join(this.root, 'run');
   readonly guardArgv: readonly string[];
   readonly #limits: Pick<GuardFixtureOptions, 'outputLimits'>;
-  readonly #drivers: Driver[] = [];
+  readonly #drivers: TaskDriver[] = [];
   readonly #clients: GuardClient[] = [];
   readonly #launches: TaskLaunch[] = [];
 
@@ -49,7 +49,7 @@ export class GuardFixture {
     this.guardArgv = guardArgv(containment, idleExitMs);
   }
 
-  driver(): Driver {
+  driver(): TaskDriver {
     const driver = createProcessDriver({
       guardCommand: this.guardArgv,
       environment: { PATH: '/usr/bin:/bin' },
@@ -220,7 +220,7 @@ export async function writeRecord(task: TaskLocation, fields: object): Promise<v
   await writeFile(join(task.directory, 'process.jsonl'), JSON.stringify(record));
 }
 
-export async function mainPid(driver: Driver, task: TaskLocation): Promise<number> {
+export async function mainPid(driver: TaskDriver, task: TaskLocation): Promise<number> {
   const observed = await driver.recover(task);
   if (observed.kind !== 'running' || observed.pid === null)
     throw new Error(`${task.key} has no main process`);

@@ -1,23 +1,23 @@
 /**
- * The fence of one task: it freezes the task when its lease has expired, and thaws it with a new lease. A freeze never waits
+ * One task under a lease: it freezes the task when its lease has expired, and thaws it with a new lease. A freeze never waits
  * for a call that is in progress. A call to arm the second fence does, and only the newest deadline is then passed.
  */
 
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { Driver } from '../drivers/driver.ts';
+import type { Driver, TaskFence } from '../drivers/driver.ts';
 import { type HeldLease, isLive } from '../fence/heldLease.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 
 /** What a fence needs of a task that runs, or is about to. */
 export interface FencedTask {
-  readonly driver: Pick<Driver, 'renew' | 'freeze' | 'thaw' | 'stop'>;
+  readonly driver: Pick<Driver, 'stop'> & TaskFence;
   readonly location: TaskLocation;
   readonly onExpiry: Lease['onExpiry'];
 }
 
-export interface TaskFenceParts {
+export interface LeasedTaskParts {
   readonly bootId: string;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
@@ -31,14 +31,14 @@ const tryAgainMs = 1_000;
 /** The guard may have fenced a task shortly before it got a lease that this agent got in time. */
 const closeCallMs = 1_000;
 
-export class TaskFence {
+export class LeasedTask {
   readonly fenced: FencedTask;
-  private readonly parts: TaskFenceParts;
+  private readonly parts: LeasedTaskParts;
   private readonly task: TaskRef;
   private lease: HeldLease;
   private state: 'open' | 'frozen' | 'killed' | 'gone';
   /** The lease has expired, and the job asks for a kill. No lease cancels that. */
-  private doomed = false;
+  private mustKill = false;
   /** The driver was asked to start the task, with the lease of that time. */
   private starting: boolean;
   private fencing = false;
@@ -48,7 +48,7 @@ export class TaskFence {
   private armedMs: number | null | undefined;
   private offeredMs: number | null | undefined;
 
-  private constructor(parts: TaskFenceParts, task: TaskRef, fenced: FencedTask, lease: HeldLease) {
+  private constructor(parts: LeasedTaskParts, task: TaskRef, fenced: FencedTask, lease: HeldLease) {
     this.parts = parts;
     this.task = task;
     this.fenced = fenced;
@@ -58,8 +58,8 @@ export class TaskFence {
   }
 
   /** The fence of a task whose driver is about to start it, with this lease. */
-  static ofStart(parts: TaskFenceParts, task: TaskRef, fenced: FencedTask, lease: HeldLease): TaskFence {
-    const fence = new TaskFence(parts, task, fenced, lease);
+  static ofStart(parts: LeasedTaskParts, task: TaskRef, fenced: FencedTask, lease: HeldLease): LeasedTask {
+    const fence = new LeasedTask(parts, task, fenced, lease);
     fence.starting = true;
     fence.armedMs = lease.deadlineMs;
     fence.offeredMs = lease.deadlineMs;
@@ -68,13 +68,13 @@ export class TaskFence {
 
   /** The fence of a task that was found running. */
   static ofFound(
-    parts: TaskFenceParts,
+    parts: LeasedTaskParts,
     task: TaskRef,
     fenced: FencedTask,
     lease: HeldLease,
     isFrozen: boolean,
-  ): TaskFence {
-    const fence = new TaskFence(parts, task, fenced, lease);
+  ): LeasedTask {
+    const fence = new LeasedTask(parts, task, fenced, lease);
     if (isFrozen) fence.state = 'frozen';
     return fence;
   }
@@ -96,7 +96,7 @@ export class TaskFence {
   }
 
   /** Called when the task runs. A lease that came during its start is passed to the second fence now. */
-  runs(): void {
+  onRunning(): void {
     this.starting = false;
     this.renew(this.lease);
   }
@@ -133,7 +133,7 @@ export class TaskFence {
   look(nowMs: number): number {
     const { deadlineMs } = this.lease;
     if (this.state === 'killed' || this.state === 'gone') return Number.POSITIVE_INFINITY;
-    if (isLive(this.lease, nowMs) && !this.doomed) {
+    if (isLive(this.lease, nowMs) && !this.mustKill) {
       const deadline = deadlineMs ?? Number.POSITIVE_INFINITY;
       if (this.state === 'open') return deadline;
       // The thaw waits until the second fence has the lease, or has refused it. In the latter case only the first fence holds.
@@ -149,7 +149,7 @@ export class TaskFence {
   private fence(nowMs: number): void {
     if (this.fencing) return;
     this.fencing = true;
-    if (this.fenced.onExpiry === 'kill') this.doomed = true;
+    if (this.fenced.onExpiry === 'kill') this.mustKill = true;
     const { deadlineMs } = this.lease;
     const overdueMs = deadlineMs !== null && Number.isFinite(deadlineMs) ? nowMs - deadlineMs : null;
     this.freezeOrKill()
@@ -163,7 +163,7 @@ export class TaskFence {
       .finally(() => {
         this.fencing = false;
         // A call that has failed is repeated after a pause.
-        if (this.state !== 'open' && !(this.doomed && this.state === 'frozen')) this.parts.onChange();
+        if (this.state !== 'open' && !(this.mustKill && this.state === 'frozen')) this.parts.onChange();
       });
   }
 
