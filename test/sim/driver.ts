@@ -4,7 +4,7 @@
  * kernel.
  */
 
-import type { DriverName, TaskDriver, TaskLaunch } from '@muster/agent/drivers/driver';
+import type { TaskDriver, TaskLaunch } from '@muster/agent/drivers/driver';
 import { DriverError } from '@muster/agent/taskFacts/errors';
 import type { Lease, StopOptions, TaskExit, TaskLocation } from '@muster/agent/taskFacts/execution';
 import type { Guard } from './guard.ts';
@@ -17,7 +17,7 @@ import type { Life } from './timeline.ts';
 const imagePullMsMax = 6_000;
 
 export interface DriverParts {
-  readonly name: DriverName;
+  readonly name: TaskDriver['name'];
   readonly machine: Machine;
   /** The guard itself, or the container engine. */
   readonly service: Service;
@@ -26,7 +26,7 @@ export interface DriverParts {
 }
 
 export class SimulatedDriver implements TaskDriver {
-  readonly name: DriverName;
+  readonly name: TaskDriver['name'];
   private readonly machine: Machine;
   private readonly service: Service;
   private readonly guard: Guard;

@@ -31,14 +31,9 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${agent}/tasks/reconcile.ts`,
-        "return local.kind === 'prepared' ? 'announce' : 'report';",
-        "return local.kind === 'prepared' ? 'start' : 'report';",
-      ),
-      edit(
-        `${agent}/tasks/actions.ts`,
-        "const { order, assignment, task } = entry; if (order?.kind !== 'start' || assignment === null) return;",
-        "const { assignment, task } = entry; const order = { addr: '127.0.0.1', port: 1, addresses: [] }; if (assignment === null) return;",
+        `${agent}/tasks/step.ts`,
+        "return life.announced === 'yes' ? null : announced(state, life);",
+        "return starting(state, { kind: 'start', assignment: null, addr: '127.0.0.1', port: 1, addresses: [] }, life);",
       ),
       edit('test/sim/guard.ts', 'if (lease === null) return;', 'if (lease !== undefined) return;'),
     ],
@@ -203,13 +198,13 @@ export const mutants = {
   },
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
-    breaks: ['crash', 'liveness'],
+    breaks: ['liveness'],
     seed: 10,
     edits: [
       edit(
-        `${agent}/tasks/phases.ts`,
-        "this.parts.log.error(fields, 'the state of a task could not be written down');",
-        'throw error;',
+        `${agent}/tasks/runner.ts`,
+        "this.log.error(fields, 'the state of a task could not be written down');",
+        "this.state = { ...this.state, work: { kind: 'remove' } };",
       ),
     ],
   },
@@ -297,9 +292,9 @@ export const mutants = {
     seed: 10,
     edits: [
       edit(
-        `${agent}/tasks/recovery.ts`,
-        'for (const record of parts.records.load()) {',
-        'for (const record of parts.records.load().slice(0, 0)) {',
+        `${agent}/tasks/manager.ts`,
+        'for (const record of this.parts.records.load())',
+        'for (const record of this.parts.records.load().slice(0, 0))',
       ),
     ],
   },
@@ -309,9 +304,9 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${agent}/tasks/reconcile.ts`,
-        "return local?.kind === 'ended' && !local.uploaded ? 'nothing' : 'remove';",
-        "return 'nothing';",
+        `${agent}/tasks/step.ts`,
+        "return life.kind !== 'ended' || life.isUploaded;",
+        'return life.kind === null;',
       ),
     ],
   },

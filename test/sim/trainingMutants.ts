@@ -77,7 +77,7 @@ export const trainingMutants = {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
     seed: 4,
-    edits: [edit('packages/agent/src/tasks/actions.ts', 'await checkpoints.lastLook(task);', '')],
+    edits: [edit('packages/agent/src/tasks/hooks.ts', 'await saved.lastLook(task);', '')],
   },
   'only-lower-priorities-are-preempted': {
     rule: 'Only jobs of lower priority are preempted.',

@@ -214,7 +214,7 @@ async function openAgent(
     mounts: () => readMounts(),
     send: (message) => session.send(taskMessageToWire(message)),
     onProgress: (task) => training.checkpointSeen(task),
-    onTrainingComplete: (task) => manager.sayOf(task),
+    onTrainingComplete: (task) => manager.reportChange(task),
     onTrouble: (trouble) => roots.jobTrouble(trouble),
   });
   const roots = new CheckpointRoots({

@@ -54,10 +54,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly lease: Lease | null;
 }
 
-export type DriverName = 'process' | 'docker';
-
 export interface Driver {
-  readonly name: DriverName;
+  readonly name: 'process' | 'docker';
 
   /**
    * Does beforehand what may take long or fail: image pulled, volumes and working directory there, program found.

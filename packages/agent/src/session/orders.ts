@@ -11,8 +11,8 @@ import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wi
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire, resumeFromWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
 import type { Assignment } from '../taskFacts/assignment.ts';
-import type { Order } from '../tasks/entry.ts';
-import type { PreparedMessage, TaskMessage } from '../tasks/parts.ts';
+import type { PreparedMessage, TaskMessage } from '../tasks/messages.ts';
+import type { Order } from '../tasks/state.ts';
 
 export function orderOf(assigned: Assignment__Output, task: TaskRef): Order {
   const assignment = assignmentOf(assigned, task);

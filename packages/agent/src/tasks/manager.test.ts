@@ -1,7 +1,6 @@
 import { taskKey } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
-import type { Order } from './entry.ts';
 import {
   aKey,
   aTask,
@@ -14,6 +13,7 @@ import {
   TestAgent,
   TestNode,
 } from './managerFixture.ts';
+import type { Order } from './state.ts';
 
 describe('one task', () => {
   test('is prepared, announced, started, reported and forgotten', async () => {
@@ -144,8 +144,9 @@ test.each(paths)('%s, then %s', async (before, order, words, known) => {
   expect(agent.said).toEqual(words === null ? [] : [words]);
   expect(node.process.launches.length).toBeLessThanOrEqual(1);
 
-  agent.manager.setUploaded(aTask);
   agent.order(forget);
+  await eventually(() => expect(agent.knows()).not.toContain('running'));
+  agent.manager.setUploaded(aTask);
   await eventually(() => expect(agent.knows()).toEqual([]));
   await eventually(() => expect(node.hasRecord()).toBe(false));
   expect(node.process.isRunning(aKey)).toBe(false);

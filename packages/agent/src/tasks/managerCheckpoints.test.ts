@@ -11,6 +11,7 @@ import { aDirectory, torchFile } from '../checkpoints/watcherFixture.ts';
 import { exited } from '../drivers/fakeDriver.ts';
 import { useGuards } from '../drivers/process/guardFixture.ts';
 import { checkpointDirs } from '../launch/checkpointDir.ts';
+import type { ManagerParts } from './manager.ts';
 import {
   aKey,
   anAssignment,
@@ -23,7 +24,6 @@ import {
   type TestAgent,
   TestNode,
 } from './managerFixture.ts';
-import type { ManagerParts } from './parts.ts';
 
 const aGuard = useGuards();
 
@@ -44,7 +44,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     send: (message) => agent.hear(message),
     onProgress: () => {},
     onTrouble: () => {},
-    onTrainingComplete: (task) => agent.manager.sayOf(task),
+    onTrainingComplete: (task) => agent.manager.reportChange(task),
     monotonicMs: () => performance.now(),
     log: silentLogger,
   };

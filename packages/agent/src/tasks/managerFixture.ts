@@ -17,10 +17,10 @@ import { checkpointDirs } from '../launch/checkpointDir.ts';
 import { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
-import type { Order } from './entry.ts';
-import { TaskManager } from './manager.ts';
-import type { ManagerParts, TaskMessage } from './parts.ts';
+import { type ManagerParts, TaskManager } from './manager.ts';
+import type { TaskMessage } from './messages.ts';
 import { TaskRecords } from './records.ts';
+import type { Order } from './state.ts';
 
 export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 export const aKey = taskKey(aTask);

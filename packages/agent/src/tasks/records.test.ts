@@ -13,9 +13,9 @@ import { join } from 'node:path';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { nothingRan } from './entry.ts';
 import { fromNothing } from './managerFixture.ts';
 import { type Phase, type TaskRecord, TaskRecords } from './records.ts';
+import { nothingRan } from './state.ts';
 
 let root: string;
 let records: TaskRecords;
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => rm(root, { recursive: true }));
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
-const started: Phase = { kind: 'started', startedAtMs: 5, startedBoottimeMs: 6 };
+const started: Phase = { kind: 'running', startedAtMs: 5, startedBoottimeMs: 6 };
 const ended: Phase = { kind: 'ended', exit: { ...nothingRan, exitCode: 3, logBytes: 7 } };
 
 function anIntent(of: TaskRef = task): TaskRecord {
@@ -38,7 +38,7 @@ function anIntent(of: TaskRef = task): TaskRecord {
     array: null,
     ...fromNothing(of),
   };
-  return { assignment, bootId: 'boot-1', phase: { kind: 'prepared' } };
+  return { assignment, bootId: 'boot-1', phase: { kind: 'assigned' } };
 }
 
 const pathOf = (of: TaskRef = task) => join(records.directory(of), 'task.jsonl');
@@ -68,9 +68,9 @@ test('records of other tasks and what else is there do not disturb', async () =>
   records.update({ ...task, attempt: 10 }, 'boot-1', started);
   const found = records.load().map((record) => `${taskKey(record.assignment.task)} ${record.phase.kind}`);
   expect(found.sort()).toEqual([
-    'job_0123456789ab.1.0 prepared',
-    'job_0123456789ab.10.0 started',
-    'job_0123456789ab.2.0 prepared',
+    'job_0123456789ab.1.0 assigned',
+    'job_0123456789ab.10.0 running',
+    'job_0123456789ab.2.0 assigned',
   ]);
   expect(readdirSync(root)).toContain('notes.txt');
 });

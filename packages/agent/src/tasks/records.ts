@@ -30,16 +30,17 @@ import type { TaskEnd } from '@muster/common/views';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
 
+/** What is known of a task for good. */
 export type Phase =
-  | { readonly kind: 'prepared' }
+  | { readonly kind: 'assigned' }
   | {
-      readonly kind: 'started';
+      readonly kind: 'running';
       /** Wall clock, for display. */
       readonly startedAtMs: number;
       /** CLOCK_BOOTTIME, of the boot named in `bootId`. */
       readonly startedBoottimeMs: number;
-      /** It has been told to stop: how it ends follows from that, also for an agent that finds it ended. */
-      readonly stopping?: true;
+      /** The task was told to stop. How it ends follows from that, also for an agent that finds it ended. */
+      readonly isStopping?: true;
     }
   | { readonly kind: 'ended'; readonly exit: TaskEnd };
 

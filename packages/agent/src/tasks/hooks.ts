@@ -1,0 +1,388 @@
+/**
+ * What a task needs around its process, one concern each, in one ordered list. `prepare`, `starting` and `followed` go through
+ * the list from the first to the last, `ended` and `removed` from the last to the first. Each call may come again, and
+ * `removed` may come without any other.
+ */
+
+import { untilAborted } from '@muster/common/async';
+import { causeOf } from '@muster/common/cause';
+import { messageOf } from '@muster/common/errors';
+import type { TaskFailure } from '@muster/common/gangs';
+import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { GpuUsage } from '@muster/common/telemetry';
+import type { HangSign, TrainingProgress } from '@muster/common/training';
+import type { Cause, TaskEnd } from '@muster/common/views';
+import type { Checkpoints } from '../checkpoints/watcher.ts';
+import type { TaskDriver } from '../drivers/driver.ts';
+import { type BareTask, withRemark } from '../failure/remarks.ts';
+import type { EndOfTask } from '../failure/taskFailure.ts';
+import type { CheckpointDirs } from '../launch/checkpointDir.ts';
+import type { HeldPort } from '../launch/masterPort.ts';
+import type { FencedTask } from '../leases/leasedTask.ts';
+import type { TaskLeases } from '../leases/taskLeases.ts';
+import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
+import { buildLaunch, launchCheckpoints, type NodeFacts, writeLaunchFiles } from './launch.ts';
+import type { TaskRecords } from './records.ts';
+import { nothingRan } from './state.ts';
+
+/** The output of tasks, as it tells of their training. */
+export interface TrainingOfTasks {
+  /** null: the output told of none. */
+  progress(task: TaskRef): TrainingProgress | null;
+  /** null: it makes progress, or nobody can tell. */
+  hang(task: TaskRef): HangSign | null;
+  /**
+   * Reads the rest of the output of a task that has ended.
+   * @returns where its training was. null: nobody reads its output
+   */
+  finish(task: TaskRef): Promise<TrainingProgress | null> | null;
+}
+
+export interface HookParts {
+  readonly node: NodeFacts;
+  readonly nodeName: string;
+  /** Why these GPUs of this node cannot be used now. null: they can. */
+  readonly gpuProblem: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
+  /** Another task of this node that has one of the GPUs of this task. null: none has. */
+  readonly gpuHolder: (task: TaskRef, gpuUuids: readonly string[]) => TaskKey | null;
+  readonly checkpointDirs: CheckpointDirs;
+  /** Why this agent could not look after the checkpoints of a job in that directory. null: it can. */
+  readonly checkpointPlaceProblem: (root: string, changes: boolean) => Promise<string | null>;
+  readonly checkpoints: Checkpoints;
+  readonly training: TrainingOfTasks;
+  readonly rendezvous: NodeRendezvous;
+  /** Reads again what `node.network` tells: an interface may have come up a moment ago. */
+  readonly readNetwork: () => Promise<unknown>;
+  readonly leases: TaskLeases;
+  readonly records: Pick<TaskRecords, 'outputSize'>;
+  /** The output of a task may be followed from here on. @param size where it ends. null: the task runs */
+  readonly onOutput: (task: TaskRef, path: string, size: number | null) => void;
+  /** Nothing more of the output of a task will be read. */
+  readonly onRemoved: (task: TaskRef) => void;
+  /** What is known of the use of the task's GPUs so far. */
+  readonly gpuUsage: (task: TaskRef) => GpuUsage | null;
+  /** What went wrong first in a task that has ended badly. @throws {Error} when the agent closes */
+  readonly failureOf: (end: EndOfTask, location: TaskLocation) => Promise<TaskFailure>;
+  readonly log: Logger;
+}
+
+/** A task, as its hooks see it. */
+export interface TaskContext {
+  readonly task: TaskRef;
+  /** null: the task was found without a record. */
+  readonly assignment: Assignment | null;
+  readonly location: TaskLocation;
+  readonly outputPath: string;
+  readonly driver: TaskDriver;
+}
+
+/** A task whose job is known. */
+export interface AssignedTask extends TaskContext {
+  readonly assignment: Assignment;
+}
+
+/** How a task ended, as far as its driver can tell. */
+export interface ExitOfTask {
+  /** Wall clock. */
+  readonly startedAtMs: number;
+  /** null: nobody knows. */
+  readonly exit: TaskExit | null;
+  /** The task was told to stop. */
+  readonly isStopping: boolean;
+}
+
+export interface TaskHook {
+  /**
+   * Sees to what the task needs before its gang is released.
+   * @throws {NotReady} when this node cannot run the task, and a repetition would not help
+   * @throws {Error} when a repetition may help
+   */
+  prepare?(task: AssignedTask, onDoing: (text: string) => void, abort: AbortSignal): Promise<void>;
+  /** Called before the driver starts the task. */
+  starting?(task: AssignedTask): Promise<void>;
+  /** The start was refused or given up, and nothing runs. */
+  notStarted?(task: TaskContext): void;
+  /** The task runs, started now or found by a new agent. */
+  followed?(
+    task: TaskContext,
+    how: 'started' | 'found' | 'frozen' | 'unseen',
+    startedAtMs: number | null,
+  ): void;
+  /** Called before the first signal of a stop. */
+  stopping?(task: TaskContext, graceMs: number): Promise<void> | undefined;
+  /** No process of the task is left. @returns what this hook knows of the end */
+  conclude?(task: TaskContext, end: ExitOfTask): Promise<Partial<TaskEnd>>;
+  /** Called when every `conclude` has come to an end. */
+  measure?(task: TaskContext): Partial<TaskEnd>;
+  /** The task has ended, and its record says so. */
+  ended?(task: TaskContext): void;
+  /** The coordinator no longer needs anything of the task. */
+  removed?(task: TaskContext): void | Promise<void>;
+  /** The agent closes. Tasks run on. */
+  closed?(): Promise<void>;
+}
+
+/** This node cannot run the task, and a repetition would not help. */
+export class NotReady extends Error {
+  override readonly name = 'NotReady';
+  readonly kind: Cause['kind'];
+
+  constructor(kind: Cause['kind'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** What is left of an output is read in a moment. A disk that hangs must not keep an end from being reported. */
+const lastOutputMs = 5_000;
+
+/** The output of a killed task tells of something else, so the end by a lease has none of its categories. */
+const noCategory = { kind: null, blame: null, line: null } as const;
+
+/** @returns the hooks in their order, and the port that is held for a task */
+export function taskHooks(parts: HookParts): {
+  readonly hooks: readonly TaskHook[];
+  readonly portOf: (task: TaskRef) => number | null;
+} {
+  const { ports, portOf } = heldPorts(parts);
+  const hooks = [
+    gpus(parts),
+    checkpointDirectory(parts),
+    checkpoints(parts),
+    program(parts),
+    ports,
+    lease(parts),
+    output(parts),
+    training(parts),
+    failure(parts),
+    usage(parts),
+  ];
+  return { hooks, portOf };
+}
+
+/** The coordinator's view of the GPUs may be older than what this node knows. */
+function gpus({ gpuProblem, gpuHolder }: HookParts): TaskHook {
+  return {
+    async prepare({ task, assignment: { gpuUuids } }, _onDoing, abort) {
+      const problem = await gpuProblem(gpuUuids, abort);
+      abort.throwIfAborted();
+      if (problem !== null) throw new NotReady(problem.kind, problem.message);
+      // To the coordinator a task that was fenced is over. Here it may be frozen for a while, or in the middle of its end.
+      const holder = gpuHolder(task, gpuUuids);
+      if (holder !== null) throw new Error(`GPU still held by ${holder}, which must end first`);
+    },
+  };
+}
+
+function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem }: HookParts): TaskHook {
+  return {
+    async prepare({ task, assignment: { checkpointJobId, spec } }, _onDoing, abort) {
+      await checkpointDirs.prepare(checkpointJobId, spec).catch((error: unknown) => {
+        const message = `no checkpoint directory: ${messageOf(error)}`;
+        throw new NotReady(kindOfFileError(error), message, { cause: error });
+      });
+      const root = checkpointDirs.isOwn(spec) ? null : checkpointDirs.hostPathFor(checkpointJobId, spec);
+      // One node looks after the checkpoints of a job.
+      if (task.nodeRank !== 0 || root === null) return;
+      const problem = await untilAborted(
+        checkpointPlaceProblem(root, spec.checkpoint.keepLast !== null),
+        abort,
+      );
+      if (problem !== null) throw new NotReady('unknown', problem);
+    },
+    // The clean-up of an earlier attempt on this node removes the directory when it is empty.
+    starting: ({ assignment: { checkpointJobId, spec } }) => checkpointDirs.prepare(checkpointJobId, spec),
+    async removed({ assignment }) {
+      if (assignment !== null) await checkpointDirs.cleanUp(assignment.checkpointJobId, assignment.spec);
+    },
+  };
+}
+
+/** The checkpoint that the task resumes from, and those that it saves. */
+function checkpoints(parts: HookParts): TaskHook {
+  const watch = ({ assignment }: TaskContext, startedAtMs: number | null) => {
+    if (assignment !== null && startedAtMs !== null) parts.checkpoints.watch(assignment, startedAtMs);
+  };
+  return {
+    // Before anything of the job runs on any node, because the nodes of a gang are released together.
+    async prepare({ assignment }, _onDoing, abort) {
+      const problem = await untilAborted(parts.checkpoints.prepare(assignment), abort);
+      if (problem !== null) throw new NotReady(problem.kind, problem.message);
+    },
+    followed: (task, _how, startedAtMs) => watch(task, startedAtMs),
+    // What is saved from the first signal on shows that the rest of the grace is not needed.
+    stopping({ task }, graceMs) {
+      const isSaving = graceMs > 0 && parts.checkpoints.isWatched(task);
+      return isSaving ? parts.checkpoints.stopping(task) : undefined;
+    },
+    // A task that was found ended was not watched.
+    async conclude(task, { startedAtMs }) {
+      watch(task, startedAtMs);
+      return {};
+    },
+    removed: ({ task }) => parts.checkpoints.forget(task),
+  };
+}
+
+/** The image, the volumes and the program. */
+function program({ node, checkpointDirs }: HookParts): TaskHook {
+  return {
+    async prepare({ assignment, location, driver }, onDoing, abort) {
+      await writeLaunchFiles(node, location, assignment, null);
+      const saved = launchCheckpoints(checkpointDirs, assignment);
+      await driver.prepare(buildLaunch(node, location, assignment, saved, null), onDoing, abort);
+      abort.throwIfAborted();
+    },
+    removed: ({ driver, location }) => driver.remove(location),
+  };
+}
+
+/** An address that the other nodes of the gang can reach, and a port. Ports are held for as short a time as possible. */
+function heldPorts({ rendezvous, readNetwork, log }: HookParts) {
+  const held = new Map<TaskKey, HeldPort>();
+  const release = async ({ location: { key } }: TaskContext): Promise<void> => {
+    const port = held.get(key as TaskKey);
+    held.delete(key as TaskKey);
+    await port?.release();
+  };
+  const releaseSoon = (task: TaskContext) =>
+    void release(task).catch((error: unknown) =>
+      log.warn(
+        { task: task.location.key, error: messageOf(error) },
+        'the port of a task could not be released',
+      ),
+    );
+  const ports: TaskHook = {
+    async prepare(task, _onDoing, abort) {
+      const { nodeCount, spec } = task.assignment;
+      await readNetwork();
+      abort.throwIfAborted();
+      const problem = nodeCount > 1 ? rendezvous.endpointProblem(spec.network) : null;
+      if (problem !== null) throw new NotReady('rendezvous', problem);
+      // Of rank 0 it is the rendezvous'. The other ranks of a gang only answer their peers with it.
+      if (task.task.nodeRank !== 0 && nodeCount === 1) return;
+      const key = task.location.key as TaskKey;
+      if (held.has(key)) return;
+      const port = await rendezvous.hold(task.task).catch((error: unknown) => {
+        throw new NotReady('rendezvous', `no free port: ${messageOf(error)}`, { cause: error });
+      });
+      held.set(key, port);
+      if (abort.aborted) await release(task);
+      abort.throwIfAborted();
+    },
+    // The task's own listener takes the port over.
+    starting: release,
+    ended: releaseSoon,
+    removed: release,
+    closed: () => Promise.all([...held.values()].map((port) => port.release())).then(() => held.clear()),
+  };
+  return { ports, portOf: (task: TaskRef) => held.get(taskKey(task))?.port ?? null };
+}
+
+function lease({ leases }: HookParts): TaskHook {
+  return {
+    starting: async (task) => leases.onStarting(task.task, fenced(task)),
+    notStarted: ({ task }) => leases.onNotStarted(task),
+    followed(task, how) {
+      if (how === 'started') leases.onRunning(task.task);
+      else leases.adopt(task.task, fenced(task), how === 'frozen');
+    },
+    ended: ({ task }) => leases.drop(task),
+    removed: ({ task }) => leases.drop(task),
+  };
+}
+
+/** A task without a record is somebody's work: the want of a record does not kill it. */
+function fenced({ driver, location, assignment }: TaskContext): FencedTask {
+  return { driver, location, onExpiry: assignment?.spec.onLeaseExpiry ?? 'freeze' };
+}
+
+function output({ records, onOutput, onRemoved }: HookParts): TaskHook {
+  return {
+    followed({ task, outputPath }, how) {
+      if (how !== 'unseen') onOutput(task, outputPath, null);
+    },
+    measure: ({ task }) => ({ logBytes: records.outputSize(task) }),
+    // What is there is all that there will be.
+    ended({ task, outputPath }) {
+      const size = records.outputSize(task);
+      if (size > 0) onOutput(task, outputPath, size);
+      else onRemoved(task);
+    },
+    removed: ({ task }) => onRemoved(task),
+  };
+}
+
+/** The metrics of the last checkpoint are in what was printed last, so the checkpoints are read after the output. */
+function training({ training: read, checkpoints: saved, log }: HookParts): TaskHook {
+  return {
+    async conclude({ task, location }) {
+      const rest = read.finish(task);
+      try {
+        if (rest !== null) await untilAborted(rest, AbortSignal.timeout(lastOutputMs));
+      } catch (error) {
+        const fields = { task: location.key, error: messageOf(error) };
+        log.warn(fields, 'the last output of a task could not be read in time');
+      }
+      await saved.lastLook(task);
+      return { training: read.progress(task) };
+    },
+  };
+}
+
+/** By what went wrong first, the coordinator chooses what follows. */
+function failure(parts: HookParts): TaskHook {
+  const { leases, node, failureOf } = parts;
+  return {
+    async conclude(task, { exit, isStopping }) {
+      if (exit === null || exit.exitCode === 0) return {};
+      const { location, outputPath } = task;
+      const end = { exit, directory: location.directory, outputPath, stopping: isStopping };
+      const found = await failureOf(end, location);
+      const bare = bareTask(task, node);
+      const remarked = bare === null ? found : withRemark(found, bare);
+      const oomKilled = exit.oomKilled || (remarked.source === 'kernel' && remarked.kind === 'host_oom');
+      if (isStopping) return { failure: remarked, oomKilled };
+      // What the task wrote before tells of something else: a task that was killed from outside wrote nothing about that.
+      const message = leases.killedByLease(task.task, fenced(task), exit, remarked.atBoottimeMs);
+      if (message === null) return { failure: remarked, oomKilled };
+      const byLease = { source: 'lease', consequence: false, rank: null, message, ...noCategory } as const;
+      return { failure: { ...remarked, ...byLease }, oomKilled: exit.oomKilled };
+    },
+  };
+}
+
+/** null: the task ran in a container, whose files this agent does not read, or nobody knows what it was. */
+function bareTask({ assignment, location }: TaskContext, { baseEnvironment }: NodeFacts): BareTask | null {
+  if (assignment === null || assignment.spec.image !== null) return null;
+  const { command, args, env, workdir } = assignment.spec;
+  return {
+    command: [...command, ...args],
+    path: env['PATH'] ?? baseEnvironment['PATH'],
+    workdir: workdir ?? location.directory,
+  };
+}
+
+function usage({ gpuUsage }: HookParts): TaskHook {
+  return { measure: ({ task }) => ({ gpuUsage: gpuUsage(task) }) };
+}
+
+/** The end of a task that could not be prepared or started. */
+export function unstartedEnd(
+  { task }: TaskContext,
+  nodeName: string,
+  kind: Cause['kind'],
+  message: string,
+  logBytes: number,
+): TaskEnd {
+  const startError = causeOf(kind, message, { nodeRank: task.nodeRank, node: nodeName });
+  return { ...nothingRan, startError, logBytes };
+}
+
+export function kindOfFileError(error: unknown): Cause['kind'] {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return code === 'ENOSPC' || code === 'EDQUOT' ? 'disk_full' : 'unknown';
+}

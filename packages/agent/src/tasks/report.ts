@@ -1,0 +1,62 @@
+/** What the agent reports of a task. */
+
+import type { HangSign, TrainingProgress } from '@muster/common/training';
+import type { TaskReport } from '@muster/common/views';
+import type { TaskState } from './state.ts';
+
+/** What others know of a task at the moment of its report. */
+export interface SeenOfTask {
+  readonly frozen: boolean;
+  /** The program has left a `training_complete.marker`. */
+  readonly trainingComplete: boolean;
+  readonly training: TrainingProgress | null;
+  readonly hang: HangSign | null;
+}
+
+/**
+ * @param boottimeNowMs CLOCK_BOOTTIME
+ * @returns null: nothing of the task is on this node
+ */
+export function reportOf(
+  { task, life }: TaskState,
+  boottimeNowMs: number,
+  seen: SeenOfTask,
+): TaskReport | null {
+  const report: Omit<TaskReport, 'state'> = {
+    task,
+    exit: null,
+    startedAtMs: null,
+    runningForMs: null,
+    frozen: false,
+    doing: null,
+    trainingComplete: false,
+    training: null,
+    hang: null,
+  };
+  switch (life.kind) {
+    case 'heard':
+    case 'removed':
+      return null;
+    case 'assigned':
+      return { ...report, state: 'assigned', doing: life.doing };
+    case 'prepared':
+      return { ...report, state: 'prepared' };
+    case 'starting':
+      return { ...report, state: life.prepared === null ? 'assigned' : 'prepared' };
+    case 'running':
+    case 'ending': {
+      const { startedAtMs, startedBoottimeMs } = life;
+      const runningForMs = Math.max(0, boottimeNowMs - startedBoottimeMs);
+      return { ...report, ...seen, state: 'running', startedAtMs, runningForMs };
+    }
+    case 'ended': {
+      const { end } = life;
+      const { trainingComplete } = seen;
+      return { ...report, state: 'ended', exit: end, training: end.training, trainingComplete };
+    }
+    default: {
+      const never: never = life;
+      return never;
+    }
+  }
+}

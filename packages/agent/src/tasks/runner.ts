@@ -1,0 +1,352 @@
+/**
+ * Carries out what `step` says of one task: keeps its state, takes its events one after the other, and returns the result of
+ * each effect as an event. Nothing here survives the agent, and nothing has to.
+ */
+
+import { messageOf } from '@muster/common/errors';
+import { type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { TaskReport } from '@muster/common/views';
+import type { TaskDriver } from '../drivers/driver.ts';
+import type { TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
+import type { Effect, TaskEvent, TaskMoment } from './events.ts';
+import type { ExitOfTask, TaskContext } from './hooks.ts';
+import type { TaskRecord } from './records.ts';
+import { reportOf } from './report.ts';
+import { heardOf, nothingRan, type TaskState } from './state.ts';
+import { restored, step } from './step.ts';
+import { stopTask } from './stopTask.ts';
+import {
+  checkTask,
+  concludeTask,
+  prepareTask,
+  type RunnerParts,
+  type RunnerShared,
+  startTask,
+  type TaskWorker,
+  unanswered,
+  WorkOutcome,
+} from './work.ts';
+
+const lookAgainMs = 1_000;
+
+export class TaskRunner {
+  state: TaskState;
+  private readonly shared: RunnerShared;
+  private readonly parts: RunnerParts;
+  private readonly log: Logger;
+  private readonly location: TaskLocation;
+  private readonly outputPath: string;
+  /** The driver that knew of a task without a record. */
+  private foundBy: TaskDriver['name'] = 'process';
+  private readonly queue: TaskEvent[] = [];
+  private isTaking = false;
+  private workAbort: AbortController | null = null;
+  private readonly timers = new Map<'pause' | 'grace' | 'look', NodeJS.Timeout>();
+  /** The report that was sent last on this connection. */
+  private sentReport: string | null = null;
+
+  constructor(shared: RunnerShared, task: TaskRef) {
+    this.shared = shared;
+    this.parts = shared.parts;
+    this.log = shared.parts.log;
+    this.state = heardOf(task);
+    const { records } = shared.parts;
+    this.location = { key: taskKey(task), directory: records.directory(task) };
+    this.outputPath = records.outputPath(task);
+  }
+
+  get task(): TaskRef {
+    return this.state.task;
+  }
+
+  /** Takes an event, after those that have come before it. */
+  post(event: TaskEvent): void {
+    this.queue.push(event);
+    if (this.isTaking) return;
+    this.isTaking = true;
+    try {
+      for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) this.take(next);
+    } finally {
+      this.isTaking = false;
+    }
+  }
+
+  /** Resumes a task of an earlier agent. @returns when its driver has said what became of it */
+  async restore(record: TaskRecord): Promise<void> {
+    this.state = restored(record);
+    if (record.phase.kind === 'ended') this.carryOut([{ kind: 'close' }]);
+    else await this.examine(record.bootId);
+  }
+
+  /** Adopts a task that runs and has no record here. */
+  adopt(driver: TaskDriver['name'], observed: TaskObservation): void {
+    this.foundBy = driver;
+    this.post({ kind: 'examined', observed, isSameBoot: false });
+  }
+
+  connected(): void {
+    this.sentReport = null;
+    this.post({ kind: 'connected' });
+  }
+
+  /** @returns null for a task that was only heard of */
+  report(boottimeNowMs: number): TaskReport | null {
+    const { task } = this;
+    const { leases, checkpoints, training } = this.parts;
+    return reportOf(this.state, boottimeNowMs, {
+      frozen: leases.isFrozen(task),
+      trainingComplete: checkpoints.isTrainingComplete(task),
+      training: training.progress(task),
+      hang: training.hang(task),
+    });
+  }
+
+  /** Sends a report, unless the same was sent on this connection. */
+  sendReport(): void {
+    const report = this.report(this.parts.boottimeMs());
+    if (report === null) return;
+    const { state, exit, frozen, trainingComplete, hang } = report;
+    const text = JSON.stringify([state, exit, frozen, trainingComplete, hang !== null]);
+    if (this.sentReport === text) return;
+    this.sentReport = text;
+    this.parts.send({ kind: 'report', report });
+  }
+
+  /** The program has failed and will not end soon: signal, the job's grace, kill. The task ends as by itself. */
+  async endFailed(): Promise<void> {
+    const { life, assignment } = this.state;
+    if (life.kind !== 'running' || assignment === null) return;
+    await this.stopDriver({ signal: 'SIGTERM', graceMs: assignment.spec.stopGraceMs });
+  }
+
+  close(): void {
+    for (const timer of this.timers.values()) clearTimeout(timer);
+    this.timers.clear();
+  }
+
+  private take(event: TaskEvent): void {
+    if (this.shared.closing.aborted) return;
+    const { state, effects } = step(this.state, event, this.now());
+    this.state = state;
+    if (!state.isPaused) this.endTimer('pause');
+    if (state.life.kind !== 'running') this.endTimer('grace');
+    this.carryOut(effects);
+    if (event.kind === 'removed') this.shared.onRemoved(state);
+  }
+
+  private now(): TaskMoment {
+    const { wallMs, boottimeMs, leases } = this.parts;
+    return { wallMs: wallMs(), boottimeMs: boottimeMs(), isLeased: leases.isLive(this.task) };
+  }
+
+  private carryOut(effects: readonly Effect[]): void {
+    for (const effect of effects) this.carryOutOne(effect);
+  }
+
+  private carryOutOne(effect: Effect): void {
+    const context = this.context();
+    switch (effect.kind) {
+      case 'prepare':
+        return this.work((abort) => prepareTask(this.worker(), this.orClosing(abort)));
+      case 'check':
+        return this.work((abort) => checkTask(this.worker(), effect.order, this.orClosing(abort)));
+      case 'start':
+        return this.work((abort) => startTask(this.worker(), effect.order, abort));
+      case 'examine':
+        return this.work(() => this.examineHeard());
+      case 'stop':
+        return this.work(async () => {
+          const waits = this.shared.hooks.flatMap(
+            (hook) => hook.stopping?.(context, effect.options.graceMs) ?? [],
+          );
+          // Without a wait the signal is sent now, before anything else can be ordered.
+          if (waits.length > 0) await Promise.all(waits);
+          return { kind: 'stopped', exit: await this.stopDriver(effect.options) };
+        });
+      case 'remove':
+        return this.work(async () => {
+          for (const hook of this.shared.hooks.toReversed()) await hook.removed?.(context);
+          await this.parts.records.remove(this.task);
+          return { kind: 'removed' };
+        });
+      case 'cancel':
+        return this.workAbort?.abort(new WorkOutcome({ kind: 'cancelled' }));
+      case 'kill':
+        return this.kill();
+      case 'follow':
+        return this.follow(effect.how);
+      case 'conclude':
+        return this.conclude(effect);
+      case 'close':
+        for (const hook of this.shared.hooks.toReversed()) hook.ended?.(context);
+        if (this.parts.records.outputSize(this.task) === 0) this.post({ kind: 'uploaded' });
+        return;
+      case 'record':
+        return this.record(effect.phase);
+      case 'announce':
+        return this.announce(effect.port);
+      case 'sendFindings':
+        return this.parts.send({ kind: 'checked', task: this.task, findings: effect.findings });
+      case 'report':
+        return this.sendReport();
+      case 'pause': {
+        const fields = { task: this.location.key, error: effect.message, retryInMs: effect.ms };
+        this.log.warn(fields, 'work on a task has failed');
+        return this.timer('pause', effect.ms, () => this.post({ kind: 'pauseOver' }));
+      }
+      case 'grace':
+        return this.timer('grace', effect.ms, () => this.post({ kind: 'graceOver' }));
+      default: {
+        const never: never = effect;
+        return never;
+      }
+    }
+  }
+
+  /** Begins work, whose result is an event. What fails is tried again, unless the agent closes. */
+  private work(act: (abort: AbortSignal) => Promise<TaskEvent>): void {
+    const abort = new AbortController();
+    this.workAbort = abort;
+    act(abort.signal)
+      .catch((error: unknown): TaskEvent => {
+        if (error instanceof WorkOutcome) return error.event;
+        return { kind: 'failed', message: messageOf(error), mayRun: false };
+      })
+      .then((event) => this.post(event))
+      .catch((error: unknown) =>
+        this.log.error({ error: messageOf(error) }, 'a task could not take an event'),
+      );
+  }
+
+  private orClosing(abort: AbortSignal): AbortSignal {
+    return AbortSignal.any([abort, this.shared.closing]);
+  }
+
+  /** The drivers know what is true of a task that has no record, or whose start was not answered. */
+  private async examineHeard(): Promise<TaskEvent> {
+    const { state, parts } = this;
+    const { driver, location, assignment } = this.context();
+    if (state.life.kind === 'heard') {
+      if (assignment === null) return { kind: 'ended', end: { ...nothingRan, statusLost: true } };
+      // On disk the task counts as running before a driver has answered: the next agent must not start it.
+      const now = this.now();
+      const phase = {
+        kind: 'running',
+        startedAtMs: now.wallMs,
+        startedBoottimeMs: now.boottimeMs,
+      } as const;
+      await parts.records.create({ assignment, bootId: parts.bootId, phase });
+    }
+    const observed = await driver.recover(location).catch((error: unknown) => {
+      throw state.life.kind === 'starting' ? new WorkOutcome(unanswered(error)) : error;
+    });
+    return { kind: 'examined', observed, isSameBoot: true };
+  }
+
+  /** A driver that cannot answer now, because its engine is away, does not keep the agent from its other tasks. */
+  private async examine(recordedBootId: string): Promise<void> {
+    const { driver, location } = this.context();
+    try {
+      const observed = await driver.recover(location);
+      this.post({ kind: 'examined', observed, isSameBoot: recordedBootId === this.parts.bootId });
+    } catch (error) {
+      this.log.warn({ task: this.location.key, error: messageOf(error) }, 'a task cannot be seen yet');
+      this.post({ kind: 'unseen' });
+    }
+  }
+
+  private follow(how: 'started' | 'found' | 'frozen' | 'unseen'): void {
+    const { life } = this.state;
+    const startedAtMs = life.kind === 'running' ? life.startedAtMs : null;
+    const context = this.context();
+    for (const hook of this.shared.hooks) hook.followed?.(context, how, startedAtMs);
+    if (startedAtMs !== null) void this.awaitExit();
+  }
+
+  private async awaitExit(): Promise<void> {
+    const { driver, location } = this.context();
+    try {
+      const exit = await driver.wait(location, this.shared.closing);
+      this.post({ kind: 'exited', exit });
+    } catch (error) {
+      if (this.shared.closing.aborted || this.state.life.kind !== 'running') return;
+      const fields = { task: this.location.key, error: messageOf(error) };
+      this.log.warn(fields, 'lost sight of a task; looking again');
+      this.timer('look', lookAgainMs, () => {
+        if (this.state.life.kind === 'running') void this.awaitExit();
+      });
+    }
+  }
+
+  private stopDriver(options: { readonly signal: string; readonly graceMs: number }) {
+    const { closing } = this.shared;
+    return stopTask(this.context(), options, { closing, log: this.log });
+  }
+
+  private kill(): void {
+    const { driver, location } = this.context();
+    driver.stop(location, { signal: 'SIGKILL', graceMs: 0 }).catch((error: unknown) => {
+      // The stop is repeated as soon as its present call has come to an end.
+      const fields = { task: this.location.key, error: messageOf(error) };
+      this.log.warn(fields, 'the grace of a task could not be ended');
+    });
+  }
+
+  private conclude(exit: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
+    const { life } = this.state;
+    const startedAtMs = life.kind === 'ending' ? life.startedAtMs : this.parts.wallMs();
+    void concludeTask(this.worker(), { startedAtMs, ...exit }).then((end) => {
+      if (!this.shared.closing.aborted) this.post({ kind: 'ended', end });
+    });
+  }
+
+  private worker(): TaskWorker {
+    return {
+      shared: this.shared,
+      context: this.context(),
+      life: this.state.life,
+      post: (event) => this.post(event),
+    };
+  }
+
+  /** A full disk does not hide what happens to a task: after a restart the drivers tell what could not be noted. */
+  private record(phase: TaskRecord['phase']): void {
+    if (this.state.assignment === null) return;
+    try {
+      this.parts.records.update(this.task, this.parts.bootId, phase);
+    } catch (error) {
+      const fields = { task: this.location.key, phase: phase.kind, error: messageOf(error) };
+      this.log.error(fields, 'the state of a task could not be written down');
+    }
+  }
+
+  private announce(port: number | null): void {
+    const { task, parts } = this;
+    const network = this.state.assignment?.spec.network ?? null;
+    parts.send({
+      kind: 'prepared',
+      task,
+      master: task.nodeRank === 0 && port !== null ? { addr: parts.address, port } : null,
+      endpoints: parts.rendezvous.endpoints(network),
+      testPort: port,
+    });
+  }
+
+  private timer(name: 'pause' | 'grace' | 'look', ms: number, act: () => void): void {
+    this.endTimer(name);
+    this.timers.set(name, setTimeout(act, ms));
+  }
+
+  private endTimer(name: 'pause' | 'grace' | 'look'): void {
+    clearTimeout(this.timers.get(name));
+    this.timers.delete(name);
+  }
+
+  private context(): TaskContext {
+    const { location, outputPath } = this;
+    const { task, assignment } = this.state;
+    const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
+    return { task, assignment, location, outputPath, driver: this.parts.drivers[name] };
+  }
+}

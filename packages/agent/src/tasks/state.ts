@@ -1,0 +1,151 @@
+/** The state of one task on this node: what is ordered, what is true, and what is under way. */
+
+import type { PathCheck, PathFindings } from '@muster/common/gangs';
+import type { TaskRef } from '@muster/common/ids';
+import type { TaskEnd } from '@muster/common/views';
+import type { Assignment } from '../taskFacts/assignment.ts';
+import type { TaskExit } from '../taskFacts/execution.ts';
+
+/** An order of the coordinator, with what is needed to follow it. */
+export type Order =
+  | { readonly kind: 'prepare'; readonly assignment: Assignment }
+  | { readonly kind: 'check'; readonly assignment: Assignment | null; readonly check: PathCheck }
+  | StartOrder
+  | {
+      readonly kind: 'stop';
+      readonly assignment: Assignment | null;
+      readonly graceMs: number;
+      readonly signal: string;
+    }
+  /** The coordinator has recorded the end of the task, or has replaced its attempt. */
+  | { readonly kind: 'forget' };
+
+export interface StartOrder {
+  readonly kind: 'start';
+  readonly assignment: Assignment | null;
+  /** The address and the port of the rendezvous. */
+  readonly addr: string;
+  readonly port: number;
+  /** The addresses of all nodes of the gang, by node rank. Empty: the coordinator did not send them. */
+  readonly addresses: readonly string[];
+}
+
+/** Everything that the task needs is there: GPUs, image, directories and ports. */
+export interface Prepared {
+  /** The port that is held for the task. null: the task needs none, or has got it. */
+  readonly port: number | null;
+  /** Whether the coordinator was told. `lost`: it was told on a connection that has ended since, or has asked again. */
+  readonly announced: 'no' | 'lost' | 'yes';
+  /** What was found on the paths to the other nodes. null: they were not tried. */
+  readonly findings: PathFindings | null;
+  /** The findings were sent on the present connection, after the coordinator asked last. */
+  readonly areFindingsSent: boolean;
+}
+
+/** When a task was started, on both clocks. */
+export interface StartMoment {
+  /** Wall clock, for display. */
+  readonly startedAtMs: number;
+  /** CLOCK_BOOTTIME. */
+  readonly startedBoottimeMs: number;
+}
+
+/**
+ * What is true of the task. A state holds what exists in it, and nothing else.
+ *
+ *     heard ──prepare──► assigned ──► prepared ──start──► starting ──► running ──► ending ──► ended ──► removed
+ *
+ * After a restart of the agent a task is `assigned` or `starting` again, because ports are held by an agent; `running`
+ * and `ended` are found as they were.
+ */
+export type Life =
+  /** An order has come, and nothing is on disk. */
+  | { readonly kind: 'heard' }
+  /** The intent is on disk, and something that the task needs is missing. */
+  | {
+      readonly kind: 'assigned';
+      /** What the preparation is busy with, for people. */
+      readonly doing: string | null;
+    }
+  | ({ readonly kind: 'prepared' } & Prepared)
+  /** A driver was asked to start the task, and has not answered: the task may be running. */
+  | {
+      readonly kind: 'starting';
+      /** What holds again when the driver says that nothing was started. null: `assigned` does. */
+      readonly prepared: Prepared | null;
+    }
+  | ({
+      readonly kind: 'running';
+      /** The task was told to stop. */
+      readonly isStopping: boolean;
+      /** CLOCK_BOOTTIME at which the grace of the stop ends. null: no stop, or an earlier agent began it. */
+      readonly graceEndsAtMs: number | null;
+    } & StartMoment)
+  /** No process of the task is left, and what it saved and printed last is being read. */
+  | ({
+      readonly kind: 'ending';
+      readonly isStopping: boolean;
+      /** null: nobody knows how it ended. */
+      readonly exit: TaskExit | null;
+    } & StartMoment)
+  | {
+      readonly kind: 'ended';
+      readonly end: TaskEnd;
+      /** The coordinator has all of its output. */
+      readonly isUploaded: boolean;
+    }
+  | { readonly kind: 'removed' };
+
+/** What takes its time. A task has at most one of these under way. */
+export type Work =
+  | { readonly kind: 'prepare' }
+  | { readonly kind: 'check'; readonly round: number }
+  | { readonly kind: 'start' }
+  | { readonly kind: 'examine' }
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'remove' };
+
+export interface TaskState {
+  readonly task: TaskRef;
+  /** null: the task was found without a record, or the coordinator has not said which job it belongs to. */
+  readonly assignment: Assignment | null;
+  /** null: the coordinator has not said what it wants, so the task is left as it is. */
+  readonly order: Order | null;
+  readonly life: Life;
+  readonly work: Work | null;
+  /** How often the present work has failed in a row. */
+  readonly failures: number;
+  /** The pause after a failure has not ended. */
+  readonly isPaused: boolean;
+}
+
+export function heardOf(task: TaskRef): TaskState {
+  return {
+    task,
+    assignment: null,
+    order: null,
+    life: { kind: 'heard' },
+    work: null,
+    failures: 0,
+    isPaused: false,
+  };
+}
+
+/** A process of the task exists, or may exist: nobody else can have its GPUs. */
+export function mayHoldGpus({ life }: TaskState): boolean {
+  return life.kind === 'starting' || life.kind === 'running' || life.kind === 'ending';
+}
+
+/** The end of a task that did nothing. */
+export const nothingRan: TaskEnd = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: false,
+  startError: null,
+  logBytes: 0,
+  gpuUsage: null,
+  failure: null,
+  training: null,
+};
