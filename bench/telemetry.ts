@@ -20,7 +20,8 @@ import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUplo
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { type GpuReading, readingIntervalMs } from '@muster/common/telemetry';
-import { bearer, connectMuster } from '@muster/common/wire/client';
+import { bearer } from '@muster/common/wire/channel';
+import { connectMuster } from '@muster/common/wire/client';
 import { inventoryToWire } from '@muster/common/wire/nodeCodec';
 import { agentHubService } from '@muster/common/wire/service';
 import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/telemetryCodec';

@@ -4,7 +4,6 @@ import { expectNone, matchesInCode, productFiles, type SourceFile } from './sour
 /** file or folder => why it may read the clock, draw random values or read the environment. */
 const mayRead: Readonly<Record<string, string>> = {
   'packages/common/src/clock.ts': 'the one clock that main files hand on',
-  'packages/common/src/wire/client.ts': 'gRPC takes the deadline of a call as a time of day',
   'packages/coordinator/src/main.ts': 'wires real random bytes into tokens and ids',
   'packages/agent/src/main.ts': 'wires real chance and ids into reconnects and tasks',
   'packages/agent/src/session/credential.ts': 'makes the secret by which the coordinator knows this agent',

@@ -6,7 +6,7 @@ import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { isNodeName, type TaskRef } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
-import { bearer } from '@muster/common/wire/client';
+import { bearer } from '@muster/common/wire/channel';
 import { placeProblem } from './checkpoints/place.ts';
 import { CheckpointRoots } from './checkpoints/rootsWatch.ts';
 import { verifierProgram } from './checkpoints/verifierProgram.ts';

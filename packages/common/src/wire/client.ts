@@ -1,5 +1,4 @@
 /** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
-import { Client, type ClientReadableStream, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { ResumeChoice } from '../checkpoints.ts';
 import type { Condition } from '../conditions.ts';
@@ -11,6 +10,7 @@ import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
+import { CallError, UnreachableError } from '../grpc/channel.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
@@ -25,7 +25,6 @@ import type {
   NodeView,
   SubmitResult,
 } from '../views.ts';
-import { channelTo } from './channel.ts';
 import {
   clusterFromWire,
   eventFromWire,
@@ -36,8 +35,10 @@ import {
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
 import { credentialFromWire, nodeFromWire } from './nodeCodec.ts';
+import { openChannel } from './openChannel.ts';
+import { remoteError } from './remoteError.ts';
 import { musterService } from './service.ts';
-import { fromServiceError } from './status.ts';
+import { problemsKey } from './statusCodes.ts';
 import { arraySizeIn } from './submitSize.ts';
 import { metricsFromWire, nodeTelemetryFromWire, summaryFromWire } from './telemetryCodec.ts';
 
@@ -195,13 +196,6 @@ export interface MusterApi {
   close(): void;
 }
 
-/** Metadata that carries a bearer token; a client may only send it to loopback or over TLS. */
-export function bearer(token: string): Metadata {
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${token}`);
-  return metadata;
-}
-
 /** Calls with one request and one answer, by the generated definition of the service. */
 type UnaryName = {
   [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | 'BackupStore' | symbol | number
@@ -219,60 +213,36 @@ type ResponseOf<K extends UnaryName> =
 
 export function connectMuster(options: ConnectOptions): MusterApi {
   const { address, token, caCertificate = null } = options;
-  const channel = channelTo({ address, caCertificate });
-  const client = new Client(address, channel.credentials, {
-    ...channel.options,
-    'grpc.max_receive_message_length': 64 * 1024 * 1024,
-  });
-  const metadata = bearer(token);
+  const channel = openChannel({ address, caCertificate }, token);
+  const describe = (error: unknown) => inOurWords(error, address, caCertificate !== null);
 
-  function call<K extends UnaryName>(name: K, request: RequestOf<K>, jobs = 1): Promise<ResponseOf<K>> {
+  async function call<K extends UnaryName>(name: K, request: RequestOf<K>, jobs = 1): Promise<ResponseOf<K>> {
     const { path, requestSerialize, responseDeserialize } = musterService[
       name
     ] as unknown as MethodDefinition<RequestOf<K>, never, never, ResponseOf<K>>;
-    const callOptions = { deadline: Date.now() + callTimeoutMs + jobs * perJobTimeoutMs };
-    return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(
+    try {
+      const answer = await channel.unary(
         path,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        metadata,
-        callOptions,
-        (error, answer) => {
-          if (error !== null || answer === undefined)
-            reject(describe(error, address, caCertificate !== null));
-          else resolve(answer);
-        },
+        requestSerialize(request),
+        callTimeoutMs + jobs * perJobTimeoutMs,
       );
-    });
+      return responseDeserialize(answer);
+    } catch (error) {
+      throw describe(error);
+    }
   }
 
-  function openStream<Request, Response>(
-    definition: MethodDefinition<Request, never, never, Response>,
+  async function* stream<Request, Wired, Out>(
+    { path, requestSerialize, responseDeserialize }: MethodDefinition<Request, never, never, Wired>,
     request: Request,
-  ): ClientReadableStream<Response> {
-    const { path, requestSerialize, responseDeserialize } = definition;
-    return client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadata);
-  }
-
-  async function* stream<Wired, Out>(
-    open: () => AsyncIterable<Wired> & { cancel(): void },
     decode: (wired: Wired) => Out,
     abort: AbortSignal | undefined,
   ): AsyncGenerator<Out> {
-    const isAborted = () => abort?.aborted === true;
-    if (isAborted()) return;
-    const source = open();
-    const cancel = () => source.cancel();
-    abort?.addEventListener('abort', cancel, { once: true });
     try {
-      for await (const wired of source) yield decode(wired);
+      const messages = channel.stream(path, requestSerialize(request), abort);
+      for await (const message of messages) yield decode(responseDeserialize(message));
     } catch (error) {
-      if (!isAborted()) throw describe(error as ServiceError, address, caCertificate !== null);
-    } finally {
-      abort?.removeEventListener('abort', cancel);
-      source.cancel();
+      throw describe(error);
     }
   }
 
@@ -288,7 +258,6 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     never,
     Event__Output
   >;
-
   const backupStore = musterService.BackupStore as unknown as MethodDefinition<
     BackupStoreRequest,
     never,
@@ -339,10 +308,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       if (answer.job === null) throw new MusterError('internal', 'the coordinator answered without the job');
       return { ...answer, job: jobFromWire(answer.job) };
     },
-    readLogs: (request, abort) =>
-      stream<LogPiece__Output, LogPiece>(() => openStream(readLogs, request), logPieceFromWire, abort),
-    watchEvents: (request, abort) =>
-      stream<Event__Output, EventView>(() => openStream(watchEvents, request), eventFromWire, abort),
+    readLogs: (request, abort) => stream(readLogs, request, logPieceFromWire, abort),
+    watchEvents: (request, abort) => stream(watchEvents, request, eventFromWire, abort),
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
     getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
     clearCondition: async ({ gpuUuid, ...place }) =>
@@ -361,12 +328,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
-    backupStore: (abort) =>
-      stream<BackupPiece__Output, Buffer>(
-        () => openStream(backupStore, {}),
-        ({ data }) => data,
-        abort,
-      ),
+    backupStore: (abort) => stream(backupStore, {}, ({ data }) => data, abort),
     advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
     summarizeTraining: async (query) => {
@@ -375,17 +337,26 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     listTelemetry: async (node = '') =>
       (await call('ListTelemetry', { node })).nodes.map(nodeTelemetryFromWire),
-    close: () => client.close(),
+    close: () => channel.close(),
   };
 }
 
-/** An unreachable coordinator is the commonest failure of all; gRPC's own words for it help nobody. */
-function describe(error: ServiceError | null, address: string, encrypted: boolean): MusterError {
-  if (error === null) return new MusterError('internal', 'the coordinator answered with nothing');
-  const known = fromServiceError(error);
-  if (known.code !== 'unavailable') return known;
-  const problem = connectionProblem(address, known.message, encrypted);
-  if (problem !== null) return new MusterError(problem.code, problem.message, { cause: error });
-  if (!/No connection established/.test(known.message)) return known;
-  return new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error });
+/** An unreachable coordinator is the commonest failure of all; what sockets say of it helps nobody. */
+function inOurWords(error: unknown, address: string, encrypted: boolean): MusterError {
+  if (error instanceof UnreachableError) {
+    return (
+      connectionProblem(address, `Failed to connect: ${error.message}`, encrypted) ??
+      new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error })
+    );
+  }
+  if (!(error instanceof CallError))
+    return new MusterError('internal', `the call failed: ${String(error)}`, { cause: error });
+  const { status, message, trailers } = error;
+  const problems = trailers.get(problemsKey);
+  return remoteError({
+    status,
+    message,
+    cause: error,
+    problems: problems === undefined ? null : Buffer.from(problems, 'base64'),
+  });
 }

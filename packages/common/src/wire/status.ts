@@ -1,26 +1,10 @@
-/** MusterError ↔ gRPC status. */
+/** MusterError ↔ the errors of the library for gRPC, with which the coordinator serves and agents call. */
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { type ErrorCode, MusterError, type SpecProblemView } from '../errors.ts';
-import type { SpecProblems__Output } from '../gen/muster/v1/SpecProblems.ts';
-import { decodeSpecProblems, encodeSpecProblems } from './service.ts';
+import type { MusterError, SpecProblemView } from '../errors.ts';
+import { remoteError } from './remoteError.ts';
+import { encodeSpecProblems } from './service.ts';
+import { problemsKey, statusOfCode } from './statusCodes.ts';
 
-const statusOf: Readonly<Record<ErrorCode, status>> = {
-  invalid: status.INVALID_ARGUMENT,
-  not_found: status.NOT_FOUND,
-  already_exists: status.ALREADY_EXISTS,
-  failed_precondition: status.FAILED_PRECONDITION,
-  resource_exhausted: status.RESOURCE_EXHAUSTED,
-  unauthenticated: status.UNAUTHENTICATED,
-  permission_denied: status.PERMISSION_DENIED,
-  unavailable: status.UNAVAILABLE,
-  deadline_exceeded: status.DEADLINE_EXCEEDED,
-  internal: status.INTERNAL,
-};
-const codeOf = new Map<status, ErrorCode>(
-  (Object.entries(statusOf) as [ErrorCode, status][]).map(([code, grpcStatus]) => [grpcStatus, code]),
-);
-
-const problemsKey = 'muster-problems-bin';
 /** Metadata is limited to 8 KB on common proxies; a spec with more problems than fit says so in its message. */
 const problemBytesMax = 6_000;
 /** The same limit holds for the message, which may quote what the client sent and is percent-encoded on its way. */
@@ -37,7 +21,7 @@ export function toServiceError(error: MusterError): Partial<ServiceError> {
     }
     metadata.set(problemsKey, bytes);
   }
-  return { code: statusOf[error.code], details: shortened(error.message), metadata };
+  return { code: statusOfCode[error.code], details: shortened(error.message), metadata };
 }
 
 /** Half of a surrogate pair, cut off here or escaped in a client's JSON, would make the encoding of the status throw. */
@@ -61,29 +45,12 @@ const endedWithoutStatus = /^Received RST_STREAM with code 0\b/;
 
 /** The remote error in our words. Unknown statuses become `internal`. */
 export function fromServiceError(error: ServiceError): MusterError {
-  if (endsAtShutdown(error)) {
-    return new MusterError('unavailable', 'the coordinator stopped during the call', { cause: error });
-  }
-  if (error.code === status.DEADLINE_EXCEEDED && error.details.startsWith('Deadline exceeded after')) {
-    // What follows are the phases of the call inside of grpc-js.
-    return new MusterError('deadline_exceeded', 'the coordinator did not answer in time', { cause: error });
-  }
-  const code = codeOf.get(error.code) ?? 'internal';
-  const [bytes] = error.metadata?.get(problemsKey) ?? [];
-  const decoded = Buffer.isBuffer(bytes) ? (decodeSpecProblems(bytes) as SpecProblems__Output) : null;
-  const problems = (decoded?.problems ?? []).map((problem) => ({
-    path: problem.path,
-    message: problem.message,
-    expected: problem.expected || null,
-    suggestion: problem.suggestion || null,
-  }));
-  return new MusterError(code, error.details || error.message, { cause: error, problems });
-}
-
-/**
- * Calls that are open when a coordinator shuts down end as CANCELLED or without a status: both can be repeated against the
- * next coordinator. Our own cancellations never come here.
- */
-function endsAtShutdown({ code, details }: ServiceError): boolean {
-  return code === status.CANCELLED || (code === status.INTERNAL && endedWithoutStatus.test(details));
+  const [problems] = error.metadata?.get(problemsKey) ?? [];
+  const isCutOff = error.code === status.INTERNAL && endedWithoutStatus.test(error.details);
+  return remoteError({
+    status: isCutOff ? status.CANCELLED : error.code,
+    message: error.details || error.message,
+    problems: Buffer.isBuffer(problems) ? problems : null,
+    cause: error,
+  });
 }

@@ -1,0 +1,47 @@
+/** Whom a client trusts to be the coordinator: on loopback whoever answers, everywhere else who shows a certificate of one CA. */
+import type { SecureContext } from 'node:tls';
+import { type Address, isLoopbackHost, parseAddress } from '../address.ts';
+import { MusterError } from '../errors.ts';
+
+export interface ChannelTarget {
+  /** `host:port`. */
+  readonly address: string;
+  /** PEM of the CA that the coordinator's certificate has to be of; null: no TLS, on loopback only. */
+  readonly caCertificate: string | null;
+}
+
+export interface TrustedTarget extends Address {
+  /** null: no TLS. */
+  readonly secureContext: SecureContext | null;
+}
+
+/** TLS forbids IP addresses where the name of the server is sent ahead; this stands in for them. Servers here ignore it. */
+export const nameForIpAddresses = 'coordinator.muster.internal';
+
+/** @throws {MusterError} for an address that is none, that would need TLS, or a CA that cannot be read */
+export function trustedTarget({ address, caCertificate }: ChannelTarget): TrustedTarget {
+  const parsed = parseAddress(address);
+  if (parsed === null) {
+    throw new MusterError(
+      'invalid',
+      `invalid address "${address}"; expected HOST:PORT, such as 127.0.0.1:7070`,
+    );
+  }
+  if (caCertificate !== null) return { ...parsed, secureContext: secureContextOf(caCertificate) };
+  if (isLoopbackHost(parsed.host)) return { ...parsed, secureContext: null };
+  throw new MusterError('failed_precondition', `no CA to verify the coordinator at ${address}`);
+}
+
+/** Trusts this CA alone. */
+function secureContextOf(caCertificate: string): SecureContext {
+  // Loaded here, because TLS takes as long to load as the rest of a command's start, and most commands stay on loopback.
+  const { X509Certificate } = process.getBuiltinModule('node:crypto');
+  const { createSecureContext } = process.getBuiltinModule('node:tls');
+  try {
+    // `createSecureContext` takes text that is no certificate too, and then trusts nobody.
+    const ca = new X509Certificate(caCertificate).toString();
+    return createSecureContext({ ca, minVersion: 'TLSv1.3' });
+  } catch (error) {
+    throw new MusterError('invalid', 'the CA is not a certificate in PEM', { cause: error });
+  }
+}
