@@ -3,7 +3,7 @@
  * written into the index beside it, and said. One thing is done at a time (`inTurn`), but for verifications, which may
  * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
  */
-import { type FSWatcher, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { isWholeAlready } from '@muster/checkpoints/completeness';
 import { trainingCompleteName } from '@muster/checkpoints/names';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
@@ -58,6 +58,9 @@ export class DirectoryWatch {
   private problemSaid: string | null = null;
   private wasThere = false;
   private isComplete = false;
+  private isLoaded = false;
+  /** Nothing has been in the directory, which is the node's own, for as long as this watch has been there. */
+  private isUnused: boolean;
 
   constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: CheckpointedTask) {
     this.parts = parts;
@@ -65,6 +68,7 @@ export class DirectoryWatch {
     this.of = of;
     this.known = new KnownCheckpoints(parts, troubles, firstReadings, of);
     this.pacer = new Pacer(parts.monotonicMs);
+    this.isUnused = parts.dirs.isOwn(of.spec);
   }
 
   /** Looks until `lastLook` or `close`. */
@@ -106,6 +110,10 @@ export class DirectoryWatch {
    * be said of it by now is said; resolves within some 10 s whatever the storage does.
    */
   async lastLook(): Promise<void> {
+    if (this.isStillUnused()) {
+      this.end();
+      return;
+    }
     const limit = AbortSignal.timeout(lastLookMs);
     const quickLimit = AbortSignal.timeout(lastLookMs + lastQuickMs);
     this.end();
@@ -136,10 +144,10 @@ export class DirectoryWatch {
   }
 
   private async run(): Promise<void> {
-    await this.inTurn(() => this.known.load());
     while (!this.ended.signal.aborted) {
       const beganMs = this.parts.monotonicMs();
-      await this.inTurn(() => this.look());
+      if (this.isStillUnused()) this.noteProblem(null);
+      else await this.inTurn(() => this.look());
       const tookMs = this.parts.monotonicMs() - beganMs;
       if (this.ended.signal.aborted) return;
       this.verifyNext();
@@ -155,8 +163,18 @@ export class DirectoryWatch {
     return done;
   }
 
+  /** One system call instead of a look, which has nothing to find: most short tasks save nothing. */
+  private isStillUnused(): boolean {
+    this.isUnused &&= isEmpty(this.of.root);
+    return this.isUnused;
+  }
+
   private async look(): Promise<void> {
     const { root, pattern, startedAtMs } = this.of;
+    if (!this.isLoaded) {
+      this.isLoaded = true;
+      await this.known.load();
+    }
     const scan = await scanCheckpoints(root, { pattern });
     const nowMs = this.parts.monotonicMs();
     this.noteProblem(scan.problem);
@@ -315,6 +333,15 @@ export class DirectoryWatch {
 
   private warn(message: string): void {
     this.parts.log.warn({ task: taskKey(this.of.task), directory: this.of.root }, message);
+  }
+}
+
+/** A directory that is missing or cannot be read is not empty. */
+function isEmpty(directory: string): boolean {
+  try {
+    return readdirSync(directory).length === 0;
+  } catch {
+    return false;
   }
 }
 

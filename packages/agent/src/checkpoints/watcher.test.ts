@@ -34,17 +34,45 @@ describe('a checkpoint that appears', () => {
     expect(node.warnings).toEqual([]);
   });
 
+  /** Of a job that names no directory. */
+  const keptByNode = {
+    ...assignmentFor('/nowhere'),
+    spec: decodeJobSpec('{"name":"test","command":["train"]}'),
+  };
+
   test('in the directory that the node keeps is found there', async () => {
     const node = new WatchingNode();
-    const assignment = {
-      ...assignmentFor('/nowhere'),
-      spec: decodeJobSpec('{"name":"test","command":["train"]}'),
-    };
-    const root = join(node.ownDirs, assignment.checkpointJobId);
+    const root = join(node.ownDirs, keptByNode.checkpointJobId);
     mkdirSync(root);
     writeFileSync(join(root, 'ckpt.pt'), torchFile());
-    node.watch(assignment);
+    node.watch(keptByNode);
     await node.says('ckpt.pt verified');
+  });
+
+  test('in that directory is found also when nothing was in it at first, or for the whole of a short task', async () => {
+    const node = new WatchingNode();
+    const root = join(node.ownDirs, keptByNode.checkpointJobId);
+    mkdirSync(root);
+    node.watch(keptByNode);
+    writeFileSync(join(root, 'step_1.pt'), torchFile());
+    await node.says('step_1.pt verified');
+
+    const short = new WatchingNode();
+    const other = join(short.ownDirs, keptByNode.checkpointJobId);
+    mkdirSync(other);
+    short.watch(keptByNode);
+    writeFileSync(join(other, 'step_2.pt'), torchFile());
+    await short.watcher.lastLook(aTask);
+    expect(short.words()).toEqual(['step_2.pt verified']);
+  });
+
+  test('cannot be in an empty directory that the node keeps: its last look is over at once', async () => {
+    const node = new WatchingNode();
+    mkdirSync(join(node.ownDirs, keptByNode.checkpointJobId));
+    node.watch(keptByNode);
+    await node.watcher.lastLook(aTask);
+    expect([node.said, node.warnings, node.asked]).toEqual([[], [], []]);
+    expect(node.troubles.filter((trouble) => trouble !== null)).toEqual([]);
   });
 
   test('is read to its last byte where the job asks for that', async () => {

@@ -2,7 +2,7 @@
  * The file that a task writes its output to. The task can reach it too, so it may be cut, removed or replaced by
  * anything at any time, and none of that may hold up the output of other tasks.
  */
-import { constants, fstatSync } from 'node:fs';
+import { constants, fstatSync, lstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { withoutWaiting } from '../taskFacts/taskFile.ts';
 
@@ -24,6 +24,12 @@ const gone: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 /** Bytes in the file now. A system call and no thread: this is asked of every running task, many times a second. */
 export function outputFileSize(file: FileHandle): number {
   return fstatSync(file.fd).size;
+}
+
+/** Whether there is no such file, or nothing in it. */
+export function isOutputEmpty(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat === undefined || (stat.isFile() && stat.size === 0);
 }
 
 /** What is there from `offset`, at most `limit` bytes; empty at the end. */

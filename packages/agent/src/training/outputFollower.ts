@@ -3,7 +3,7 @@
  * written faster than it can be read is skipped, and whoever reads is told.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { closeOutput, openOutput, outputFileSize } from '../logs/outputFile.ts';
+import { closeOutput, isOutputEmpty, openOutput, outputFileSize } from '../logs/outputFile.ts';
 
 /** Of one turn: a few milliseconds even if every line tells metrics, after which heartbeats and everybody else have theirs. */
 export const outputSliceBytes = 64 * 1024;
@@ -47,6 +47,11 @@ export class OutputFollower {
   async times(): Promise<OutputTimes | null> {
     const stat = await this.file?.stat();
     return stat === undefined ? null : { begunMs: stat.birthtimeMs, lastMs: stat.mtimeMs };
+  }
+
+  /** Nothing was read, and there is nothing to read. A system call and no thread. */
+  get isEmpty(): boolean {
+    return this.position === 0 && isOutputEmpty(this.parts.path);
   }
 
   /** How much has been read or skipped. */

@@ -67,6 +67,16 @@ describe('progress', () => {
     expect(await agent.finish(otherTask)).toBeNull();
   });
 
+  test('of a task that printed nothing is none, and that is known without waiting for any file', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write('');
+    const later = new Promise((resolve) => setImmediate(resolve, 'later'));
+    expect(await Promise.race([agent.finish(aTask), later])).toBeNull();
+    expect(await Promise.race([agent.finish(otherTask), later])).toBeNull();
+    expect(node.ended).toHaveLength(2);
+  });
+
   test('of a task that ended before it was looked at, what was offered to it is known', async () => {
     const node = new Node();
     const agent = await node.agent();

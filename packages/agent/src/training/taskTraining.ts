@@ -164,6 +164,8 @@ export class TaskTraining {
   async finish(task: TaskRef): Promise<TrainingProgress | null> {
     if (this.isClosed) return this.progress(task);
     const followed = this.followed.get(taskKey(task)) ?? this.follow(task, null);
+    // Most short tasks print nothing: none of them waits for the reader, which looks at all tasks.
+    if (!followed.hasEnded && followed.follower.isEmpty) this.end(followed);
     if (followed.hasEnded) return followed.output.progress;
     followed.ending ??= Promise.withResolvers();
     const { promise } = followed.ending;
