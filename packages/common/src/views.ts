@@ -206,7 +206,7 @@ export interface SubmitResult {
   readonly jobIds: readonly string[];
   readonly arrayId: string | null;
   readonly repeatedRequest: boolean;
-  /** Dry run: why it would wait; null when it would start now. */
+  /** Dry run: why it would wait behind the jobs that are queued; null when it would start now. */
   readonly wouldWait: PendingReason | null;
   /** Why its first job did not start at once. null: it did, or this was a dry run. */
   readonly waits: PendingReason | null;
@@ -214,6 +214,8 @@ export interface SubmitResult {
   readonly wouldStartOn: readonly string[];
   /** How many jobs the array has; 0: it is one job. */
   readonly arraySize: number;
+  /** Dry run: queued jobs that would be ahead of it. */
+  readonly jobsAhead: number;
 }
 
 /** A person, or the machine itself, has said that a node is to be left: it gets no new work. */

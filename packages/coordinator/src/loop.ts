@@ -10,12 +10,15 @@ import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
 import { preemptionText } from './explain/waiting.ts';
-import { currentAttempt } from './model.ts';
+import { currentAttempt, type Job } from './model.ts';
+import { jobsAhead } from './planning/jobsAhead.ts';
 import { PendingReasons } from './planning/pendingReasons.ts';
 import { planningView } from './planning/planningView.ts';
 import { SchedulerState } from './planning/schedulerState.ts';
 import type { WaitTimes } from './planning/waitTimes.ts';
+import { queueOrder } from './scheduler/order.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
+import type { WaitReason } from './scheduler/reasons.ts';
 import type { SchedulerView } from './scheduler/view.ts';
 import { applyJobEvent } from './state/applyJobEvent.ts';
 import type { Committed } from './state/committed.ts';
@@ -74,6 +77,15 @@ const changesPerTurn = 200;
 /** A disk that stalls for seconds must not make the coordinator wait for seconds more. */
 const coalesceMsMax = 20;
 
+/** What a command would lead to, and how many queued jobs are ahead of the job that it adds. */
+export type Rehearsal = { readonly job: Job; readonly ahead: number } & (
+  | { readonly kind: 'start'; readonly nodes: readonly NodeName[] }
+  | { readonly kind: 'wait'; readonly reason: WaitReason }
+);
+
+/** Each starts what one pass shows of the equal jobs of an array. */
+const rehearsedPassesMax = 100;
+
 export class Loop {
   private readonly parts: LoopParts;
   private queue: Queued[] = [];
@@ -103,6 +115,36 @@ export class Loop {
       this.queue.push({ by, isPromised, run: command, resolve: resolve, reject });
       this.wake();
     });
+  }
+
+  /**
+   * Carries a command out, and plans behind it, on a draft that is thrown away.
+   * @returns what would become of the first job that the command adds
+   * @throws {MusterError} if the command is refused
+   */
+  rehearse(by: Caller, command: Command<unknown>): Rehearsal {
+    const { state, clock } = this.parts;
+    const [nowMs, monotonicMs] = [clock.wallMs(), clock.monotonicMs()];
+    const draft = new Draft(state);
+    draft.attempt(by, () => command(draft, nowMs));
+    const added = [...draft.activeJobs()].filter(({ id }) => !state.jobs.has(id)).sort(queueOrder);
+    const [job] = added;
+    if (job === undefined) throw new Error('the command adds no job');
+    const ahead = jobsAhead(draft.activeJobs(), job);
+    const paused = this.parts.paused();
+    if (paused !== null) return { kind: 'wait', job, ahead, reason: { kind: 'paused', why: paused } };
+    for (let pass = 0; pass < rehearsedPassesMax; pass += 1) {
+      const decisions = plan(this.view(draft, nowMs, monotonicMs), monotonicMs);
+      for (const decision of decisions) {
+        if (decision.kind === 'start' && decision.jobId === job.id)
+          return { kind: 'start', job, ahead, nodes: decision.tasks.map(({ node }) => node) };
+        if (decision.kind === 'wait' && decision.jobId === job.id)
+          return { kind: 'wait', job, ahead, reason: decision.reason };
+      }
+      // The pass has ended before it came to this job, because another one is to follow those that start.
+      for (const decision of decisions) if (decision.kind === 'start') this.start(decision, draft, nowMs);
+    }
+    throw new MusterError('unavailable', 'many jobs are about to start; try again');
   }
 
   /**
@@ -207,6 +249,7 @@ export class Loop {
     try {
       return draft.attempt(scheduler, () => {
         const view = this.view(draft, nowMs, monotonicMs);
+        this.nextLookMs = endOfWaits(view);
         return this.carryOut(plan(view, monotonicMs), view, draft, nowMs);
       });
     } catch (error) {
@@ -224,13 +267,7 @@ export class Loop {
     const jobs = [...draft.jobsToPlan()].map(({ job }) => job);
     memory.look(jobs, names, onlineNodes, { wallMs, monotonicMs });
     const around = { onlineNodes, waitTimes, memory, leaseMs, orphanGpus, needsPreflight };
-    const view = planningView(draft, around, monotonicMs);
-    const ends = [
-      ...view.queue.flatMap(({ pin }) => pin?.untilMs ?? []),
-      ...view.nodes.flatMap(({ awaitedUntilMs }) => awaitedUntilMs ?? []),
-    ];
-    this.nextLookMs = ends.reduce<number | null>((a, b) => (a === null ? b : Math.min(a, b)), null);
-    return view;
+    return planningView(draft, around, monotonicMs);
   }
 
   private carryOut(
@@ -328,6 +365,17 @@ export class Loop {
     const nextMs = moments.reduce((a, b) => (a === null ? b : b === null ? a : Math.min(a, b)));
     if (nextMs !== null) this.wakeTimer = setTimeout(() => this.wake(), Math.max(1, nextMs - monotonicMs));
   }
+}
+
+/** When the first wait for a silent node ends. null: none does. */
+function endOfWaits({ queue, nodes }: SchedulerView): number | null {
+  let end: number | null = null;
+  const note = (untilMs: number | null) => {
+    if (untilMs !== null && (end === null || untilMs < end)) end = untilMs;
+  };
+  for (const { pin } of queue) note(pin?.untilMs ?? null);
+  for (const { awaitedUntilMs } of nodes) note(awaitedUntilMs);
+  return end;
 }
 
 /**

@@ -218,6 +218,10 @@ test('--dry-run says whether it would start', async () => {
     stdout: 'valid; would wait: needs 8 GPUs; 2 are free\nask for fewer\n',
   });
   expect(waiting.requests).toMatchObject([{ request: { dryRun: true } }]);
+  const behind = async (jobsAhead: number) =>
+    (await run(['submit', '--dry-run', '--', 'true'], { Submit: () => ({ wouldWait, jobsAhead }) })).stdout;
+  expect(await behind(1)).toMatch(/^valid; would wait behind 1 queued job: needs 8 GPUs/);
+  expect(await behind(2)).toMatch(/^valid; would wait behind 2 queued jobs: needs 8 GPUs/);
   const wouldStartOn = ['node-1', 'node-2'];
   const starting = await run(['submit', '--dry-run', '--', 'true'], { Submit: () => ({ wouldStartOn }) });
   expect(starting.stdout).toBe('valid; would start now on node-1, node-2\n');

@@ -55,7 +55,10 @@ export const command: CommandModule = {
         '--export <what>',
         'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
       )
-      .option('--dry-run', 'validate the job and report whether it would start now; submit nothing')
+      .option(
+        '--dry-run',
+        'validate the job, and report where it would start now or why it would wait; submit nothing',
+      )
       .option(
         '--request-id <id>',
         'id of this request: repeating it returns the same job, never a second one',
@@ -188,12 +191,15 @@ async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Con
     await io.stderr.write('This request had been accepted before; nothing new was submitted.\n');
   if (flags.output === 'json') return writeJson(io.stdout, result);
   if (flags.dryRun === true) {
-    const { wouldWait, wouldStartOn } = result;
+    const { wouldWait, wouldStartOn, jobsAhead } = result;
     const remedy = wouldWait?.remedy ? `\n${printable(wouldWait.remedy)}` : '';
     const where =
       wouldStartOn.length === 0 ? '' : ` on ${wouldStartOn.map((node) => printable(node)).join(', ')}`;
+    const behind = jobsAhead === 0 ? '' : ` behind ${jobsAhead} queued ${jobsAhead === 1 ? 'job' : 'jobs'}`;
     const verdict =
-      wouldWait === null ? `would start now${where}` : `would wait: ${printable(wouldWait.message)}${remedy}`;
+      wouldWait === null
+        ? `would start now${where}`
+        : `would wait${behind}: ${printable(wouldWait.message)}${remedy}`;
     return io.stdout.write(`valid; ${verdict}\n`);
   }
   const id = result.arrayId ?? result.jobIds[0] ?? '';

@@ -277,6 +277,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
         wouldStartOn: answer.wouldStartOn,
         waits: answer.waits === null ? null : pendingFromWire(answer.waits),
         arraySize: answer.arraySize,
+        jobsAhead: answer.jobsAhead,
       };
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),

@@ -1,10 +1,12 @@
 /** Who has the GPUs that a queued job waits for, and for how long: known here, and of no use to the planner. Pure. */
 import type { PendingReason } from '@muster/common/views';
+import { pendingToWire } from '@muster/common/wire/codec';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { type GpuHolder, pendingReason } from '../explain/waiting.ts';
-import type { Loop } from '../loop.ts';
+import type { Loop, Rehearsal } from '../loop.ts';
 import type { Job } from '../model.ts';
 import { driverOf, fitsEmpty, hasFreeGpus, isLeftByDrains, jobDemand } from '../scheduler/capacity.ts';
+import type { WaitReason } from '../scheduler/reasons.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -25,12 +27,28 @@ export interface PendingParts {
  * @returns undefined when no pass has looked at it yet
  */
 export function pendingNow(
-  { state, loop, taskStatus, nodeViews, monotonicMs }: PendingParts,
+  parts: PendingParts,
   job: Job,
   detail: 'brief' | 'withHolders' = 'brief',
 ): PendingReason | undefined {
-  const reason = loop.reasons.get(job);
-  if (reason === undefined) return undefined;
+  const reason = parts.loop.reasons.get(job);
+  return reason && inWords(parts, job, reason, detail);
+}
+
+/** To a dry run: where the job would start now, or why it would wait. */
+export function dryRunAnswer(parts: PendingParts, rehearsal: Rehearsal) {
+  const { ahead: jobsAhead, job } = rehearsal;
+  return rehearsal.kind === 'start'
+    ? { wouldStartOn: [...rehearsal.nodes], jobsAhead }
+    : { wouldWait: pendingToWire(inWords(parts, job, rehearsal.reason, 'withHolders')), jobsAhead };
+}
+
+function inWords(
+  { state, taskStatus, nodeViews, monotonicMs }: PendingParts,
+  job: Job,
+  reason: WaitReason,
+  detail: 'brief' | 'withHolders',
+): PendingReason {
   // Of the other reasons nobody in particular is why.
   const isHeld = detail === 'withHolders' && reason.kind === 'no_gpus_free';
   const holders = isHeld ? gpuHolders(job, state.jobs.values(), nodeViews(), taskStatus) : [];

@@ -21,17 +21,16 @@ import { extendJob, requeueJob, type SubmitCommand, sameIntent, submit } from '.
 import type { DiskReserve } from '../diskReserve.ts';
 import { explain } from '../explain/explain.ts';
 import type { SilentNode } from '../explain/silence.ts';
-import { pendingReason } from '../explain/waiting.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { outputAtMs } from '../logs/outputAt.ts';
 import { outputLosses } from '../logs/outputLosses.ts';
-import type { Loop } from '../loop.ts';
+import type { Command, Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
+import { jobsAhead } from '../planning/jobsAhead.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
-import { fit } from '../scheduler/fit.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { dependenciesOf } from '../state/dependencies.ts';
@@ -42,7 +41,7 @@ import { type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/rounds.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { unary } from './calls.ts';
-import { pendingNow } from './holders.ts';
+import { dryRunAnswer, pendingNow } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
   resolveActiveJobs,
@@ -195,30 +194,27 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       }
       const spec = decodeSpec(request.specJson, request.arraySize);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
-      if (request.dryRun) {
-        const nodes = parts.nodeViews();
-        const result = fit(nodes, spec.resources, spec.image === null ? 'process' : 'docker', new Set());
-        return result.kind === 'fits'
-          ? { wouldStartOn: result.placements.map(({ node }) => node.name) }
-          : { wouldWait: pendingToWire(pendingReason(result.reason, spec, parts.monotonicMs())) };
-      }
       const continued = continuedFrom(request, spec);
       const command = withDigest(
-        { spec, requestId: request.requestId, requeuedFrom: null, place: null },
+        { spec, requestId: request.dryRun ? '' : request.requestId, requeuedFrom: null, place: null },
         { kind: 'newest' },
         continued,
       );
-      const { record, repeated } = await once(command, async () => {
-        requireSpace();
+      /** @param run carries the command out, or only rehearses it */
+      const carryOut = async <T>(run: (submitting: Command<RequestRecord>) => T | Promise<T>): Promise<T> => {
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
-        const submitted = (inheritedIn: (draft: Draft) => InheritedCheckpoints | null) =>
-          loop.run(caller, (draft, nowMs) =>
-            submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)),
-          );
+        const submitted = async (inheritedIn: (draft: Draft) => InheritedCheckpoints | null) =>
+          run((draft, nowMs) => submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)));
         if (continued === null) return submitted(() => null);
         if (continued.startsWith('/')) return submitted(() => continuationAt(continued));
         return withNewest(continued, (job) => submitted((draft) => continuationOf(draft, job, spec)));
+      };
+      if (request.dryRun)
+        return dryRunAnswer(parts, await carryOut((submitting) => loop.rehearse(caller, submitting)));
+      const { record, repeated } = await once(command, () => {
+        requireSpace();
+        return carryOut((submitting) => loop.run(caller, submitting));
       });
       const { arrayId } = record;
       const jobIds = await idsOfSubmit(parts, record, spec);
@@ -333,12 +329,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
     ExplainJob: unary(async (request) => {
       const record = await read(request.jobId);
-      const ahead = [...state.jobs.values()].filter(
-        (other) =>
-          other.state.kind === 'queued' &&
-          (other.spec.priority > record.job.spec.priority ||
-            (other.spec.priority === record.job.spec.priority && other.submitSeq < record.job.submitSeq)),
-      ).length;
+      const ahead = jobsAhead(state.jobs.values(), record.job);
       const job = await detailed(record);
       const silent = silentNodes(parts, record.job);
       const { summary, details, nextSteps } = explain(

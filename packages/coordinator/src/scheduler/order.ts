@@ -16,8 +16,14 @@ function firstNonZero<T>(...comparators: readonly Comparator<T>[]): Comparator<T
   };
 }
 
-const higherPriorityFirst: Comparator<QueuedJob> = (a, b) => b.spec.priority - a.spec.priority;
-const earlierSubmitFirst: Comparator<QueuedJob> = (a, b) => a.submitSeq - b.submitSeq;
+/** What the place of a job in the queue depends on. */
+export interface Ranked {
+  readonly submitSeq: number;
+  readonly spec: Pick<QueuedJob['spec'], 'priority'>;
+}
+
+const higherPriorityFirst: Comparator<Ranked> = (a, b) => b.spec.priority - a.spec.priority;
+const earlierSubmitFirst: Comparator<Ranked> = (a, b) => a.submitSeq - b.submitSeq;
 
 /** Priority, then order of submission (which is unique). */
 export const queueOrder = firstNonZero(higherPriorityFirst, earlierSubmitFirst);

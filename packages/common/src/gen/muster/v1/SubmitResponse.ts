@@ -10,6 +10,7 @@ export interface SubmitResponse {
   'wouldStartOn'?: (string)[];
   'waits'?: (_muster_v1_PendingReason | null);
   'arraySize'?: (number);
+  'jobsAhead'?: (number);
 }
 
 export interface SubmitResponse__Output {
@@ -20,4 +21,5 @@ export interface SubmitResponse__Output {
   'wouldStartOn': (string)[];
   'waits': (_muster_v1_PendingReason__Output | null);
   'arraySize': (number);
+  'jobsAhead': (number);
 }
