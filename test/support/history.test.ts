@@ -61,7 +61,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     requeuedFrom: null,
     resumedFrom: null,
     submitSeq: 1,
-    leftOut: [],
+    excludedNodes: [],
     checkpoints: [],
     training: null,
     ledger: [],

@@ -88,12 +88,17 @@ export interface TaskEnd {
   readonly training: TrainingProgress | null;
 }
 
-export interface TaskView {
+/** What is recorded of a task, and shown as it is. */
+export interface TaskFacts {
   readonly nodeRank: number;
   readonly node: string;
   readonly gpuUuids: readonly string[];
   readonly state: TaskStateKind;
+  /** Present exactly when `state` is `ended`. */
   readonly exit: TaskEnd | null;
+}
+
+export interface TaskView extends TaskFacts {
   /** Its lease has run out on its node: it is there and runs no instruction. */
   readonly frozen: boolean;
   /** What its node is busy with before it is prepared. */
@@ -107,24 +112,29 @@ export interface TaskView {
 /** What was noticed in the output of an attempt: what tells it from others, and where to go back to. */
 export type AttemptSign = Pick<TrainingSign, 'kind' | 'step' | 'lastGoodStep'>;
 
-export interface AttemptView {
+/** What is recorded of an attempt, and shown as it is. */
+export interface AttemptFacts {
   readonly number: number;
   readonly state: AttemptStateKind;
-  readonly tasks: readonly TaskView[];
+  /** Why it ended; null until then, and for success. */
   readonly cause: Cause | null;
   readonly allocatedAtMs: number;
   readonly runningAtMs: number | null;
   readonly endedAtMs: number | null;
+  /** The checkpoint that it began from. It is null for an attempt that began from scratch. */
+  readonly resume: Resume | null;
+  /** How long its tasks keep running without contact with the coordinator. null: as long as they like. */
+  readonly leaseMs: number | null;
+  /** What was noticed in its output, each once, oldest first. */
+  readonly signs: readonly AttemptSign[];
+}
+
+export interface AttemptView extends AttemptFacts {
+  readonly tasks: readonly TaskView[];
   readonly masterAddr: string | null;
   readonly masterPort: number | null;
   /** Of the tasks that have ended. */
   readonly gpuUsage: GpuUsage | null;
-  /** What it began from. null: nothing. */
-  readonly resume: Resume | null;
-  /** How long its tasks keep running without contact with the coordinator. null: as long as they like. */
-  readonly leaseMs: number | null;
-  /** Oldest first, each once. */
-  readonly signs: readonly AttemptSign[];
   /** When it was last found hung. null: never. */
   readonly hungAtMs: number | null;
   /** A task of it hangs now. */
@@ -163,41 +173,49 @@ export interface PendingReason {
   readonly waitMs?: number;
 }
 
-export interface JobView {
+/** What is recorded of a job, and shown as it is. */
+export interface JobFacts {
   readonly id: string;
-  readonly name: string;
-  readonly project: string;
+  /** Order of submission; ties in every ordering end here or at the id. */
+  readonly submitSeq: number;
+  readonly submittedAtMs: number;
   /** Who submitted it, or requeued it as a new job. null: unknown. */
   readonly user: string | null;
-  readonly state: JobStateKind;
-  /** The spec in the shape of the job file. */
-  readonly spec: Readonly<Record<string, unknown>>;
-  readonly submittedAtMs: number;
-  readonly endedAtMs: number | null;
-  readonly pending: PendingReason | null;
-  readonly cause: Cause | null;
-  readonly attempts: readonly AttemptView[];
   readonly array: { readonly id: string; readonly index: number; readonly size: number } | null;
   readonly requeuedFrom: string | null;
-  /** What it was asked to continue from. null: it began from nothing. */
+  /** The checkpoint that it was asked to continue from. It is null for a job that began from scratch. */
   readonly resumedFrom: ResumedFrom | null;
-  readonly submitSeq: number;
-  /** Nodes that its next attempt does without, as long as others could take it. */
-  readonly leftOut: readonly ExcludedNode[];
+  /** Nodes on which attempts failed. The next attempt avoids them as long as other nodes could take it. */
+  readonly excludedNodes: readonly ExcludedNode[];
   /** The newest ones, oldest first. */
   readonly checkpoints: readonly Checkpoint[];
-  /** Where its training is, or was last. */
-  readonly training: TrainingProgress | null;
-  readonly ledger: readonly LedgerEntry[];
-  /** Times that it gave way to another job or to a node that was drained. */
+  /** How many times the job was preempted. */
   readonly preemptions: number;
   /** What MUSTER_BATCH_SCALE and MUSTER_LR_SCALE say to its next attempt, 1: as it was written. */
   readonly batchScale: number;
   readonly lrScale: number;
-  /** Added to its max_runtime. */
+  /** Added to the `max_runtime` of each attempt. */
   readonly extraRuntimeMs: number;
-  /** Failures that count against `retry.max_attempts`, since the newest progress. */
+  /**
+   * Attempts that count against `retry.max_attempts`, since the last progress: a checkpoint newer than the attempt began from.
+   * Infrastructure that failed before release does not count.
+   */
   readonly failures: number;
+}
+
+export interface JobView extends JobFacts {
+  readonly name: string;
+  readonly project: string;
+  readonly state: JobStateKind;
+  /** The spec in the shape of the job file. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly endedAtMs: number | null;
+  readonly pending: PendingReason | null;
+  readonly cause: Cause | null;
+  readonly attempts: readonly AttemptView[];
+  /** Where its training is, or was last. */
+  readonly training: TrainingProgress | null;
+  readonly ledger: readonly LedgerEntry[];
   /** When output of its newest attempt last arrived. null: none has, it has ended, or in a list of jobs. */
   readonly outputAtMs: number | null;
 }

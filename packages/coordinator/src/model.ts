@@ -3,7 +3,7 @@
  * committed is dropped without a trace. A state carries exactly the data that exists in it.
  */
 
-import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
+import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { EventKind } from '@muster/common/eventKinds';
 import type { Endpoint, PathResult, PreflightResult } from '@muster/common/gangs';
@@ -11,44 +11,20 @@ import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
-import type { AttemptStateKind, TaskStateKind } from '@muster/common/states';
-import type {
-  AttemptSign,
-  Cause,
-  Drain,
-  ExcludedNode,
-  LedgerEntry,
-  Resume,
-  ResumedFrom,
-  TaskEnd,
-} from '@muster/common/views';
+import type { AttemptFacts, Cause, Drain, JobFacts, LedgerEntry, TaskFacts } from '@muster/common/views';
 
-export interface Job {
+/** A job as it is stored. Its facts are shown as they are. */
+export interface Job extends JobFacts {
   readonly id: JobId;
-  /** Order of submission; ties in every ordering end here or at the id. */
-  readonly submitSeq: number;
   readonly spec: JobSpec;
   readonly array: JobArray | null;
   readonly requeuedFrom: JobId | null;
-  /** What it was asked to continue from. null: from nothing. */
-  readonly resumedFrom: ResumedFrom | null;
-  readonly submittedAtMs: number;
-  /** Who submitted it, or requeued it as a new job. */
   readonly user: string;
   readonly state: JobState;
   /** Number of the newest attempt ever allocated, 0 before the first: the fencing token, never reset. */
   readonly lastAttempt: number;
-  /**
-   * Attempts that count against `retry.maxAttempts`, since the last progress: a checkpoint newer than the attempt began from.
-   * Infrastructure that failed before release does not count.
-   */
-  readonly failures: number;
   /** Attempts in a row that ended before they were released; drives their backoff. */
   readonly failedStarts: number;
-  /** Nodes on which attempts failed. The next attempt avoids them as long as other nodes could take it. */
-  readonly excludedNodes: readonly ExcludedNode[];
-  /** The newest ones, oldest first, at most `checkpointsMax`. */
-  readonly checkpoints: readonly Checkpoint[];
   /** What its next attempt begins from. */
   readonly resumeChoice: ResumeChoice;
   /** The job whose checkpoint directory it uses, where its node keeps one: of a requeued job its predecessor's. */
@@ -62,14 +38,7 @@ export interface Job {
   readonly recentFailures: readonly FailureRecord[];
   /** Bad ends in a row of attempts that had run, whatever they are booked on, without progress: they open the breaker. */
   readonly failuresInRow: number;
-  /** How many times the job was preempted. */
-  readonly preemptions: number;
-  /** For MUSTER_BATCH_SCALE and MUSTER_LR_SCALE, 1: as it was written. */
-  readonly batchScale: number;
-  readonly lrScale: number;
-  /** Added to the `max_runtime` of each attempt. */
-  readonly extraRuntimeMs: number;
-  /** By kind and cause, each once. */
+  /** By kind and cause, each once. What it has used since the last change of its state is not in it yet. */
   readonly ledger: readonly LedgerEntry[];
 }
 
@@ -148,32 +117,20 @@ export type Charge =
   /** Asked for by a person or the scheduler. */
   | 'nothing';
 
-export interface Attempt {
-  readonly number: number;
-  readonly state: AttemptStateKind;
+/** An attempt as it is stored. Its facts are shown as they are. */
+export interface Attempt extends AttemptFacts {
   /** By node rank, without holes. */
   readonly tasks: readonly Task[];
-  readonly allocatedAtMs: number;
-  readonly runningAtMs: number | null;
-  readonly endedAtMs: number | null;
-  /** Why it ended; null until then, and for success. */
-  readonly cause: Cause | null;
   /** From rank 0 once it is prepared, at the address chosen for it; null until then. */
   readonly master: { readonly addr: string; readonly port: number } | null;
-  /** How long its tasks may run after a question that was answered. null: they are never fenced. */
-  readonly leaseMs: number | null;
   /** Measure the paths between its nodes before it is released. */
   readonly preflight: boolean;
-  /** What it began from. null: nothing. */
-  readonly resume: Resume | null;
   /** Wall clock: when its newest verified checkpoint was complete. null: it has saved none. For the ledger. */
   readonly savedAtMs: number | null;
   /** Wall-clock time of the first order to stop its tasks. It is null before that. */
   readonly stoppingAtMs: number | null;
   /** A checkpoint begun after that is safe: the rest of the grace is of no use. */
   readonly savedAfterStop: boolean;
-  /** What was noticed in its output, each once, oldest first. */
-  readonly signs: readonly AttemptSign[];
   /** Wall-clock time of the last report that the attempt hangs. It is null if there was none. */
   readonly hungToldAtMs: number | null;
   /** The addresses whose paths are being tried, or were found good. null: not every task is prepared, or it is alone. */
@@ -188,15 +145,11 @@ export interface AttemptNetwork {
   readonly addresses: readonly string[];
 }
 
-export interface Task {
-  readonly nodeRank: number;
+/** A task as it is stored. Its facts are shown as they are. */
+export interface Task extends TaskFacts {
   readonly node: NodeName;
-  readonly gpuUuids: readonly string[];
   readonly cpus: number;
   readonly memoryMb: number;
-  readonly state: TaskStateKind;
-  /** Present exactly when `state` is `ended`. */
-  readonly exit: TaskEnd | null;
   /** Once prepared: where the others of its gang may reach its node, best first. */
   readonly endpoints: readonly Endpoint[];
   /** Once prepared: answers its peers until the release. null: it is alone, or not prepared. */

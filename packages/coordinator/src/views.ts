@@ -40,30 +40,18 @@ export function jobView(
   const { state } = job;
   const spec = ownSpec(job);
   return {
-    id: job.id,
+    // The mapping to the wire leaves out what is not shown.
+    ...job,
     name: spec.name,
     project: spec.project,
-    user: job.user,
     state: state.kind,
     spec: { ...jobSpecToFile(spec) },
-    submittedAtMs: job.submittedAtMs,
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
     cause: causeOf(job),
     attempts: attempts.map((attempt) => attemptView(job.id, attempt, taskStatus, inventoryOf)),
-    array: job.array,
-    requeuedFrom: job.requeuedFrom,
-    resumedFrom: job.resumedFrom,
-    submitSeq: job.submitSeq,
-    leftOut: job.excludedNodes,
-    checkpoints: job.checkpoints,
     training: trainingOf(job, attempts, taskStatus),
     ledger: ledgerOf(job, nowMs),
-    preemptions: job.preemptions,
-    batchScale: job.batchScale,
-    lrScale: job.lrScale,
-    extraRuntimeMs: job.extraRuntimeMs,
-    failures: job.failures,
     outputAtMs: null,
   };
 }
@@ -124,24 +112,16 @@ function attemptView(
     taskStatus.of({ jobId, attempt: attempt.number, nodeRank }),
   );
   return {
-    number: attempt.number,
-    state: attempt.state,
-    tasks: attempt.tasks.map(({ nodeRank, node, gpuUuids, state, exit }, index) => {
+    ...attempt,
+    tasks: attempt.tasks.map((task, index) => {
       const { frozen = false, doing = null } = noted[index] ?? {};
-      const address = attempt.network?.addresses[nodeRank] ?? null;
-      const gpuIndexes = gpuIndexesOf(gpuUuids, inventoryOf(node));
-      return { nodeRank, node, gpuUuids, state, exit, frozen, doing, address, gpuIndexes };
+      const address = attempt.network?.addresses[task.nodeRank] ?? null;
+      const gpuIndexes = gpuIndexesOf(task.gpuUuids, inventoryOf(task.node));
+      return { ...task, frozen, doing, address, gpuIndexes };
     }),
-    cause: attempt.cause,
-    allocatedAtMs: attempt.allocatedAtMs,
-    runningAtMs: attempt.runningAtMs,
-    endedAtMs: attempt.endedAtMs,
     masterAddr: attempt.master?.addr ?? null,
     masterPort: attempt.master?.port ?? null,
     gpuUsage: gpuUsageOf(attempt),
-    resume: attempt.resume,
-    leaseMs: attempt.leaseMs,
-    signs: attempt.signs,
     hungAtMs: attempt.hungToldAtMs,
     // What one agent suspects is a hang only once the coordinator has found it to be one.
     hangs: attempt.hungToldAtMs !== null && noted.some(({ hang }) => hang !== null),

@@ -289,10 +289,12 @@ test('what is frozen, what nodes are busy with, and where they are reached is sh
 
 test('job names the nodes that the next attempt does without', async () => {
   const cause = aCause('image_pull', 'no such image');
-  const leftOut = [{ node: 'node-1', cause }];
-  const { stdout } = await run(['job', waiting.id], { GetJob: () => wire.job({ ...waiting, leftOut }) });
+  const excludedNodes = [{ node: 'node-1', cause }];
+  const { stdout } = await run(['job', waiting.id], {
+    GetJob: () => wire.job({ ...waiting, excludedNodes }),
+  });
   expect(stdout).toMatch(/Excluded +node-1: no such image \(image_pull\)\n/);
-  const ended = await run(['job', failed.id], { GetJob: () => wire.job({ ...failed, leftOut }) });
+  const ended = await run(['job', failed.id], { GetJob: () => wire.job({ ...failed, excludedNodes }) });
   expect(ended.stdout, 'there is none').not.toContain('Excluded');
 });
 

@@ -122,9 +122,9 @@ function outputText({ state, attempts, outputAtMs }: JobView, nowMs: number): st
 }
 
 /** Of the next attempt, should there be one. */
-function excludedNodesText({ leftOut, state }: JobView): string | null {
+function excludedNodesText({ excludedNodes, state }: JobView): string | null {
   if (isTerminal(state)) return null;
-  return leftOut.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n');
+  return excludedNodes.map(({ node, cause }) => `${node}: ${cause.message} (${cause.kind})`).join('\n');
 }
 
 function needsLine({ resources }: JobSpec): string {

@@ -153,7 +153,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     requeuedFrom: null,
     resumedFrom: null,
     submitSeq: 1,
-    leftOut: [],
+    excludedNodes: [],
     checkpoints: [],
     training: null,
     ledger: [],

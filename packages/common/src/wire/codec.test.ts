@@ -131,7 +131,7 @@ const fullJob: JobView = {
   requeuedFrom: 'job_0',
   resumedFrom: { jobId: 'job_0', name: 'checkpoint-500', step: 500 },
   submitSeq: 2 ** 40,
-  leftOut: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
+  excludedNodes: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
   checkpoints: [
     {
       ...{ name: 'checkpoint-500', version: 'v1', step: 0, format: 'huggingface', bytes: 2 ** 40, files: 12 },
@@ -184,7 +184,7 @@ const bareJob: JobView = {
   array: null,
   requeuedFrom: null,
   resumedFrom: null,
-  leftOut: [],
+  excludedNodes: [],
   checkpoints: [],
   training: noTraining,
   ledger: [],

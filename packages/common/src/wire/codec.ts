@@ -77,7 +77,7 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<JobView>()('
   pending,
   cause,
   attempts: attempt,
-  leftOut: message<ExcludedNode>()('LeftOut', { cause: needed(cause) }),
+  excludedNodes: message<ExcludedNode>()('ExcludedNode', { cause: needed(cause) }),
   checkpoints: checkpointWire,
   training: progress,
   ledger: ledgerEntry,

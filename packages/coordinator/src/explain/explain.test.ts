@@ -31,7 +31,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     resumedFrom: null,
     user: 'admin',
     submitSeq: 1,
-    leftOut: [],
+    excludedNodes: [],
     checkpoints: [],
     training: null,
     ledger: [],
@@ -141,7 +141,7 @@ describe('explain', () => {
   });
 
   it('names the nodes that the next attempt does without, and what happened on them', () => {
-    const job = aView({ leftOut: [{ node: 'node-2', cause: crash }] });
+    const job = aView({ excludedNodes: [{ node: 'node-2', cause: crash }] });
 
     expect(explain(job, 0, []).details).toContain(
       `node-2 is excluded while alternatives exist: ${crash.message}`,

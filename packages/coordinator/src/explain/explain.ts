@@ -135,8 +135,10 @@ function surroundingsOf({ spec }: JobView): Surroundings {
   return { image: typeof image === 'string' ? image : null, environment: environment ?? null };
 }
 
-function excludedNodeTexts({ leftOut }: JobView): readonly string[] {
-  return leftOut.map(({ node, cause }) => `${node} is excluded while alternatives exist: ${cause.message}`);
+function excludedNodeTexts({ excludedNodes }: JobView): readonly string[] {
+  return excludedNodes.map(
+    ({ node, cause }) => `${node} is excluded while alternatives exist: ${cause.message}`,
+  );
 }
 
 function placeInQueue(ahead: number): string {

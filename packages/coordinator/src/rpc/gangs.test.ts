@@ -111,11 +111,11 @@ test('a node that cannot reach another is named, and shown as left out', async (
     await vi.waitFor(() => expect(told.some(({ check }) => check != null)).toBe(true));
     say({ checked: { task: taskOf(rank), round: 1, paths: [{ nodeRank: 1 - rank, error: 'timed out' }] } });
   }
-  await vi.waitFor(async () => expect((await job()).leftOut).toHaveLength(2));
-  const { attempts, leftOut } = await job();
+  await vi.waitFor(async () => expect((await job()).excludedNodes).toHaveLength(2));
+  const { attempts, excludedNodes } = await job();
   const message = /^node-\d does not reach node-\d at 10\.0\.0\.\d: timed out \(2 of 2 paths failed\)$/;
   expect(attempts[0]?.cause).toMatchObject({ kind: 'rendezvous', message: expect.stringMatching(message) });
-  expect(leftOut.map(({ node }) => node).sort()).toEqual(['node-1', 'node-2']);
+  expect(excludedNodes.map(({ node }) => node).sort()).toEqual(['node-1', 'node-2']);
 });
 
 test('what a node says of the paths of another’s task changes nothing', async () => {

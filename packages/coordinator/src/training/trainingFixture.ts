@@ -69,7 +69,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     resumedFrom: null,
     user: 'admin',
     submitSeq: 1,
-    leftOut: [],
+    excludedNodes: [],
     checkpoints: [aCheckpoint(500, { bytes: 2_345_678_901, savedAtMs: nowMs - 5 * minuteMs })],
     training: someProgress(),
     ledger: [

@@ -5,7 +5,7 @@ import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output a
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from '../../muster/v1/Cause.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from '../../muster/v1/Attempt.ts';
 import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from '../../muster/v1/ArrayPlace.ts';
-import type { LeftOut as _muster_v1_LeftOut, LeftOut__Output as _muster_v1_LeftOut__Output } from '../../muster/v1/LeftOut.ts';
+import type { ExcludedNode as _muster_v1_ExcludedNode, ExcludedNode__Output as _muster_v1_ExcludedNode__Output } from '../../muster/v1/ExcludedNode.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from '../../muster/v1/Checkpoint.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from '../../muster/v1/LedgerEntry.ts';
@@ -26,7 +26,7 @@ export interface Job {
   'array'?: (_muster_v1_ArrayPlace | null);
   'requeuedFrom'?: (string);
   'submitSeq'?: (number | string | Long);
-  'leftOut'?: (_muster_v1_LeftOut)[];
+  'excludedNodes'?: (_muster_v1_ExcludedNode)[];
   'checkpoints'?: (_muster_v1_Checkpoint)[];
   'training'?: (_muster_v1_TrainingProgress | null);
   'ledger'?: (_muster_v1_LedgerEntry)[];
@@ -58,7 +58,7 @@ export interface Job__Output {
   'array': (_muster_v1_ArrayPlace__Output | null);
   'requeuedFrom'?: (string);
   'submitSeq': (number);
-  'leftOut': (_muster_v1_LeftOut__Output)[];
+  'excludedNodes': (_muster_v1_ExcludedNode__Output)[];
   'checkpoints': (_muster_v1_Checkpoint__Output)[];
   'training': (_muster_v1_TrainingProgress__Output | null);
   'ledger': (_muster_v1_LedgerEntry__Output)[];
