@@ -85,7 +85,12 @@ function runVitest(args, temporary, interrupted) {
       [program, 'run', '--reporter=default', '--reporter=json', ...args],
       {
         cwd: root,
-        env: { ...process.env, TMPDIR: temporary },
+        env: {
+          ...process.env,
+          TMPDIR: temporary,
+          // Hundreds of the product's programs are started from their sources: compiled once, each starts four times as fast.
+          NODE_COMPILE_CACHE: join(temporary, 'compiled'),
+        },
         stdio: 'inherit',
         signal: interrupted,
       },

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { capture } from '../../scripts/processes.mjs';
-import { tempDir } from '../support/services.ts';
 import { trialsOf } from '../support/trials.ts';
 import { isMutantName, mutants } from './mutants.ts';
 import { simulate } from './scenario.ts';
@@ -10,13 +9,9 @@ const seedCount = trialsOf(1_000, 40);
 /** Only a hang takes this long, also for the last of those that wait for their turn, on a machine that is slow and busy. */
 const timeout = 60 * 60_000;
 
-/** Where the processes of this file leave the compiled product for each other. */
-const compiled = tempDir('compiled').path;
-
 /** In a process of its own: two at a time use both cores, and a rule can only be removed before anything is loaded. */
 function run(...args: readonly string[]): Promise<{ code: number; output: string }> {
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
-  return capture(process.execPath, [fileURLToPath(new URL('run.ts', import.meta.url)), ...args], { env });
+  return capture(process.execPath, [fileURLToPath(new URL('run.ts', import.meta.url)), ...args]);
 }
 
 test('no seed breaks a guarantee', { timeout }, async () => {

@@ -280,7 +280,7 @@ async function aSmallLoop(parts: Partial<LoopParts> = {}) {
 
 const twoGpus = { resources: { gpus: 2 } };
 
-test('what has not begun gives way at once, and who outranks it starts without another push', async () => {
+test('what has not begun is preempted at once, and who outranks it starts without another push', async () => {
   const { loop, state, commits } = await aSmallLoop();
   const low = await loop.run(aCaller, submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
   const high = await loop.run(aCaller, submitting('high', { ...twoGpus, priority: 80 }));
@@ -297,7 +297,7 @@ test('what has not begun gives way at once, and who outranks it starts without a
   expect(loop.reasons.get({ id: low, array: null })?.kind).toBe('no_gpus_free');
 });
 
-test('what runs is told to give way once, and its place is kept until it has', async () => {
+test('what runs is preempted once, and its place is kept until it has stopped', async () => {
   const { loop, state, store } = await aSmallLoop();
   const low = await loop.run(aCaller, submitting('low', { ...twoGpus, priority: 10, preemptible: true }));
   await loop.run(aCaller, (draft, nowMs) => {

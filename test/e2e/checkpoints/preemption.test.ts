@@ -1,5 +1,5 @@
 /**
- * Jobs that give way: they save, stop, go back to the queue with their place, and go on from what they saved. Nothing that
+ * Jobs that are preempted: they save, stop, keep their place in the queue, and resume from what they saved. Nothing that
  * was done is done again.
  */
 import { join } from 'node:path';

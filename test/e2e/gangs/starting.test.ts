@@ -50,7 +50,7 @@ async function block(host: Host, network: 0 | 1, from: Host, how: readonly strin
 const lost = ['-j', 'DROP'];
 const refused = ['-j', 'REJECT', '--reject-with', 'tcp-reset'];
 
-/** Two nodes were tried and left out; the next attempt went well on the two others. */
+/** Two nodes were tried and excluded; the next attempt went well on the two others. */
 function expectOthersInstead(job: JobView, message: RegExp): void {
   expect(job.attempts[0]?.cause).toMatchObject({
     kind: 'rendezvous',
@@ -113,7 +113,7 @@ test('a pair that is slower than the job bears is named, and the next attempt is
   expect(measured[0]?.bytesPerS).toBeLessThan(200_000_000 / 8);
 });
 
-describe('a node that cannot get ready ends the attempt before anything has run, and the next one does without it', () => {
+describe('a node that cannot prepare its task ends the attempt before anything has run, and the next one excludes it', () => {
   test('because its disk is full', async () => {
     const host = cluster.host('host-2');
     const checkpoints = `${host.machine.homeDir}/data/checkpoints`;

@@ -1,5 +1,5 @@
 /**
- * Who gives way to whom: only what was declared preemptible, only to higher priority, only so many times, and never to one
+ * Who is preempted by whom: only what was declared preemptible, only to higher priority, only so many times, and never to one
  * that has given way to it.
  */
 import type { JobView } from '@muster/common/views';
@@ -37,7 +37,7 @@ export class PreemptionCheck {
   requireCounts(jobs: readonly JobView[]): void {
     for (const { id, preemptions } of jobs) {
       const count = this.counts.get(id) ?? 0;
-      const what = () => `${id} gave way ${count} times, and is said to have done so ${preemptions} times`;
+      const what = () => `${id} was preempted ${count} times, and its count says ${preemptions}`;
       this.verdict.require(preemptions === count, 'preemption', what);
     }
   }
@@ -48,7 +48,11 @@ export class PreemptionCheck {
     if (kind === 'job.preempted') this.onPreempted(story, data['by'] as string | null);
     else if (kind === 'job.failed') {
       const cause = data['cause'] as { kind: string };
-      this.verdict.require(cause.kind !== 'preempted', 'preemption', () => `${subject} failed by giving way`);
+      this.verdict.require(
+        cause.kind !== 'preempted',
+        'preemption',
+        () => `${subject} failed by a preemption`,
+      );
     } else if (kind === 'job.queued' && story.last?.stopCause?.kind === 'preempted' && !story.last.isRequeued)
       this.counts.set(subject, (this.counts.get(subject) ?? 0) + 1);
   }

@@ -143,7 +143,7 @@ export class ResumeCheck {
       this.choose(story.id, { kind: 'newest' });
   }
 
-  /** What a program that gave way has saved on its way out is where it goes on. */
+  /** What a preempted program has saved on its way out is where it resumes. */
   private onQueued({ id, last }: JobStory): void {
     this.owed.delete(id);
     // What a node could not tell any more, nobody knows.
@@ -183,7 +183,7 @@ export class ResumeCheck {
     if (this.isLossy) return;
     if (owed === undefined || !(isShared || nodes.includes(owed.machine))) return;
     must((story.attempt?.resumeStep ?? 0) >= owed.step, () => {
-      return `begins from step ${story.attempt?.resumeStep}, and step ${owed.step} was saved when it gave way`;
+      return `begins from step ${story.attempt?.resumeStep}, and step ${owed.step} was saved when it was preempted`;
     });
   }
 }

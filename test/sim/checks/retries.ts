@@ -24,7 +24,7 @@ interface Allocation {
 
 interface ExcludedNode {
   readonly nodes: Set<string>;
-  /** More nodes than the log names may be left out. */
+  /** More nodes than the log names may be excluded. */
   isClear: boolean;
 }
 

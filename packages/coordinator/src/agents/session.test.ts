@@ -216,7 +216,7 @@ test.each([
   expect(welcomed(jobs, [ref()], existed).sent()).toEqual(wanted);
 });
 
-test('a task of another node is not desired here, and one that is claimed to be here is to be dropped', () => {
+test('a task of another node is not desired here, and one that a report names here is dropped', () => {
   const elsewhere = jobIn({
     kind: 'running',
     attempt: anAttempt(1, { state: 'running', tasks: [aTask(0, { node: nodeNameOf('node-2') })] }),

@@ -79,7 +79,7 @@ describe('a node that was rebooted', () => {
 });
 
 describe('a node that falls silent', () => {
-  it('holds back what is not released, and is not left out for that', () => {
+  it('holds back what is not released, and is not excluded for that', () => {
     const { draft, job } = withJob(aGang().allocated().allPrepared().checked(0));
     nodeSilent(draft, node2, someMs);
 

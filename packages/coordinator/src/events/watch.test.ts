@@ -148,7 +148,7 @@ test('a slow reader makes nobody read ahead for it', async () => {
   expect(read).toHaveBeenCalledTimes(1);
 });
 
-test('a watch from the beginning of a long log gives way between its pages', async () => {
+test('a watch from the beginning of a long log yields between its pages', async () => {
   const log = new Log();
   for (let index = 0; index < 4_000; index += 1) log.add();
   let rounds = 0;

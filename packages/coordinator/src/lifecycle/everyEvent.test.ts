@@ -22,7 +22,7 @@ const states: Readonly<Record<string, () => Story>> = {
   running: () => gang().allRunning(),
   'rank 0 is done': () => gang().allRunning().ended(0),
   'to be queued': () => gang().allRunning().ended(0, crash),
-  'gives way': () => gang().allRunning().preempted(),
+  'is preempted': () => gang().allRunning().preempted(),
   'to be cancelled': () => gang().allRunning().stopped(),
   'rank 1 ended': () => gang().allRunning().ended(1, crash),
   succeeded: () => gang().allRunning().ended(0).ended(1),
@@ -56,7 +56,7 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   stop: () => ({ kind: 'stop', reason: '' }),
   requeue: () => ({ kind: 'requeue', from: { kind: 'newest' } }),
   'requeue from a step': () => ({ kind: 'requeue', from: { kind: 'step', step: 5 } }),
-  preempt: () => ({ kind: 'preempt', attempt: 1, message: 'gives way', by: null }),
+  preempt: () => ({ kind: 'preempt', attempt: 1, message: 'is preempted', by: null }),
   checkpoint: () => ({
     ...{ kind: 'checkpoint', attempt: 1, nodeRank: 1, checkpoint: aCheckpoint(10) },
     ...{ shared: false, afterStop: false },
@@ -188,7 +188,7 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     // It may have been left before rank 0 failed.
     trainingComplete: 'stopping/running',
   },
-  'gives way': {
+  'is preempted': {
     ...stopping,
     stop: 'stopping/running',
     'requeue from a step': 'stopping/running',

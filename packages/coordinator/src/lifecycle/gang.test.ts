@@ -155,7 +155,7 @@ describe('the prepared nodes of a gang', () => {
 });
 
 describe('a task that ends before the release', () => {
-  it('ends the others with it, and its node is left out of the next attempt', () => {
+  it('ends the others with it, and the next attempt excludes its node', () => {
     const story = aGang().allocated().prepared(0).ended(1, imageMissing);
 
     expect(story.job).toMatchObject({
@@ -220,7 +220,7 @@ describe('a task that ends before the release', () => {
   });
 });
 
-describe('nodes that are left out', () => {
+describe('excluded nodes', () => {
   it('are each named once, with what was wrong last', () => {
     const story = aGang().allocated().ended(1, imageMissing);
     const cause = causeOf('rendezvous', 'later');

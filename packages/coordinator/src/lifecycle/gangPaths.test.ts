@@ -154,7 +154,7 @@ describe('a preflight', () => {
     expect(story.data('preflight.measured'), 'what was too slow is history too').toBeDefined();
   });
 
-  it('leaves out the one node that all slow pairs have in common', () => {
+  it('excludes the one node that all slow pairs have in common', () => {
     const story = aStory({ ...ofThree, ...asking })
       .allocated()
       .allPrepared();

@@ -97,7 +97,7 @@ describe('an attempt', () => {
     expect(sums(ranFor(58).stopped().ended(0).job.ledger)).toMatchObject({ 'failure cancelled': 60 });
   });
 
-  it('that gives way loses what it did not save on the way out', () => {
+  it('that is preempted loses what it did not save on the way out', () => {
     const story = ranFor(57).preempted().saved(99, {}, { afterStop: true }).ended(0, crash);
     // Its newest byte was written a second before we heard of it.
     expect(sums(story.job.ledger)).toEqual({ queued: 1, starting: 2, productive: 58, preemption: 2 });

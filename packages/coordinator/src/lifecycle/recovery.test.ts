@@ -68,7 +68,7 @@ describe('of infrastructure', () => {
     expect(namesOf(job)).toEqual(['node-1']);
   });
 
-  test('a node that was lost is not left out: once it is back, nothing speaks against it', () => {
+  test('a node that was lost is not excluded: once it is back, nothing speaks against it', () => {
     const { job, outcome } = recover(aCause('node_lost'));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'node_loss', backoffMs: 0 });
     expect(job.excludedNodes).toEqual([]);
@@ -111,7 +111,7 @@ describe.each<CauseKind>(['nccl_timeout', 'hung'])('%s', (kind) => {
     expect(job.recentFailures).toEqual([{ cause: kind, resume: 'checkpoint-100', node: 'node-2' }]);
   });
 
-  it('twice in a row leaves out the node of the rank that the evidence names', () => {
+  it('twice in a row excludes the node of the rank that the evidence names', () => {
     const { job } = recover(cause, aFailing({}, { recentFailures: [aFailure(kind)] }));
     expect(namesOf(job)).toEqual(['node-2']);
     // One thing at a time.
@@ -130,7 +130,7 @@ test('a timeout that names no rank leaves nobody out: who reports it first is wh
   expect(job.excludedNodes).toEqual([]);
 });
 
-test('a hang that tells no ranks apart leaves out the node that stopped first', () => {
+test('a hang that tells no ranks apart excludes the node that stopped first', () => {
   const cause = { ...aCause('hung'), nodeRank: null };
   const { job } = recover(cause, aFailing({}, { recentFailures: [aFailure('hung')] }));
   expect(namesOf(job)).toEqual(['node-1']);
@@ -157,7 +157,7 @@ describe('cuda_oom', () => {
     expect(recover(aCause('cuda_oom'), { ...least, batchScale: batchScaleMin }).outcome.next).toBe('failed');
   });
 
-  it('of a GPU that another program uses leaves out the node instead', () => {
+  it('of a GPU that another program uses excludes the node instead', () => {
     const { job, outcome } = recover(aCause('cuda_oom', {}, { blame: 'platform' }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'node_loss' });
     expect(job.batchScale).toBe(1);
@@ -364,7 +364,7 @@ describe('the breaker', () => {
 });
 
 describe('a node that its attempts broke on', () => {
-  it('is left out until there is progress, not only until the next one runs', () => {
+  it('is excluded until there is progress, not only until the next one runs', () => {
     const story = aStory({ retry: { max_attempts: 9 } }).allRunning();
     const gpuFault = { text: 'Xid 79', gpuUuid: null };
     const exit = anExit({ exitCode: 1 });
@@ -379,7 +379,7 @@ test.each([
   [{}, 1_000, true],
   [{ max_preemptions: 2 }, 1, true],
   [{ max_preemptions: 2 }, 2, false],
-])('a job of %j that gave way %i times may be preempted: %s', (retry, preemptions, may) => {
+])('a job of %j that was preempted %i times may be preempted again: %s', (retry, preemptions, may) => {
   expect(mayBePreempted(aJob(1, { spec: aSpec({ preemptible: true, retry }), preemptions }))).toBe(may);
 });
 

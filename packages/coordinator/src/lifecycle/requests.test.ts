@@ -4,7 +4,7 @@ import { aGang, aStory, crash } from '../storyFixture.ts';
 
 const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
 
-describe('a job that gives way', () => {
+describe('a job that is preempted', () => {
   it('comes back to the queue with its place, at no cost and without a wait', () => {
     const story = aGang().allRunning().preempted();
     expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { charge: 'preemption' } });

@@ -180,8 +180,8 @@ describe('the marker of a training that is complete', () => {
   });
 
   it.each([
-    ['to give way', (story: Story) => story.preempted()],
-    ['to begin anew', (story: Story) => story.requeued()],
+    ['by a preemption', (story: Story) => story.preempted()],
+    ['by a requeue', (story: Story) => story.requeued()],
   ])('counts while it is stopped %s: there is nothing to come back for', (_, stop) => {
     const story = aStory().allRunning();
     stop(story);

@@ -175,7 +175,7 @@ class Walk {
         kind: 'requeue',
         from: this.pick<ResumeChoice>({ kind: 'newest' }, { kind: 'start' }, { kind: 'step', step: 3 }),
       },
-      preempt: { kind: 'preempt', attempt, message: 'gives way', by: null },
+      preempt: { kind: 'preempt', attempt, message: 'is preempted', by: null },
       checkpoint: {
         kind: 'checkpoint',
         attempt,

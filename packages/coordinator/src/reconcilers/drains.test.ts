@@ -60,7 +60,7 @@ async function twoJobs() {
   };
 }
 
-test('what runs there gives way just early enough to save, whatever its owner allows', async () => {
+test('what runs there is preempted just early enough to save, whatever its owner allows', async () => {
   const { drain, pass, clock, job, close } = await twoJobs();
   await drain(leadMs + 10_000);
   expect(await pass()).toEqual(['running', 'running']);

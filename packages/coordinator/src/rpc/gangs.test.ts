@@ -104,7 +104,7 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
   ]);
 });
 
-test('a node that cannot reach another is named, and shown as left out', async () => {
+test('a node that cannot reach another is named, and shown as excluded', async () => {
   const { byRank, taskOf, job } = await aGang();
   byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   for (const [rank, { told, say }] of byRank.entries()) {

@@ -162,7 +162,7 @@ test('words of 3.9 MB about a failure end the session, and nothing of them is st
 });
 
 /** So often is each kind of message sent in a story. */
-const rounds = trialsOf(6, 2);
+const rounds = trialsOf(6, 1);
 
 /** Messages at the largest values of every field, and one beyond, in stories that are a function of their seed. */
 test.each(Array.from({ length: trialsOf(30) }, (_, index) => index + 1))(

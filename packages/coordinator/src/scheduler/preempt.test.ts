@@ -221,7 +221,7 @@ describe('while an attempt is preempted', () => {
     expect(result.started).toEqual([2]);
   });
 
-  it('a job that ends anyway is waited for in the same way, but has not given way', () => {
+  it('a job that ends anyway is waited for in the same way, but is not preempted', () => {
     const result = halfFree('ending').job({ gpus: 2, priority: 80 }).job({ gpus: 1, priority: 10 }).plan();
 
     expect(result.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', have: 0, want: 1, used: 1, total: 2 });

@@ -94,7 +94,7 @@ test.each<[string, ReturnType<typeof savedAt>, string | null]>([
   expect(risks({ checkpoints, state: 'queued' }), 'of one that waits nothing is lost any more').toEqual([]);
 });
 
-test('that it may have to give way, and that its breaker is open', () => {
+test('that it may be preempted, and that its breaker is open', () => {
   const spec = { preemptible: true };
   expect(risks({ spec })).toEqual(['It can be preempted by a higher-priority job']);
   expect(risks({ spec, preemptions: 2 })[0]).toMatch(/as it was 2 times$/);

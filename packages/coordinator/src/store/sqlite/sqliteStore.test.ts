@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
+import { trialsOf } from '../../../../../test/support/trials.ts';
 import type { StoredEvent } from '../../model.ts';
 import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
@@ -248,10 +249,11 @@ describe('a SQLite store', () => {
     }
   });
 
-  it('has every commit that was acknowledged before a kill -9, 20 times over', async () => {
+  const kills = trialsOf(20, 8);
+  it(`has every commit that was acknowledged before a kill -9, ${kills} times over`, async () => {
     const random = seededRandom(20_240_517);
     let last = 0;
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < kills; round += 1) {
       const { child, acknowledged } = startCommitting(dataDir, last + 1);
       await acknowledged.first;
       await acknowledged.atLeast(1 + Math.floor(random() * 150));
