@@ -2,10 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { specPlaces } from '@muster/common/spec/fields';
-import { validateJobSpec } from '@muster/common/spec/index';
 import { specFlags } from '@muster/common/spec/overrides';
 import { valueAt } from '@muster/common/spec/path';
 import { decodeJobSpec, encodeJobSpec } from '@muster/common/spec/serialize';
+import { validateJobSpec } from '@muster/common/spec/validate';
 import { expect, test } from 'vitest';
 import { root } from './source.ts';
 

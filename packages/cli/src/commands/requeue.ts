@@ -1,5 +1,8 @@
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
+import { formatProblems } from '@muster/common/spec/format';
+import { withValueAt } from '@muster/common/spec/path';
+import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { formatArraySummary } from '../arrays/arrayText.ts';
@@ -20,7 +23,7 @@ import { allReported, nothingReported } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
-import { parseChange, type SpecChange, withChange } from '../submit/assignments.ts';
+import { parseChange, type SpecChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
 import { explainingSilence } from '../unansweredWrite.ts';
 
@@ -180,8 +183,9 @@ async function changedSpec({ spec }: JobView, typed: readonly string[]): Promise
     if (change === null) throw usageError(`--set takes key=value, such as env.LR=3e-4; got "${each}"`);
     return change;
   });
-  const { encodeJobSpec, formatProblems, validateJobSpec } = await import('@muster/common/spec/index');
-  const result = validateJobSpec(changes.reduce<unknown>(withChange, spec));
+  const { validateJobSpec } = await import('@muster/common/spec/validate');
+  const changed = changes.reduce<unknown>((file, { path, value }) => withValueAt(file, path, value), spec);
+  const result = validateJobSpec(changed);
   if (result.ok) return encodeJobSpec(result.spec);
   const problems = result.problems.map((problem) => {
     const index = changes.findLastIndex(({ path }) => `${problem.path}.`.startsWith(`${path.join('.')}.`));

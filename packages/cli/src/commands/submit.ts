@@ -81,7 +81,7 @@ async function submit(
   commandLine: readonly string[] | null,
 ): Promise<ExitCode> {
   if (flags.schema === true) {
-    const { jobSpecJsonSchema } = await import('@muster/common/spec/index');
+    const { jobSpecJsonSchema } = await import('@muster/common/spec/schema');
     await context.io.stdout.write(`${JSON.stringify(jobSpecJsonSchema(), null, 2)}\n`);
     return exitCodes.ok;
   }

@@ -1,5 +1,6 @@
+import { withValueAt } from '@muster/common/spec/path';
 import { expect, test } from 'vitest';
-import { parseChange, withChange } from './assignments.ts';
+import { parseChange } from './assignments.ts';
 
 const spec = { name: 'train', env: { LR: '0.1' }, resources: { nodes: 1, gpus: 1 }, max_runtime: '1h' };
 
@@ -15,7 +16,7 @@ test.each([
   ['name.x=1', spec],
 ])('--set %s', (typed, wanted) => {
   const change = parseChange(typed);
-  expect(change === null ? null : withChange(spec, change)).toEqual(wanted);
+  expect(change === null ? null : withValueAt(spec, change.path, change.value)).toEqual(wanted);
 });
 
 test.each(['', 'env', '=1', '.x=1', 'resources.=1'])('"%s" is no change', (typed) => {

@@ -1,5 +1,5 @@
 /** `--set key=value` of `muster requeue`: changes of a spec, by the keys of the job file. Pure. */
-import { isMapping } from '@muster/common/spec/path';
+import { freeMaps } from '@muster/common/spec/fields';
 
 export interface SpecChange {
   /** As in the job file: `resources`, `gpus`. */
@@ -7,9 +7,6 @@ export interface SpecChange {
   /** undefined: the key is removed. */
   readonly value: unknown;
 }
-
-/** Below these the rest of a key is one name, dots and all. */
-const freeMaps: readonly string[] = ['env', 'labels', 'params'];
 
 /**
  * @returns null: it has no key, or no "="
@@ -21,7 +18,8 @@ export function parseChange(typed: string): SpecChange | null {
   if (key === '') return null;
   const text = typed.slice(equals + 1);
   const [first = '', ...rest] = key.split('.');
-  const path = freeMaps.includes(first) && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
+  // Below a map whose names are the user's, the rest is one name, dots and all.
+  const path = freeMaps.has(first) && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
   return path.some((part) => part === '') ? null : { path, value: valueOf(first, text) };
 }
 
@@ -30,21 +28,9 @@ export function parseChange(typed: string): SpecChange | null {
  * What begins like a list and is not JSON is no text, because a shell would get it as its command.
  */
 function valueOf(first: string, text: string): unknown {
-  if (first === 'env' || first === 'labels') return text;
+  if (freeMaps.get(first)?.isText) return text;
   if (text === '' || text === 'null') return undefined;
   if (/^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text)) return Number(text);
   if (!/^(?:true|false|[[{"].*)$/s.test(text)) return text;
   return JSON.parse(text);
-}
-
-/** A copy with one value changed. What is no mapping where one belongs stays, for the checks to report. */
-export function withChange(spec: unknown, { path, value }: SpecChange): unknown {
-  const [key, ...rest] = path;
-  if (key === undefined) return value;
-  const mapping = spec === undefined ? {} : spec;
-  if (!isMapping(mapping)) return spec;
-  const inner = Object.hasOwn(mapping, key) ? mapping[key] : undefined;
-  const changed = withChange(inner, { path: rest, value });
-  if (changed !== undefined) return { ...mapping, [key]: changed };
-  return Object.fromEntries(Object.entries(mapping).filter(([other]) => other !== key));
 }

@@ -4,7 +4,9 @@
  */
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
+import { formatProblems } from '@muster/common/spec/format';
 import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
+import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { SpecProblem } from '@muster/common/spec/types';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
@@ -29,7 +31,7 @@ export async function specFromFile(
 ): Promise<PreparedSpec> {
   const text = await readSpecFile(file, context);
   if (text.startsWith('#!')) throw scriptAsJobFile(file, text, context);
-  const { encodeJobSpec, formatProblems, parseJobSpec } = await import('@muster/common/spec/index');
+  const { parseJobSpec } = await import('@muster/common/spec/parse');
   const source = { file: file === '-' ? 'stdin' : file, text };
   const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
   if (!result.ok) throw refusal(result.problems, formatProblems(result.problems, source));
@@ -80,7 +82,7 @@ export async function specFromFlags(
   };
   const merged = applyOverrides({}, complete, variables);
   const explainRefusal = async (error: MusterError) => {
-    const { formatProblems, jobSpecFromFlags } = await import('@muster/common/spec/index');
+    const { jobSpecFromFlags } = await import('@muster/common/spec/resolve');
     const checked = jobSpecFromFlags(complete, variables);
     const problems = checked.ok ? error.problems.map(withoutPlace) : checked.problems;
     return problems.length === 0 ? error : refusal(problems, formatProblems(problems, null));

@@ -357,6 +357,13 @@ export const jobFields = {
   }),
 };
 
+/** The mappings whose names are the user's, by their keys. */
+export const freeMaps: ReadonlyMap<string, AnyField> = new Map(
+  Object.values<AnyField>(jobFields)
+    .filter(({ flagForm }) => flagForm === 'pairs')
+    .map((each) => [each.key, each]),
+);
+
 /** Every setting, also those in mappings, with its place in the job file. */
 export const specPlaces: readonly SpecPlace[] = placesOf(jobFields, []);
 

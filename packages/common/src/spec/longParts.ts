@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { specProblemsMax } from './limits.ts';
-import { isMapping, type SpecPath, valueAt } from './path.ts';
+import { isMapping, type SpecPath, valueAt, withValueAt } from './path.ts';
 import { jobSpecSchema } from './schema.ts';
 
 /** Items that are checked at once. What fits into one piece costs too little to be cut. */
@@ -72,11 +72,4 @@ function slicer(whole: object): (begin: number, end: number) => unknown {
   if (Array.isArray(whole)) return (begin, end) => whole.slice(begin, end);
   const entries = Object.entries(whole);
   return (begin, end) => Object.fromEntries(entries.slice(begin, end));
-}
-
-/** A copy in which it is another one. */
-function withValueAt(root: unknown, [key, ...inner]: SpecPath, value: unknown): unknown {
-  if (key === undefined) return value;
-  const mapping = root as Readonly<Record<string, unknown>>;
-  return { ...mapping, [key]: withValueAt(mapping[key], inner, value) };
 }

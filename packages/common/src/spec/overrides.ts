@@ -1,7 +1,7 @@
 /** The flags of `muster submit`, laid over what the file says. Pure; flags are kept as typed and checked by the schema. */
 import { type SpecPlace, specPlaces } from './fields.ts';
 import { type AnyField, shownDefault } from './kinds.ts';
-import { isMapping, quote, type SpecPath, valueAt } from './path.ts';
+import { isMapping, quote, type SpecPath, valueAt, withValueAt } from './path.ts';
 import type { Finding, PlacedFinding } from './problems.ts';
 
 /**
@@ -146,7 +146,7 @@ class Merge implements Merged {
   }
 
   set(path: SpecPath, value: unknown, flag: string): void {
-    this.value = withValue(this.value, path, value);
+    this.value = withValueAt(this.value, path, value);
     this.flags.set(JSON.stringify(path), flag);
   }
 
@@ -154,14 +154,13 @@ class Merge implements Merged {
     const present = valueAt(this.value, path);
     if (present === undefined) this.set(path, [item], flag);
     else if (Array.isArray(present)) {
-      this.value = withValue(this.value, path, [...present, item]);
+      this.value = withValueAt(this.value, path, [...present, item]);
       this.flags.set(JSON.stringify([...path, present.length]), flag);
     }
   }
 
   remove(key: string): void {
-    if (!isMapping(this.value)) return;
-    this.value = Object.fromEntries(Object.entries(this.value).filter(([other]) => other !== key));
+    this.value = withValueAt(this.value, [key], undefined);
   }
 
   refuse(path: SpecPath, flag: string, message: string, expected: string): void {
@@ -174,14 +173,4 @@ class Merge implements Merged {
     if (flag !== undefined) return flag;
     return path.length === 0 ? null : this.flagOf(path.slice(0, -1));
   }
-}
-
-/** A copy with one value changed. What is no mapping where one belongs stays, for the schema to report at its place. */
-function withValue(container: unknown, path: SpecPath, value: unknown): unknown {
-  const [key, ...rest] = path;
-  if (key === undefined) return value;
-  const mapping = container === undefined ? {} : container;
-  if (!isMapping(mapping)) return container;
-  const inner = Object.hasOwn(mapping, key) ? mapping[key] : undefined;
-  return { ...mapping, [key]: withValue(inner, rest, value) };
 }

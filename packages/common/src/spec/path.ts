@@ -30,6 +30,19 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/**
+ * A copy in which the value at a path is another one; undefined removes it. What is no mapping where one belongs stays as it is,
+ * for the checks to report at its place.
+ */
+export function withValueAt(root: unknown, [key, ...inner]: SpecPath, value: unknown): unknown {
+  if (key === undefined) return value;
+  const mapping = root === undefined ? {} : root;
+  if (!isMapping(mapping)) return root;
+  const changed = withValueAt(Object.hasOwn(mapping, key) ? mapping[key] : undefined, inner, value);
+  if (changed !== undefined) return { ...mapping, [key]: changed };
+  return Object.fromEntries(Object.entries(mapping).filter(([other]) => other !== key));
+}
+
 /** The value at a path; undefined where there is none. Inherited properties do not count. */
 export function valueAt(root: unknown, path: SpecPath): unknown {
   return path.reduce<unknown>((value, part) => {

@@ -127,5 +127,5 @@ test('reading a checked spec loads neither zod nor yaml: the agent has no memory
   expect(loadedBy('./types.ts')).toHaveLength(1);
   expect(loadedBy('./resolve.ts')).toContain('zod');
   expect(loadedBy('./resolve.ts')).not.toContain('yaml');
-  expect(loadedBy('./index.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']));
+  expect(loadedBy('./parse.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']));
 });

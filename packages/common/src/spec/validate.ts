@@ -1,3 +1,4 @@
+import { freeMaps } from './fields.ts';
 import { specDepthMax } from './limits.ts';
 import { cutLongParts } from './longParts.ts';
 import { isMapping } from './path.ts';
@@ -65,7 +66,7 @@ function isContainer(value: unknown): value is object {
 
 /** zod drops the key `__proto__` of free maps without a word; a setting that vanishes is worse than an error. */
 function prototypeKeys(spec: Readonly<Record<string, unknown>>): readonly Finding[] {
-  return ['env', 'labels', 'params']
+  return [...freeMaps.keys()]
     .filter((key) => isMapping(spec[key]) && Object.hasOwn(spec[key], '__proto__'))
     .map((key) => ({
       path: [key, '__proto__'],

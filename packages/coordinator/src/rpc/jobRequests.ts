@@ -6,10 +6,11 @@ import { MusterError } from '@muster/common/errors';
 import type { RequeueJobRequest__Output } from '@muster/common/gen/muster/v1/RequeueJobRequest';
 import type { SubmitRequest__Output } from '@muster/common/gen/muster/v1/SubmitRequest';
 import { arraySize } from '@muster/common/spec/array';
-import { specBytesMax, validateJobSpec } from '@muster/common/spec/index';
+import { specBytesMax } from '@muster/common/spec/limits';
 import { isMapping } from '@muster/common/spec/path';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
+import { validateJobSpec } from '@muster/common/spec/validate';
 import type { SubmitCommand } from '../commands/jobs.ts';
 
 /** @param continued as `continuedFrom` has it */
