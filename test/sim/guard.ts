@@ -4,7 +4,7 @@
  */
 
 import type { TaskLaunch } from '@muster/agent/drivers/driver';
-import { isExpired } from '@muster/agent/fence/lease';
+import { isExpired } from '@muster/agent/fence/leaseFile';
 import { Fences } from '@muster/agent/guard/fences';
 import type { LeaseFiles, LeaseRecord } from '@muster/agent/guard/leaseFiles';
 import { LeaseExpired } from '@muster/agent/taskFacts/errors';

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Lease } from '../taskFacts/execution.ts';
 import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
 import { type HeldLease, noLease } from './heldLease.ts';
 
@@ -38,4 +39,14 @@ export function readLease(directory: string, bootId: string): HeldLease {
   } catch {
     return noLease;
   }
+}
+
+/** Whether a task with this lease may not run. A lease of an earlier boot has always expired: its task ended with that boot. */
+export function isExpired(lease: Lease, bootId: string, boottimeMs: number): boolean {
+  return lease.bootId !== bootId || lease.deadlineBoottimeMs <= boottimeMs;
+}
+
+/** The later of two leases. Messages may overtake each other, so an earlier deadline does not replace a later one. */
+export function isLater(lease: Lease, than: Lease | null): boolean {
+  return than === null || lease.deadlineBoottimeMs >= than.deadlineBoottimeMs;
 }

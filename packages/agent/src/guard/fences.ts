@@ -16,7 +16,7 @@ import type { Logger } from '@muster/common/log';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { Deadlines } from '../fence/deadlines.ts';
 import { freezeOrKill, killUntilGone } from '../fence/freeze.ts';
-import { isExpired, isLater } from '../fence/lease.ts';
+import { isExpired, isLater } from '../fence/leaseFile.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import type { Lease, TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import type { LeaseFiles, LeaseRecord } from './leaseFiles.ts';

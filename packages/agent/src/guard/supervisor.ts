@@ -8,7 +8,7 @@ import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { ControlGroup } from '../fence/controlGroup.ts';
-import { isExpired } from '../fence/lease.ts';
+import { isExpired } from '../fence/leaseFile.ts';
 import { type ProcessIdentity, readStat } from '../fence/processes.ts';
 import { readBootId } from '../probes/boot.ts';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { InOrder } from '../work/inOrder.ts';
 import { bytesOfAll, endOf, lastOf, openToWrite, syncLogDirectory, type Target } from './logFiles.ts';
-import { noteOnce, type OutputLossKind } from './outputLossKinds.ts';
+import { noteOnce, type OutputLossKind } from './outputLosses.ts';
 import {
   bytesIn,
   isFileMissing,

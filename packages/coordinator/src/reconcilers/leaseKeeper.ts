@@ -2,18 +2,19 @@
  * Combines the parts of this folder: leases, silence and fences. It is opened before the coordinator serves, and runs at every
  * tick. Other parts of the coordinator use `LeaseGrants`, `paused`, `term` and `checkAccount`.
  */
-
 import type { Clock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { clusterSubject, type NewEvent } from '@muster/common/eventKinds';
 import type { NodeName, RandomBytes, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { AgentRegistry } from '../agents/registry.ts';
-import { type Caller, callerName } from '../caller.ts';
+import { type Caller, callerName, coordinatorPart } from '../caller.ts';
 import { confirmDead } from '../commands/confirmDead.ts';
+import { nodeSilent } from '../commands/nodes.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import { GrantedLeases } from '../leases/grantedLeases.ts';
 import { fencedAfterMs, type LeaseGrants, type LeaseSettings } from '../leases/leases.ts';
+import { endLostTasks } from '../leases/lostTasks.ts';
 import { Maintenance } from '../leases/maintenance.ts';
 import type { MetaStore } from '../leases/metaStore.ts';
 import { Proofs } from '../leases/proofs.ts';
@@ -22,12 +23,9 @@ import type { AgentAccount } from '../leases/testimony.ts';
 import type { Command, Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
-import type { ClusterState } from '../state/state.ts';
-import { endFencedTasks } from './fencedNodes.ts';
+import type { ClusterState, Draft } from '../state/state.ts';
 import { FenceHook } from './fenceHook.ts';
 import { PartitionDetector } from './partitionDetector.ts';
-import { ProcessStalls } from './processStalls.ts';
-import { noticeSilentNodes } from './silentNodes.ts';
 
 export interface LeaseParts {
   readonly state: ClusterState;
@@ -255,4 +253,88 @@ export class LeaseKeeper implements LeaseGrants {
     if (this.attached === null) throw new Error('the lease keeper was not attached to a loop');
     return this.attached.loop;
   }
+}
+
+const fencesPart = coordinatorPart('fences');
+
+interface FencedNodesParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly agents: AgentRegistry;
+  readonly grantedLeases: Pick<GrantedLeases, 'fencedAtMs'>;
+  readonly monotonicMs: () => number;
+  /** Why nothing may be rescheduled; null: it may. */
+  readonly paused: () => string | null;
+}
+
+/** Ends the tasks of silent nodes whose leases have certainly expired. One pass is idempotent. */
+function endFencedTasks(parts: FencedNodesParts): readonly Promise<void>[] {
+  if (parts.paused() !== null) return [];
+  const due = [...heldTasks(parts.state.jobs.values())]
+    .filter(([node, tasks]) => tasks.some(({ attempt }) => isFenced(parts, node, attempt)))
+    .map(([node]) => node);
+  return due.map((node) =>
+    parts.loop.run(fencesPart, (draft, nowMs) => endTasksOf(parts, draft, node, nowMs)),
+  );
+}
+
+/** It waited for its turn, and the node may have been heard meanwhile: then its tasks have fresh leases. */
+function endTasksOf(parts: FencedNodesParts, draft: Draft, node: NodeName, nowMs: number): void {
+  const silentForMs = parts.agents.silentForMs(node);
+  const silent =
+    silentForMs === null
+      ? `node ${node} has not responded since this coordinator started`
+      : `node ${node} has been silent for ${Math.round(silentForMs / 1_000)} s`;
+  const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
+  const loss = { message: `${silent} and its lease has expired`, lastHeardMs };
+  const tasks = endLostTasks(draft, node, (attempt) => isFenced(parts, node, attempt), loss, nowMs);
+  if (tasks.length > 0)
+    draft.emit({ kind: 'node.fenced', subject: node, data: { silentForMs, tasks } }, nowMs);
+}
+
+function isFenced(
+  { agents, grantedLeases, monotonicMs }: FencedNodesParts,
+  node: NodeName,
+  attempt: Attempt,
+): boolean {
+  if (!agents.isSilent(node)) return false;
+  const fencedAtMs = grantedLeases.fencedAtMs(node, attempt);
+  return fencedAtMs !== null && monotonicMs() >= fencedAtMs;
+}
+
+const missedTicks = 2;
+
+/**
+ * Detects that this process did not run for a while, because it was stopped, swapped out or suspended. Messages that nodes
+ * sent in that time are not read yet, so the nodes must not be treated as silent.
+ */
+export class ProcessStalls {
+  private readonly tickMs: number;
+  private lastMs: number;
+
+  /** @param tickMs the usual time between two calls of `take` */
+  constructor(tickMs: number, nowMs: number) {
+    this.tickMs = tickMs;
+    this.lastMs = nowMs;
+  }
+
+  /**
+   * Must be called at every tick, before a pass that judges the silence of nodes.
+   * @param nowMs monotonic
+   * @returns milliseconds for which this process did not run since the last tick; 0 if it ran
+   */
+  take(nowMs: number): number {
+    const lateMs = nowMs - this.lastMs - this.tickMs;
+    this.lastMs = nowMs;
+    return lateMs > missedTicks * this.tickMs ? lateMs : 0;
+  }
+}
+
+const silencePart = coordinatorPart('silent nodes');
+
+/** Detects nodes that stopped answering. One pass is idempotent. */
+function noticeSilentNodes(agents: AgentRegistry, loop: Loop): readonly Promise<void>[] {
+  return agents
+    .takeNewlySilent()
+    .map((node) => loop.run(silencePart, (draft, nowMs) => nodeSilent(draft, node, nowMs)));
 }

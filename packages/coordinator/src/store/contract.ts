@@ -2,8 +2,7 @@
 import { causeOf } from '@muster/common/cause';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
-import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
-import { describeCredentials } from './credentialContract.ts';
+import { aJob, aNode, anAttempt, aSpec, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
 import { describeFinding } from './findingContract.ts';
 import { describeRetention } from './retentionContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
@@ -352,4 +351,39 @@ async function everythingIn(store: Store): Promise<unknown> {
     events: await store.readEvents(0, 1_000, null),
     requests: await Promise.all(['request-1', 'request-9'].map((id) => store.readRequest(id))),
   };
+}
+
+/** @param reopened what the store keeps, as it is after a restart */
+function describeCredentials(
+  commit: (batch: Partial<Batch>) => Promise<void>,
+  reopened: () => Promise<Store>,
+): void {
+  describe('of credentials and nodes keeps', () => {
+    it('of a removed node only where the numbers of its events go on', async () => {
+      const nodes = [aNode('node-1'), aNode('node-2')];
+      await commit({ nodes, events: [anEvent(1, 'node-1', 1), anEvent(2, 'node-2', 1)] });
+      await commit({ removedNodes: [nodeNameOf('node-1')], events: [anEvent(3, 'node-1', 2)] });
+      const snapshot = await (await reopened()).load();
+      expect(snapshot.nodes.map(({ name }) => name)).toEqual(['node-2']);
+      expect(Object.fromEntries(snapshot.subjectSeqs)).toEqual({ 'node-1': 2, 'node-2': 1 });
+    });
+
+    it('a node that has the name of a removed one', async () => {
+      await commit({ nodes: [aNode('node-1')] });
+      await commit({ removedNodes: [nodeNameOf('node-1')] });
+      await commit({ nodes: [aNode('node-1')] });
+      expect((await (await reopened()).load()).nodes).toEqual([aNode('node-1')]);
+    });
+
+    it('when a credential was used, what it is renewed to and what it replaces', async () => {
+      const renewed = aCredential('a', { nextHash: 'next', lastUsedAtMs: 7 });
+      const token = aCredential('b', { kind: 'join', replaces: true });
+      await commit({ credentials: [renewed, token] });
+      const later = { ...renewed, secretHash: 'next', nextHash: null, createdAtMs: 9, expiresAtMs: 10 };
+      const store = await reopened();
+      expect((await store.load()).credentials).toEqual([renewed, token]);
+      await store.commit({ ...emptyBatch, credentials: [later] });
+      expect((await store.load()).credentials).toEqual([later, token]);
+    });
+  });
 }

@@ -4,13 +4,12 @@
  */
 import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@muster/common/training';
 import type { Framework, Line, MetricRow } from '../words.ts';
-import { barIn } from './bars.ts';
+import { type Bar, barIn } from './bars.ts';
 import { canonical, saysLossIsNaN } from './canonical.ts';
 import type { LineFormat, Values } from './format.ts';
 import { jsonLines } from './formats/jsonLines.ts';
 import { lineFormats } from './formats.ts';
 import { type SaveMention, saveIn, saveMark } from './saves.ts';
-import { TrainingBar } from './trainingBar.ts';
 
 export interface ProgressRow extends MetricRow {
   /** The values under canonical names; the step is that of the progress bar where the line itself has none. */
@@ -325,4 +324,40 @@ function firstNumber(patterns: readonly RegExp[], text: string): number | null {
     if (found !== null) return Number((found[1] ?? '').replaceAll(',', ''));
   }
   return null;
+}
+
+/**
+ * Which of a program's progress bars is that of its training. Bars of evaluations have no label either, so the bar is known
+ * by its total: the one that the program tells, or that of the bar which the lines with a loss follow.
+ */
+class TrainingBar {
+  #newest: Bar | null = null;
+  #followed: Bar | null = null;
+  #isChosen = false;
+  #isSeen = false;
+
+  /** null: there was no bar. */
+  get bar(): Bar | null {
+    return this.#followed;
+  }
+
+  /**
+   * @param toldSteps how many steps there will be, if the program says so
+   * @returns whether this is the bar of the training
+   */
+  see(bar: Bar, toldSteps: number | null): boolean {
+    this.#newest = bar;
+    const total = toldSteps ?? (this.#isChosen ? this.#followed?.total : undefined);
+    if (total !== undefined && bar.total !== total) return false;
+    this.#followed = bar;
+    this.#isSeen = true;
+    return true;
+  }
+
+  /** A line with a loss came: what it follows is its bar, unless the known one was there since the line before. */
+  lossCame(): void {
+    if (!this.#isChosen || !this.#isSeen) this.#followed = this.#newest ?? this.#followed;
+    this.#isChosen = this.#followed !== null;
+    this.#isSeen = false;
+  }
 }

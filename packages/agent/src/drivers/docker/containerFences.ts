@@ -13,7 +13,7 @@ import { writeFileAtomically } from '@muster/common/files';
 import type { Logger } from '@muster/common/log';
 import { ControlGroup } from '../../fence/controlGroup.ts';
 import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
-import { isExpired } from '../../fence/lease.ts';
+import { isExpired } from '../../fence/leaseFile.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type { Lease, TaskLocation, TaskName } from '../../taskFacts/execution.ts';

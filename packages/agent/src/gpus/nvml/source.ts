@@ -15,11 +15,10 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { GpuListing, GpuProblem, GpuSampling, GpuSource, XidEvent } from '../gpuSource.ts';
 import { type NvmlDeadlines, nvmlDeadlines } from './deadlines.ts';
-import { KnownCards } from './knownCards.ts';
+import { KnownCards, Suspects } from './knownCards.ts';
 import type { NvmlListing } from './protocol.ts';
 import { type ReaderEnd, type ReaderOptions, ReaderProcess } from './readerProcess.ts';
 import { cardTitle } from './returnCodes.ts';
-import { Suspects } from './suspects.ts';
 
 export interface NvmlSourceOptions {
   /** Name or path. */

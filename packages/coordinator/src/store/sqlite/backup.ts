@@ -9,8 +9,8 @@ import { refuseUnknownSchema, schemaVersion } from '../schema.ts';
 import { StoreError } from '../store.ts';
 import { pagesText } from './inspection.ts';
 import { comparePages, sumBytes } from './pageSums.ts';
-import { recordBytes, recordIn, recordOf } from './record.ts';
 import type { StoreFiles } from './storeFiles.ts';
+import { recordBytes, recordIn, recordOf } from './witness.ts';
 
 export interface BackupAbout {
   readonly format: 'muster-backup-1';

@@ -7,7 +7,6 @@ import { writeFileDurably } from '@muster/common/files';
 import { migrationsFrom, schemaVersion } from '../schema.ts';
 import { selectPositions } from '../statements/cluster.ts';
 import { StoreError, type StoreErrorKind } from '../store.ts';
-import { type DirectoryLock, lockFile } from './directoryLock.ts';
 import {
   damaged,
   type Inspection,
@@ -342,4 +341,24 @@ export function asOpenError(error: unknown, dataDir: string, path: string): Stor
     default:
       return new StoreError('io', `${path} cannot be opened: ${messageOf(error)}`, options);
   }
+}
+
+/**
+ * One program at a time works on a data directory. The lock is SQLite's own, on an empty file: the kernel takes it back
+ * from whoever dies, and the store itself need not be opened to hold it.
+ */
+interface DirectoryLock {
+  release(): void;
+}
+
+/** @throws what SQLite says; SQLITE_BUSY while another one holds it */
+export function lockFile(path: string): DirectoryLock {
+  const holder = new DatabaseSync(path, { timeout: 0 });
+  try {
+    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
+  } catch (error) {
+    holder.close();
+    throw error;
+  }
+  return { release: () => holder.close() };
 }

@@ -21,13 +21,13 @@ import { type Restored, restoredMeta } from '../restored.ts';
 import { selectMeta, upsertMeta } from '../statements/cluster.ts';
 import { StoreError } from '../store.ts';
 import { type BackupAbout, openBackup } from './backup.ts';
-import { lockFile } from './directoryLock.ts';
 import { inspectStore, keptNamePrefix, type StorePaths, storePaths } from './inspection.ts';
 import {
   adopt,
   asOpenError,
   closeDatabase,
   configure,
+  lockFile,
   newestNumbers,
   openDatabase,
   readMarker,

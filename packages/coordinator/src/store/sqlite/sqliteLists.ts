@@ -1,17 +1,21 @@
 /** Lists of jobs in the embedded store: which they are and in which order; their rows are read elsewhere. */
 import type { SQLInputValue } from 'node:sqlite';
-import type { JobId } from '@muster/common/ids';
+import type { ArrayId, JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates } from '@muster/common/states';
 import { nextRound } from '../../work/rounds.ts';
-import { selectListedIds } from '../statements/jobs.ts';
+import { selectJobIds, selectListedIds } from '../statements/jobs.ts';
 import {
   selectCandidates,
   selectFirstSince,
   selectMatching,
   selectMatchingInOrder,
+  selectMember,
+  selectNewestArray,
   selectNewestBelow,
+  selectNextArrayId,
+  selectNextName,
 } from '../statements/lists.ts';
-import type { JobFilters, JobQuery, ListedJobId } from '../store.ts';
+import type { JobFilters, JobQuery, ListedJobId, NameStore } from '../store.ts';
 
 type Parameters = Record<string, SQLInputValue>;
 type Rows = <Row>(sql: string, parameters: Parameters) => Row[];
@@ -215,4 +219,40 @@ function sourcesOf(
 
 function newestOf(found: readonly IdRow[], limit: number): readonly IdRow[] {
   return found.toSorted((a, b) => b.submit_seq - a.submit_seq).slice(0, limit);
+}
+
+/** @param rows the store's own way to run a statement */
+export function sqliteNames(
+  rows: <Row>(sql: string, parameters: Record<string, SQLInputValue>) => Row[],
+): NameStore {
+  /** Distinct values that begin with `prefix`, one look-up in an index for each. */
+  function distinct(sql: string, prefix: string, limit: number): readonly string[] {
+    const found: string[] = [];
+    while (found.length < limit) {
+      const [row] = rows<{ value: string }>(sql, { from: prefix, after: found.at(-1) ?? '' });
+      if (row === undefined || !row.value.startsWith(prefix)) break;
+      found.push(row.value);
+    }
+    return found;
+  }
+
+  return {
+    async jobIds(prefix, limit) {
+      const range = { from: prefix, to: `${prefix}\u{10ffff}`, limit };
+      return rows<{ id: JobId }>(selectJobIds.sql, range).map((row) => row.id);
+    },
+    async arrayIds(prefix, limit) {
+      return distinct(selectNextArrayId.sql, prefix, limit) as readonly ArrayId[];
+    },
+    async names(prefix, limit) {
+      return distinct(selectNextName.sql, prefix, limit);
+    },
+    async newestArray(name) {
+      return rows<{ array_id: ArrayId }>(selectNewestArray.sql, { name })[0]?.array_id ?? null;
+    },
+    async member(arrayId, index) {
+      const wanted = { array_id: arrayId, array_index: index };
+      return rows<{ id: JobId }>(selectMember.sql, wanted)[0]?.id ?? null;
+    },
+  };
 }

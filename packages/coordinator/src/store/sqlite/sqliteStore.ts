@@ -75,8 +75,7 @@ import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
-import { listedIds } from './sqliteLists.ts';
-import { sqliteNames } from './sqliteNames.ts';
+import { listedIds, sqliteNames } from './sqliteLists.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import type { StoreFiles } from './storeFiles.ts';
 

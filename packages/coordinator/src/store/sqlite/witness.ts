@@ -9,9 +9,9 @@
  */
 import { fdatasync, fdatasyncSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
 import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
-import { recordBytes, recordIn, recordOf } from './record.ts';
 import type { WalPosition } from './walFile.ts';
 
 export interface Witness {
@@ -164,4 +164,22 @@ export class WitnessFile {
 
 function failureOf(error: unknown): Error {
   return new Error(`the witness could not be synced: ${messageOf(error)}`, { cause: error });
+}
+
+/** A page of memory and of most disks: a block that is written never touches the one beside it. */
+export const recordBytes = 4_096;
+
+export function recordOf(value: unknown): Buffer {
+  const body = JSON.stringify(value);
+  const text = Buffer.from(`${crc32(body).toString(16).padStart(8, '0')} ${body}\n`);
+  if (text.length > recordBytes) throw new Error(`a record of ${text.length} bytes is too long`);
+  return Buffer.concat([text, Buffer.alloc(recordBytes - text.length, ' ')]);
+}
+
+/** @returns null: there is no whole record in it */
+export function recordIn(block: Buffer): unknown {
+  const body = block.toString('utf8', 9).trimEnd();
+  if (body === '' || block.toString('latin1', 0, 8) !== crc32(body).toString(16).padStart(8, '0'))
+    return null;
+  return JSON.parse(body);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GpuProblem } from '../gpuSource.ts';
-import { Suspects } from './suspects.ts';
+import { Suspects } from './knownCards.ts';
 
 const hung: GpuProblem = { kind: 'hung', gpuUuid: 'GPU-1', pciBusId: null, message: 'm', evidence: 'e' };
 

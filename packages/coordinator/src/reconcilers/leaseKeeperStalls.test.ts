@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProcessStalls } from './processStalls.ts';
+import { ProcessStalls } from './leaseKeeper.ts';
 
 test('a tick that comes more than two ticks late tells how long this process did not run', () => {
   const stalls = new ProcessStalls(1_000, 0);
