@@ -13,7 +13,9 @@ import { readFileSync } from 'node:fs';
 import { conditionActions, conditionEnds, conditionSeverities } from '@muster/common/conditions';
 import { MusterError, messageOf, type SpecProblemView } from '@muster/common/errors';
 import { formatDuration, parseDurationMs, suggestDuration } from '@muster/common/spec/duration';
-import { formatPath, isMapping, quote, type SpecPath, valueAt } from '@muster/common/spec/path';
+import { problemSentence } from '@muster/common/spec/format';
+import { formatPath, type SpecPath, valueAt } from '@muster/common/spec/path';
+import { describeValue } from '@muster/common/spec/problems';
 import { closest } from '@muster/common/spec/suggest';
 import { parseDocument } from 'yaml';
 import * as z from 'zod';
@@ -42,7 +44,7 @@ export function readConditionTable(path: string): ConditionTable {
   }
   const result = parseConditionTable(text);
   if (result.ok) return result.table;
-  const lines = result.problems.map((problem) => `  ${problemText(problem)}`);
+  const lines = result.problems.map((problem) => `  ${problemSentence({ ...problem, flag: null })}`);
   const message = `the table of conditions ${path} is not valid; fix it, or start without it:\n${lines.join('\n')}`;
   throw new MusterError('invalid', message, { problems: result.problems });
 }
@@ -219,7 +221,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): readonly SpecProble
   return [
     {
       path: formatPath(path),
-      message: describe(written),
+      message: describeValue(written),
       expected: issue.message,
       suggestion: typeof written === 'string' ? (closest(written, words) ?? suggestDuration(written)) : null,
     },
@@ -237,21 +239,8 @@ function keysAt(path: SpecPath): readonly string[] {
   return Object.keys(path[0] === 'thresholds' ? thresholdShape : rowShape);
 }
 
-function describe(value: unknown): string {
-  if (typeof value === 'string') return `got ${quote(value, 60)}`;
-  if (typeof value === 'number' || typeof value === 'boolean') return `got ${value}`;
-  if (value === null || value === undefined) return 'has no value';
-  return isMapping(value) ? 'got a mapping' : 'got a list';
-}
-
 function whole(text: string, expected: string): SpecProblemView {
   return { path: '', message: text, expected, suggestion: null };
-}
-
-function problemText({ path, message: text, expected, suggestion }: SpecProblemView): string {
-  const subject = path === '' ? '' : `${path}: `;
-  const expectation = expected === null ? '' : `; expected ${expected}`;
-  return `${subject}${text}${expectation}${suggestion === null ? '' : `; did you mean "${suggestion}"?`}`;
 }
 
 function firstLine(text: string): string {

@@ -30,7 +30,7 @@ export function formatProblems(
   return problems
     .flatMap((problem) => {
       const place = placeOf(problem, source);
-      const sentence = paint(escapeControls(sentenceOf(problem)), 'message');
+      const sentence = paint(escapeControls(problemSentence(problem)), 'message');
       const head = place === '' ? sentence : `${paint(escapeControls(place), 'place')}  ${sentence}`;
       return [head, ...frameOf(problem, lines).map((line) => paint(line, 'frame'))];
     })
@@ -43,7 +43,14 @@ function placeOf({ line, column, flag }: SpecProblem, source: SpecSource | null)
   return line === null ? source.file : `${source.file}:${line}:${column ?? 1}`;
 }
 
-function sentenceOf({ path, flag, message, expected, suggestion }: SpecProblem): string {
+/** `resources.gpu: unknown key; did you mean "gpus"?` The path is left out beside a flag. */
+export function problemSentence({
+  path,
+  flag,
+  message,
+  expected,
+  suggestion,
+}: Omit<SpecProblem, 'line' | 'column'>): string {
   // The flag names the setting already.
   const subject = path === '' || flag !== null ? '' : `${path}: `;
   const expectation = expected === null ? '' : `; expected ${expected}`;

@@ -82,10 +82,11 @@ export function unknownKey(mapping: SpecPath, key: string): Finding {
 function wrongValue(path: SpecPath, expected: string, root: unknown, suggestion: string | null): Finding {
   const written = valueAt(root, path);
   const meant = suggestion ?? suggestValue(path, written);
-  return { path, at: 'value', message: describe(written), expected, suggestion: meant };
+  return { path, at: 'value', message: describeValue(written), expected, suggestion: meant };
 }
 
-function describe(value: unknown): string {
+/** `got "x"`, `got a list`, `has no value` */
+export function describeValue(value: unknown): string {
   switch (typeof value) {
     case 'undefined':
       return 'missing';
