@@ -16,7 +16,7 @@ import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
 import { checkFromWire } from '@muster/common/wire/gangCodec';
 import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
-import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
+import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
 import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
@@ -32,8 +32,6 @@ import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
 type WireTask = Parameters<typeof taskRefFromWire>[0];
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
-/** Answers missed before the connection is given up: a dead peer may take minutes to show otherwise. */
-const missedAnswers = 3;
 /** For the coordinator to record a Hello; the same holds for a peer that died before it could answer one. */
 const welcomeTimeoutMs = 15_000;
 /** Short at most: a coordinator that is back should not be waited for, and a thousand agents dialling a second do no harm. */
@@ -349,8 +347,8 @@ export class CoordinatorSession {
     // Numbers go on: an answer that is still on its way must not pass for one to a later heartbeat.
     this.answeredSeq = this.heartbeatSeq;
     const beat = () => {
-      if (this.heartbeatSeq - this.answeredSeq >= missedAnswers) {
-        this.lost(new Error(`${missedAnswers} heartbeats went unanswered`));
+      if (this.heartbeatSeq - this.answeredSeq >= missedHeartbeatsMax) {
+        this.lost(new Error(`${missedHeartbeatsMax} heartbeats went unanswered`));
         return;
       }
       this.heartbeatSeq += 1;

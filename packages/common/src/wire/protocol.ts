@@ -9,3 +9,10 @@ export const protocolVersion = 3;
 
 /** With one of this version everything goes on; what came later is done without. */
 export const protocolVersionMin = protocolVersion - 1;
+
+/**
+ * Heartbeats that may go without an answer, or not arrive, one after the other. The agent then dials again, and the coordinator
+ * takes the node for silent. One lost or late message must do neither. Both sides count the same number, so that neither gives up
+ * long before the other.
+ */
+export const missedHeartbeatsMax = 3;

@@ -4,7 +4,7 @@ import { type Checkpoint, externalCheckpoint, type ResumeChoice } from '@muster/
 import { MusterError } from '@muster/common/errors';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
-import { resumeCandidates } from '../lifecycle/resume.ts';
+import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Job, lineageMax } from '../model.ts';
 import { ownSpec } from '../spec/ownSpec.ts';
 import { directoryOf } from '../state/jobDirectories.ts';
@@ -127,7 +127,7 @@ function readFromOutside(predecessor: Predecessor, to: Successor): readonly Chec
     if (externalCheckpoint(name) !== null) return name;
     return dir === null ? `${checkpointJobId}/${name}` : posix.join(dir, name);
   };
-  const good = checkpoints.filter(({ verdict, suspect }) => verdict === 'verified' && !suspect);
+  const good = checkpoints.filter(isGood);
   return good.map((each) => ({ ...each, attempt: 0, name: leadingTo(each.name) }));
 }
 

@@ -10,7 +10,7 @@ import type { Job } from '../model.ts';
 type Saved = Pick<Job, 'checkpoints' | 'resumeChoice'>;
 
 /** Whole, and no attempt has died of it. */
-export function isGood({ verdict, suspect }: Checkpoint): boolean {
+export function isGood({ verdict, suspect }: Pick<Checkpoint, 'verdict' | 'suspect'>): boolean {
   return verdict === 'verified' && !suspect;
 }
 

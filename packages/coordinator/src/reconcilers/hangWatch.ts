@@ -7,6 +7,7 @@
 import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
 import type { HangSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
+import { missedHeartbeatsMax } from '@muster/common/wire/protocol';
 import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
@@ -17,8 +18,6 @@ const caller = coordinatorPart('hang detection');
 
 /** A sign has to outlast one look: what was about to go on has gone on by the next. */
 const heartbeatsMin = 2;
-/** A node that has missed so many heartbeats may have moved on since its last word. */
-const heartbeatsMissedMax = 3;
 
 /** What is known of one task that runs. */
 export interface TaskWatch {
@@ -150,7 +149,8 @@ export class HangWatch {
 
   private tasksOf(jobId: JobId, attempt: Attempt, watched: Watched): readonly TaskWatch[] {
     const nowMs = this.parts.monotonicMs();
-    const silentMs = heartbeatsMissedMax * this.parts.heartbeatIntervalMs;
+    // A node that has missed so many heartbeats may have moved on since its last one.
+    const silentMs = missedHeartbeatsMax * this.parts.heartbeatIntervalMs;
     return attempt.tasks.flatMap(({ nodeRank, state }) => {
       if (state === 'ended') return [];
       const noted = watched.tasks.get(taskKey({ jobId, attempt: attempt.number, nodeRank }));

@@ -1,8 +1,10 @@
 /** An agent's end of the protocol, for tests: it says and hears what a test wants. */
+
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { inventoryToWire } from '@muster/common/wire/nodeCodec';
+import { protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
 import { expect, vi } from 'vitest';
@@ -60,7 +62,7 @@ export function openSession(client: Client, token: string) {
 export const inventory = inventoryToWire(anInventory({ gpus: someGpus('a', 1), cpus: 8, memoryMb: 1_000 }));
 
 export function helloMessage(fields: object = {}): AgentMessage {
-  const identity = { protocolVersion: 2, agentVersion: '1', instanceId: 'i', bootId: 'b' };
+  const identity = { protocolVersion: protocolVersionMin, agentVersion: '1', instanceId: 'i', bootId: 'b' };
   return { hello: { ...identity, inventory, observed: [], ...fields } };
 }
 
