@@ -32,10 +32,13 @@ const standard = {
   outDir: join(root, 'dist'),
 };
 
-/** What bundled CommonJS takes for granted and an ES module does not have. */
+/**
+ * What bundled CommonJS takes for granted and an ES module does not have. It stands in every part, so it does nothing until
+ * it is used.
+ */
 const commonJsBanner =
-  "import { createRequire as makeRequire } from 'node:module';" +
-  'const require = makeRequire(import.meta.url), __dirname = import.meta.dirname;';
+  'const require = (id) => process.getBuiltinModule(id) ?? ' +
+  "process.getBuiltinModule('node:module').createRequire(import.meta.url)(id), __dirname = import.meta.dirname;";
 
 /**
  * What `dist/muster.mjs` holds. Node keeps the compiled code of everything imported after the first line; the cache lies
@@ -95,7 +98,7 @@ export async function build(options = {}) {
       splitting: true,
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
-      plugins: [lazyPackages, bundledProtos(sources.outDir, assets)],
+      plugins: [lazyPackages, commanderWithoutPrograms, bundledProtos(sources.outDir, assets)],
       external: ['koffi'],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
@@ -204,6 +207,23 @@ const lazyPackages = {
       return {
         errors: [{ text: `import '${path}' statically in a file of its own, and load that file lazily` }],
       };
+    });
+  },
+};
+
+/**
+ * Commander can run subcommands that are programs of their own. Muster has none, and loading what that takes would be a tenth
+ * of the start of a command.
+ * @type {import('esbuild').Plugin}
+ */
+const commanderWithoutPrograms = {
+  name: 'commander-without-programs',
+  setup({ onLoad }) {
+    onLoad({ filter: /node_modules\/commander\/lib\/command\.js$/ }, async ({ path }) => {
+      const code = await readFile(path, 'utf8');
+      const contents = code.replace("import childProcess from 'node:child_process';", '');
+      if (contents === code) throw new Stop(`${path} no longer loads node:child_process as it did.`);
+      return { contents, loader: 'js' };
     });
   },
 };

@@ -18,28 +18,54 @@ const conversion: protobuf.IConversionOptions = {
   oneofs: true,
 };
 
-const root = protobuf.Root.fromJSON(JSON.parse(descriptorJson) as protobuf.INamespace);
+/** The package of proto/, as far as the descriptor tells it. */
+interface PackageJson {
+  readonly [name: string]: MessageJson | protobuf.IEnum | protobuf.IService;
+}
+interface MessageJson extends protobuf.IType {
+  readonly nested?: Record<string, protobuf.AnyNestedObject>;
+}
 
-function defineService(serviceName: string): ServiceDefinition {
-  const service = root.lookupService(serviceName);
+const packageName = 'muster.v1';
+const described = (
+  JSON.parse(descriptorJson) as { nested: { muster: { nested: { v1: { nested: PackageJson } } } } }
+).nested.muster.nested.v1.nested;
+
+/** Holds a type once somebody has asked for it: a command needs a handful of 150. */
+const root = new protobuf.Root();
+const types = root.define(packageName);
+const asked = new Map<string, protobuf.Type>();
+
+/** Adds a type, and those of its fields, unless they are there. */
+function describe(name: string): void {
+  const description = described[name];
+  if (description === undefined || types.get(name) !== null) return;
+  types.addJSON({ [name]: description });
+  if ('fields' in description) fieldTypes(description).forEach(describe);
+}
+
+function fieldTypes({ fields, nested }: MessageJson): readonly string[] {
+  const below = Object.values(nested ?? {}).flatMap((each) => ('fields' in each ? fieldTypes(each) : []));
+  return [...Object.values(fields).map(({ type }) => type), ...below];
+}
+
+/** Methods of a service; the types of their messages are built at their first use. */
+function defineService(name: string): ServiceDefinition {
+  const { methods } = described[name] as protobuf.IService;
   return Object.fromEntries(
-    service.methodsArray.map((method) => {
-      const request = root.lookupType(`muster.v1.${method.requestType}`);
-      const response = root.lookupType(`muster.v1.${method.responseType}`);
-      return [
-        method.name,
-        {
-          path: `/${serviceName}/${method.name}`,
-          requestStream: method.requestStream ?? false,
-          responseStream: method.responseStream ?? false,
-          requestSerialize: (value: object) => encodeMessage(request, value),
-          requestDeserialize: (bytes: Buffer) => decodeMessage(request, bytes),
-          responseSerialize: (value: object) => encodeMessage(response, value),
-          responseDeserialize: (bytes: Buffer) => decodeMessage(response, bytes),
-          originalName: method.name.charAt(0).toLowerCase() + method.name.slice(1),
-        },
-      ];
-    }),
+    Object.entries(methods).map(([method, { requestType, responseType, requestStream, responseStream }]) => [
+      method,
+      {
+        path: `/${packageName}.${name}/${method}`,
+        requestStream: requestStream ?? false,
+        responseStream: responseStream ?? false,
+        requestSerialize: (value: object) => encodeMessage(messageType(requestType), value),
+        requestDeserialize: (bytes: Buffer) => decodeMessage(messageType(requestType), bytes),
+        responseSerialize: (value: object) => encodeMessage(messageType(responseType), value),
+        responseDeserialize: (bytes: Buffer) => decodeMessage(messageType(responseType), bytes),
+        originalName: method.charAt(0).toLowerCase() + method.slice(1),
+      },
+    ]),
   );
 }
 
@@ -56,8 +82,16 @@ export type MessageType = protobuf.Type;
 export type WireReader = protobuf.Reader;
 export const WireReader = protobuf.Reader;
 
+/** @param name without its package */
 export function messageType(name: string): MessageType {
-  return root.lookupType(`muster.v1.${name}`);
+  let type = asked.get(name);
+  if (type === undefined) {
+    describe(name);
+    root.resolveAll();
+    type = types.lookupType(name);
+    asked.set(name, type);
+  }
+  return type;
 }
 
 /** As handlers get it. */
@@ -65,14 +99,14 @@ export function messageToObject(type: MessageType, message: protobuf.Message): R
   return type.toObject(message, conversion);
 }
 
-export const musterService = defineService('muster.v1.Muster') as unknown as MusterDefinition;
-export const agentHubService = defineService('muster.v1.AgentHub') as unknown as AgentHubDefinition;
+export const musterService = defineService('Muster') as unknown as MusterDefinition;
+export const agentHubService = defineService('AgentHub') as unknown as AgentHubDefinition;
 
 /** Encodes a message that travels as binary metadata, such as SpecProblems. */
 export function encodeSpecProblems(value: object): Buffer {
-  return encodeMessage(root.lookupType('muster.v1.SpecProblems'), value);
+  return encodeMessage(messageType('SpecProblems'), value);
 }
 
 export function decodeSpecProblems(bytes: Buffer): object {
-  return decodeMessage(root.lookupType('muster.v1.SpecProblems'), bytes);
+  return decodeMessage(messageType('SpecProblems'), bytes);
 }
