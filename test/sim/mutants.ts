@@ -160,7 +160,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        `${coordinator}/planning/planningView.ts`,
+        `${coordinator}/planning/nodeViews.ts`,
         "if (task.state === 'ended') continue;",
         "if (task.state === 'ended' || job.state.kind === 'stopping') continue;",
       ),
@@ -236,7 +236,7 @@ export const mutants = {
     rule: 'A GPU that a condition drains is given to nobody.',
     breaks: ['drains'],
     seed: 26,
-    edits: [edit(`${coordinator}/planning/planningView.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
+    edits: [edit(`${coordinator}/planning/nodeViews.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
   },
   'drained-nodes-get-no-work': {
     rule: 'A node that a condition drains is given nothing.',

@@ -164,7 +164,7 @@ export const trainingMutants = {
     rule: 'A node that a person has drained is given nothing.',
     breaks: ['drains'],
     seed: 2,
-    edits: [edit(planning, 'node: node || drain !== null,', 'node,')],
+    edits: [edit(`${coordinator}/planning/nodeViews.ts`, 'node: node || drain !== null,', 'node,')],
   },
   'drains-meet-their-deadline': {
     rule: 'Work leaves a node that is drained early enough before its deadline.',

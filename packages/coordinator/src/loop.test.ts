@@ -71,6 +71,11 @@ async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')
   return { loop, store, state, commits, fatal };
 }
 
+function reasonOf(loop: Loop, state: ClusterState, id: JobId) {
+  const job = state.jobs.get(id);
+  return job === undefined ? undefined : loop.reasons.get(job);
+}
+
 const random = countingBytes();
 
 function submitting(requestId: string, file: Parameters<typeof aSpec>[0] = {}): Command<JobId> {
@@ -219,7 +224,7 @@ test('what is submitted starts in the same commit when there is room, and carrie
   ]);
   const waiting = await loop.run(aCaller, submitting('b', { resources: { gpus: 1 } }));
   expect(state.jobs.get(started)?.state.kind).toBe('starting');
-  expect(loop.reasons.get({ id: waiting, array: null })?.kind).toBe('no_gpus_free');
+  expect(reasonOf(loop, state, waiting)?.kind).toBe('no_gpus_free');
 });
 
 test('stop lets the turn under way finish, and refuses what waits and what comes', async () => {
@@ -294,7 +299,7 @@ test('what has not begun is preempted at once, and who outranks it starts withou
   });
   const told = commits.flatMap(({ events }) => events).find(({ kind }) => kind === 'job.preempted');
   expect(told).toMatchObject({ subject: low, data: { by: high } });
-  expect(loop.reasons.get({ id: low, array: null })?.kind).toBe('no_gpus_free');
+  expect(reasonOf(loop, state, low)?.kind).toBe('no_gpus_free');
 });
 
 test('what runs is preempted once, and its place is kept until it has stopped', async () => {
@@ -320,7 +325,7 @@ test('what runs is preempted once, and its place is kept until it has stopped', 
   const high = await loop.run(aCaller, submitting('high', { ...twoGpus, priority: 80 }));
   const middle = await loop.run(aCaller, submitting('middle', { resources: { gpus: 1 }, priority: 50 }));
   expect(state.jobs.get(low)?.state.kind).toBe('stopping');
-  expect(loop.reasons.get({ id: high, array: null })).toEqual({
+  expect(reasonOf(loop, state, high)).toEqual({
     kind: 'preempting',
     victims: [{ id: low, priority: 10 }],
   });

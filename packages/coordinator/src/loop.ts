@@ -276,7 +276,7 @@ export class Loop {
     draft: Draft,
     nowMs: number,
   ): boolean {
-    const groups = new Map(view.queue.map(({ id, equals }) => [id, equals?.array]));
+    const lastIds = new Set(view.queue.flatMap(({ id, equals }) => (equals === null ? [] : [id])));
     let needsAnother = false;
     for (const decision of decisions) {
       switch (decision.kind) {
@@ -297,7 +297,11 @@ export class Loop {
           break;
         }
         case 'wait':
-          this.reasons.set(decision.jobId, decision.reason, groups.get(decision.jobId));
+          this.reasons.set(decision.jobId, decision.reason);
+          if (lastIds.has(decision.jobId)) {
+            const job = draft.job(decision.jobId);
+            if (job !== undefined) this.reasons.setEquals(job, decision.reason);
+          }
           break;
         case 'again':
           needsAnother = true;

@@ -1,12 +1,13 @@
 /** The reasons why queued jobs wait, from the last scheduling pass. They are derived, and never stored. */
-import type { ArrayId, JobId } from '@muster/common/ids';
+import type { JobId } from '@muster/common/ids';
 import type { Job } from '../model.ts';
 import type { WaitReason } from '../scheduler/reasons.ts';
+import { groupKeyOf } from '../state/jobGroups.ts';
 
 export class PendingReasons {
   private readonly reasons = new Map<JobId, WaitReason>();
-  /** Of jobs of an array that were not looked at one by one. */
-  private readonly ofEquals = new Map<ArrayId, WaitReason>();
+  /** Of jobs that were not looked at one by one, by the key of their group. */
+  private readonly ofEquals = new Map<string, WaitReason>();
   private ofAll: WaitReason | null = null;
 
   clear(): void {
@@ -19,15 +20,22 @@ export class PendingReasons {
     this.ofAll = reason;
   }
 
-  /** @param equals the array of which jobs right behind this one wait for the same reason */
-  set(id: JobId, reason: WaitReason, equals?: ArrayId): void {
+  set(id: JobId, reason: WaitReason): void {
     this.reasons.set(id, reason);
-    if (equals !== undefined) this.ofEquals.set(equals, reason);
+  }
+
+  /** The equals of this job that are behind it wait for the same reason. */
+  setEquals(job: Pick<Job, 'array' | 'spec'>, reason: WaitReason): void {
+    const key = groupKeyOf(job);
+    if (key !== null) this.ofEquals.set(key, reason);
   }
 
   /** undefined: no pass has looked at the job yet. */
-  get({ id, array }: Pick<Job, 'id' | 'array'>): WaitReason | undefined {
+  get(job: Pick<Job, 'id' | 'array' | 'spec'>): WaitReason | undefined {
     if (this.ofAll !== null) return this.ofAll;
-    return this.reasons.get(id) ?? (array === null ? undefined : this.ofEquals.get(array.id));
+    const own = this.reasons.get(job.id);
+    if (own !== undefined) return own;
+    const key = groupKeyOf(job);
+    return key === null ? undefined : this.ofEquals.get(key);
   }
 }

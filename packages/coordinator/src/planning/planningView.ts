@@ -1,23 +1,17 @@
 /** The view of a draft that the planner gets: nodes, the capacity that allocations leave free, and the queue. */
 import type { Checkpoint } from '@muster/common/checkpoints';
-import { drainedBy } from '@muster/common/conditions';
-import { assertInvariant } from '@muster/common/errors';
 import type { ArrayId, NodeName } from '@muster/common/ids';
 import { mayBePreempted } from '../lifecycle/recovery.ts';
 import { isKeptByNode, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from '../model.ts';
-import { nodeTasksMax } from '../scheduler/capacity.ts';
 import {
   type DependencyState,
-  type DrainedView,
   type ExcludedNodes,
   type Holder,
   noExcludedNodes,
-  notDrained,
   type Pin,
   type QueuedJob,
   type ResumeOption,
-  type SchedulerNode,
   type SchedulerView,
 } from '../scheduler/view.ts';
 import { dependencyState, type KnownJobs } from '../state/dependencies.ts';
@@ -25,12 +19,8 @@ import type { Draft } from '../state/state.ts';
 import { SchedulerState } from './schedulerState.ts';
 import type { WaitTimes } from './waitTimes.ts';
 
-interface Use {
-  readonly gpuUuids: Set<string>;
-  cpus: number;
-  memoryMb: number;
-  tasks: number;
-}
+/** An agent whose connection broke dials in again within seconds. */
+const awaitedMs = 10_000;
 
 /** What a view contains besides the draft. */
 export interface PlanningInputs {
@@ -69,27 +59,41 @@ export function buildView(
 type Machines = ReadonlyMap<string, readonly Node[]>;
 
 export function planningView(draft: Draft, around: PlanningInputs, monotonicMs: number): SchedulerView {
+  const { onlineNodes, memory, orphanGpus, needsPreflight } = around;
   const queue: QueuedJob[] = [];
   const holders: Holder[] = [];
-  const uses = new Map<NodeName, Use>();
+  const held: Job[] = [];
   const arraysAtWork = new Map<ArrayId, number>();
-  const machines: Machines = Map.groupBy(draft.nodesByName(), ({ bootId }) => bootId);
+  const nodes = [...draft.nodesByName()];
+  const machines: Machines = Map.groupBy(nodes, ({ bootId }) => bootId);
   for (const { job, behind } of draft.jobsToPlan()) {
     const { state } = job;
     if (state.kind === 'queued') {
       queue.push({
         ...queuedJob(draft, job, state, around, machines, monotonicMs),
-        equals: behind === 0 || job.array === null ? null : { array: job.array.id, count: behind },
+        equals: behind === 0 ? null : { count: behind },
       });
       continue;
     }
-    addUse(uses, job);
     if (job.array !== null && job.spec.array?.atOnce != null)
       arraysAtWork.set(job.array.id, (arraysAtWork.get(job.array.id) ?? 0) + 1);
     const attempt = currentAttempt(job);
-    if (attempt !== null) holders.push(holderOf(job, attempt, around.memory));
+    if (attempt === null) continue;
+    held.push(job);
+    holders.push(holderOf(job, attempt, memory));
   }
-  return { nodes: nodeViews(draft, around, uses, monotonicMs), queue, holders, arraysAtWork };
+  const views = memory.nodeViews.of(nodes, held, (name) => {
+    const online = onlineNodes.has(name);
+    const awaySinceMs = online ? null : memory.awaySinceMs(name);
+    const isAwaited = awaySinceMs !== null && monotonicMs < awaySinceMs + awaitedMs;
+    return {
+      online,
+      awaitedUntilMs: isAwaited ? awaySinceMs + awaitedMs : null,
+      orphaned: orphanGpus(name),
+      needsPreflight: needsPreflight(name),
+    };
+  });
+  return { nodes: views, queue, holders, arraysAtWork };
 }
 
 function queuedJob(
@@ -179,7 +183,20 @@ function pinOf(
 /** After its grace: for SIGKILL, a last look at what it has saved, and word of both. */
 const overdueMs = 60_000;
 
+/** Those of jobs that run on, whatever happens to others: they depend on the job alone. */
+const steadyHolders = new WeakMap<Job, Holder>();
+
 function holderOf(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
+  if (job.spec.preemptible || job.state.kind === 'stopping') return newHolder(job, attempt, memory);
+  let holder = steadyHolders.get(job);
+  if (holder === undefined) {
+    holder = { ...newHolder(job, attempt, memory), lostGpuSeconds: 0 };
+    steadyHolders.set(job, holder);
+  }
+  return holder;
+}
+
+function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
   const { state, spec } = job;
   // One that even SIGKILL does not end may never end: what it holds is coming free no more than that of one that runs.
   const isOverdue = memory.stoppingForMs(job.id) > spec.stopGraceMs + overdueMs;
@@ -209,77 +226,6 @@ function lostSince({ checkpoints }: Job, { number, runningAtMs, savedAtMs }: Att
 function excludedNodesOf({ excludedNodes }: Job): ExcludedNodes {
   if (excludedNodes.length === 0) return noExcludedNodes;
   return new Map(excludedNodes.map(({ node, cause }) => [node as NodeName, cause.kind]));
-}
-
-/** Adds what the tasks of a job hold. A task holds what it was given until it has ended (G3 of docs/guarantees.md). */
-function addUse(uses: Map<NodeName, Use>, job: Job): void {
-  for (const task of currentAttempt(job)?.tasks ?? []) {
-    if (task.state === 'ended') continue;
-    let use = uses.get(task.node);
-    if (use === undefined) {
-      use = { gpuUuids: new Set(), cpus: 0, memoryMb: 0, tasks: 0 };
-      uses.set(task.node, use);
-    }
-    for (const uuid of task.gpuUuids) {
-      assertInvariant(!use.gpuUuids.has(uuid), 'G3', `GPU ${uuid} on ${task.node} is allocated twice`);
-      use.gpuUuids.add(uuid);
-    }
-    use.cpus += task.cpus;
-    use.memoryMb += task.memoryMb;
-    use.tasks += 1;
-  }
-}
-
-/** An agent whose connection broke dials in again within seconds. */
-const awaitedMs = 10_000;
-
-function nodeViews(
-  draft: Draft,
-  { onlineNodes, memory, orphanGpus, needsPreflight }: PlanningInputs,
-  uses: Map<NodeName, Use>,
-  monotonicMs: number,
-): readonly SchedulerNode[] {
-  return [...draft.nodesByName()].map((node) => {
-    const use = uses.get(node.name);
-    const { inventory } = node;
-    const drained = drainedView(node);
-    const online = onlineNodes.has(node.name);
-    const awaySinceMs = online ? null : memory.awaySinceMs(node.name);
-    const isAwaited = awaySinceMs !== null && monotonicMs < awaySinceMs + awaitedMs;
-    const orphaned = orphanGpus(node.name);
-    const isFree = (uuid: string) =>
-      use?.gpuUuids.has(uuid) !== true && !drained.gpuUuids.has(uuid) && !orphaned.has(uuid);
-    return {
-      name: node.name,
-      online,
-      awaitedUntilMs: isAwaited ? awaySinceMs + awaitedMs : null,
-      inventory,
-      drained,
-      freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),
-      freeCpus: inventory.cpus - (use?.cpus ?? 0),
-      freeMemoryMb: inventory.memoryMb - (use?.memoryMb ?? 0),
-      freeTasks: nodeTasksMax - (use?.tasks ?? 0),
-      orphanedGpus: inventory.gpus.filter((gpu) => orphaned.has(gpu.uuid)).length,
-      needsPreflight: needsPreflight(node.name),
-    };
-  });
-}
-
-function drainedView({ conditions, inventory, drain }: Node): DrainedView {
-  // Of almost every node, in every pass.
-  if (conditions.length === 0 && drain === null) return notDrained;
-  const { node, gpuUuids } = drainedBy(conditions, inventory);
-  if (!node && gpuUuids.size === 0 && drain === null) return notDrained;
-  const responsible = conditions.filter((condition) => {
-    const alone = drainedBy([condition], inventory);
-    return node || drain !== null ? alone.node : alone.gpuUuids.size > 0;
-  });
-  return {
-    node: node || drain !== null,
-    gpuUuids,
-    kinds: [...new Set(responsible.map(({ kind }) => kind))],
-    drainReason: drain === null ? null : drain.reason || 'by hand',
-  };
 }
 
 /** One that has begun once waits for nobody any more, whoever is requeued. */

@@ -8,6 +8,7 @@
  */
 import type { JobId, NodeName } from '@muster/common/ids';
 import { type Attempt, currentAttempt, type Job } from '../model.ts';
+import { NodeViews } from './nodeViews.ts';
 
 /** When something last happened to an attempt. */
 interface Moment {
@@ -26,8 +27,9 @@ interface Preemptor {
 }
 
 export class SchedulerState {
+  readonly nodeViews = new NodeViews();
   private readonly preemptors = new Map<JobId, Preemptor>();
-  /** The newest verified checkpoint of each job, or the start of its attempt. */
+  /** The newest verified checkpoint of each preemptible job, or the start of its attempt. */
   private unsaved: Moments = new Map();
   /** When each job was told to stop. */
   private stopping: Moments = new Map();
@@ -47,7 +49,8 @@ export class SchedulerState {
     for (const job of jobs) {
       const attempt = currentAttempt(job);
       if (attempt === null) continue;
-      holding.add(job.id);
+      if (this.preemptors.size > 0) holding.add(job.id);
+      if (!job.spec.preemptible && attempt.stoppingAtMs === null) continue;
       const note = (before: Moments, now: Moments, stampMs: number | null) => {
         if (stampMs === null) return;
         const readMs = monotonicMs - Math.max(0, wallMs - stampMs);

@@ -29,6 +29,19 @@ export interface JobDemand {
   readonly task: TaskDemand;
 }
 
+/** A spec never changes, and its key is wanted in every pass in which its job waits. */
+const demandKeys = new WeakMap<JobSpec, string>();
+
+/** Equal for jobs that fit on the same nodes, apart from the nodes that each excludes. */
+export function demandKeyOf(spec: JobSpec): string {
+  let key = demandKeys.get(spec);
+  if (key === undefined) {
+    key = JSON.stringify([driverOf(spec), spec.resources]);
+    demandKeys.set(spec, key);
+  }
+  return key;
+}
+
 export function jobDemand(resources: JobResources, driver: DriverName): JobDemand {
   return { resources, driver, task: taskDemand(resources) };
 }

@@ -9,9 +9,8 @@
  * every gang to get its turn, and keeps the rest of the cluster busy.
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
-import type { JobSpec } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
-import { driverOf, jobDemand } from './capacity.ts';
+import { demandKeyOf, driverOf, jobDemand } from './capacity.ts';
 import { fit } from './fit.ts';
 import { queueOrder } from './order.ts';
 import { PassCapacity } from './passCapacity.ts';
@@ -71,8 +70,11 @@ class Pass implements PassState {
     this.arraysAtWork = new Map(arraysAtWork);
     this.queue = [...queue].sort(queueOrder);
     this.nowMs = nowMs;
+    const preemptors = new Set(holders.map(({ preemptor }) => preemptor));
     const waiting = new Set(
-      queue.filter((job) => reasonBeforeResources(job, nowMs) === null).map(({ id }) => id),
+      queue.flatMap((job) =>
+        preemptors.has(job.id) && reasonBeforeResources(job, nowMs) === null ? [job.id] : [],
+      ),
     );
     this.capacity = new PassCapacity(nodes, holders, (id) => waiting.has(id));
     this.preemptible = new Preemptible(holders);
@@ -193,19 +195,6 @@ const heldForAnother: WaitReason = {
   by: 'ahead',
   obstacles: noObstacles,
 };
-
-/** A spec never changes, and its key is wanted in every pass in which its job waits. */
-const demandKeys = new WeakMap<JobSpec, string>();
-
-/** Equal for jobs that fit on the same nodes, apart from the nodes that each excludes. */
-function demandKeyOf(spec: JobSpec): string {
-  let key = demandKeys.get(spec);
-  if (key === undefined) {
-    key = JSON.stringify([driverOf(spec), spec.resources]);
-    demandKeys.set(spec, key);
-  }
-  return key;
-}
 
 /** Equal for jobs that also exclude the same nodes and are pinned to the same ones, because a reason names them. */
 function ownKeyOf({ spec }: QueuedJob, { excludedNodes, pin, waitedLong }: PlacementHistory): string {

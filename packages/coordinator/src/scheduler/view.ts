@@ -99,8 +99,8 @@ export interface QueuedJob {
   readonly pin: Pin | null;
   /** null: it belongs to none. */
   readonly array: ArrayId | null;
-  /** Jobs of its array right behind it, its equals in every respect, that this pass does not see. null: there are none. */
-  readonly equals: { readonly array: ArrayId; readonly count: number } | null;
+  /** Jobs behind it, its equals in every respect, that this pass does not see. null: there are none. */
+  readonly equals: { readonly count: number } | null;
   /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
   readonly breakerFailures: number | null;
 }
@@ -121,7 +121,10 @@ export interface Holder {
   readonly preemptor: JobId | null;
   /** Its spec and its policy allow that it is preempted. */
   readonly isPreemptible: boolean;
-  /** Work that would be lost with it: whole seconds since its last verified checkpoint, for each of its GPUs. */
+  /**
+   * Work that would be lost with it: whole seconds since its last verified checkpoint, for each of its GPUs. 0: it is not
+   * preemptible.
+   */
   readonly lostGpuSeconds: number;
   /** Its start, or its newest verified checkpoint. null: nothing of it has run yet. */
   readonly lostSince: 'start' | { readonly step: number | null } | null;

@@ -1,37 +1,40 @@
 /**
- * Groups active jobs for the scheduler. The jobs of an array that wait as they were submitted are equal, and there may be a
- * hundred thousand of them, so they form one group: a decision about the first holds for all. Every other job is alone.
+ * Groups active jobs for the scheduler. Jobs that wait as they were submitted and ask for the same are equal, and there may be
+ * a hundred thousand of them, so they form one group: a decision about the first holds for all. The jobs of an array are a
+ * group of their own, because their places in the queue were taken before they were stored. Every other job is alone.
  */
-import type { ArrayId, JobId } from '@muster/common/ids';
+import type { JobId } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { Job } from '../model.ts';
+import { demandKeyOf } from '../scheduler/capacity.ts';
 
 /** A job that scheduling looks at. */
 export interface JobToPlan {
   readonly job: Job;
-  /** Its equals right behind it, which are not looked at in this turn. */
+  /** Its equals behind it, which are not looked at in this turn. */
   readonly behind: number;
 }
 
-/** Of each array. More than can start in one turn are of no use to it. */
+/** Of each group. More than can start in one turn are of no use to it. */
 const equalsShownMax = 64;
 
 export class JobGroups {
   /** All that are no equals of others. */
   readonly singles = new Map<JobId, Job>();
-  /** In order of their indexes. */
-  readonly equals = new Map<ArrayId, Map<JobId, Job>>();
+  /** By the key of the group, in order of submission. */
+  readonly equals = new Map<string, Map<JobId, Job>>();
 
   /** Takes note of a job as it is now. */
   note(job: Job): void {
-    const { id, array, state } = job;
-    const before = array === null ? undefined : this.equals.get(array.id);
-    if (array !== null && isUntouched(job)) {
-      this.equals.set(array.id, (before ?? new Map<JobId, Job>()).set(id, job));
+    const { id, state } = job;
+    const key = groupKeyOf(job);
+    const before = key === null ? undefined : this.equals.get(key);
+    if (key !== null && isUntouched(job)) {
+      this.equals.set(key, (before ?? new Map<JobId, Job>()).set(id, job));
       return;
     }
     before?.delete(id);
-    if (array !== null && before?.size === 0) this.equals.delete(array.id);
+    if (key !== null && before?.size === 0) this.equals.delete(key);
     if (isTerminal(state.kind)) this.singles.delete(id);
     else this.singles.set(id, job);
   }
@@ -53,16 +56,17 @@ export class JobGroups {
       const current = drafted.get(job.id) ?? job;
       if (!isTerminal(current.state.kind)) yield { job: current, behind: 0 };
     }
-    const touched = new Map<ArrayId, number>();
+    const touched = new Map<string, number>();
     for (const job of drafted.values()) {
-      const { id, array, state } = job;
+      const { id, state } = job;
       if (this.singles.has(id)) continue;
-      if (array !== null && this.equals.get(array.id)?.has(id) === true)
-        touched.set(array.id, (touched.get(array.id) ?? 0) + 1);
+      const key = groupKeyOf(job);
+      if (key !== null && this.equals.get(key)?.has(id) === true)
+        touched.set(key, (touched.get(key) ?? 0) + 1);
       if (!isTerminal(state.kind)) yield { job, behind: 0 };
     }
-    for (const [arrayId, equals] of this.equals)
-      yield* firstOf(equals, equals.size - (touched.get(arrayId) ?? 0), drafted);
+    for (const [key, equals] of this.equals)
+      yield* firstOf(equals, equals.size - (touched.get(key) ?? 0), drafted);
   }
 }
 
@@ -79,6 +83,15 @@ function* firstOf(
     shown += 1;
     yield { job, behind: shown === equalsShownMax ? count - shown : 0 };
   }
+}
+
+/**
+ * The group of which a job is part as long as it waits as it was submitted. It never changes. null: none, because the job
+ * comes after others, and may wait for them while its equals start.
+ */
+export function groupKeyOf({ array, spec }: Pick<Job, 'array' | 'spec'>): string | null {
+  if (array !== null) return array.id;
+  return spec.after.length > 0 ? null : `${spec.priority} ${demandKeyOf(spec)}`;
 }
 
 /** As it was submitted. */

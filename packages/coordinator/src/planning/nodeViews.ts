@@ -1,0 +1,166 @@
+/**
+ * Nodes as the scheduler sees them, with what the tasks of each leave free. A job or a node that changes is another object, so
+ * only the nodes of what is another object than in the pass before are looked at again.
+ */
+import { drainedBy } from '@muster/common/conditions';
+import { assertInvariant } from '@muster/common/errors';
+import type { JobId, NodeName } from '@muster/common/ids';
+import { currentAttempt, type Job, type Node } from '../model.ts';
+import { nodeTasksMax } from '../scheduler/capacity.ts';
+import { type DrainedView, notDrained, type SchedulerNode } from '../scheduler/view.ts';
+
+interface Use {
+  readonly gpuUuids: Set<string>;
+  cpus: number;
+  memoryMb: number;
+  tasks: number;
+}
+
+/** What else than jobs and the node itself its view depends on. */
+interface NodeFacts {
+  readonly online: boolean;
+  /** @see SchedulerNode.awaitedUntilMs */
+  readonly awaitedUntilMs: number | null;
+  readonly orphaned: ReadonlySet<string>;
+  readonly needsPreflight: boolean;
+}
+
+/** A view, and what it was made from. */
+interface KnownView extends NodeFacts {
+  readonly node: Node;
+  readonly view: SchedulerNode;
+}
+
+export class NodeViews {
+  private readonly holders = new Map<JobId, Job>();
+  private readonly onNode = new Map<NodeName, Map<JobId, Job>>();
+  private readonly known = new Map<NodeName, KnownView>();
+
+  /**
+   * @param holders every job that has an attempt
+   * @throws {InvariantViolation} when two tasks hold one GPU
+   */
+  of(
+    nodes: readonly Node[],
+    holders: readonly Job[],
+    factsOf: (node: NodeName) => NodeFacts,
+  ): readonly SchedulerNode[] {
+    this.follow(holders);
+    const views = nodes.map((node) => this.viewOf(node, factsOf(node.name)));
+    if (this.known.size > nodes.length) {
+      const names = new Set(nodes.map(({ name }) => name));
+      for (const name of this.known.keys()) if (!names.has(name)) this.known.delete(name);
+    }
+    return views;
+  }
+
+  private follow(holders: readonly Job[]): void {
+    for (const job of holders) {
+      const before = this.holders.get(job.id);
+      if (before === job) continue;
+      if (before !== undefined) this.drop(before);
+      this.add(job);
+    }
+    if (this.holders.size === holders.length) return;
+    const ids = new Set(holders.map(({ id }) => id));
+    for (const job of [...this.holders.values()]) if (!ids.has(job.id)) this.drop(job);
+  }
+
+  private add(job: Job): void {
+    this.holders.set(job.id, job);
+    for (const { node } of currentAttempt(job)?.tasks ?? []) {
+      let jobs = this.onNode.get(node);
+      if (jobs === undefined) this.onNode.set(node, (jobs = new Map()));
+      jobs.set(job.id, job);
+      this.known.delete(node);
+    }
+  }
+
+  private drop(job: Job): void {
+    this.holders.delete(job.id);
+    for (const { node } of currentAttempt(job)?.tasks ?? []) {
+      const jobs = this.onNode.get(node);
+      jobs?.delete(job.id);
+      if (jobs?.size === 0) this.onNode.delete(node);
+      this.known.delete(node);
+    }
+  }
+
+  private viewOf(node: Node, facts: NodeFacts): SchedulerNode {
+    const known = this.known.get(node.name);
+    if (known !== undefined && known.node === node && areEqual(known, facts)) return known.view;
+    const view = nodeView(node, useOf(node.name, this.onNode.get(node.name)?.values() ?? []), facts);
+    this.known.set(node.name, { node, view, ...facts });
+    return view;
+  }
+}
+
+function areEqual(a: NodeFacts, b: NodeFacts): boolean {
+  const areNone = a.orphaned.size === 0 && b.orphaned.size === 0;
+  return (
+    a.online === b.online &&
+    a.awaitedUntilMs === b.awaitedUntilMs &&
+    a.needsPreflight === b.needsPreflight &&
+    areNone
+  );
+}
+
+/** A task holds what it was given until it has ended (G3 of docs/guarantees.md). */
+function useOf(name: NodeName, jobs: Iterable<Job>): Use {
+  const use: Use = { gpuUuids: new Set(), cpus: 0, memoryMb: 0, tasks: 0 };
+  for (const job of jobs) {
+    for (const task of currentAttempt(job)?.tasks ?? []) {
+      if (task.node !== name) continue;
+      if (task.state === 'ended') continue;
+      for (const uuid of task.gpuUuids) {
+        assertInvariant(!use.gpuUuids.has(uuid), 'G3', `GPU ${uuid} on ${name} is allocated twice`);
+        use.gpuUuids.add(uuid);
+      }
+      use.cpus += task.cpus;
+      use.memoryMb += task.memoryMb;
+      use.tasks += 1;
+    }
+  }
+  return use;
+}
+
+function nodeView(
+  node: Node,
+  use: Use,
+  { online, awaitedUntilMs, orphaned, needsPreflight }: NodeFacts,
+): SchedulerNode {
+  const { inventory } = node;
+  const drained = drainedView(node);
+  const isFree = (uuid: string) =>
+    !use.gpuUuids.has(uuid) && !drained.gpuUuids.has(uuid) && !orphaned.has(uuid);
+  return {
+    name: node.name,
+    online,
+    awaitedUntilMs,
+    inventory,
+    drained,
+    freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),
+    freeCpus: inventory.cpus - use.cpus,
+    freeMemoryMb: inventory.memoryMb - use.memoryMb,
+    freeTasks: nodeTasksMax - use.tasks,
+    orphanedGpus: inventory.gpus.filter((gpu) => orphaned.has(gpu.uuid)).length,
+    needsPreflight,
+  };
+}
+
+function drainedView({ conditions, inventory, drain }: Node): DrainedView {
+  // Of almost every node, in every pass.
+  if (conditions.length === 0 && drain === null) return notDrained;
+  const { node, gpuUuids } = drainedBy(conditions, inventory);
+  if (!node && gpuUuids.size === 0 && drain === null) return notDrained;
+  const responsible = conditions.filter((condition) => {
+    const alone = drainedBy([condition], inventory);
+    return node || drain !== null ? alone.node : alone.gpuUuids.size > 0;
+  });
+  return {
+    node: node || drain !== null,
+    gpuUuids,
+    kinds: [...new Set(responsible.map(({ kind }) => kind))],
+    drainReason: drain === null ? null : drain.reason || 'by hand',
+  };
+}
