@@ -15,6 +15,7 @@ import { Gate } from './auth/gate.ts';
 import type { DiskReserve } from './diskReserve.ts';
 import { CommitNotifier } from './events/commitNotifier.ts';
 import { Notices } from './events/notices.ts';
+import { RecentEvents } from './events/recentEvents.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
 import type { RunFenceCommand } from './leases/fenceCommand.ts';
 import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
@@ -130,6 +131,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const pacer = new StatusPacer(monotonicMs);
   const committed = new CommitNotifier();
   const notices = new Notices(committed);
+  const events = new RecentEvents(store);
   const telemetry = new TelemetryStore({ state, clock, bytesMax: settings.telemetryBytes });
   const pages = new PageRequests();
 
@@ -154,6 +156,8 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       taskStatus: (change) => taskStatus.committed(change),
       paths: (change) => paths.committed(change.events),
       output: (change) => output.committed(change),
+      // Before the watchers, who read from there.
+      events: (change) => events.committed(change.events),
       watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
       others: (change) => ports.onCommitted?.(change),
     },
@@ -207,6 +211,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     random,
     committed,
     notices,
+    events,
     timeLimits,
     startDeadlines,
     hangWatch,

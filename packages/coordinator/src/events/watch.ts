@@ -1,7 +1,7 @@
 /**
  * A watch reads the event log from a sequence number and misses nothing: a notification only means that there is more to
- * read, and the store, which holds exactly what was committed, is where it is read from. Notices are told between stored events,
- * once all of those were.
+ * read, and the store, which holds exactly what was committed, is where it is read from; `recentEvents.ts` has the newest of it in
+ * memory. Notices are told between stored events, once all of those were.
  */
 import type { StoredEvent } from '../model.ts';
 import type { Store } from '../store/store.ts';

@@ -27,6 +27,8 @@ export interface StreamCallParts {
   /** Rings after every commit and for notices, with the subjects of the events. */
   readonly committed: CommitNotifier;
   readonly notices: Notices;
+  /** Where watches read events. */
+  readonly events: Pick<Store, 'readEvents'>;
   /** A copy of the store as it is now, in pieces. */
   readonly backup: () => AsyncIterable<Buffer>;
 }
@@ -34,7 +36,7 @@ export interface StreamCallParts {
 export function streamCalls(
   parts: StreamCallParts,
 ): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
-  const { state, store, committed, notices } = parts;
+  const { state, store, committed, notices, events } = parts;
   return {
     ReadLogs: serverStream(async function* (request, abort) {
       const jobId = await resolveJobId(parts, request.jobId);
@@ -84,7 +86,11 @@ export function streamCalls(
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;
-      for await (const event of watchEvents({ store, notifier: committed, notices }, options, abort)) {
+      for await (const event of watchEvents(
+        { store: events, notifier: committed, notices },
+        options,
+        abort,
+      )) {
         yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
       }
     }),
