@@ -180,14 +180,20 @@ interface FieldPlan extends AnyRule {
 
 type Members = Record<string, unknown>;
 
+interface Plan {
+  readonly fields: readonly FieldPlan[];
+  /** All members as they are where every field is absent: a copy of it is filled faster than an empty object. */
+  readonly absent: Readonly<Members>;
+}
+
 /** @param typeOf asked once, at the first message */
 function objectMapping(typeOf: () => MessageType, rules: AnyRules) {
-  let fields: readonly FieldPlan[] | null = null;
-  const allFields = () => (fields ??= fieldsOf(typeOf(), rules));
+  let planned: Plan | null = null;
+  const plan = () => (planned ??= planOf(typeOf(), rules));
   return {
     toWire(value: Readonly<Members>): Members {
       const wire: Members = {};
-      for (const { name, isList, toWire } of allFields()) {
+      for (const { name, isList, toWire } of plan().fields) {
         const member = value[name];
         if (member === null || member === undefined) continue;
         if (toWire === undefined) wire[name] = member;
@@ -196,22 +202,38 @@ function objectMapping(typeOf: () => MessageType, rules: AnyRules) {
       return wire;
     },
     fromWire(wire: Readonly<Members>): Members | null {
-      const value: Members = {};
-      for (const field of allFields()) {
-        const member = readMember(field, wire[field.name]);
-        if (member === null && field.needed) return null;
-        if (member !== null || !field.sparse) value[field.name] = member;
+      const { fields, absent } = plan();
+      const value = { ...absent };
+      for (const field of fields) {
+        const { name } = field;
+        const member = wire[name];
+        const read = member === undefined || member === null ? null : readMember(field, member);
+        if (read !== null) value[name] = read;
+        else if (field.needed) return null;
+        else if (member !== undefined && member !== null && !field.sparse) value[name] = null;
       }
       return value;
     },
   };
 }
 
-function readMember({ isList, fromWire, absent, notFinite }: FieldPlan, wire: unknown): unknown {
-  if (wire === undefined || wire === null) return isList ? [] : (absent ?? null);
-  if (fromWire !== undefined)
-    return isList ? (wire as unknown[]).flatMap((each) => fromWire(each) ?? []) : fromWire(wire);
-  return typeof wire === 'number' && !Number.isFinite(wire) ? notFinite : wire;
+function readMember({ isList, fromWire, notFinite }: FieldPlan, wire: unknown): unknown {
+  if (fromWire === undefined) return typeof wire === 'number' && !Number.isFinite(wire) ? notFinite : wire;
+  if (!isList) return fromWire(wire);
+  const values: unknown[] = [];
+  for (const each of wire as unknown[]) {
+    const value = fromWire(each);
+    if (value !== null) values.push(value);
+  }
+  return values;
+}
+
+function planOf(type: MessageType, rules: AnyRules): Plan {
+  const fields = fieldsOf(type, rules);
+  const members = fields.flatMap(({ name, isList, sparse: isSparse, absent = isList ? [] : null }) =>
+    isSparse ? [] : [[name, absent] as const],
+  );
+  return { fields, absent: Object.fromEntries(members) };
 }
 
 function fieldsOf(type: MessageType, rules: AnyRules): readonly FieldPlan[] {
