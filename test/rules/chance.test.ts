@@ -6,6 +6,8 @@ const mayRead: Readonly<Record<string, string>> = {
   'packages/common/src/clock.ts': 'the one clock that main files hand on',
   'packages/coordinator/src/main.ts': 'wires real random bytes into tokens and ids',
   'packages/agent/src/main.ts': 'wires real chance and ids into reconnects and tasks',
+  'packages/agent/src/observers.ts':
+    'wires real chance and the search paths of the machine into what watches it',
   'packages/agent/src/session/credential.ts': 'makes the secret by which the coordinator knows this agent',
   'packages/agent/src/doctor/doctor.ts': 'looks at the machine with the PATH of whoever asks',
   'packages/cli/src/main.ts': 'wires the real clock, ids and environment into the commands',

@@ -58,10 +58,16 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'it knows what to do, and not who has asked for it over which connection',
     ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
+    ['agent.ts', 'leases leaving node session tasks', 'it wires an agent on ports, whatever is behind them'],
+    [
+      'observers.ts',
+      'agent.ts checkpoints failure host launch node options.ts probes tasks training',
+      'it watches a real machine for the agent',
+    ],
     [
       'main.ts',
-      'checkpoints dataDir drivers failure launch host leases leaving node options.ts probes rendezvous session tasks training',
-      'it connects the parts',
+      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous session tasks',
+      'it opens the ports of a real machine',
     ],
   ],
   coordinator: [

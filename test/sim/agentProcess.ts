@@ -1,12 +1,8 @@
-/** One run of an agent: the real session and task manager, on a simulated node. */
+/** One run of an agent: its real wiring, on the ports of a simulated node. */
 
+import { type AgentPorts, openAgent } from '@muster/agent/agent';
 import type { EndOfTask } from '@muster/agent/failure/taskFailure';
-import { TaskLeases } from '@muster/agent/leases/taskLeases';
 import type { NodeStatus } from '@muster/agent/node/nodeWatch';
-import { taskMessageToWire } from '@muster/agent/session/orders';
-import { CoordinatorSession, type SessionParts } from '@muster/agent/session/session';
-import { gpuProblem } from '@muster/agent/tasks/gpuProblem';
-import { TaskManager } from '@muster/agent/tasks/manager';
 import type { MusterError } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { emptyInventory } from '@muster/common/hardware';
@@ -48,14 +44,17 @@ export function startAgent(parts: AgentParts): void {
   const address = addressOf(machine, '10.0');
   const driver = (name: 'process' | 'docker', service: Service) =>
     new SimulatedDriver({ name, service, machine, guard, agent: life });
-  /** As it was said last. */
-  let said: NodeStatus | null = null;
-
-  const leases = new TaskLeases({
-    ...{ bootId: machine.bootId, boottimeMs: clock.boottimeMs, log },
-    onChange: (task) => manager.leaseChanged(task),
-  });
-  const manager: TaskManager = new TaskManager({
+  const { manager, session, start } = openAgent({
+    nodeName: machine.name,
+    bootId: machine.bootId,
+    instanceId: `instance-of-${machine.name}`,
+    address,
+    openStream: () => network.connect(machine, life) as unknown as ReturnType<AgentPorts['openStream']>,
+    // Nobody is asked to renew anything here.
+    renewal: { offer: () => '', taken: () => false, welcomed() {}, refused: () => false },
+    terms: machine.disk.terms(),
+    onRefused: parts.onRefused,
+    shutdownGraceMs: 0,
     records: machine.disk.recordsFor(life),
     drivers: { process: driver('process', guard), docker: driver('docker', engine) },
     node: {
@@ -64,62 +63,41 @@ export function startAgent(parts: AgentParts): void {
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
     },
+    rendezvous: parts.fabric.rendezvousOf(machine, life),
+    readNetwork: async () => {},
     checkpointDirs: {
-      ...{ pathFor: checkpointDirectory, hostPathFor: checkpointDirectory },
+      pathFor: checkpointDirectory,
+      hostPathFor: checkpointDirectory,
       placeOf: (jobId, spec, name) => ({ root: checkpointDirectory(jobId, spec), name }),
       pathOf: (jobId, spec, name) => `${checkpointDirectory(jobId, spec)}/${name}`,
-      ...{
-        isOwn: ({ checkpoint, image }) => checkpoint.dir === null && image === null,
-        prepare: async () => {},
-        cleanUp: async () => {},
-      },
+      isOwn: ({ checkpoint, image }) => checkpoint.dir === null && image === null,
+      prepare: async () => {},
+      cleanUp: async () => {},
     },
     checkpointPlaceProblem: async () => null,
-    checkpoints: new SimulatedCheckpoints({
-      ...{ machine, agent: life },
-      send: (message) => session.send(taskMessageToWire(message)),
+    openObservers: (agent) => ({
+      checkpoints: new SimulatedCheckpoints({ machine, agent: life, send: agent.send }),
+      // What output tells of training has tests of its own.
+      training: { progress: () => null, hang: () => null, finish: () => null },
+      failureOf: async (end) => failureOf(machine, end),
+      gpuUsage: () => null,
+      onOutput: (task, _path, size) => {
+        if (size !== null) upload(task);
+      },
+      onRemoved: (task) => void machine.disk.outputSizes.delete(taskKey(task)),
+      status: async () => statusOf(machine, address),
+      occupiedGpu: async () => null,
+      onClockSkew: () => {},
+      onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
+      periodic: [],
+      start: async () => {},
+      close: async () => {},
     }),
-    // What output tells of training has tests of its own.
-    training: { progress: () => null, hang: () => null, finish: () => null },
-    rendezvous: parts.fabric.rendezvousOf(machine, life),
-    leases,
-    nodeName: machine.name,
-    bootId: machine.bootId,
-    address,
     wallMs: clock.wallMs,
-    boottimeMs: clock.boottimeMs,
-    readNetwork: async () => {},
-    gpuProblem: async (gpuUuids) => gpuProblem(gpuUuids, said),
-    failureOf: async (end) => failureOf(machine, end),
-    log,
-    send: (message) => session.send(taskMessageToWire(message)),
-    onOutput: (task, _path, size) => {
-      if (size !== null) upload(task);
-    },
-    gpuUsage: () => null,
-    onRemoved: (task) => void machine.disk.outputSizes.delete(taskKey(task)),
-  });
-  const session: CoordinatorSession = new CoordinatorSession({
-    openStream: () => network.connect(machine, life) as unknown as ReturnType<SessionParts['openStream']>,
-    manager,
-    instanceId: `instance-of-${machine.name}`,
-    bootId: machine.bootId,
-    terms: machine.disk.terms(),
-    // Nobody is asked to renew anything here.
-    renewal: { offer: () => '', taken: () => false, welcomed() {}, refused: () => false },
-    status: async () => {
-      said = statusOf(machine, address);
-      return said;
-    },
-    leavingInMs: () => null,
-    onClockSkew: () => {},
-    wallMs: clock.wallMs,
-    onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
     boottimeMs: clock.boottimeMs,
     monotonicMs: clock.monotonicMs,
     chance: () => random.next(),
     log,
-    onRefused: parts.onRefused,
   });
 
   /** Output has a connection and tests of its own; here it arrives whenever there is a coordinator to send it to. */
@@ -142,9 +120,8 @@ export function startAgent(parts: AgentParts): void {
     void timeline.at(random.between(1, noticeMsMax), life, () => void session.sendStatus());
   look();
 
-  manager.recover().then(
-    () => session.start(),
-    (error: unknown) => log.error({ error: String(error) }, 'the agent could not find its earlier tasks'),
+  start().catch((error: unknown) =>
+    log.error({ error: String(error) }, 'the agent could not find its earlier tasks'),
   );
 }
 

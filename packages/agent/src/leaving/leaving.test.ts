@@ -81,14 +81,9 @@ describe('a node that leaves', () => {
 });
 
 test('with a coordinator: it is told, stops the task, and the node is left when it has done with it', async () => {
-  let leaving: Leaving | null = null;
-  const all = await connected({ leavingInMs: () => leaving?.leavingInMs() ?? null });
+  const all = await connected();
   await running(all);
-  const { first, session, agent, node } = all;
-  leaving = aLeaving({
-    tasks: () => agent.manager.reports().length,
-    onLeaving: () => session.sendStatus(),
-  }).leaving;
+  const { first, leaving, agent, node } = all;
   const left = leaving.leave();
   expect((await first.gets('status')).leavingInMs).toBe(90_000);
   expect(await isLeft(left)).toBe(false);
@@ -102,13 +97,12 @@ test('with a coordinator: it is told, stops the task, and the node is left when 
 });
 
 test('a task that ends by itself meanwhile is told of as ever', async () => {
-  let leaving: Leaving | null = null;
-  const all = await connected({ leavingInMs: () => leaving?.leavingInMs() ?? null });
+  const all = await connected();
   await running(all);
-  leaving = aLeaving({ tasks: () => all.agent.manager.reports().length }).leaving;
-  const left = leaving.leave();
+  const left = all.leaving.leave();
   all.node.process.end(aKey, exited(0));
-  await eventually(() => expect(all.first.received.at(-1)?.report?.exit?.exitCode).toBe(0));
+  const ends = () => all.first.received.map(({ report }) => report?.exit?.exitCode);
+  await eventually(() => expect(ends()).toContain(0));
   all.first.send({ forget: { task: wireTask } });
   await left;
 });

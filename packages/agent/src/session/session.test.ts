@@ -20,7 +20,7 @@ test('Hello comes first and says everything', async () => {
         highestTerm: 0,
         sentBoottimeMs: expect.any(Number),
         inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', simulated: false }] },
-        conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_node', task: null }],
+        conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_gpu', task: null }],
         observed: [],
       },
     },
@@ -29,16 +29,15 @@ test('Hello comes first and says everything', async () => {
 
 describe('a machine that is going to be switched off', () => {
   test('says how much time there is, in its status and in every Hello', async () => {
-    let leavingInMs: number | null = null;
-    const { first, session, hub } = await connected({ leavingInMs: () => leavingInMs });
+    let nowMs = 0;
+    const { first, session, hub, leaving } = await connected({ monotonicMs: () => nowMs });
     expect(await first.gets('hello')).not.toHaveProperty('leavingInMs');
     first.welcome();
     await session.sendStatus();
     expect(await first.gets('status')).not.toHaveProperty('leavingInMs');
-    leavingInMs = 90_000;
-    await session.sendStatus();
+    void leaving.leave();
     await eventually(() => expect(first.received.at(-1)?.status?.leavingInMs).toBe(90_000));
-    leavingInMs = 0;
+    nowMs = 90_000;
     first.end();
     const second = await hub.session(2);
     expect(await second.gets('hello')).toMatchObject({ leavingInMs: 0 });

@@ -1,4 +1,4 @@
-/** A session as the agent wires it: a real task manager above fake drivers, and a coordinator that does as it is told. */
+/** An agent as it is wired, above fake drivers, and a coordinator that does as it is told. */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import type { Condition } from '@muster/common/conditions';
@@ -8,13 +8,14 @@ import { silentLogger } from '@muster/common/log';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import { taskRefToWire } from '@muster/common/wire/taskRef';
 import { expect, onTestFinished } from 'vitest';
+import { openAgent } from '../agent.ts';
 import { type HubSession, TestHub } from '../hubFixture.ts';
 import { openHighestTerm } from '../leases/highestTerm.ts';
-import { anAssignment, aTask, type TestAgent, TestNode } from '../tasks/managerFixture.ts';
+import type { Leaving } from '../leaving/leaving.ts';
+import { anAssignment, aTask, inWords, TestNode } from '../tasks/managerFixture.ts';
 import { credentialFile } from './credential.ts';
 import { CredentialRenewal } from './credentialRenewal.ts';
-import { taskMessageToWire } from './orders.ts';
-import { CoordinatorSession, type SessionParts } from './session.ts';
+import type { CoordinatorSession, SessionParts } from './session.ts';
 
 export const wireTask = taskRefToWire(aTask);
 export const assigned = { task: wireTask, specJson: encodeJobSpec(anAssignment().spec), nodeCount: 1 };
@@ -32,7 +33,7 @@ const inventory: NodeInventory = {
 
 const conditions: readonly Condition[] = [
   {
-    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_node', clears: 'by_reboot' },
+    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_gpu', clears: 'by_reboot' },
     ...{
       message: 'GPU 0 fell off the bus',
       evidence: 'Xid 79',
@@ -47,13 +48,14 @@ const conditions: readonly Condition[] = [
 /** What a test decides of a session. */
 interface DialOptions {
   readonly node?: TestNode;
-  readonly leavingInMs?: SessionParts['leavingInMs'];
+  readonly monotonicMs?: () => number;
   readonly onWelcome?: () => void;
 }
 
 interface Dialling {
   readonly node: TestNode;
-  readonly agent: TestAgent;
+  readonly agent: { readonly knows: () => readonly string[] };
+  readonly leaving: Leaving;
   readonly session: CoordinatorSession;
   readonly renewal: CredentialRenewal;
   readonly refusals: MusterError[];
@@ -63,44 +65,43 @@ interface Dialling {
   readonly cleared: readonly { readonly kind: string; readonly gpuUuid: string | null }[];
 }
 
-/** A task manager and its session, wired as in the agent, dialling `openStream`. */
+/** An agent on a fake node, dialling `openStream`. */
 export async function dial(
   openStream: SessionParts['openStream'],
-  { node = new TestNode(), leavingInMs = () => null, onWelcome = () => {} }: DialOptions = {},
+  { node = new TestNode(), monotonicMs = () => 0, onWelcome = () => {} }: DialOptions = {},
 ): Promise<Dialling> {
   const refusals: MusterError[] = [];
   const errors: string[] = [];
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
-  const agent = await node.agent({
-    send: (message) => session.send(taskMessageToWire(message)),
-  });
   const file = credentialFile(node.root);
   const stored = { nodeName: 'node-1', credential: 'first', joined: true, caCertificate: null };
   file.write(stored);
   const renewal = new CredentialRenewal(file, stored);
-  const session: CoordinatorSession = new CoordinatorSession({
+  const opened = openAgent({
+    ...node.agentPorts(),
     openStream,
-    manager: agent.manager,
     instanceId: 'instance-1',
-    bootId: 'boot-1',
     terms: openHighestTerm(join(node.root, 'term'), silentLogger),
     renewal,
-    status: async () => ({ inventory, conditions }),
-    wallMs: () => 1_000_000,
-    onClockSkew: (skewMs) => skews.push(skewMs),
-    onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
-    boottimeMs: () => node.boottimeMs,
-    monotonicMs: () => 0,
+    onRefused: (error) => refusals.push(error),
+    shutdownGraceMs: 90_000,
+    openObservers: () => ({
+      ...node.observers(),
+      status: async () => ({ inventory, conditions }),
+      onClockSkew: (skewMs) => skews.push(skewMs),
+      onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
+      onWelcome,
+    }),
+    monotonicMs,
     chance: () => 0,
     log: { ...silentLogger, error: (_fields, message) => errors.push(message) },
-    onRefused: (error) => refusals.push(error),
-    leavingInMs,
-    onWelcome,
   });
-  onTestFinished(() => session.close());
-  session.start();
-  return { node, agent, session, renewal, refusals, errors, cleared, skews };
+  onTestFinished(() => opened.close());
+  await opened.start();
+  const { session, manager, leaving } = opened;
+  const agent = { knows: () => manager.reports().map(inWords) };
+  return { node, agent, leaving, session, renewal, refusals, errors, cleared, skews };
 }
 
 export async function connected(

@@ -4,12 +4,14 @@ import { appendFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { emptyInventory } from '@muster/common/hardware';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import { expect, onTestFinished, vi } from 'vitest';
+import type { Observers } from '../agent.ts';
 import type { Checkpoints } from '../checkpoints/watcher.ts';
 import { FakeDriver } from '../drivers/fakeDriver.ts';
 import { readTaskFailure } from '../failure/taskFailure.ts';
@@ -149,6 +151,49 @@ export class TestNode {
     },
   };
 
+  /** The ports of an agent on this node, but for its connection to the coordinator. */
+  agentPorts() {
+    return {
+      nodeName: 'a',
+      address: '10.0.0.7',
+      bootId: 'boot-1',
+      boottimeMs: () => this.boottimeMs,
+      wallMs: () => 1_000_000,
+      records: new TaskRecords(join(this.root, 'tasks')),
+      drivers: { process: this.process, docker: this.docker },
+      node: {
+        gpusAreSimulated: false,
+        containerNetwork: 'bridge' as const,
+        network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
+        baseEnvironment: { PATH: '/bin' },
+      },
+      checkpointDirs: checkpointDirs(join(this.root, 'checkpoints')),
+      checkpointPlaceProblem: async () => null,
+      rendezvous: this.rendezvous,
+      readNetwork: async () => {},
+    };
+  }
+
+  /** Observers that see nothing but the exits of tasks. */
+  observers(): Observers {
+    return {
+      checkpoints: noCheckpoints,
+      training: { progress: () => null, hang: () => null, finish: () => null },
+      failureOf: async (end) =>
+        readTaskFailure(end, { boottimeMs: this.boottimeMs, wallMs: 1_000_000 }, () => false),
+      gpuUsage: () => null,
+      onOutput: () => {},
+      onRemoved: () => {},
+      status: async () => ({ inventory: emptyInventory, conditions: [] }),
+      occupiedGpu: async () => null,
+      onClockSkew: () => {},
+      onClearCondition: () => {},
+      periodic: [],
+      start: async () => {},
+      close: async () => {},
+    };
+  }
+
   async holdPort() {
     const port = this.nextPort;
     this.nextPort += 1;
@@ -191,30 +236,14 @@ export class TestAgent {
       onChange: (task) => this.manager.leaseChanged(task),
     });
     this.manager = new TaskManager({
-      records: new TaskRecords(join(node.root, 'tasks')),
-      drivers: { process: node.process, docker: node.docker },
-      node: {
-        gpusAreSimulated: false,
-        containerNetwork: 'bridge',
-        network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
-        baseEnvironment: { PATH: '/bin' },
-      },
-      checkpointDirs: checkpointDirs(join(node.root, 'checkpoints')),
-      checkpoints: noCheckpoints,
-      checkpointPlaceProblem: async () => null,
-      training: { progress: () => null, hang: () => null, finish: () => null },
-      rendezvous: node.rendezvous,
+      ...node.agentPorts(),
+      ...node.observers(),
+      ...{ bootId, boottimeMs, wallMs, log },
       leases: this.leases,
-      nodeName: 'a',
-      address: '10.0.0.7',
-      ...{ bootId, boottimeMs, wallMs },
-      readNetwork: async () => {},
       gpuProblem: async () => null,
       failureOf: async (end) =>
         readTaskFailure(end, { boottimeMs: boottimeMs(), wallMs: wallMs() }, () => false),
-      log,
       send: (message) => this.hear(message),
-      gpuUsage: () => null,
       onOutput: (task, _path, size) => void this.outputs.set(taskKey(task), size),
       onRemoved: (task) => void this.outputs.delete(taskKey(task)),
       ...parts,
