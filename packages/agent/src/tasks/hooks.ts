@@ -8,7 +8,7 @@ import { untilAborted } from '@muster/common/async';
 import { causeOf } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
-import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { HangSign, TrainingProgress } from '@muster/common/training';
@@ -48,6 +48,8 @@ export interface HookParts {
   readonly gpuProblem: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
   /** Another task of this node that has one of the GPUs of this task. null: none has. */
   readonly gpuHolder: (task: TaskRef, gpuUuids: readonly string[]) => TaskKey | null;
+  /** Another task of this node has its checkpoints in the same place. */
+  readonly isShared: (task: TaskRef, checkpointJobId: JobId) => boolean;
   readonly checkpointDirs: CheckpointDirs;
   /** Why this agent could not look after the checkpoints of a job in that directory. null: it can. */
   readonly checkpointPlaceProblem: (root: string, changes: boolean) => Promise<string | null>;
@@ -177,7 +179,7 @@ function gpus({ gpuProblem, gpuHolder }: HookParts): TaskHook {
   };
 }
 
-function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem }: HookParts): TaskHook {
+function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem, isShared }: HookParts): TaskHook {
   return {
     async prepare({ task, assignment: { checkpointJobId, spec } }, _onDoing, abort) {
       await checkpointDirs.prepare(checkpointJobId, spec).catch((error: unknown) => {
@@ -195,8 +197,10 @@ function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem }: HookPar
     },
     // The clean-up of an earlier attempt on this node removes the directory when it is empty.
     starting: ({ assignment: { checkpointJobId, spec } }) => checkpointDirs.prepare(checkpointJobId, spec),
-    async removed({ assignment }) {
-      if (assignment !== null) await checkpointDirs.cleanUp(assignment.checkpointJobId, assignment.spec);
+    async removed({ task, assignment }) {
+      // A later attempt of the job on this node may be about to save there.
+      if (assignment === null || isShared(task, assignment.checkpointJobId)) return;
+      await checkpointDirs.cleanUp(assignment.checkpointJobId, assignment.spec);
     },
   };
 }
@@ -367,7 +371,10 @@ function bareTask({ assignment, location }: TaskContext, { baseEnvironment }: No
 }
 
 function usage({ gpuUsage }: HookParts): TaskHook {
-  return { measure: ({ task }) => ({ gpuUsage: gpuUsage(task) }) };
+  return {
+    measure: ({ task, assignment }) =>
+      assignment !== null && assignment.gpuUuids.length === 0 ? {} : { gpuUsage: gpuUsage(task) },
+  };
 }
 
 /** The end of a task that could not be prepared or started. */

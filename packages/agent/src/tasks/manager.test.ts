@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { taskKey } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
@@ -281,4 +283,20 @@ test('a thousand tasks are reported with one look at the clock', async () => {
   looks = 0;
   expect(new Set(agent.manager.reports().map(({ task }) => taskKey(task))).size).toBe(1_000);
   expect(looks).toBe(1);
+});
+
+test('an attempt that is removed leaves the checkpoint directory that a later one saves in', async () => {
+  const node = new TestNode();
+  const agent = await node.agent();
+  const directory = join(node.root, 'checkpoints', aTask.jobId);
+  await agent.bringToRunning();
+  const later = { ...aTask, attempt: 2 };
+  agent.order(prepare({}, later), later);
+  await eventually(() => expect(agent.knows()).toEqual(['running', 'prepared']));
+  agent.order(forget);
+  await eventually(() => expect(agent.knows()).toEqual(['prepared']));
+  await eventually(() => expect(node.hasRecord()).toBe(false));
+  expect(existsSync(directory)).toBe(true);
+  agent.order(forget, later);
+  await eventually(() => expect(existsSync(directory)).toBe(false));
 });

@@ -4,7 +4,7 @@
  */
 
 import { messageOf } from '@muster/common/errors';
-import { parseTaskKey, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type JobId, parseTaskKey, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import type { Driver } from '../drivers/driver.ts';
@@ -16,7 +16,7 @@ import { mayHoldGpus, type Order, type TaskState } from './state.ts';
 import type { RunnerParts, RunnerShared } from './work.ts';
 
 /** What the tasks of a node are built on. */
-export type ManagerParts = Omit<RunnerParts, 'gpuHolder'>;
+export type ManagerParts = Omit<RunnerParts, 'gpuHolder' | 'isShared'>;
 
 /** Far more than can be on their way on one connection. */
 const forgottenMax = 10_000;
@@ -41,6 +41,7 @@ export class TaskManager {
     const runnerParts = {
       ...parts,
       gpuHolder: (task: TaskRef, gpuUuids: readonly string[]) => this.gpuHolder(task, gpuUuids),
+      isShared: (task: TaskRef, checkpointJobId: JobId) => this.isShared(task, checkpointJobId),
     };
     this.shared = {
       parts: runnerParts,
@@ -166,6 +167,13 @@ export class TaskManager {
       if (other !== key && mayHoldGpus(state) && hasOne) return other;
     }
     return null;
+  }
+
+  private isShared(task: TaskRef, checkpointJobId: JobId): boolean {
+    const key = taskKey(task);
+    return [...this.runners].some(
+      ([other, { state }]) => other !== key && state.assignment?.checkpointJobId === checkpointJobId,
+    );
   }
 
   /** A task that is wanted again while it is removed begins anew, because nothing that is left of it is of use. */

@@ -15,6 +15,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeSync,
@@ -63,6 +64,8 @@ interface StoredIntent {
 
 export class TaskRecords {
   private readonly root: string;
+  /** Begins in the next turn of the event loop. */
+  private rootSync: Promise<void> | null = null;
 
   /** @param root absolute; made when absent */
   constructor(root: string) {
@@ -98,7 +101,7 @@ export class TaskRecords {
     const file = openSync(this.path(task), 'w', 0o600);
     try {
       writeSync(file, JSON.stringify(stored(record)));
-      await Promise.all([sync(file), syncDirectory(directory), syncDirectory(this.root)]);
+      await Promise.all([sync(file), syncDirectory(directory), this.syncRoot()]);
     } finally {
       closeSync(file);
     }
@@ -115,7 +118,21 @@ export class TaskRecords {
   /** The record goes first: half of a task's output must not pass for all of it after a crash. */
   async remove(task: TaskRef): Promise<void> {
     rmSync(this.path(task), { force: true });
-    await rm(this.directory(task), { recursive: true, force: true });
+    const directory = this.directory(task);
+    const isSmall = this.outputSize(task) < outputBytesAtOnce;
+    if (!isSmall || !removeKnown(directory)) await rm(directory, { recursive: true, force: true });
+  }
+
+  /** Tasks that are recorded in one turn of the event loop share the wait for the directory that their own are in. */
+  private syncRoot(): Promise<void> {
+    this.rootSync ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        // What is recorded from here on may come too late for this one.
+        this.rootSync = null;
+        syncDirectory(this.root).then(resolve, reject);
+      });
+    });
+    return this.rootSync;
   }
 
   /**
@@ -143,6 +160,22 @@ export class TaskRecords {
 
   private path(task: TaskRef): string {
     return join(this.directory(task), recordName);
+  }
+}
+
+/** Bytes. A file of this size takes no time to delete. */
+const outputBytesAtOnce = 1024 * 1024;
+/** What agent and guard write into the directory of a task. */
+const knownFiles = ['output.log', 'output.json', 'process.jsonl', 'usage.json', 'lease'];
+
+/** Handing each small step to a thread would cost more than the steps do. @returns false: something else is there */
+function removeKnown(directory: string): boolean {
+  for (const name of knownFiles) rmSync(join(directory, name), { force: true });
+  try {
+    rmdirSync(directory);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT';
   }
 }
 

@@ -136,8 +136,19 @@ export class TaskRunner {
   }
 
   private now(): TaskMoment {
-    const { wallMs, boottimeMs, leases } = this.parts;
-    return { wallMs: wallMs(), boottimeMs: boottimeMs(), isLeased: leases.isLive(this.task) };
+    const { parts, task } = this;
+    // Most events need neither a clock nor a lease.
+    return {
+      get wallMs() {
+        return parts.wallMs();
+      },
+      get boottimeMs() {
+        return parts.boottimeMs();
+      },
+      get isLeased() {
+        return parts.leases.isLive(task);
+      },
+    };
   }
 
   private carryOut(effects: readonly Effect[]): void {
