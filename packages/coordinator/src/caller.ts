@@ -40,7 +40,7 @@ export function userOf(caller: Caller): string {
 
 /** As events name a caller. */
 export interface CallerName {
-  /** `admin`, `agent:gpu-1:0f3a…`, `join:77ab…`, or `coordinator: time limit`. Empty: of a version that kept no callers. */
+  /** `admin`, `agent:gpu-1:0f3a…`, `join:77ab…`, or `coordinator: time limit`. Empty: a notice, which nobody caused. */
   readonly by: string;
   /** Empty: the coordinator itself. */
   readonly peer: string;

@@ -1,4 +1,3 @@
-import { status } from '@grpc/grpc-js';
 import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
@@ -106,16 +105,4 @@ test('what waits is bounded: of the older rows every second one goes, and that i
   expect(rowsOf()?.length).toBeLessThanOrEqual(100);
   expect(rowsOf()?.slice(-20)).toEqual(range(381, 401));
   expect(warnings.filter((each) => each.includes('dropped'))).toHaveLength(1);
-});
-
-test('a coordinator that knows no rows holds up no task', async () => {
-  const { hub, uploader, uploads, warnings } = await uploading();
-  hub.onRows = (_upload, call) => void call.emit('error', { code: status.UNIMPLEMENTED, details: '' });
-  uploader.add(aTask, row(1));
-  let isDone = false;
-  uploader.whenComplete(aTask, () => (isDone = true));
-  await eventually(() => expect(isDone).toBe(true));
-  uploader.add(aTask, row(2));
-  expect(uploads).toEqual([]);
-  expect(warnings).toEqual([expect.stringContaining('upgrade it')]);
 });

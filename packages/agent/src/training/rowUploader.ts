@@ -5,7 +5,7 @@
  * it has them, and after a restart the agent reads the output again from its beginning: so nothing is written down here, and
  * a full disk of the node costs no row. One batch of a task is on its way at a time.
  */
-import { type ClientDuplexStream, status } from '@grpc/grpc-js';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '@muster/common/errors';
 import type { RowUpload } from '@muster/common/gen/muster/v1/RowUpload';
 import type { RowUploadAck__Output } from '@muster/common/gen/muster/v1/RowUploadAck';
@@ -58,8 +58,6 @@ export class RowUploader {
   private timer: NodeJS.Timeout | null = null;
   private failures = 0;
   private closed = false;
-  /** The coordinator is of a version that keeps no rows. */
-  private isUnknown = false;
 
   constructor(parts: RowUploaderParts) {
     this.parts = parts;
@@ -67,7 +65,6 @@ export class RowUploader {
 
   /** @param row behind those that were added before */
   add(task: TaskRef, row: TrainingRow): void {
-    if (this.isUnknown) return;
     const of = this.rowsOf(task);
     of.rows.push(row);
     if (of.rows.length > (this.parts.waitingMax ?? waitingMaxDefault)) this.thin(of);
@@ -85,7 +82,7 @@ export class RowUploader {
   /** Calls back once the coordinator has all rows of a task that has ended; at once where it has none. */
   whenComplete(task: TaskRef, done: () => void): void {
     const of = this.tasks.get(taskKey(task));
-    if (of === undefined || of.isComplete || this.isUnknown) done();
+    if (of === undefined || of.isComplete) done();
     else of.onComplete.push(done);
   }
 
@@ -126,7 +123,7 @@ export class RowUploader {
   }
 
   private soon(ms: number): void {
-    if (this.closed || this.isUnknown) return;
+    if (this.closed) return;
     if (this.timer !== null && ms > 0) return;
     if (this.timer !== null) clearTimeout(this.timer);
     // While the coordinator is away, whoever has something to say waits like all others.
@@ -207,10 +204,6 @@ export class RowUploader {
       of.isUnderWay = false;
       of.isKnown = false;
     }
-    if ('code' in error && error.code === status.UNIMPLEMENTED) {
-      this.giveUp();
-      return;
-    }
     this.failures += 1;
     if (this.failures === 1)
       this.parts.log.warn(
@@ -218,16 +211,6 @@ export class RowUploader {
         'metrics cannot be uploaded now; they wait until they can',
       );
     this.soon(gatherMs);
-  }
-
-  /** It is older than this agent. Its successor is asked by the next agent. */
-  private giveUp(): void {
-    this.isUnknown = true;
-    this.parts.log.warn({}, 'the coordinator keeps no metrics of jobs: upgrade it, then restart this agent');
-    for (const of of this.tasks.values()) {
-      of.rows = [];
-      for (const done of of.onComplete.splice(0)) done();
-    }
   }
 }
 

@@ -192,7 +192,7 @@ test('what an agent says names its credential, and what the coordinator does by 
   expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.released')?.by).toMatch(/^agent:node-1/);
 });
 
-test('an event of a version that kept no callers is shown without one', async () => {
+test('an event without a caller is shown without one', async () => {
   const { memory, api } = coordinator;
   await submitJob(coordinator, 'r1');
   const [seq, event] = [...memory.events][0] ?? expect.fail('no event');
