@@ -86,7 +86,13 @@ export type JobState =
   /** Every task of the attempt has been seen running (or has already ended well). */
   | { readonly kind: 'running'; readonly attempt: Attempt }
   /** The attempt's remaining tasks are being stopped; `outcome` is decided and follows when the last has ended. */
-  | { readonly kind: 'stopping'; readonly attempt: Attempt; readonly outcome: Outcome }
+  | {
+      readonly kind: 'stopping';
+      readonly attempt: Attempt;
+      readonly outcome: Outcome;
+      /** Its user has requeued it while this attempt was there: what the attempt saves does not undo `resumeChoice`. */
+      readonly isRequeued?: true;
+    }
   | { readonly kind: 'succeeded'; readonly endedAtMs: number }
   | { readonly kind: 'failed'; readonly endedAtMs: number; readonly cause: Cause }
   | { readonly kind: 'cancelled'; readonly endedAtMs: number; readonly cause: Cause };

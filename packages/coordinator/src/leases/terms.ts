@@ -271,7 +271,7 @@ function goPast(draft: Draft, jobId: JobId, heard: number, nowMs: number): void 
   if (attempt !== null) {
     // Nobody has chosen anew where it goes on from.
     const from = before.resumeChoice;
-    applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
+    if (before.state.kind !== 'stopping') applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
     for (const { nodeRank, node } of attempt.tasks) {
       const message = `attempt ${heard} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
       applyJobEvent(draft, jobId, { kind: 'taskLost', attempt: attempt.number, nodeRank, message }, nowMs);

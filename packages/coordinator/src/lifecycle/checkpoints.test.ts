@@ -244,6 +244,22 @@ describe('progress', () => {
     expect(preempted.job.resumeChoice).toEqual({ kind: 'newest' });
   });
 
+  it('of an attempt whose failure was being stopped does not undo what its user chose then', () => {
+    const retry = { max_attempts: 3, on: ['exit_code' as const] };
+    const story = aGang({ retry }).allRunning().ended(1, crash).requeued({ kind: 'start' });
+    expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { charge: 'failure' } });
+    expect(story.saved(200).ended(0, terminated).job).toMatchObject({
+      resumeChoice: { kind: 'start' },
+      state: { kind: 'queued' },
+    });
+    // Begun with that choice already: without a new request it ends with progress, and with one it holds.
+    story.allRunning().ended(1, crash);
+    expect(story.requeued({ kind: 'start' }).data('job.requeued')).toMatchObject({ from: { kind: 'start' } });
+    const before = story.job;
+    expect(story.requeued({ kind: 'start' }).job).toBe(before);
+    expect(story.saved(300).job.resumeChoice).toEqual({ kind: 'start' });
+  });
+
   it('on the way out saves a job that would have failed', () => {
     const retry = { max_attempts: 2, on: ['exit_code' as const] };
     const story = aGang({ retry }, { failures: 1 }).allRunning().ended(1, crash);

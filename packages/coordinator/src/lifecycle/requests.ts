@@ -31,18 +31,22 @@ export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
   const attempt = currentAttempt(job);
   const isSaid = isSameChoice(job.resumeChoice, from);
   const chosen = isSaid ? job : { ...job, resumeChoice: from };
-  if (attempt === null || state.kind === 'stopping') {
-    if (isSaid) return unchanged(job);
-    const events = [jobEvent(job, 'job.requeued', { from })];
-    if (state.kind !== 'stopping' || state.outcome.next !== 'queued' || state.outcome.charge !== 'preemption')
-      return { job: chosen, ended: null, events };
-    // From now on it is its user's stop: what it saves on its way out does not undo the choice.
-    const outcome: Outcome = { ...state.outcome, charge: 'nothing' };
-    return { job: { ...chosen, state: { ...state, outcome } }, ended: null, events };
+  const events = [jobEvent(job, 'job.requeued', { from })];
+  if (state.kind === 'stopping') {
+    // A choice that its attempt began with would end with what the attempt saves; one that is made now holds.
+    if (isSaid && (from.kind === 'newest' || state.isRequeued === true)) return unchanged(job);
+    const { outcome: before } = state;
+    const isPreempted = before.next === 'queued' && before.charge === 'preemption';
+    const outcome: Outcome = isPreempted ? { ...before, charge: 'nothing' } : before;
+    return { job: { ...chosen, state: { ...state, outcome, isRequeued: true } }, ended: null, events };
   }
+  if (attempt === null) return isSaid ? unchanged(job) : { job: chosen, ended: null, events };
   const cause = causeOf('preempted', `requeued by a user${inWords(from)}`);
   const outcome: Outcome = { next: 'queued', cause, backoffMs: 0, charge: 'nothing' };
-  return beginStopping(chosen, attempt, outcome, nowMs);
+  const stopped = beginStopping(chosen, attempt, outcome, nowMs);
+  const after = stopped.job.state;
+  if (after.kind !== 'stopping') return stopped;
+  return { ...stopped, job: { ...stopped.job, state: { ...after, isRequeued: true } } };
 };
 
 export const preempt: Handler<'preempt'> = (job, event, nowMs) => {
