@@ -98,7 +98,7 @@ export async function build(options = {}) {
       splitting: true,
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
-      plugins: [lazyPackages, commanderWithoutPrograms, bundledProtos(sources.outDir, assets)],
+      plugins: [lazyPackages, lazyBuiltins, commanderWithoutPrograms, bundledProtos(sources.outDir, assets)],
       external: ['koffi'],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
@@ -208,6 +208,24 @@ const lazyPackages = {
         errors: [{ text: `import '${path}' statically in a file of its own, and load that file lazily` }],
       };
     });
+  },
+};
+
+/**
+ * Takes Node's own modules as they are. An import would make Node read every export of each for the bindings, and so load what
+ * hides behind those that are lazy, such as the streams of node:fs.
+ * @type {import('esbuild').Plugin}
+ */
+const lazyBuiltins = {
+  name: 'lazy-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ kind, path }) =>
+      kind === 'import-statement' ? { path, namespace: 'builtin' } : null,
+    );
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule('${path}');`,
+      loader: 'js',
+    }));
   },
 };
 
