@@ -93,6 +93,30 @@ test('a node that an attempt failed on is used again only where there are no oth
   expect(said).toEqual([expect.stringMatching(/^exclusion: .*node-2, on which it had failed, and 2 others/)]);
 });
 
+test('nodes of earlier failed starts are no others for a job that keeps failing', () => {
+  const stops = (attempt: number, because: object) => [
+    ofJob('job.stopping', { attempt, cause: because }),
+    ofJob('attempt.ended', { attempt, cause: because, tasks: [] }),
+  ];
+  const runs = (attempt: number, ...nodes: readonly string[]) => [
+    allocated(attempt, ...nodes),
+    ...['attempt.released', 'attempt.running'].map((kind) => ofJob(kind as never, { attempt })),
+  ];
+  const limit = { kind: 'time_limit', node: null, nodeRank: null, message: 'ran for its max_runtime' };
+  const requeued = { kind: 'preempted', node: null, nodeRank: null, message: 'requeued by a user' };
+  const story = (end: object) =>
+    judge([
+      joined('node-1', 'node-2', 'node-3'),
+      ...[...runs(1, 'node-1', 'node-2'), ...stops(1, end)],
+      ...[allocated(2, 'node-1', 'node-2'), ...stops(2, cause)],
+      ...[...runs(3, 'node-1', 'node-3'), ...stops(3, end)],
+      ...[allocated(4, 'node-1', 'node-3'), ...stops(4, { ...cause, node: 'node-3' })],
+      allocated(5, 'node-1', 'node-3'),
+    ]).filter((each) => each.startsWith('exclusion'));
+  expect(story(limit)).toEqual([]);
+  expect(story(requeued)).toEqual([expect.stringMatching(/^exclusion: .*node-3, on which it had failed/)]);
+});
+
 test('a node that an attempt failed on is used again where it alone has the checkpoint', () => {
   const saved = (node: string) => ofJob('checkpoint.saved', { checkpoint: 'step-7', step: 7, node });
   const again = ofJob('attempt.allocated', {

@@ -33,6 +33,8 @@ export class RetryCheck {
   private readonly excludedNodes = new Map<string, ExcludedNode>();
   /** Nodes on which an attempt failed while it ran: the next one may do without them, too. By job. */
   private readonly failedOn = new Map<string, Set<string>>();
+  /** Jobs of which an attempt has failed while it ran: their excluded nodes may outlast the next start. */
+  private readonly failing = new Set<string>();
   /** A person's word that they get no new work. */
   private readonly drained = new Set<string>();
   /** Silent nodes: a job that has waited long does not go by them, because they may never return. */
@@ -65,7 +67,7 @@ export class RetryCheck {
     else if (kind === 'node.online') this.away.delete(subject);
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
     else if (kind === 'attempt.released') this.released.add(attempt);
-    else if (kind === 'attempt.running') this.excludedNodes.delete(subject);
+    else if (kind === 'attempt.running') this.onRunning(subject);
     else if (kind === 'job.stopping' && !this.released.has(attempt))
       this.onFailedStart(subject, data['cause'] as Cause);
     else if (kind === 'job.stopping') this.onFailedRun(subject, data['cause'] as Cause | null);
@@ -96,8 +98,17 @@ export class RetryCheck {
   }
 
   private onFailedRun(job: string, cause: Cause | null): void {
+    if (cause !== null && cause.kind !== 'cancelled' && cause.kind !== 'preempted') this.failing.add(job);
     if (cause?.node == null) return;
     this.failedOn.set(job, (this.failedOn.get(job) ?? new Set()).add(cause.node));
+  }
+
+  /** Whatever kept a job from starting is over; one that keeps failing may do without these nodes all the same. */
+  private onRunning(job: string): void {
+    const nodes = this.excludedNodes.get(job)?.nodes ?? [];
+    this.excludedNodes.delete(job);
+    if (!this.failing.has(job)) return;
+    this.failedOn.set(job, new Set([...(this.failedOn.get(job) ?? []), ...nodes]));
   }
 
   private requireOthers(job: string, file: JobSpecFile | undefined, { tasks, resume }: Allocation): void {
