@@ -194,7 +194,11 @@ interface InUse {
 
 function gpusInUse(nodes: readonly SchedulerNode[], { resources }: JobDemand): InUse {
   const all = sumOver(nodes, ({ inventory, drained }) => {
-    const undrained = inventory.gpus.filter(({ uuid }) => !drained.gpuUuids.has(uuid));
+    const { gpus } = inventory;
+    const { gpuUuids } = drained;
+    // Of almost every node, for each kind of job that waits.
+    if (gpuUuids.size === 0) return acceptableGpus(gpus, resources).length;
+    const undrained = gpus.filter(({ uuid }) => !gpuUuids.has(uuid));
     return acceptableGpus(undrained, resources).length;
   });
   const free = sumOver(nodes, ({ freeGpus }) => acceptableGpus(freeGpus, resources).length);
