@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { silentLogger as log } from '@muster/common/log';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FailureReaderProcess } from './failureReaderProcess.ts';
 import { failureReaderProgram } from './readerProgram.ts';
 
@@ -136,8 +136,10 @@ test('four megabytes made to be slow to read hold up nobody, and are read in tim
 
 test('a reader that dies answers nothing more, and the next question has another', async () => {
   const reader = open();
-  const first = reader.read(endOf('ValueError: bad\n'));
-  await expect.poll(() => reader.pid).not.toBeNull();
+  // It is still being read when the reader dies, however late this test gets its turn.
+  const line = `${'gloo'.repeat(1_000)}${'Connection '.repeat(360)}\n`;
+  const first = reader.read(endOf(`${line.repeat(4_000_000 / line.length)}ValueError: bad\n`));
+  await vi.waitFor(() => expect(reader.pid).not.toBeNull(), { interval: 1 });
   process.kill(reader.pid ?? 0, 'SIGKILL');
   expect((await first).source).toMatch(/exit|log/);
   expect(await reader.read(endOf('ValueError: bad\n'))).toMatchObject({ message: 'ValueError: bad' });

@@ -159,7 +159,7 @@ export function temporaryDir(): string {
 }
 
 /** Waits for a state, with a deadline. */
-export async function eventually(what: string, check: () => boolean, withinMs = 10_000): Promise<void> {
+export async function eventually(what: string, check: () => boolean, withinMs = 60_000): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!check()) {
     if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
