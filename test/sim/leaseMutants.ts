@@ -1,4 +1,6 @@
 /** Rules of leases, fences and gangs, each taken out. */
+import type * as ordersModule from '@muster/agent/session/orders';
+import type * as stepModule from '@muster/agent/tasks/step';
 import type * as leasesModule from '@muster/coordinator/leases/leases';
 import type * as partitionModule from '@muster/coordinator/leases/partition';
 import type * as excludedNodesModule from '@muster/coordinator/lifecycle/excludedNodes';
@@ -15,6 +17,8 @@ const transition = replacing<typeof transitionModule>(`${coordinator}/lifecycle/
 const leases = replacing<typeof leasesModule>(`${coordinator}/leases/leases.ts`);
 const partition = replacing<typeof partitionModule>(`${coordinator}/leases/partition.ts`);
 const agent = 'packages/agent/src';
+const step = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
+const orders = replacing<typeof ordersModule>(`${agent}/session/orders.ts`);
 const taskLeases = `${agent}/leases/taskLeases.ts`;
 const leasedTask = `${agent}/leases/leasedTask.ts`;
 
@@ -74,8 +78,8 @@ export const leaseMutants = {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
     seed: 57,
+    replacements: [step('mayStart', () => () => true)],
     edits: [
-      edit(`${agent}/tasks/step.ts`, 'return isLeased;', 'return isLeased || true;'),
       edit(
         'test/sim/guard.ts',
         'if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))',
@@ -123,8 +127,15 @@ export const leaseMutants = {
         "return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };",
         "return desired.kind === 'stop' ? { task: wire, verdict: 'VERDICT_UNKNOWN' } : { task: wire, verdict: 'VERDICT_RUN', leaseMs };",
       ),
-      // What is said again about it brings a lease as well.
-      edit(`${agent}/session/orders.ts`, 'return start !== null || stop !== null;', 'return start !== null;'),
+    ],
+    // The orders of a Welcome bring a lease as well.
+    replacements: [
+      orders(
+        'letsRun',
+        () =>
+          ({ start }) =>
+            start !== null,
+      ),
     ],
   },
   'held-is-held': {

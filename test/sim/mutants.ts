@@ -3,6 +3,7 @@
  * the rule, the functions that are replaced to remove it, or the lines where no function is the rule, and the guarantee whose check must then speak up.
  */
 
+import type * as stepModule from '@muster/agent/tasks/step';
 import type * as eventModule from '@muster/coordinator/lifecycle/event';
 import type * as gangModule from '@muster/coordinator/lifecycle/gang';
 import type * as timeLimitsModule from '@muster/coordinator/reconcilers/timeLimits';
@@ -17,6 +18,7 @@ const timeLimits = replacing<typeof timeLimitsModule>(`${coordinator}/reconciler
 const state = `${coordinator}/state/state.ts`;
 const nodes = `${coordinator}/commands/nodes.ts`;
 const agent = 'packages/agent/src';
+const step = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
 
 export const mutants = {
   'release-after-every-task-is-prepared': {
@@ -302,13 +304,7 @@ export const mutants = {
     rule: 'An agent deletes what is left of a task when it is told to forget it.',
     breaks: ['liveness'],
     seed: 1,
-    edits: [
-      edit(
-        `${agent}/tasks/step.ts`,
-        "return life.kind !== 'ended' || life.isUploaded;",
-        'return life.kind === null;',
-      ),
-    ],
+    replacements: [step('mayRemove', () => () => false)],
   },
   'lost-orders-are-repeated': {
     rule: 'A heartbeat shows which orders an agent has not received, and they are sent again.',

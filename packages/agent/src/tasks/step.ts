@@ -305,12 +305,12 @@ function nextStep(state: TaskState, now: TaskMoment): TaskStep | null {
 }
 
 /** A late order starts nothing: the next answered heartbeat brings a lease, or says what became of the attempt. */
-function mayStart({ isLeased }: TaskMoment): boolean {
+export function mayStart({ isLeased }: TaskMoment): boolean {
   return isLeased;
 }
 
 /** The directory of a task holds its output, which goes to the coordinator first. */
-function mayRemove(life: Life): boolean {
+export function mayRemove(life: Life): boolean {
   return life.kind !== 'ended' || life.isUploaded;
 }
 
