@@ -65,7 +65,7 @@ describe('one task', () => {
     expect(node.process.launches).toEqual([]);
   });
 
-  test('that writes nothing has nothing to upload, and is forgotten without a word about it', async () => {
+  test('that writes nothing has nothing to upload, and is removed without an answer about it', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     await agent.bringToRunning();
@@ -159,7 +159,7 @@ describe('an order that comes while another is followed', () => {
   test.each([
     ['stop', stop],
     ['forget', forget],
-  ])('a word to %s during the start gives it up: the task never ran', async (_, order) => {
+  ])('an order to %s during the start gives it up: the task never ran', async (_, order) => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.prepared(agent);
@@ -189,7 +189,7 @@ describe('an order that comes while another is followed', () => {
     expect(node.process.launches).toHaveLength(1);
   });
 
-  test('a word to forget during the stop ends its grace', async () => {
+  test('an order to forget during the stop ends its grace', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.running(agent);
@@ -205,7 +205,7 @@ describe('an order that comes while another is followed', () => {
     expect(agent.said.filter((words) => words.startsWith('ended'))).toHaveLength(0);
   });
 
-  test('a word to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
+  test('an order to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.running(agent);
@@ -247,7 +247,7 @@ describe('an order that comes while another is followed', () => {
 });
 
 describe('a new connection', () => {
-  test('is told again what was said on the last one, when the coordinator asks for it', async () => {
+  test('gets again what was sent on the last one, when the coordinator asks for it', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     await situations.prepared(agent);

@@ -112,7 +112,7 @@ describe('a driver that does not answer', () => {
 });
 
 describe('a full disk', () => {
-  test('is why a node does not get ready, and is said at once', async () => {
+  test('is why a task is not prepared, and is reported at once', async () => {
     const node = new TestNode();
     const agent = await node.agent({ records: new FullDisk(join(node.root, 'tasks')) });
     agent.order(prepare());

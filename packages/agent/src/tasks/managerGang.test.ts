@@ -1,4 +1,4 @@
-/** Before the release of a gang: getting ready, saying why not, and trying the paths. */
+/** Before the release of a gang: preparing the task, reporting why that fails, and testing the paths. */
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { TaskRef } from '@muster/common/ids';
 import { describe, expect, test } from 'vitest';
@@ -18,15 +18,15 @@ import {
   TestNode,
 } from './managerFixture.ts';
 
-async function claimed(node = new TestNode()): Promise<{ node: TestNode; agent: TestAgent }> {
+async function preparedGang(node = new TestNode()): Promise<{ node: TestNode; agent: TestAgent }> {
   const agent = await node.agent();
   agent.order(prepareGang());
   await agent.says('prepared 10.0.0.7:4000');
   return { node, agent };
 }
 
-describe('a node that gets ready', () => {
-  test('says what it is busy with until it has claimed', async () => {
+describe('a node that prepares a task', () => {
+  test('reports what it is busy with until the task is prepared', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     const letPrepare = node.process.hold('prepare');
@@ -43,7 +43,7 @@ describe('a node that gets ready', () => {
   test.each([
     ['stop', stop],
     ['forget', forget],
-  ] as const)('gives it up at the word to %s, and holds nothing', async (_, order) => {
+  ] as const)('gives it up at the order to %s, and holds nothing', async (_, order) => {
     const node = new TestNode();
     const agent = await node.agent();
     node.process.hold('prepare');
@@ -56,7 +56,7 @@ describe('a node that gets ready', () => {
     expect([node.heldPorts.size, agent.warnings]).toEqual([0, []]);
   });
 
-  test('tries again what may pass, and tells the coordinator about it', async () => {
+  test('repeats what may pass, and reports that to the coordinator', async () => {
     const node = new TestNode();
     const agent = await node.agent();
     node.process.fail('prepare', 'before');
@@ -73,18 +73,18 @@ describe('a node that gets ready', () => {
     const agent = await node.agent();
     const withGpu = (task: TaskRef) =>
       ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
-    const claims = () => agent.said.filter((words) => words.startsWith('prepared')).length;
+    const prepares = () => agent.said.filter((words) => words.startsWith('prepared')).length;
     agent.order(withGpu(aTask));
-    await eventually(() => expect(claims()).toBe(1));
+    await eventually(() => expect(prepares()).toBe(1));
     agent.order(start);
     await agent.says('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
     const isWaiting = `retrying: GPU still held by ${aKey}, which must end first`;
     await eventually(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
-    expect(claims()).toBe(1);
+    expect(prepares()).toBe(1);
     agent.order(forget);
-    await eventually(() => expect(claims()).toBe(2));
+    await eventually(() => expect(prepares()).toBe(2));
   });
 });
 
@@ -122,7 +122,7 @@ describe('a torchrun that is being stopped', () => {
   });
 });
 
-describe('a node that cannot get ready says so as the end of the task', () => {
+describe('a node that cannot prepare the task reports that as its end', () => {
   const startError = (agent: TestAgent) => agent.reports.at(-1)?.exit?.startError;
 
   test('because the driver cannot prepare it', async () => {
@@ -186,24 +186,24 @@ describe('a node that cannot get ready says so as the end of the task', () => {
 });
 
 describe('paths', () => {
-  test('are tried while the port is held, told once for each time that is asked, and not tried again', async () => {
-    const { node, agent } = await claimed();
+  test('are tested while the port is held, reported once for each order, and not tested again', async () => {
+    const { node, agent } = await preparedGang();
     agent.order(checkRound(1));
     await agent.says('checked 1');
     expect(node.checks).toEqual(['round 1, holding 4000']);
     agent.order(checkRound(1));
     agent.manager.connected();
     agent.order({ ...checkRound(1), assignment: prepareGang().assignment });
-    const told = ['checked 1', 'checked 1', 'checked 1'];
-    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...told]));
+    const reported = ['checked 1', 'checked 1', 'checked 1'];
+    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...reported]));
     expect(node.checks).toHaveLength(1);
     agent.order(start);
     await agent.says('running');
     expect(node.heldPorts.size).toBe(0);
   });
 
-  test('of another round are tried anew, and what was under way is not told', async () => {
-    const { node, agent } = await claimed();
+  test('of another round are tested again, and what was under way is not reported', async () => {
+    const { node, agent } = await preparedGang();
     node.pathsKnown = new Promise(() => {});
     agent.order(checkRound(1));
     await eventually(() => expect(node.checks).toHaveLength(1));
@@ -221,8 +221,8 @@ describe('paths', () => {
   test.each([
     ['stop', stop, 'ended nothing ran'],
     ['start', start, 'running'],
-  ] as const)('are given up at the word to %s', async (_, order, words) => {
-    const { node, agent } = await claimed();
+  ] as const)('are given up at the order to %s', async (_, order, words) => {
+    const { node, agent } = await preparedGang();
     node.pathsKnown = new Promise(() => {});
     agent.order(checkRound(1));
     await eventually(() => expect(node.checks).toHaveLength(1));
@@ -231,16 +231,16 @@ describe('paths', () => {
     expect(agent.said).not.toContain('checked 1');
   });
 
-  test('of a task that nobody knows here are not tried', async () => {
+  test('of a task that is not known here are not tested', async () => {
     const agent = await new TestNode().agent();
     agent.order(checkRound(1));
     expect(agent.knows()).toEqual([]);
   });
 
   test.each(['before', 'during', 'after'])(
-    'with an agent that was replaced %s the check: it claims with its own port first',
+    'with an agent that was replaced %s the check: it reports its own port first',
     async (when) => {
-      const { node, agent } = await claimed();
+      const { node, agent } = await preparedGang();
       if (when === 'during') node.pathsKnown = new Promise(() => {});
       if (when !== 'before') {
         agent.order(checkRound(1));
@@ -258,7 +258,7 @@ describe('paths', () => {
 });
 
 test('a release to an agent that was replaced after the check starts the task', async () => {
-  const { node, agent } = await claimed();
+  const { node, agent } = await preparedGang();
   agent.order(checkRound(1));
   await agent.says('checked 1');
   const next = await node.restart(agent);

@@ -24,7 +24,7 @@ test('before anything: a node that has just been set up', async () => {
   expect(agent.warnings).toEqual([]);
 });
 
-test('prepared: holds a port again and claims again', async () => {
+test('prepared: holds a port again and reports it', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
@@ -142,7 +142,7 @@ test('ended and reported: remembers the end without the driver, and sends the ou
 });
 
 describe('ended without any output left', () => {
-  test('because nothing ran: is forgotten at a word', async () => {
+  test('because nothing ran: is removed at the order to forget', async () => {
     const node = new TestNode();
     const first = await node.agent();
     first.order(prepare());
