@@ -100,6 +100,11 @@ export class SimulatedCheckpoints implements Checkpoints {
     watch.before = new Set(watch.shelf.checkpoints.values());
   }
 
+  notStopped(task: TaskRef): void {
+    const watch = this.watches.get(taskKey(task));
+    if (watch !== undefined) watch.before = null;
+  }
+
   isWatched(task: TaskRef): boolean {
     return this.watches.has(taskKey(task));
   }

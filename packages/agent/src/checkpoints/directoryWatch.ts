@@ -105,6 +105,13 @@ export class DirectoryWatch {
     this.pacer.hint();
   }
 
+  /** The stop has failed. What is there when it is tried again is noted anew. */
+  notStopped(): void {
+    this.isStopping = false;
+    // In turn, because the snapshot of the stop that failed may still be on its way.
+    this.inTurn(async () => this.known.forgetStop()).catch(() => {});
+  }
+
   /**
    * Nothing of the task runs any more: whatever there is stays as it is, unless others of its gang still write. What can
    * be said of it by now is said; resolves within some 10 s whatever the storage does.

@@ -162,6 +162,11 @@ export class KnownCheckpoints {
     this.stop = await takeSnapshot(this.of.root, new Map(settled), levelsOf(this.of.pattern));
   }
 
+  /** The task may not have been told to stop after all. */
+  forgetStop(): void {
+    this.stop = null;
+  }
+
   async accept(observation: CheckpointObservation, found: Verification): Promise<void> {
     const { root, task } = this.of;
     const { name } = observation.candidate;

@@ -52,6 +52,17 @@ describe('a checkpoint counts as saved after the stop', () => {
     await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
   });
 
+  test('not when the signal may not have come, until the stop is tried again', async () => {
+    const { node, save } = await aRunningTask();
+    await node.watcher.stopping(aTask);
+    node.watcher.notStopped(aTask);
+    save('step_11.pt');
+    await node.says('ckpt.pt verified', 'step_11.pt verified');
+    await node.watcher.stopping(aTask);
+    save('step_12.pt', 3);
+    await node.says('ckpt.pt verified', 'step_11.pt verified', 'step_12.pt verified after the stop');
+  });
+
   test('and is said to be so again on the next connection', async () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);

@@ -26,6 +26,8 @@ export interface Checkpoints {
   watch(assignment: Assignment, startedAtMs: number): void;
   /** To be awaited before the first signal of a stop; takes a second at most. */
   stopping(task: TaskRef): Promise<void>;
+  /** That signal may not have reached the task: nothing counts as saved after it until `stopping` is called again. */
+  notStopped(task: TaskRef): void;
   isWatched(task: TaskRef): boolean;
   /** Its processes are gone: resolves, within some 10 s, when that may be said. */
   lastLook(task: TaskRef): Promise<void>;
@@ -101,6 +103,10 @@ export class CheckpointWatcher implements Checkpoints {
 
   async stopping(task: TaskRef): Promise<void> {
     await this.watches.get(taskKey(task))?.stopping();
+  }
+
+  notStopped(task: TaskRef): void {
+    this.watches.get(taskKey(task))?.notStopped();
   }
 
   isWatched(task: TaskRef): boolean {

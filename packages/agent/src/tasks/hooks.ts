@@ -115,6 +115,8 @@ export interface TaskHook {
   ): void;
   /** Called before the first signal of a stop. */
   stopping?(task: TaskContext, graceMs: number): Promise<void> | undefined;
+  /** The stop has failed, and its signal may not have reached the task. It is tried again, from `stopping` on. */
+  notStopped?(task: TaskContext): void;
   /** No process of the task is left. @returns what this hook knows of the end */
   conclude?(task: TaskContext, end: ExitOfTask): Promise<Partial<TaskEnd>>;
   /** Called when every `conclude` has come to an end. */
@@ -222,6 +224,7 @@ function checkpoints(parts: HookParts): TaskHook {
       const isSaving = graceMs > 0 && parts.checkpoints.isWatched(task);
       return isSaving ? parts.checkpoints.stopping(task) : undefined;
     },
+    notStopped: ({ task }) => parts.checkpoints.notStopped(task),
     // A task that was found ended was not watched.
     async conclude(task, { startedAtMs }) {
       watch(task, startedAtMs);

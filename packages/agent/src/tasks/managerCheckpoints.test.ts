@@ -200,6 +200,26 @@ describe('the grace of a stop', () => {
     noted.resolve();
     await agent.says('ended SIGTERM');
   });
+
+  test('begins anew when its signal may not have come', async () => {
+    const node = new TestNode();
+    const asked: string[] = [];
+    const agent = await node.agent({
+      checkpoints: {
+        ...node.noCheckpoints,
+        isWatched: () => true,
+        stopping: async () => void asked.push('stopping'),
+        notStopped: () => void asked.push('not stopped'),
+      },
+    });
+    await agent.bringToRunning();
+    node.process.fail('stop', 'before');
+    agent.order(stop);
+    await eventually(() => expect(asked.slice(0, 3)).toEqual(['stopping', 'not stopped', 'stopping']));
+    node.process.mend('stop');
+    await agent.says('ended SIGTERM');
+    expect(asked.at(-1)).toBe('stopping');
+  });
 });
 
 describe('what an attempt begins from', () => {

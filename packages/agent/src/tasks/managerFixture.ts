@@ -55,6 +55,7 @@ const noCheckpoints: Checkpoints = {
   prepare: async () => null,
   watch: () => {},
   stopping: async () => {},
+  notStopped: () => {},
   isWatched: () => false,
   lastLook: async () => {},
   isTrainingComplete: () => false,

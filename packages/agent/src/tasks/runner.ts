@@ -173,7 +173,12 @@ export class TaskRunner {
           );
           // Without a wait the signal is sent now, before anything else can be ordered.
           if (waits.length > 0) await Promise.all(waits);
-          return { kind: 'stopped', exit: await this.stopDriver(effect.options) };
+          try {
+            return { kind: 'stopped', exit: await this.stopDriver(effect.options) };
+          } catch (error) {
+            for (const hook of this.shared.hooks) hook.notStopped?.(context);
+            throw error;
+          }
         });
       case 'remove':
         return this.work(async () => {
