@@ -385,6 +385,19 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
   });
 });
 
+test('a stop that takes its time shows on a terminal that it is under way', async () => {
+  const stopped = Promise.withResolvers<void>();
+  const coordinator = await fakeCoordinator({
+    StopJobs: () => stopped.promise.then(() => ({ jobs: [wire.job(aJob({ state: 'cancelled' }))] })),
+  });
+  const call = newCall(coordinator.address, { columns: 80 });
+  const running = runCli(['stop', 'arr_0123456789ab'], call.context);
+  await eventually('progress', () => call.stderr().includes('Stopping … '));
+  stopped.resolve();
+  expect(await running).toBe(exitCodes.ok);
+  expect(call.stdout()).toContain('is cancelled');
+});
+
 test('stop without anything left to stop says so', async () => {
   const { exitCode, stderr } = await run(['stop', 'arr_0123456789ab'], { StopJobs: () => ({ jobs: [] }) });
   expect({ exitCode, stderr }).toEqual({

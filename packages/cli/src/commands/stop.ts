@@ -6,6 +6,7 @@ import { type OutputFlags, withOutput } from '../flags.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { writeJson } from '../output/json.ts';
+import { startProgress } from '../output/progress.ts';
 import { withSession } from '../session.ts';
 
 interface StopFlags extends ConnectionFlags, OutputFlags {
@@ -14,6 +15,8 @@ interface StopFlags extends ConnectionFlags, OutputFlags {
 
 /** More names than this in one line say nothing to anybody. */
 const listedJobsMax = 20;
+/** A stop that takes longer, as of a large array, shows that it is under way. */
+const quietMs = 250;
 
 export const command: CommandModule = {
   define(sub) {
@@ -29,8 +32,17 @@ async function stopJobs(
   references: readonly string[],
   flags: StopFlags,
 ): Promise<ExitCode> {
-  const { io } = context;
-  const jobs = await withSession(context, flags, ({ api }) => api.stopJobs(references, flags.reason));
+  const { io, clock } = context;
+  const jobs = await withSession(context, flags, async ({ api }) => {
+    const progress = startProgress(io.stderr, clock);
+    const showing = setTimeout(() => progress.show('Stopping'), quietMs);
+    try {
+      return await api.stopJobs(references, flags.reason);
+    } finally {
+      clearTimeout(showing);
+      progress.end();
+    }
+  });
   if (flags.output === 'json') {
     await writeJson(io.stdout, { jobs });
     return exitCodes.ok;
