@@ -125,11 +125,11 @@ export class SimulatedCheckpoints implements Checkpoints {
 
   noteDivergence(): void {}
 
-  sayAgain(): void {
-    for (const message of this.words()) this.parts.send(message);
+  resend(): void {
+    for (const message of this.messages()) this.parts.send(message);
   }
 
-  words(): readonly CheckpointMessage[] {
+  messages(): readonly CheckpointMessage[] {
     return [...this.watches.values()].flatMap((watch) =>
       [...watch.known.values()].map((known) => messageOf(watch, known)),
     );

@@ -87,8 +87,8 @@ async function openOnMachine(
 
   const file = credentialFile(options.dataDir);
   const { coordinator: address, name: nodeName, joinToken, caCertificate: named } = options;
-  const acquaintance = { address, nodeName, joinToken, caCertificate: named };
-  const caCertificate = await caOfCoordinator(acquaintance, file.read());
+  const trust = { address, nodeName, joinToken, caCertificate: named };
+  const caCertificate = await caOfCoordinator(trust, file.read());
   // A connection of its own for each lane: a full log window must not hold back heartbeats.
   const newClient = () => {
     const client = connectHub({ address, caCertificate });

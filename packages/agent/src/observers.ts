@@ -94,14 +94,14 @@ export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observer
     send: agent.send,
     onProgress: (task) => training.checkpointSeen(task),
     onTrainingComplete: agent.reportChange,
-    onTrouble: (trouble) => roots.jobTrouble(trouble),
+    onProblem: (problem) => roots.jobProblem(problem),
   });
   const roots = new CheckpointRoots({
     roots: options.checkpointRoots,
     mounts: () => readMounts(),
     againMs: rootsAgainMs,
     log,
-    onTrouble: (trouble) => watch.checkpointTrouble(trouble),
+    onProblem: (problem) => watch.directoryProblem(problem),
   });
   const failures = new FailureReaderProcess({
     program: failureReaderProgram,
@@ -174,10 +174,10 @@ export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observer
     onClockSkew: (skewMs) => watch.clockSkew(skewMs),
     onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
     onWelcome: () => {
-      training.sayAgain();
+      training.resend();
       readMachine();
     },
-    occupiedGpu: (gpuUuids, abort) => occupiedGpu(() => watch.strangersOn(gpuUuids), abort),
+    occupiedGpu: (gpuUuids, abort) => occupiedGpu(() => watch.foreignProcessesOn(gpuUuids), abort),
     periodic: [
       { everyMs: torchrunLookMs, run: () => torchruns.look() },
       { everyMs: kernelEndsLookMs, run: () => kernelEnds.look() },

@@ -22,7 +22,7 @@ export interface ChildEnd {
 }
 
 /** The last of what it prints goes into descriptions. */
-const complaintLengthMax = 500;
+const lastErrorLengthMax = 500;
 /** A grandchild may keep the pipes open after the end of the child. */
 const lastWordsMs = 500;
 
@@ -30,7 +30,7 @@ export class JsonLinesChild<Message> {
   /** Resolves when the process is gone; one that hangs in the kernel survives SIGKILL. */
   readonly gone: Promise<ChildEnd>;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  private complaint = '';
+  private lastErrorLine = '';
 
   constructor({ command, lineLengthMax, onMessage }: JsonLinesChildOptions<Message>) {
     const [program = '', ...args] = command;
@@ -43,12 +43,12 @@ export class JsonLinesChild<Message> {
       try {
         for (const line of lines.push(part)) onMessage(JSON.parse(line) as Message);
       } catch (error) {
-        this.complaint = `it sent an invalid message: ${messageOf(error)}`;
+        this.lastErrorLine = `it sent an invalid message: ${messageOf(error)}`;
         this.kill();
       }
     });
     child.stderr.setEncoding('utf8').on('data', (part: string) => {
-      this.complaint = (this.complaint + part).slice(-complaintLengthMax);
+      this.lastErrorLine = (this.lastErrorLine + part).slice(-lastErrorLengthMax);
     });
     this.gone = this.untilGone();
   }
@@ -64,7 +64,7 @@ export class JsonLinesChild<Message> {
       });
     });
     await Promise.race([isClosed, delay(lastWordsMs)]);
-    const lastLine = this.complaint.trim().split('\n').at(-1) ?? '';
+    const lastLine = this.lastErrorLine.trim().split('\n').at(-1) ?? '';
     return lastLine === '' ? end : { ...end, description: `${end.description}: ${lastLine}` };
   }
 

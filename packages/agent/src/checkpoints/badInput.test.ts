@@ -38,7 +38,7 @@ test('a directory that is a symbolic link is named, and nothing behind it is rea
   await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory is a symbolic link'));
   expect(node.warnings.at(-1)).toMatch(link);
   await node.watcher.lastLook(aTask);
-  expect(node.said).toEqual([]);
+  expect(node.sent).toEqual([]);
   expect(readdirSync(elsewhere)).toEqual(['step_10.pt']);
 });
 
@@ -81,7 +81,7 @@ test('among 100,000 files the checkpoint is found, and looking for it takes a sm
   for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), '');
   await node.watcher.lastLook(aTask);
   expect(node.warnings.at(-1)).toMatch('the checkpoint directory holds more than 100000 entries');
-  expect(node.words().filter((words) => words.includes('no longer exists'))).toEqual([]);
+  expect(node.messages().filter((messages) => messages.includes('no longer exists'))).toEqual([]);
 });
 
 test('on a full disk the index is missing, which is named once, and all the rest goes on', async () => {
@@ -99,7 +99,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(filled).toThrow('ENOSPC');
   rmSync(join(root, 'step_20.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.words().at(-1)).toMatch('step_20.pt gone it no longer exists'));
+  await eventually(() => expect(node.messages().at(-1)).toMatch('step_20.pt gone it no longer exists'));
   await eventually(() =>
     expect(node.warnings.at(-1)).toMatch('the index of its checkpoints cannot be written: ENOSPC'),
   );
@@ -108,7 +108,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'filler', 'step_10.pt']);
   rmSync(join(root, 'step_10.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.words().at(-1)).toMatch('step_10.pt gone it no longer exists'));
+  await eventually(() => expect(node.messages().at(-1)).toMatch('step_10.pt gone it no longer exists'));
   expect(node.warnings).toHaveLength(1);
 });
 
@@ -122,7 +122,9 @@ test('on a read-only disk checkpoints are read and told, and nothing is deleted'
   expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine }))).toBeNull();
   expect(node.warnings.at(-1)).toMatch('the corrupt checkpoint step_1.pt could not be set aside: EROFS');
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
-  await eventually(() => expect(node.words().filter((words) => words.endsWith('verified'))).toHaveLength(2));
+  await eventually(() =>
+    expect(node.messages().filter((messages) => messages.endsWith('verified'))).toHaveLength(2),
+  );
   await eventually(() =>
     expect(node.warnings.join('\n')).toMatch(
       'the index of its checkpoints cannot be written: EROFS: read-only file system; they are',
@@ -163,7 +165,7 @@ test.each([
   writeFileSync(join(root, 'checkpoints_index.json'), text);
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await eventually(() => expect(node.words()).toContain('step_10.pt verified'));
+  await eventually(() => expect(node.messages()).toContain('step_10.pt verified'));
   await node.watcher.lastLook(aTask);
   expect(existsSync(join(parent, 'outside.pt'))).toBe(true);
 });
@@ -212,7 +214,7 @@ test('of two jobs that save into one directory at the same time, neither deletes
   for (const name of names) {
     writeFileSync(join(root, name), torchFile());
     for (const node of [first, second]) {
-      await eventually(() => expect(node.words()).toContain(`${name} verified`));
+      await eventually(() => expect(node.messages()).toContain(`${name} verified`));
     }
     await eventually(() => expect(indexIn(root).job).toBe(other.jobId));
   }

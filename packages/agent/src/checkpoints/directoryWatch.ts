@@ -12,6 +12,7 @@ import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
 import { withPlaceOf } from './directoryHandle.ts';
+import type { DirectoryProblems } from './directoryProblems.ts';
 import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
 import {
   type CheckpointObservation,
@@ -25,7 +26,6 @@ import {
 import { Pacer, paceAfter } from './pacer.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import type { FirstReadings } from './secondReadings.ts';
-import type { Troubles } from './troubles.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
 const snapshotMs = 1_000;
@@ -44,7 +44,7 @@ interface Verifying {
 
 export class DirectoryWatch {
   private readonly parts: WatcherParts;
-  private readonly troubles: Troubles;
+  private readonly problems: DirectoryProblems;
   private readonly of: CheckpointedTask;
   private readonly known: KnownCheckpoints;
   private readonly observations = new Map<string, CheckpointObservation>();
@@ -62,11 +62,16 @@ export class DirectoryWatch {
   /** Nothing has been in the directory, which is the node's own, for as long as this watch has been there. */
   private isUnused: boolean;
 
-  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: CheckpointedTask) {
+  constructor(
+    parts: WatcherParts,
+    problems: DirectoryProblems,
+    firstReadings: FirstReadings,
+    of: CheckpointedTask,
+  ) {
     this.parts = parts;
-    this.troubles = troubles;
+    this.problems = problems;
     this.of = of;
-    this.known = new KnownCheckpoints(parts, troubles, firstReadings, of);
+    this.known = new KnownCheckpoints(parts, problems, firstReadings, of);
     this.pacer = new Pacer(parts.monotonicMs);
     this.isUnused = parts.dirs.isOwn(of.spec);
   }
@@ -85,12 +90,12 @@ export class DirectoryWatch {
     this.known.noteDivergence(goodUntil);
   }
 
-  sayAgain(): void {
-    this.known.sayAgain();
+  resend(): void {
+    this.known.resend();
   }
 
-  words(): readonly CheckpointMessage[] {
-    return this.known.words();
+  messages(): readonly CheckpointMessage[] {
+    return this.known.messages();
   }
 
   /** To be awaited before the first signal of a stop, which waits for a second at most. */
@@ -189,12 +194,12 @@ export class DirectoryWatch {
       this.isComplete = true;
       this.parts.onTrainingComplete(this.of.task);
     }
-    const news = this.known.newsIn(scan);
-    if (news.size > 0) await this.known.claim();
+    const changes = this.known.changesIn(scan);
+    if (changes.size > 0) await this.known.claim();
     for (const name of this.observations.keys()) {
-      if (!news.has(name)) this.observations.delete(name);
+      if (!changes.has(name)) this.observations.delete(name);
     }
-    for (const [name, candidate] of news) {
+    for (const [name, candidate] of changes) {
       const before = this.observations.get(name) ?? null;
       const observation = observed(before, candidate, nowMs);
       if (observation.versionSeenMs === nowMs) this.parts.onProgress(this.of.task);
@@ -285,7 +290,7 @@ export class DirectoryWatch {
     };
     const found = (await ask(depth, limit)) ?? (await ask('quick', quickLimit));
     if (found === null) {
-      this.known.sayUnverified(observation, 'its job ended before it was verified');
+      this.known.sendUnverified(observation, 'its job ended before it was verified');
       return;
     }
     // Ranks on other nodes may be writing their parts.
@@ -327,15 +332,15 @@ export class DirectoryWatch {
   private noteProblem(problem: string | null): void {
     const isMissing = problem === 'does not exist';
     // Many programs make it when they save for the first time.
-    const said = isMissing && !this.wasThere ? null : problem;
+    const sent = isMissing && !this.wasThere ? null : problem;
     this.wasThere ||= !isMissing;
     if (problem !== null) {
       this.hints?.close();
       this.hints = null;
     }
-    if (said !== null && said !== this.problemSaid) this.warn(`the checkpoint directory ${said}`);
-    this.problemSaid = said;
-    this.troubles.note(this.of.task, 'place', this.of.root, said);
+    if (sent !== null && sent !== this.problemSaid) this.warn(`the checkpoint directory ${sent}`);
+    this.problemSaid = sent;
+    this.problems.note(this.of.task, 'place', this.of.root, sent);
   }
 
   private warn(message: string): void {

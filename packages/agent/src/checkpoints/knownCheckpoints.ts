@@ -9,6 +9,7 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { reasonOf } from './directoryHandle.ts';
+import type { DirectoryProblems } from './directoryProblems.ts';
 import {
   type CheckpointIndex,
   type IndexedCheckpoint,
@@ -23,10 +24,9 @@ import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
 import type { FirstReadings } from './secondReadings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
-import type { Troubles } from './troubles.ts';
 
 /** A coordinator keeps no more. */
-const saidMax = 64;
+const sentMax = 64;
 /** Some file systems keep whole seconds, and FAT every other one. */
 const granularityMs = 2_000;
 
@@ -50,24 +50,24 @@ export interface SecondReading {
   readonly depth: VerificationDepth;
 }
 
-interface Sayable {
+interface Sendable {
   readonly facts: CheckpointFacts;
   readonly afterStop: boolean;
 }
 
-interface Known extends Sayable {
+interface Known extends Sendable {
   readonly facts: IndexedCheckpoint;
 }
 
 export class KnownCheckpoints {
   private readonly parts: WatcherParts;
-  private readonly troubles: Troubles;
+  private readonly problems: DirectoryProblems;
   private readonly firstReadings: FirstReadings;
   private readonly of: CheckpointedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
   /** What was said of checkpoints that are not known, or not any more. */
-  private readonly lastWords = new Map<string, CheckpointFacts>();
+  private readonly finalUpdates = new Map<string, CheckpointFacts>();
   private quarantined: CheckpointIndex['quarantined'] = [];
   /** What was saved before is none of this job's. */
   private sinceMs: number;
@@ -80,9 +80,9 @@ export class KnownCheckpoints {
   /** The index of another job that was there at the beginning, as text: nobody may be at work on it. */
   private foundIndex: string | null = null;
   /** Another job that saves here at the same time. Nobody can tell whose is whose, so nothing is deleted. */
-  private rival: string | null = null;
+  private conflictingJob: string | null = null;
   /** An index that cannot be written is complained of once. */
-  private complaint: string | null = null;
+  private lastError: string | null = null;
   /** The newest that was saved before the loss diverged: the next attempt begins from that one. */
   private beforeDivergence: string | null = null;
   private readonly undeletable = new Set<string>();
@@ -91,10 +91,15 @@ export class KnownCheckpoints {
   private tidying: Promise<void> = Promise.resolve();
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(parts: WatcherParts, troubles: Troubles, firstReadings: FirstReadings, of: CheckpointedTask) {
+  constructor(
+    parts: WatcherParts,
+    problems: DirectoryProblems,
+    firstReadings: FirstReadings,
+    of: CheckpointedTask,
+  ) {
     this.parts = parts;
     this.firstReadings = firstReadings;
-    this.troubles = troubles;
+    this.problems = problems;
     this.of = of;
     this.isOwn = parts.dirs.isOwn(of.spec);
     this.sinceMs = this.isOwn ? 0 : of.startedAtMs - granularityMs;
@@ -116,12 +121,12 @@ export class KnownCheckpoints {
   }
 
   /** Candidates of this job of which nothing is known yet, by name. */
-  newsIn({ candidates }: CheckpointScan): ReadonlyMap<string, CheckpointCandidate> {
-    const news = candidates.filter(({ name, version, savedAtMs }) => {
+  changesIn({ candidates }: CheckpointScan): ReadonlyMap<string, CheckpointCandidate> {
+    const changes = candidates.filter(({ name, version, savedAtMs }) => {
       const known = this.known.get(name);
       return known === undefined ? savedAtMs >= this.sinceMs : known.facts.version !== version;
     });
-    return new Map(news.map((candidate) => [candidate.name, candidate]));
+    return new Map(changes.map((candidate) => [candidate.name, candidate]));
   }
 
   /**
@@ -137,20 +142,20 @@ export class KnownCheckpoints {
   /** Says of those that are not there any more that they are not; of a directory that cannot be read nothing follows. */
   async lookedAt({ candidates, problem }: CheckpointScan): Promise<void> {
     this.present = new Map(candidates.map(({ name, version }) => [name, version]));
-    if (problem === null) await this.sayMissing();
+    if (problem === null) await this.sendMissing();
     // With a problem there may be more than was looked at, or nothing that could be.
     if (!this.isFirstLook || (problem !== null && candidates.length === 0)) return;
     this.isFirstLook = false;
     this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
     // Of an agent that died before it could say them, here or on another node.
-    this.sayAgain();
+    this.resend();
   }
 
-  private async sayMissing(): Promise<void> {
+  private async sendMissing(): Promise<void> {
     const gone = [...this.known.values()].filter(
       ({ facts: { name } }) => !this.present.has(name) && name !== this.deleting,
     );
-    for (const { facts } of gone) this.sayGone(facts, 'it no longer exists');
+    for (const { facts } of gone) this.sendGone(facts, 'it no longer exists');
     if (gone.length > 0) await this.write();
   }
 
@@ -177,9 +182,9 @@ export class KnownCheckpoints {
     this.known.set(name, known);
     if (found.verdict === 'corrupt') this.noteFirstReading(facts);
     this.forgetOldest();
-    this.lastWords.delete(name);
+    this.finalUpdates.delete(name);
     // Said before it is written down: GPUs may be waiting for it.
-    this.say(known);
+    this.send(known);
     await this.write();
   }
 
@@ -211,7 +216,7 @@ export class KnownCheckpoints {
     const digest = found.digest ?? known.facts.digest;
     const after = { ...known, facts: { ...known.facts, verdict, depth, problem, digest, reread: true } };
     this.known.set(name, after);
-    this.say(after);
+    this.send(after);
     await this.write();
   }
 
@@ -220,15 +225,15 @@ export class KnownCheckpoints {
   }
 
   /** Not written down: whoever looks next finds out. */
-  sayUnverified(observation: CheckpointObservation, problem: string): void {
+  sendUnverified(observation: CheckpointObservation, problem: string): void {
     const { format, bytes, files, step, version } = observation.candidate;
     const nothing = { format, bytes, files, step, version, digest: null, depth: null };
     const facts = this.factsOf(observation, { ...nothing, verdict: 'unverified', problem });
-    this.noteLastWords(facts);
+    this.noteFinalUpdate(facts);
   }
 
-  sayAgain(): void {
-    for (const message of this.words()) this.parts.send(message);
+  resend(): void {
+    for (const message of this.messages()) this.parts.send(message);
   }
 
   /** From now on the newest one from before it is kept, whatever is saved after it. @param goodUntil null: no step is known */
@@ -242,13 +247,13 @@ export class KnownCheckpoints {
   }
 
   /** All there is to say, the oldest first: so they are kept, too. */
-  words(): readonly CheckpointMessage[] {
+  messages(): readonly CheckpointMessage[] {
     const newest = [...this.known.values()]
       .sort((a, b) => newestFirst(a.facts, b.facts))
-      .slice(0, saidMax)
+      .slice(0, sentMax)
       .reverse();
-    const lastWords = [...this.lastWords.values()].map((facts) => ({ facts, afterStop: false }));
-    return [...lastWords, ...newest].map((each) => this.messageOf(each));
+    const finalUpdates = [...this.finalUpdates.values()].map((facts) => ({ facts, afterStop: false }));
+    return [...finalUpdates, ...newest].map((each) => this.messageOf(each));
   }
 
   /** Deletes what the rules of the job give up. */
@@ -265,14 +270,14 @@ export class KnownCheckpoints {
     const kept = new Set([assignment.resume?.name, this.beforeDivergence].filter((name) => name != null));
     const names = toDelete(there, this.rules, kept);
     if (names.length > 0) await this.lookForRival();
-    if (this.rival !== null) return;
+    if (this.conflictingJob !== null) return;
     for (const name of names) {
       const known = this.known.get(name);
       if (known === undefined) continue;
       this.deleting = name;
       try {
         const isGone = await removeCheckpoint(root, name, known.facts.version, this.parts.mounts());
-        if (isGone) this.sayGone(known.facts, 'it was deleted by the keep rules of the job');
+        if (isGone) this.sendGone(known.facts, 'it was deleted by the keep rules of the job');
       } catch (error) {
         this.undeletable.add(name);
         this.warn(`the checkpoint ${name} could not be deleted: ${reasonOf(error)}`);
@@ -300,24 +305,24 @@ export class KnownCheckpoints {
     };
   }
 
-  private say(known: Sayable): void {
+  private send(known: Sendable): void {
     this.parts.send(this.messageOf(known));
   }
 
-  private messageOf({ facts, afterStop }: Sayable): CheckpointMessage {
+  private messageOf({ facts, afterStop }: Sendable): CheckpointMessage {
     return { kind: 'checkpoint', task: this.of.task, checkpoint: facts, shared: this.shared, afterStop };
   }
 
-  private sayGone(facts: CheckpointFacts, problem: string): void {
+  private sendGone(facts: CheckpointFacts, problem: string): void {
     this.known.delete(facts.name);
-    this.noteLastWords({ ...facts, verdict: 'gone', depth: null, digest: null, problem });
+    this.noteFinalUpdate({ ...facts, verdict: 'gone', depth: null, digest: null, problem });
   }
 
-  private noteLastWords(facts: CheckpointFacts): void {
-    this.lastWords.set(facts.name, facts);
-    const [oldest] = this.lastWords.keys();
-    if (oldest !== undefined && this.lastWords.size > saidMax) this.lastWords.delete(oldest);
-    this.say({ facts, afterStop: false });
+  private noteFinalUpdate(facts: CheckpointFacts): void {
+    this.finalUpdates.set(facts.name, facts);
+    const [oldest] = this.finalUpdates.keys();
+    if (oldest !== undefined && this.finalUpdates.size > sentMax) this.finalUpdates.delete(oldest);
+    this.send({ facts, afterStop: false });
   }
 
   /** A directory that holds more than are looked at never tells that one of them has gone. */
@@ -345,24 +350,24 @@ export class KnownCheckpoints {
     await this.lookForRival();
     try {
       await writeIndex(this.of.root, { version: 1, job, by, sinceMs, checkpoints, quarantined });
-      this.complaint = null;
-      this.noteTrouble(null);
+      this.lastError = null;
+      this.noteProblem(null);
     } catch (error) {
-      const complaint = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
-      if (complaint !== this.complaint) this.warn(`${complaint}; they are watched anyway`);
-      this.complaint = complaint;
-      this.noteTrouble(await writeProblem(this.of.root, error, this.parts.mounts));
+      const lastError = `the index of its checkpoints cannot be written: ${reasonOf(error)}`;
+      if (lastError !== this.lastError) this.warn(`${lastError}; they are watched anyway`);
+      this.lastError = lastError;
+      this.noteProblem(await writeProblem(this.of.root, error, this.parts.mounts));
     }
   }
 
   /** Before it is written over: an index of somebody else's that has changed since the beginning. */
   private async lookForRival(): Promise<void> {
-    if (this.rival !== null) return;
+    if (this.conflictingJob !== null) return;
     const { keepLast } = this.rules;
     const index = await readIndex(this.of.root);
     if (index === null || index.job === this.of.assignment.checkpointJobId) return;
     if (JSON.stringify(index) === this.foundIndex) return;
-    this.rival = index.job;
+    this.conflictingJob = index.job;
     const consequence = keepLast === null ? '' : ', and keep_last deletes nothing';
     this.warn(
       `${index.job} saves its checkpoints here at the same time: each may resume from those of the other` +
@@ -370,8 +375,8 @@ export class KnownCheckpoints {
     );
   }
 
-  private noteTrouble(problem: string | null): void {
-    this.troubles.note(this.of.task, 'index', this.of.root, problem);
+  private noteProblem(problem: string | null): void {
+    this.problems.note(this.of.task, 'index', this.of.root, problem);
   }
 
   private warn(message: string): void {

@@ -6,7 +6,7 @@ import type { Logger } from '@muster/common/log';
 import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
 import type { Mount } from '../host/mounts.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
-import type { CheckpointTrouble } from './troubles.ts';
+import type { DirectoryProblem } from './directoryProblems.ts';
 
 export interface CheckpointMessage extends CheckpointSeen {
   readonly kind: 'checkpoint';
@@ -27,7 +27,7 @@ export interface WatcherParts {
   readonly onProgress: (task: TaskRef) => void;
   readonly onTrainingComplete: (task: TaskRef) => void;
   /** Of all tasks the gravest, when that is another one; null: nothing is wrong with any directory. */
-  readonly onTrouble: (trouble: CheckpointTrouble | null) => void;
+  readonly onProblem: (problem: DirectoryProblem | null) => void;
   readonly monotonicMs: () => number;
   readonly log: Logger;
 }

@@ -53,7 +53,7 @@ test('a sandbox is told from a file system that is broken, and from a directory 
   const node = aNode();
   const { shared, home } = node;
   const q = (path: string) => JSON.stringify(path);
-  const said = inSandbox(node, [
+  const sent = inSandbox(node, [
     `trial(${q(`${shared}/ours`)})`,
     `trial(${q(`${shared}/theirs`)})`,
     `trial(${q(`${home}/alice/ck`)})`,
@@ -64,7 +64,7 @@ test('a sandbox is told from a file system that is broken, and from a directory 
   ]);
   const readOnly =
     "is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (muster-agent.service.d/roots.conf)";
-  expect(said).toEqual([
+  expect(sent).toEqual([
     null,
     readOnly,
     "does not exist, or is hidden from the agent's service (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)",
@@ -89,20 +89,20 @@ test('an agent that sees what its tasks see has no problem', async () => {
 
 test('a root that cannot be written to is said until it can; what a job has is said first', async () => {
   const missing = join(aNode().shared, 'missing');
-  const said: (string | null)[] = [];
+  const sent: (string | null)[] = [];
   const roots = new CheckpointRoots({
     ...{ roots: [missing], mounts, againMs: 20, log: silentLogger },
-    onTrouble: (trouble) => said.push(trouble?.directory ?? null),
+    onProblem: (problem) => sent.push(problem?.directory ?? null),
   });
   onTestFinished(() => roots.close());
   roots.start();
-  await waitFor('it is missed', () => said.at(-1) === missing);
+  await waitFor('it is missed', () => sent.at(-1) === missing);
   const task = { jobId: 'job_0123456789ab' as never, attempt: 1, nodeRank: 0 };
-  roots.jobTrouble({ task, directory: '/elsewhere', problem: 'is a symbolic link' });
-  roots.jobTrouble(null);
-  expect(said.filter((each, index) => each !== said[index - 1])).toEqual([missing, '/elsewhere', missing]);
+  roots.jobProblem({ task, directory: '/elsewhere', problem: 'is a symbolic link' });
+  roots.jobProblem(null);
+  expect(sent.filter((each, index) => each !== sent[index - 1])).toEqual([missing, '/elsewhere', missing]);
   mkdirSync(missing);
-  await waitFor('it is there', () => said.at(-1) === null);
+  await waitFor('it is there', () => sent.at(-1) === null);
 });
 
 test('a directory that another node makes in the meantime is hidden from nobody', async () => {

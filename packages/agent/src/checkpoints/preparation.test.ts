@@ -19,9 +19,9 @@ describe('a corrupt checkpoint', () => {
     const first = new WatchingNode();
     first.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
-    await eventually(() => expect(first.said[0]?.checkpoint.verdict).toBe('corrupt'));
+    await eventually(() => expect(first.sent[0]?.checkpoint.verdict).toBe('corrupt'));
     await first.watcher.lastLook(aTask);
-    const problem = first.said[0]?.checkpoint.problem;
+    const problem = first.sent[0]?.checkpoint.problem;
 
     const node = new WatchingNode();
     const quarantine = await corruptIn(root, 'step_10.pt');

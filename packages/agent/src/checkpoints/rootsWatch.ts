@@ -1,15 +1,15 @@
 /** Sees at the start whether the agent can write where it was told that jobs keep their checkpoints, and says so if not. */
 import type { Logger } from '@muster/common/log';
 import type { Mount } from '../host/mounts.ts';
+import type { DirectoryProblem } from './directoryProblems.ts';
 import { rootProblem } from './place.ts';
-import type { CheckpointTrouble } from './troubles.ts';
 
 export interface RootsParts {
   /** Absolute. */
   readonly roots: readonly string[];
   readonly mounts: () => readonly Mount[];
   /** The gravest there is, of a root or of a job; null: none. */
-  readonly onTrouble: (trouble: CheckpointTrouble | null) => void;
+  readonly onProblem: (problem: DirectoryProblem | null) => void;
   /** Until the next look where something is wrong: somebody mends it, and waits to see that it is mended. */
   readonly againMs: number;
   readonly log: Logger;
@@ -17,8 +17,8 @@ export interface RootsParts {
 
 export class CheckpointRoots {
   private readonly parts: RootsParts;
-  private ofRoot: CheckpointTrouble | null = null;
-  private ofJob: CheckpointTrouble | null = null;
+  private ofRoot: DirectoryProblem | null = null;
+  private ofJob: DirectoryProblem | null = null;
   private timer: NodeJS.Timeout | null = null;
   private isClosed = false;
 
@@ -32,8 +32,8 @@ export class CheckpointRoots {
   }
 
   /** What is wrong for a job that runs is graver than what may go wrong for one to come. */
-  jobTrouble(trouble: CheckpointTrouble | null): void {
-    this.ofJob = trouble;
+  jobProblem(problem: DirectoryProblem | null): void {
+    this.ofJob = problem;
     this.tell();
   }
 
@@ -44,7 +44,7 @@ export class CheckpointRoots {
 
   private async look(): Promise<void> {
     const { roots, mounts, log, againMs } = this.parts;
-    let found: CheckpointTrouble | null = null;
+    let found: DirectoryProblem | null = null;
     for (const directory of roots) {
       const problem = await rootProblem(directory, mounts);
       if (problem !== null) found ??= { task: null, directory, problem };
@@ -60,6 +60,6 @@ export class CheckpointRoots {
   }
 
   private tell(): void {
-    this.parts.onTrouble(this.ofJob ?? this.ofRoot);
+    this.parts.onProblem(this.ofJob ?? this.ofRoot);
   }
 }

@@ -29,7 +29,7 @@ async function aCorruptOne(node: WatchingNode, attempt = 1): Promise<string> {
 async function someLooks(node: WatchingNode, root: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     writeFileSync(join(root, name), torchFile());
-    await eventually(() => expect(node.words()).toContain(`${name} verified`));
+    await eventually(() => expect(node.messages()).toContain(`${name} verified`));
   }
 }
 
@@ -39,12 +39,12 @@ describe('a checkpoint that was found corrupt', () => {
     const root = await aCorruptOne(node);
     node.aheadMs = secondReadingMs - 20_000;
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
-    expect(node.said.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
+    expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     node.aheadMs = secondReadingMs;
     await eventually(() =>
-      expect(node.said.at(-1)?.checkpoint).toMatchObject({ name: 'step_10.pt', reread: true }),
+      expect(node.sent.at(-1)?.checkpoint).toMatchObject({ name: 'step_10.pt', reread: true }),
     );
-    expect(node.words().at(-1)).toBe(`step_10.pt ${cutOff}`);
+    expect(node.messages().at(-1)).toBe(`step_10.pt ${cutOff}`);
     await eventually(() =>
       expect(indexIn(root).checkpoints[0]).toMatchObject({
         name: 'step_10.pt',
@@ -57,7 +57,7 @@ describe('a checkpoint that was found corrupt', () => {
     node.aheadMs += 10 * secondReadingMs;
     await someLooks(node, root, ['step_40.pt', 'step_50.pt']);
     expect(readdirSync(root)).toContain('step_10.pt');
-    expect(node.said.filter(({ checkpoint }) => checkpoint.name === 'step_10.pt')).toHaveLength(2);
+    expect(node.sent.filter(({ checkpoint }) => checkpoint.name === 'step_10.pt')).toHaveLength(2);
     expect(node.verified.filter((each) => each.startsWith('step_10.pt'))).toHaveLength(readings);
   });
 
@@ -75,7 +75,7 @@ describe('a checkpoint that was found corrupt', () => {
     isStorageGood = true;
     node.aheadMs = secondReadingMs;
     await node.says('step_10.pt corrupt it is damaged', 'step_10.pt verified');
-    expect(node.said.at(-1)?.checkpoint).toMatchObject({ reread: true, problem: null });
+    expect(node.sent.at(-1)?.checkpoint).toMatchObject({ reread: true, problem: null });
     await eventually(() =>
       expect(indexIn(root).checkpoints[0]).toMatchObject({ verdict: 'verified', reread: true }),
     );
@@ -90,10 +90,10 @@ describe('a checkpoint that was found corrupt', () => {
     await eventually(() => expect(node.verified.length).toBeGreaterThan(before));
     node.seen = (found) => found;
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
-    expect(node.said.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
+    expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     node.aheadMs = 2 * secondReadingMs;
     await eventually(() =>
-      expect(node.said.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', reread: true }),
+      expect(node.sent.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', reread: true }),
     );
   });
 
@@ -104,7 +104,7 @@ describe('a checkpoint that was found corrupt', () => {
     node.watcher.forget(aTask);
     node.aheadMs = secondReadingMs;
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
-    await eventually(() => expect(node.said.at(-1)?.checkpoint.reread).toBe(true));
+    await eventually(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
   });
 
   test('before the agent was started anew waits as long again', async () => {
@@ -116,11 +116,11 @@ describe('a checkpoint that was found corrupt', () => {
     node.aheadMs = 100 * secondReadingMs;
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
-    expect(node.said.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
+    expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     // Its own time begins with its first look that has nothing newer to read.
     await eventually(() => expect(isLongAgo).toHaveBeenCalled());
     node.aheadMs += secondReadingMs;
-    await eventually(() => expect(node.said.at(-1)?.checkpoint.reread).toBe(true));
+    await eventually(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
   });
 
   test('by a program, and good at a quick look, is read to its last byte', async () => {
@@ -138,7 +138,7 @@ describe('a checkpoint that was found corrupt', () => {
     await node.says('step_10.pt verified');
     node.aheadMs = secondReadingMs;
     await eventually(() =>
-      expect(node.said.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', depth: 'deep', reread: true }),
+      expect(node.sent.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', depth: 'deep', reread: true }),
     );
   });
 });

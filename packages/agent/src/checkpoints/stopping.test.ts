@@ -67,9 +67,9 @@ describe('a checkpoint counts as saved after the stop', () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);
     save('step_11.pt');
-    await eventually(() => expect(node.said).toHaveLength(2));
-    node.said.length = 0;
-    node.watcher.sayAgain();
+    await eventually(() => expect(node.sent).toHaveLength(2));
+    node.sent.length = 0;
+    node.watcher.resend();
     await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
   });
 });
@@ -139,14 +139,14 @@ describe('the end of a task', () => {
     const { node, save } = await aRunningTask();
     save('step_12.pt');
     await node.watcher.lastLook(aTask);
-    expect(node.words()).toEqual(['ckpt.pt verified', 'step_12.pt verified']);
+    expect(node.messages()).toEqual(['ckpt.pt verified', 'step_12.pt verified']);
   });
 
   test('leaves what was half written where it is, and calls it nothing better than corrupt', async () => {
     const { node, root } = await aRunningTask();
     writeFileSync(join(root, 'step_12.pt'), torchFile().subarray(0, 1_000));
     await node.watcher.lastLook(aTask);
-    expect(node.said.at(-1)?.checkpoint).toMatchObject({ name: 'step_12.pt', verdict: 'corrupt' });
+    expect(node.sent.at(-1)?.checkpoint).toMatchObject({ name: 'step_12.pt', verdict: 'corrupt' });
   });
 
   test('of a gang says nothing bad of what other nodes may still be writing', async () => {
@@ -155,7 +155,7 @@ describe('the end of a task', () => {
     node.watch(assignmentFor(root, {}, { nodeCount: 2 }));
     writeFileSync(join(root, 'step_12.pt'), torchFile().subarray(0, 1_000));
     await node.watcher.lastLook(aTask);
-    expect(node.said).toEqual([]);
+    expect(node.sent).toEqual([]);
   });
 
   test('does not wait for ever for what cannot be read: that is said to be unverified, and read by the next', async () => {
@@ -167,9 +167,11 @@ describe('the end of a task', () => {
     const names = Array.from({ length: 12 }, (_, index) => `step_${index + 10}.pt`);
     for (const name of names) writeFileSync(join(root, name), torchFile());
     await node.watcher.lastLook(aTask);
-    expect(node.said.map(({ checkpoint }) => checkpoint.verdict)).toEqual(names.map(() => 'unverified'));
+    expect(node.sent.map(({ checkpoint }) => checkpoint.verdict)).toEqual(names.map(() => 'unverified'));
     const next = new WatchingNode();
     next.watch(assignmentFor(root));
-    await eventually(() => expect(next.words().toSorted()).toEqual(names.map((name) => `${name} verified`)));
+    await eventually(() =>
+      expect(next.messages().toSorted()).toEqual(names.map((name) => `${name} verified`)),
+    );
   });
 });

@@ -20,7 +20,7 @@ describe('a checkpoint that appears', () => {
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
-    const [message] = node.said;
+    const [message] = node.sent;
     expect(message).toMatchObject({
       ...{ kind: 'checkpoint', task: aTask, shared: false, afterStop: false },
       checkpoint: { step: 10, format: 'torch', files: 1, depth: 'quick', metrics: { train_loss: 1.5 } },
@@ -63,7 +63,7 @@ describe('a checkpoint that appears', () => {
     short.watch(keptByNode);
     writeFileSync(join(other, 'step_2.pt'), torchFile());
     await short.watcher.lastLook(aTask);
-    expect(short.words()).toEqual(['step_2.pt verified']);
+    expect(short.messages()).toEqual(['step_2.pt verified']);
   });
 
   test('cannot be in an empty directory that the node keeps: its last look is over at once', async () => {
@@ -71,8 +71,8 @@ describe('a checkpoint that appears', () => {
     mkdirSync(join(node.ownDirs, keptByNode.checkpointJobId));
     node.watch(keptByNode);
     await node.watcher.lastLook(aTask);
-    expect([node.said, node.warnings, node.asked]).toEqual([[], [], []]);
-    expect(node.troubles.filter((trouble) => trouble !== null)).toEqual([]);
+    expect([node.sent, node.warnings, node.asked]).toEqual([[], [], []]);
+    expect(node.problems.filter((problem) => problem !== null)).toEqual([]);
   });
 
   test('is read to its last byte where the job asks for that', async () => {
@@ -81,7 +81,7 @@ describe('a checkpoint that appears', () => {
     node.watch(assignmentFor(root, { checkpoint: { verify: 'deep' } }));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
-    expect(node.said[0]?.checkpoint).toMatchObject({
+    expect(node.sent[0]?.checkpoint).toMatchObject({
       depth: 'deep',
       digest: expect.stringMatching(/^sha256:/),
     });
@@ -95,10 +95,10 @@ describe('a checkpoint that appears', () => {
     const half = whole.subarray(0, whole.length / 2);
     writeFileSync(join(root, 'step_10.pt'), half);
     await eventually(() => expect(node.verified).toContain('step_10.pt quick'));
-    expect(node.said).toEqual([]);
+    expect(node.sent).toEqual([]);
     appendFileSync(join(root, 'step_10.pt'), whole.subarray(half.length));
     await node.says('step_10.pt verified');
-    expect(node.said[0]?.checkpoint.saveDurationMs).toBeGreaterThan(0);
+    expect(node.sent[0]?.checkpoint.saveDurationMs).toBeGreaterThan(0);
   });
 
   test('under a name that was there already is another one', async () => {
@@ -110,7 +110,7 @@ describe('a checkpoint that appears', () => {
     writeFileSync(join(root, '.tmp-ckpt.pt'), torchFile(2));
     renameSync(join(root, '.tmp-ckpt.pt'), join(root, 'ckpt.pt'));
     await node.says('ckpt.pt verified', 'ckpt.pt verified');
-    const versions = node.said.map(({ checkpoint }) => checkpoint.version);
+    const versions = node.sent.map(({ checkpoint }) => checkpoint.version);
     expect(new Set(versions).size).toBe(2);
     await eventually(() =>
       expect(indexIn(root).checkpoints.map(({ version }) => version)).toEqual([versions[1]]),
@@ -122,9 +122,9 @@ describe('a checkpoint that appears', () => {
     const root = aDirectory();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
-    await eventually(() => expect(node.said[0]?.checkpoint.verdict).toBe('corrupt'));
-    expect(node.said).toHaveLength(1);
-    expect(node.said[0]?.checkpoint.problem).not.toBeNull();
+    await eventually(() => expect(node.sent[0]?.checkpoint.verdict).toBe('corrupt'));
+    expect(node.sent).toHaveLength(1);
+    expect(node.sent[0]?.checkpoint.problem).not.toBeNull();
   });
 
   test('with its marker before its contents is not called corrupt while they are written', async () => {
@@ -176,9 +176,9 @@ describe('what was there before', () => {
     next.watch(assignmentFor(root), startedAtMs);
     await next.says('step_10.pt verified');
     expect(next.verified).toEqual([]);
-    expect(next.said[0]?.checkpoint).toEqual(first.said[0]?.checkpoint);
-    expect(next.watcher.words()).toEqual(next.said);
-    next.watcher.sayAgain();
+    expect(next.sent[0]?.checkpoint).toEqual(first.sent[0]?.checkpoint);
+    expect(next.watcher.messages()).toEqual(next.sent);
+    next.watcher.resend();
     await next.says('step_10.pt verified', 'step_10.pt verified');
   });
 
@@ -241,10 +241,10 @@ describe('keep rules', () => {
     for (const [index, name] of names.entries()) {
       writeFileSync(join(root, name), torchFile());
       utimesSync(join(root, name), new Date(), new Date(Date.now() + index * 10));
-      await eventually(() => expect(node.words()).toContain(`${name} verified`));
+      await eventually(() => expect(node.messages()).toContain(`${name} verified`));
     }
     await eventually(() =>
-      expect(node.words().at(-1)).toBe('step_2.pt gone it was deleted by the keep rules of the job'),
+      expect(node.messages().at(-1)).toBe('step_2.pt gone it was deleted by the keep rules of the job'),
     );
     await eventually(() =>
       expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual([

@@ -8,11 +8,11 @@ import { externalCheckpoint } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import { DirectoryProblems } from './directoryProblems.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import type { CheckpointMessage, WatcherParts } from './parts.ts';
 import { conflictIn, type PreparationProblem, resumeProblem, setAsideCorrupt } from './preparation.ts';
 import { FirstReadings } from './secondReadings.ts';
-import { Troubles } from './troubles.ts';
 
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
@@ -35,9 +35,9 @@ export interface Checkpoints {
   /** Its loss has diverged: the newest checkpoint from before that is kept. @param goodUntil null: no step is known */
   noteDivergence(task: TaskRef, goodUntil: number | null): void;
   /** The coordinator may not have heard what was said so far. */
-  sayAgain(): void;
+  resend(): void;
   /** Of what `sayAgain` says the newest of each task, for a Hello, which has a bound. */
-  words(): readonly CheckpointMessage[];
+  messages(): readonly CheckpointMessage[];
   /** Nothing more is to be said of it. */
   forget(task: TaskRef): void;
 }
@@ -56,12 +56,12 @@ const insideContainer = 'lies inside the container, on none of its volumes';
 export class CheckpointWatcher implements Checkpoints {
   private readonly parts: WatcherParts;
   private readonly watches = new Map<TaskKey, DirectoryWatch>();
-  private readonly troubles: Troubles;
+  private readonly problems: DirectoryProblems;
   private readonly firstReadings = new FirstReadings();
 
   constructor(parts: WatcherParts) {
     this.parts = parts;
-    this.troubles = new Troubles(parts.onTrouble);
+    this.problems = new DirectoryProblems(parts.onProblem);
   }
 
   async prepare(assignment: Assignment): Promise<PreparationProblem | null> {
@@ -91,12 +91,12 @@ export class CheckpointWatcher implements Checkpoints {
       const { checkpoint } = assignment.spec;
       if (checkpoint.dir !== null) {
         this.warn(task, checkpoint.dir, `the checkpoint directory ${insideContainer}`);
-        this.troubles.note(task, 'place', checkpoint.dir, insideContainer);
+        this.problems.note(task, 'place', checkpoint.dir, insideContainer);
       }
       return;
     }
     const of = { task, assignment, startedAtMs, ...place };
-    const watch = new DirectoryWatch(this.parts, this.troubles, this.firstReadings, of);
+    const watch = new DirectoryWatch(this.parts, this.problems, this.firstReadings, of);
     this.watches.set(key, watch);
     watch.start();
   }
@@ -125,19 +125,19 @@ export class CheckpointWatcher implements Checkpoints {
     this.watches.get(taskKey(task))?.noteDivergence(goodUntil);
   }
 
-  sayAgain(): void {
-    for (const watch of this.watches.values()) watch.sayAgain();
+  resend(): void {
+    for (const watch of this.watches.values()) watch.resend();
   }
 
-  words(): readonly CheckpointMessage[] {
-    return [...this.watches.values()].flatMap((watch) => watch.words().slice(-newestMax));
+  messages(): readonly CheckpointMessage[] {
+    return [...this.watches.values()].flatMap((watch) => watch.messages().slice(-newestMax));
   }
 
   forget(task: TaskRef): void {
     const key = taskKey(task);
     void this.watches.get(key)?.close();
     this.watches.delete(key);
-    this.troubles.forget(task);
+    this.problems.forget(task);
   }
 
   async close(): Promise<void> {

@@ -17,9 +17,9 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { readMounts } from '../host/mounts.ts';
 import { checkpointDirs } from '../launch/checkpointDir.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import type { DirectoryProblem } from './directoryProblems.ts';
 import type { CheckpointIndex } from './indexFile.ts';
 import type { CheckpointMessage } from './parts.ts';
-import type { CheckpointTrouble } from './troubles.ts';
 import { CheckpointWatcher } from './watcher.ts';
 
 export const aTask: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
@@ -77,13 +77,13 @@ export async function corruptIn(
 }
 
 export class WatchingNode {
-  readonly said: CheckpointMessage[] = [];
+  readonly sent: CheckpointMessage[] = [];
   readonly warnings: string[] = [];
   /** Verifications that were asked for, and those of them that came to an end. */
   readonly asked: string[] = [];
   readonly verified: string[] = [];
   readonly complete: TaskRef[] = [];
-  readonly troubles: (CheckpointTrouble | null)[] = [];
+  readonly problems: (DirectoryProblem | null)[] = [];
   readonly watcher: CheckpointWatcher;
   /** What a verification waits for before it begins. */
   mayVerify: (order: VerifierOrder, signal: AbortSignal) => Promise<unknown> = async () => {};
@@ -106,10 +106,10 @@ export class WatchingNode {
       metricsAt: () => this.metrics,
       mounts: () => readMounts(),
       nodeName: 'a',
-      send: (message) => void this.said.push(message),
+      send: (message) => void this.sent.push(message),
       onProgress: () => {},
       onTrainingComplete: (task) => void this.complete.push(task),
-      onTrouble: (trouble) => void this.troubles.push(trouble),
+      onProblem: (problem) => void this.problems.push(problem),
       monotonicMs: () => performance.now() + this.aheadMs,
       log: { ...silentLogger, warn, error: warn },
     });
@@ -122,16 +122,16 @@ export class WatchingNode {
   }
 
   /** `step_10 verified`, `step_10 verified after the stop` */
-  words(): readonly string[] {
-    return this.said.map(({ checkpoint: { name, verdict, problem }, afterStop }) =>
+  messages(): readonly string[] {
+    return this.sent.map(({ checkpoint: { name, verdict, problem }, afterStop }) =>
       [name, verdict, ...(problem === null ? [] : [problem]), ...(afterStop ? ['after the stop'] : [])].join(
         ' ',
       ),
     );
   }
 
-  async says(...words: readonly string[]): Promise<void> {
-    await eventually(() => expect(this.words()).toEqual(words));
+  async says(...messages: readonly string[]): Promise<void> {
+    await eventually(() => expect(this.messages()).toEqual(messages));
   }
 
   private async verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {

@@ -58,10 +58,10 @@ export class TorchrunWatch {
   }
 
   private lookAt(task: TaskRef, watched: Watched, position: number): void {
-    const news = readFrom(this.parts.outputPathOf(task), position);
-    if (news === null) return;
-    watched.position = news.end;
-    if (!workerExitLine.test(news.text)) return;
+    const unread = readFrom(this.parts.outputPathOf(task), position);
+    if (unread === null) return;
+    watched.position = unread.end;
+    if (!workerExitLine.test(unread.text)) return;
     watched.position = null;
     const fields = { task: taskKey(task) };
     this.parts.log.info(

@@ -4,7 +4,7 @@
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { cardUuid } from '@muster/common/hardware';
-import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
+import type { DirectoryProblem } from '../checkpoints/directoryProblems.ts';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
 import { see, sweep, weight, well } from './entries.ts';
@@ -31,7 +31,7 @@ export type HealthInput =
   /** null: it could not be measured. */
   | { readonly kind: 'clock_skew'; readonly skewMs: number | null }
   /** null: nothing is wrong with any. */
-  | { readonly kind: 'checkpoint_directory'; readonly trouble: CheckpointTrouble | null }
+  | { readonly kind: 'checkpoint_directory'; readonly problem: DirectoryProblem | null }
   /** A person says that it is over. */
   | { readonly kind: 'clear'; readonly conditionKind: string; readonly gpuUuid: string | null }
   | { readonly kind: 'tick' };
@@ -65,7 +65,7 @@ function apply(draft: HealthDraft, input: HealthInput, context: HealthContext): 
       applyClockSkew(draft, context, input.skewMs);
       return;
     case 'checkpoint_directory':
-      applyCheckpointTrouble(draft, context, input.trouble);
+      applyDirectoryProblem(draft, context, input.problem);
       return;
     case 'clear':
       clear(draft, context, input.conditionKind, input.gpuUuid);
@@ -99,23 +99,23 @@ function applyClockSkew(draft: HealthDraft, { table, now }: HealthContext, skewM
   });
 }
 
-function applyCheckpointTrouble(
+function applyDirectoryProblem(
   draft: HealthDraft,
   { table, now }: HealthContext,
-  trouble: CheckpointTrouble | null,
+  problem: DirectoryProblem | null,
 ): void {
-  if (trouble === null) {
+  if (problem === null) {
     well(draft, 'checkpoint_directory', null, now.uptimeMs);
     return;
   }
-  const { task, directory, problem } = trouble;
+  const { task, directory, problem: sentence } = problem;
   see(draft, table, {
     kind: 'checkpoint_directory',
     gpuUuid: null,
     pciBusId: null,
     number: null,
-    detail: `${directory} ${problem}`,
-    evidence: `${task?.jobId ?? 'checkpoint root'}: ${directory} ${problem}`,
+    detail: `${directory} ${sentence}`,
+    evidence: `${task?.jobId ?? 'checkpoint root'}: ${directory} ${sentence}`,
     task,
     announced: false,
     at: now,

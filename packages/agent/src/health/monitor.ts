@@ -4,7 +4,7 @@
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import type { Logger } from '@muster/common/log';
-import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
+import type { DirectoryProblem } from '../checkpoints/directoryProblems.ts';
 import type { XidEvent } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import type { ConditionStore } from './conditionStore.ts';
@@ -50,7 +50,7 @@ export class HealthMonitor {
   private waiting: WaitingFact[] | null = [];
   private readonly startedAtMs: number;
   private visible: readonly Condition[];
-  private toldAtMs: number;
+  private loggedAtMs: number;
   private savedAtMs: number;
   private unsaved: 'nothing' | 'details' | 'news';
 
@@ -66,7 +66,7 @@ export class HealthMonitor {
     this.unsaved = sameBoot ? 'nothing' : 'news';
     const { uptimeMs } = parts.now();
     this.startedAtMs = uptimeMs;
-    this.toldAtMs = uptimeMs;
+    this.loggedAtMs = uptimeMs;
     this.savedAtMs = uptimeMs;
   }
 
@@ -125,8 +125,8 @@ export class HealthMonitor {
   }
 
   /** @param trouble null: nothing is wrong with any checkpoint directory */
-  checkpointTrouble(trouble: CheckpointTrouble | null): void {
-    this.take({ kind: 'checkpoint_directory', trouble });
+  directoryProblem(problem: DirectoryProblem | null): void {
+    this.take({ kind: 'checkpoint_directory', problem });
   }
 
   /** A person says that it is over. What is still so is back with the next reading. @returns whether there was one */
@@ -142,7 +142,7 @@ export class HealthMonitor {
     this.take({ kind: 'tick' });
     const { uptimeMs } = this.parts.now();
     if (uptimeMs - this.startedAtMs >= waitForGpusMs) this.takeWaiting();
-    if (uptimeMs - this.toldAtMs >= refreshIntervalMs) this.tell(uptimeMs);
+    if (uptimeMs - this.loggedAtMs >= refreshIntervalMs) this.tell(uptimeMs);
     const due = this.unsaved === 'news' || uptimeMs - this.savedAtMs >= refreshIntervalMs;
     if (due && this.unsaved !== 'nothing') this.save(uptimeMs);
   }
@@ -166,34 +166,34 @@ export class HealthMonitor {
     this.state = evaluateConditions(this.state, input, { table, observation: this.observation, now });
     const before = this.visible;
     this.visible = visibleConditions(this.state);
-    const isNews = this.logNews(before, this.visible);
-    if (isNews || this.state.cards.size !== cardsBefore) this.unsaved = 'news';
+    const isChange = this.logChanges(before, this.visible);
+    if (isChange || this.state.cards.size !== cardsBefore) this.unsaved = 'news';
     else if (input.kind !== 'tick' && this.unsaved === 'nothing') this.unsaved = 'details';
-    if (isNews) this.tell(now.uptimeMs);
+    if (isChange) this.tell(now.uptimeMs);
   }
 
   /** @returns whether a condition came, ended, or means something else now */
-  private logNews(before: readonly Condition[], after: readonly Condition[]): boolean {
+  private logChanges(before: readonly Condition[], after: readonly Condition[]): boolean {
     const meanings = new Map(before.map((condition) => [conditionKey(condition), meaningOf(condition)]));
-    let isNews = false;
+    let isChange = false;
     for (const condition of after) {
       const key = conditionKey(condition);
       const known = meanings.get(key);
       meanings.delete(key);
       if (known === meaningOf(condition)) continue;
-      isNews = true;
+      isChange = true;
       this.parts.log.warn(fieldsOf(condition), condition.message);
     }
     for (const condition of before) {
       if (!meanings.has(conditionKey(condition))) continue;
-      isNews = true;
+      isChange = true;
       this.parts.log.info(fieldsOf(condition), `over: ${condition.message}`);
     }
-    return isNews;
+    return isChange;
   }
 
   private tell(uptimeMs: number): void {
-    this.toldAtMs = uptimeMs;
+    this.loggedAtMs = uptimeMs;
     for (const listener of [...this.listeners]) listener(this.visible);
   }
 

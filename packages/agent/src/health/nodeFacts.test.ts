@@ -20,8 +20,8 @@ test('a clock that is off is a condition until it is right for a minute', () => 
 
 test('a checkpoint directory that cannot be watched is a condition that names the job', () => {
   const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
-  const trouble = { task, directory: '/data/run', problem: 'is a symbolic link' };
-  const node = new HealthNode().takes({ kind: 'checkpoint_directory', trouble });
+  const problem = { task, directory: '/data/run', problem: 'is a symbolic link' };
+  const node = new HealthNode().takes({ kind: 'checkpoint_directory', problem });
   expect(node.conditions).toMatchObject([
     {
       ...{ kind: 'checkpoint_directory', severity: 'warning', action: 'note', gpuUuid: null, task },
@@ -29,7 +29,7 @@ test('a checkpoint directory that cannot be watched is a condition that names th
       evidence: 'job_0123456789ab: /data/run is a symbolic link',
     },
   ]);
-  const over: HealthInput = { kind: 'checkpoint_directory', trouble: null };
+  const over: HealthInput = { kind: 'checkpoint_directory', problem: null };
   node.takes(over).after(minute).takes(over);
   expect(node.kinds).toEqual([]);
 });

@@ -133,7 +133,7 @@ export class LogUploader {
 
   /** @returns whether anything was sent */
   private async sendPiece(output: Output): Promise<boolean> {
-    if (!(await this.hasNews(output))) return false;
+    if (!(await this.hasUnsent(output))) return false;
     const stream = this.connect();
     const before = output.sentOffset;
     const offset = nextPosition(output);
@@ -163,7 +163,7 @@ export class LogUploader {
   }
 
   /** Whether there are bytes to send, or the end of them. */
-  private async hasNews(output: Output): Promise<boolean> {
+  private async hasUnsent(output: Output): Promise<boolean> {
     try {
       output.file ??= await this.open(output);
       if (!this.isFollowed(output)) return false;

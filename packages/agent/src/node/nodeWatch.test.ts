@@ -87,13 +87,15 @@ describe('a node with nvidia-smi', () => {
     const { options, nvidiaSmiPath } = aNode();
     const node = await watchNode(options);
     await node.watch.start();
-    expect(node.watch.strangersOn([gpu0.uuid, gpu1.uuid])).toEqual([]);
+    expect(node.watch.foreignProcessesOn([gpu0.uuid, gpu1.uuid])).toEqual([]);
     const { pid } = process;
     changeFakeNvidiaSmi(nvidiaSmiPath, { gpus: [gpu0, { ...gpu1, processes: [{ pid, memoryMb: 500 }] }] });
     await soon(async () => {
-      expect(node.watch.strangersOn([gpu0.uuid, gpu1.uuid])).toMatchObject([{ gpuUuid: gpu1.uuid, pid }]);
+      expect(node.watch.foreignProcessesOn([gpu0.uuid, gpu1.uuid])).toMatchObject([
+        { gpuUuid: gpu1.uuid, pid },
+      ]);
     });
-    expect(node.watch.strangersOn([gpu0.uuid])).toEqual([]);
+    expect(node.watch.foreignProcessesOn([gpu0.uuid])).toEqual([]);
   });
 
   test('does not claim that there were no Xids where nobody watches for them', async () => {

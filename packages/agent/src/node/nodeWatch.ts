@@ -16,13 +16,13 @@ import { taskStates } from '@muster/common/states';
 import type { GpuUsage, HostReading } from '@muster/common/telemetry';
 import { musterVersion } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
-import type { CheckpointTrouble } from '../checkpoints/troubles.ts';
+import type { DirectoryProblem } from '../checkpoints/directoryProblems.ts';
+import { type ForeignProcess, foreignProcessesOn } from '../gpus/foreignProcesses.ts';
 import { GpuReader } from '../gpus/gpuReader.ts';
 import type { GpuProblem } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { nvidiaSmiReadingMs, openSources } from '../gpus/openSources.ts';
 import { readSimulatedStates } from '../gpus/simulatedStates.ts';
-import { type Stranger, strangersOn } from '../gpus/strangers.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
 import { type HealthWatch, startHealth } from '../health/start.ts';
 import { HostMetrics, type HostSample, toReading } from '../host/hostMetrics.ts';
@@ -121,7 +121,7 @@ export class NodeWatch {
   private server: MetricsServer | null = null;
   private lookAgain: NodeJS.Timeout | null = null;
   private hostBefore: HostSample | null = null;
-  private told: NodeStatus | null = null;
+  private published: NodeStatus | null = null;
   private isClosed = false;
 
   constructor(parts: NodeWatchParts) {
@@ -234,14 +234,14 @@ export class NodeWatch {
       drivers: hasEngine ? ['process', 'docker'] : ['process'],
     });
     const status = { inventory, conditions: this.health?.monitor.conditions() ?? [] };
-    this.told = status;
+    this.published = status;
     return status;
   }
 
   /** Processes on these GPUs that belong to no task that runs here, as far as the driver tells. */
-  strangersOn(gpuUuids: readonly string[]): readonly Stranger[] {
+  foreignProcessesOn(gpuUuids: readonly string[]): readonly ForeignProcess[] {
     const tasks = this.parts.running().map(({ task }) => task);
-    return strangersOn(gpuUuids, this.observation().samples, tasks);
+    return foreignProcessesOn(gpuUuids, this.observation().samples, tasks);
   }
 
   usageOf(task: TaskRef): GpuUsage | null {
@@ -259,8 +259,8 @@ export class NodeWatch {
     this.parts.onStatusChange();
   }
 
-  checkpointTrouble(trouble: CheckpointTrouble | null): void {
-    this.health?.monitor.checkpointTrouble(trouble);
+  directoryProblem(problem: DirectoryProblem | null): void {
+    this.health?.monitor.directoryProblem(problem);
   }
 
   clockSkew(skewMs: number): void {
@@ -286,15 +286,15 @@ export class NodeWatch {
     this.health?.monitor.observe(observation);
     this.parts.training.observe(observation);
     this.hpcJobFiles?.update(observation.gpus, observation.holders);
-    if (this.told === null || observation.gpus === this.told.inventory.gpus) return;
-    this.tellChange().catch((error: unknown) =>
+    if (this.published === null || observation.gpus === this.published.inventory.gpus) return;
+    this.publishChange().catch((error: unknown) =>
       this.parts.log.warn({ error: messageOf(error) }, 'the node could not be looked at'),
     );
   }
 
   /** Says the status again if the inventory is another than the one that was said. */
-  private async tellChange(): Promise<void> {
-    const before = this.told;
+  private async publishChange(): Promise<void> {
+    const before = this.published;
     const { inventory } = await this.status();
     if (before === null || this.isClosed || sameInventory(before.inventory, inventory)) return;
     this.parts.onStatusChange();

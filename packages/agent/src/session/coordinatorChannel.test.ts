@@ -68,10 +68,8 @@ test('one on another machine does, and the error says how to get it', async () =
 test('the CA with the digest that the token pins is trusted, by name and by address', async () => {
   const { port } = await startListener(await authority.issue());
   for (const host of ['127.0.0.1', 'localhost']) {
-    const acquaintance = { ...stranger, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
-    expect(certificateOf(await caOfCoordinator(acquaintance, null))).toBe(
-      certificateOf(authority.certificate),
-    );
+    const trust = { ...stranger, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
+    expect(certificateOf(await caOfCoordinator(trust, null))).toBe(certificateOf(authority.certificate));
   }
 });
 
@@ -80,8 +78,8 @@ test.each([
   ['that keeps its CA to itself', await authority.issue({ leafOnly: true })],
 ])('a server %s is refused, and hears nothing but the handshake', async (_what, context) => {
   const { port, heard } = await startListener(context);
-  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
-  await expect(caOfCoordinator(acquaintance, null)).rejects.toMatchObject({
+  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  await expect(caOfCoordinator(trust, null)).rejects.toMatchObject({
     code: 'unauthenticated',
     message: expect.stringContaining(
       `the server at 127.0.0.1:${port} is not the coordinator that issued this join token`,
@@ -94,8 +92,8 @@ test('the digest of a server certificate is no CA', async () => {
   const context = await authority.issue();
   const { port } = await startListener(context);
   const leaf = { certificate: String(context.cert) };
-  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(leaf) };
-  await expect(caOfCoordinator(acquaintance, null)).rejects.toMatchObject({ code: 'unauthenticated' });
+  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(leaf) };
+  await expect(caOfCoordinator(trust, null)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
 test('somebody in between who passes the real chain on gets no token', async () => {
@@ -119,11 +117,11 @@ test('somebody in between who passes the real chain on gets no token', async () 
 test('before it has joined, an agent follows a newer token to another coordinator', async () => {
   const wrong = otherAuthority.certificate;
   const { port } = await startListener(await authority.issue());
-  const acquaintance = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
-  const ca = await caOfCoordinator(acquaintance, stored(wrong, false));
+  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  const ca = await caOfCoordinator(trust, stored(wrong, false));
   expect(certificateOf(ca)).toBe(certificateOf(authority.certificate));
   // The same again needs nobody: what is stored has the digest.
-  const unreachable = { ...acquaintance, address: '127.0.0.1:1' };
+  const unreachable = { ...trust, address: '127.0.0.1:1' };
   expect(await caOfCoordinator(unreachable, stored(ca, false))).toBe(ca);
 });
 

@@ -69,7 +69,7 @@ export function requestJoin(
   });
 }
 
-export interface Acquaintance {
+export interface CoordinatorTrust {
   /** `host:port`. */
   readonly address: string;
   readonly nodeName: string;
@@ -84,7 +84,7 @@ export interface Acquaintance {
  * @throws {MusterError} when another machine's coordinator could not be told from an impostor, or is one
  */
 export async function caOfCoordinator(
-  { address, nodeName, joinToken, caCertificate }: Acquaintance,
+  { address, nodeName, joinToken, caCertificate }: CoordinatorTrust,
   stored: StoredCredential | null,
 ): Promise<string | null> {
   if (caCertificate !== null) return caCertificate;

@@ -41,7 +41,7 @@ const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
 /** By one that refuses us, until somebody has done something about it. */
 const afterRefusal = { initialMs: 1_000, maxMs: 30_000 };
 /** A refusal that goes on is told again after so long. */
-const refusalToldMs = 600_000;
+const refusalLoggedMs = 600_000;
 
 export interface SessionParts {
   readonly openStream: () => Stream;
@@ -91,7 +91,7 @@ export class CoordinatorSession {
   private protocol = protocolVersion;
   private refusals = 0;
   /** What was told last, and when by the monotonic clock. */
-  private toldRefusal: { readonly message: string; readonly atMs: number } | null = null;
+  private loggedRefusal: { readonly message: string; readonly atMs: number } | null = null;
   private closed = false;
 
   constructor(parts: SessionParts) {
@@ -216,11 +216,11 @@ export class CoordinatorSession {
     if (error.code === 'failed_precondition')
       this.protocol = this.protocol === protocolVersion ? protocolVersionMin : protocolVersion;
     const nowMs = this.parts.monotonicMs();
-    const told = this.toldRefusal;
+    const told = this.loggedRefusal;
     const isFirstAnswer = error.code === 'failed_precondition' && this.refusals === 1;
-    const isNews = told === null || told.message !== error.message || nowMs - told.atMs >= refusalToldMs;
-    if (isNews && !isFirstAnswer) {
-      this.toldRefusal = { message: error.message, atMs: nowMs };
+    const isChange = told === null || told.message !== error.message || nowMs - told.atMs >= refusalLoggedMs;
+    if (isChange && !isFirstAnswer) {
+      this.loggedRefusal = { message: error.message, atMs: nowMs };
       this.parts.log.error(
         { error: error.message, code: error.code },
         'the coordinator refuses this agent; its tasks run until their leases expire, and it keeps retrying',
@@ -291,7 +291,7 @@ export class CoordinatorSession {
     if (this.failures > 0) log.info({ failures: this.failures }, 'connected to the coordinator again');
     this.failures = 0;
     this.refusals = 0;
-    this.toldRefusal = null;
+    this.loggedRefusal = null;
     const askedMs = this.questions.helloAnswered();
     const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
     for (const assigned of welcome.desired) {

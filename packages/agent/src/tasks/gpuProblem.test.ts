@@ -54,17 +54,17 @@ test('a GPU that is gone is named', () => {
   });
 });
 
-const stranger = { gpuUuid: 'GPU-1', pid: 123, name: 'python3' };
+const foreign = { gpuUuid: 'GPU-1', pid: 123, name: 'python3' };
 const never = new AbortController().signal;
 
 test('a process that is leaving its GPU is waited for', async () => {
-  const seen = [[stranger], [stranger], []];
+  const seen = [[foreign], [foreign], []];
   expect(await occupiedGpu(() => seen.shift() ?? [], never, { looks: 3, pauseMs: 1 })).toBeNull();
   expect(seen).toEqual([]);
 });
 
 test('one that stays keeps a task away, with its number and its name', async () => {
-  expect(await occupiedGpu(() => [stranger], never, { looks: 3, pauseMs: 1 })).toMatchObject({
+  expect(await occupiedGpu(() => [foreign], never, { looks: 3, pauseMs: 1 })).toMatchObject({
     kind: 'gpu_fault',
     message: 'GPU GPU-1 is in use by pid 123 (python3), which is no task of this node: end that process',
   });
@@ -72,7 +72,7 @@ test('one that stays keeps a task away, with its number and its name', async () 
 
 test('nobody waits for a GPU that is no longer needed', async () => {
   const wanted = new AbortController();
-  const waiting = occupiedGpu(() => [stranger], wanted.signal, { looks: 2, pauseMs: 600_000 });
+  const waiting = occupiedGpu(() => [foreign], wanted.signal, { looks: 2, pauseMs: 600_000 });
   const reason = new Error('no longer needed');
   wanted.abort(reason);
   await expect(waiting).rejects.toBe(reason);

@@ -5,7 +5,7 @@ import { causeOf } from '@muster/common/cause';
 import { drainedBy } from '@muster/common/conditions';
 import { isCauseKind } from '@muster/common/spec/causes';
 import type { Cause } from '@muster/common/views';
-import type { Stranger } from '../gpus/strangers.ts';
+import type { ForeignProcess } from '../gpus/foreignProcesses.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 
 /**
@@ -39,14 +39,14 @@ export function gpuProblem(gpuUuids: readonly string[], status: NodeStatus | nul
  * @throws the reason of `abort`
  */
 export async function occupiedGpu(
-  look: () => readonly Stranger[],
+  look: () => readonly ForeignProcess[],
   abort: AbortSignal,
   { looks, pauseMs } = { looks: 60, pauseMs: 250 },
 ): Promise<Cause | null> {
   for (let left = looks; ; left -= 1) {
-    const [stranger] = look();
-    if (stranger === undefined) return null;
-    const { gpuUuid, pid, name } = stranger;
+    const [foreign] = look();
+    if (foreign === undefined) return null;
+    const { gpuUuid, pid, name } = foreign;
     if (left === 1) {
       const message = `GPU ${gpuUuid} is in use by pid ${pid} (${name}), which is no task of this node: end that process`;
       return causeOf('gpu_fault', message);

@@ -132,7 +132,7 @@ const paths: readonly [keyof typeof situations, keyof typeof orders, string | nu
   ['ended', 'forget', null, ['ended 3']],
 ];
 
-test.each(paths)('%s, then %s', async (before, order, words, known) => {
+test.each(paths)('%s, then %s', async (before, order, messages, known) => {
   const node = new TestNode();
   const agent = await node.agent();
   await situations[before](agent, node);
@@ -141,9 +141,9 @@ test.each(paths)('%s, then %s', async (before, order, words, known) => {
   agent.said.length = 0;
 
   agent.order(orders[order]);
-  if (words !== null) await agent.says(words);
+  if (messages !== null) await agent.says(messages);
   await eventually(() => expect(agent.knows()).toEqual(known));
-  expect(agent.said).toEqual(words === null ? [] : [words]);
+  expect(agent.said).toEqual(messages === null ? [] : [messages]);
   expect(node.process.launches.length).toBeLessThanOrEqual(1);
 
   agent.order(forget);
@@ -202,7 +202,7 @@ describe('an order that comes while another is followed', () => {
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
     letStop();
     await eventually(() => expect(agent.knows()).toEqual([expect.stringMatching('ended SIG')]));
-    expect(agent.said.filter((words) => words.startsWith('ended'))).toHaveLength(0);
+    expect(agent.said.filter((messages) => messages.startsWith('ended'))).toHaveLength(0);
   });
 
   test('an order to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
@@ -242,7 +242,7 @@ describe('an order that comes while another is followed', () => {
     node.process.end(aKey, exited(0));
     letStop();
     await agent.says('ended 0');
-    expect(agent.said.filter((words) => words.startsWith('ended'))).toHaveLength(1);
+    expect(agent.said.filter((messages) => messages.startsWith('ended'))).toHaveLength(1);
   });
 });
 

@@ -80,7 +80,7 @@ export class TaskManager {
   /** Everything that the coordinator wants when it connects. Tasks that it does not name are left as they are. */
   setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
     // First, because by the checkpoints the coordinator chooses what follows an end that it learns of next.
-    this.parts.checkpoints.sayAgain();
+    this.parts.checkpoints.resend();
     for (const [key, runner] of [...this.runners]) if (!orders.has(key)) runner.post({ kind: 'unnamed' });
     for (const { task, order } of orders.values()) this.setOrder(task, order);
   }
@@ -101,7 +101,7 @@ export class TaskManager {
 
   /** Everything that is known of what the tasks have saved, for a Hello. */
   checkpoints(): readonly CheckpointSeen[] {
-    return this.parts.checkpoints.words();
+    return this.parts.checkpoints.messages();
   }
 
   /** Everything that this agent knows of its tasks, for a Hello and for heartbeats. */

@@ -43,7 +43,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     nodeName: 'a',
     send: (message) => agent.hear(message),
     onProgress: () => {},
-    onTrouble: () => {},
+    onProblem: () => {},
     onTrainingComplete: (task) => agent.manager.reportChange(task),
     monotonicMs: () => performance.now(),
     log: silentLogger,
@@ -158,7 +158,7 @@ describe('the grace of a stop', () => {
     agent.order({ ...stop, graceMs: 0 });
     await agent.says('ended SIGKILL');
     expect(readFileSync(output, 'utf8')).toContain('saved');
-    expect(agent.said.filter((words) => words.startsWith('step'))).toEqual([
+    expect(agent.said.filter((messages) => messages.startsWith('step'))).toEqual([
       'step_12.pt verified after the stop',
     ]);
   });

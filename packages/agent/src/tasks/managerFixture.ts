@@ -60,8 +60,8 @@ const noCheckpoints: Checkpoints = {
   lastLook: async () => {},
   isTrainingComplete: () => false,
   noteDivergence: () => {},
-  sayAgain: () => {},
-  words: () => [],
+  resend: () => {},
+  messages: () => [],
   forget: () => {},
 };
 
@@ -289,8 +289,8 @@ export class TestAgent {
   }
 
   /** Waits until this is the last that it said. */
-  async says(words: string): Promise<void> {
-    await eventually(() => expect(this.said.at(-1)).toBe(words));
+  async says(messages: string): Promise<void> {
+    await eventually(() => expect(this.said.at(-1)).toBe(messages));
   }
 
   /** What Hello and heartbeats would say of all tasks. */

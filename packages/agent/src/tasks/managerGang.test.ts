@@ -73,7 +73,7 @@ describe('a node that prepares a task', () => {
     const agent = await node.agent();
     const withGpu = (task: TaskRef) =>
       ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
-    const prepares = () => agent.said.filter((words) => words.startsWith('prepared')).length;
+    const prepares = () => agent.said.filter((messages) => messages.startsWith('prepared')).length;
     agent.order(withGpu(aTask));
     await eventually(() => expect(prepares()).toBe(1));
     agent.order(start);
@@ -221,13 +221,13 @@ describe('paths', () => {
   test.each([
     ['stop', stop, 'ended nothing ran'],
     ['start', start, 'running'],
-  ] as const)('are given up at the order to %s', async (_, order, words) => {
+  ] as const)('are given up at the order to %s', async (_, order, messages) => {
     const { node, agent } = await preparedGang();
     node.pathsKnown = new Promise(() => {});
     agent.order(checkRound(1));
     await eventually(() => expect(node.checks).toHaveLength(1));
     agent.order(order);
-    await agent.says(words);
+    await agent.says(messages);
     expect(agent.said).not.toContain('checked 1');
   });
 

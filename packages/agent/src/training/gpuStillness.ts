@@ -94,7 +94,7 @@ class Means {
   }
 }
 
-interface GpuPast {
+interface GpuHistory {
   readonly productive: Means;
   /** Since the last sign of progress: productive if there is another one. */
   pending: Means;
@@ -103,27 +103,27 @@ interface GpuPast {
 }
 
 export class GpuStillness {
-  private readonly gpus = new Map<string, GpuPast>();
+  private readonly gpus = new Map<string, GpuHistory>();
 
   /** @param nowMs monotonic */
   sample(gpuUuid: string, facts: GpuFacts, nowMs: number): void {
-    const past = this.past(gpuUuid);
-    past.lastMs = nowMs;
-    if (facts.utilization !== null && facts.utilization >= workingPercent) past.pending.add(facts);
-    const kind = stillnessOf(facts, past.productive);
-    if (kind === null) past.still = null;
-    else if (past.still === null) past.still = { sinceMs: nowMs, samples: 1, kind };
+    const history = this.history(gpuUuid);
+    history.lastMs = nowMs;
+    if (facts.utilization !== null && facts.utilization >= workingPercent) history.pending.add(facts);
+    const kind = stillnessOf(facts, history.productive);
+    if (kind === null) history.still = null;
+    else if (history.still === null) history.still = { sinceMs: nowMs, samples: 1, kind };
     else {
-      past.still.samples += 1;
-      past.still.kind = kind;
+      history.still.samples += 1;
+      history.still.kind = kind;
     }
   }
 
   /** The task has made progress: what its GPUs did until now was work. */
   progressed(): void {
-    for (const past of this.gpus.values()) {
-      past.productive.addAll(past.pending);
-      past.pending = new Means();
+    for (const history of this.gpus.values()) {
+      history.productive.addAll(history.pending);
+      history.pending = new Means();
     }
   }
 
@@ -135,11 +135,11 @@ export class GpuStillness {
   of(gpuUuids: readonly string[], sinceMs: number, nowMs: number): Stillness | null {
     const kinds: Stillness[] = [];
     for (const uuid of gpuUuids) {
-      const past = this.gpus.get(uuid);
-      if (past === undefined || nowMs - past.lastMs > staleMs) return null;
-      const hasWorked = past.productive.samples > 0;
-      if (!hasWorked && past.still?.kind === 'idle') continue;
-      const { still } = past;
+      const history = this.gpus.get(uuid);
+      if (history === undefined || nowMs - history.lastMs > staleMs) return null;
+      const hasWorked = history.productive.samples > 0;
+      if (!hasWorked && history.still?.kind === 'idle') continue;
+      const { still } = history;
       if (still === null || still.sinceMs > sinceMs || still.samples < samplesMin) return null;
       kinds.push(still.kind);
     }
@@ -147,13 +147,13 @@ export class GpuStillness {
     return kinds.includes('pinned') ? 'pinned' : 'idle';
   }
 
-  private past(gpuUuid: string): GpuPast {
-    let past = this.gpus.get(gpuUuid);
-    if (past === undefined) {
-      past = { productive: new Means(), pending: new Means(), lastMs: 0, still: null };
-      this.gpus.set(gpuUuid, past);
+  private history(gpuUuid: string): GpuHistory {
+    let history = this.gpus.get(gpuUuid);
+    if (history === undefined) {
+      history = { productive: new Means(), pending: new Means(), lastMs: 0, still: null };
+      this.gpus.set(gpuUuid, history);
     }
-    return past;
+    return history;
   }
 }
 

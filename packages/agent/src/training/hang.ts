@@ -91,7 +91,7 @@ const recentTimes = 3;
 /** More than any node has: what else a program writes between such brackets must not fill our memory. */
 const ranksMax = 256;
 
-interface RankPast {
+interface RankHistory {
   lastMs: number;
   longestMs: number;
   lines: number;
@@ -100,22 +100,22 @@ interface RankPast {
 }
 
 class SilentRank {
-  private readonly ranks = new Map<number, RankPast>();
+  private readonly ranks = new Map<number, RankHistory>();
   private order = 0;
 
   /** @param nowMs monotonic */
   line(rank: number, nowMs: number): void {
     this.order += 1;
-    const past = this.ranks.get(rank);
-    if (past === undefined) {
+    const history = this.ranks.get(rank);
+    if (history === undefined) {
       if (this.ranks.size >= ranksMax) return;
       this.ranks.set(rank, { lastMs: nowMs, longestMs: 0, lines: 1, order: this.order });
       return;
     }
-    past.longestMs = Math.max(past.longestMs, nowMs - past.lastMs);
-    past.lastMs = nowMs;
-    past.lines += 1;
-    past.order = this.order;
+    history.longestMs = Math.max(history.longestMs, nowMs - history.lastMs);
+    history.lastMs = nowMs;
+    history.lines += 1;
+    history.order = this.order;
   }
 
   /** What was said until now was starting up. */
@@ -130,9 +130,9 @@ class SilentRank {
    */
   first(lastSignMs: number, usualMs: number): number | null {
     const sinceMs = lastSignMs - recentTimes * usualMs;
-    const recent = [...this.ranks].filter(([, past]) => past.lines > 1 && past.lastMs >= sinceMs);
+    const recent = [...this.ranks].filter(([, history]) => history.lines > 1 && history.lastMs >= sinceMs);
     if (recent.length < 2) return null;
-    const dueMs = ({ lastMs, longestMs }: RankPast) => lastMs + longestMs;
+    const dueMs = ({ lastMs, longestMs }: RankHistory) => lastMs + longestMs;
     recent.sort(([, a], [, b]) => dueMs(a) - dueMs(b) || a.order - b.order);
     return recent[0]?.[0] ?? null;
   }

@@ -139,7 +139,7 @@ export class RowUploader {
     const nowMs = this.parts.monotonicMs();
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const of of this.tasks.values()) {
-      if (of.isUnderWay || of.isComplete || !hasNews(of)) continue;
+      if (of.isUnderWay || of.isComplete || !hasUnsent(of)) continue;
       if (of.pausedUntilMs > nowMs) soonestMs = Math.min(soonestMs, of.pausedUntilMs - nowMs);
       else this.send(of);
     }
@@ -214,6 +214,6 @@ export class RowUploader {
   }
 }
 
-function hasNews({ rows, hasEnded }: TaskRows): boolean {
+function hasUnsent({ rows, hasEnded }: TaskRows): boolean {
   return rows.length > 0 || hasEnded;
 }

@@ -23,7 +23,7 @@ export interface TaskOutputParts {
   /** A line of metrics told a step. */
   readonly onStep: () => void;
   /** Every line of metrics. Without its time: @param isNews it was written about now */
-  readonly onRow: (row: Omit<TrainingRow, 'atMs'>, isNews: boolean) => void;
+  readonly onRow: (row: Omit<TrainingRow, 'atMs'>, isChange: boolean) => void;
 }
 
 export class TaskOutput {
@@ -45,7 +45,7 @@ export class TaskOutput {
   private isCutOff = false;
   /** Wall clock when the present bytes were read, and whether they were written about then. */
   private readAtMs = 0;
-  private isNews = false;
+  private isChange = false;
   private newestRowMs = 0;
   private readonly said: TrainingSign[] = [];
 
@@ -59,10 +59,10 @@ export class TaskOutput {
    * @param isNews they were written about now; otherwise some time ago, so that they tell nothing of the speed
    * @param start position of the first byte in the output
    */
-  feed(bytes: Buffer, atMs: number, isNews: boolean, start: number): void {
+  feed(bytes: Buffer, atMs: number, isChange: boolean, start: number): void {
     this.linesBeganAt ??= start;
     this.readAtMs = atMs;
-    this.isNews = isNews;
+    this.isChange = isChange;
     this.lines.feed(bytes);
   }
 
@@ -116,7 +116,7 @@ export class TaskOutput {
     }
     this.parts.onLine(line);
     const numbered = this.isWhole ? line : { ...line, number: 0 };
-    const row = this.progressReader.line(numbered, this.isNews ? this.readAtMs : null);
+    const row = this.progressReader.line(numbered, this.isChange ? this.readAtMs : null);
     if (row === null) {
       this.say(this.trend.line(numbered));
       return;
@@ -125,7 +125,7 @@ export class TaskOutput {
     this.rows.add(row.canonical);
     this.lastPosition = this.positionBase + (this.linesBeganAt ?? 0) + this.lines.position;
     const lossNotFinite = row.canonical.train_loss === undefined && saysLossIsNaN(row);
-    this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isNews);
+    this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isChange);
     if (row.canonical.step !== undefined) this.parts.onStep();
     this.say(this.trend.row(row));
     this.watchResume(row);

@@ -205,7 +205,7 @@ describe('signs', () => {
       task: aTask,
       sign: { kind: 'nan_loss', step: 20, lastGoodStep: 19, line: 21 },
     });
-    agent.sayAgain();
+    agent.resend();
     expect(node.said[1]).toEqual(node.said[0]);
   });
 

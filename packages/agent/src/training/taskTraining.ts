@@ -151,7 +151,7 @@ export class TaskTraining {
   }
 
   /** On a new connection: what was said on the old one may not have arrived. */
-  sayAgain(): void {
+  resend(): void {
     for (const { task, output } of this.followed.values()) {
       for (const sign of output.signs) this.parts.send({ kind: 'trainingSign', task, sign });
     }
@@ -291,15 +291,15 @@ export class TaskTraining {
         if (rank !== null) hang?.rankSpoke(rank, now());
       },
       onStep: () => hang?.stepTold(),
-      onRow: (row, isNews) =>
-        this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isNews) }),
+      onRow: (row, isChange) =>
+        this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) }),
     });
     const follower: OutputFollower = new OutputFollower({
       path: this.parts.outputPathOf(task),
       onBytes: (bytes) => {
         const startedAtMs = now();
-        const isNews = follower.read > followed.historyBytes;
-        output.feed(bytes, this.parts.wallMs(), isNews, follower.read - bytes.length);
+        const isChange = follower.read > followed.historyBytes;
+        output.feed(bytes, this.parts.wallMs(), isChange, follower.read - bytes.length);
         this.spentMs += now() - startedAtMs;
       },
       onSkipped: (bytes) => {
@@ -320,9 +320,9 @@ export class TaskTraining {
   }
 
   /** When a line was printed: about now, or in proportion to where it stands in what was there before this agent was. */
-  private timeOf({ written, historyBytes }: Followed, position: number, isNews: boolean): number {
+  private timeOf({ written, historyBytes }: Followed, position: number, isChange: boolean): number {
     const nowMs = this.parts.wallMs();
-    if (isNews || written === null) return nowMs;
+    if (isChange || written === null) return nowMs;
     const { begunMs, lastMs } = written;
     const atMs = begunMs + (lastMs - begunMs) * Math.min(1, position / Math.max(1, historyBytes));
     return Math.round(Math.min(atMs, nowMs));

@@ -6,7 +6,13 @@ import type { DeviceLink, MachineFacts, NodeInventory } from '@muster/common/har
 const changesMax = 32;
 const valueLengthMax = 200;
 
-const untoldMachine: MachineFacts = { model: null, board: null, bios: null, disks: [], memoryModules: [] };
+const unpublishedMachine: MachineFacts = {
+  model: null,
+  board: null,
+  bios: null,
+  disks: [],
+  memoryModules: [],
+};
 
 /** Empty when the two are the same, in whatever order devices are listed. */
 export function inventoryChanges(before: NodeInventory, after: NodeInventory): readonly string[] {
@@ -28,7 +34,7 @@ export function inventoryChanges(before: NodeInventory, after: NodeInventory): r
     ...(isDeepStrictEqual(inOrder(before.links), inOrder(links)) ? [] : ['other links between devices']),
     ...changesOfDevices(fileSystemsBefore, fileSystems, (each) => `file system ${each.mountPoint}`),
     ...changesOfFields('host', hostFactsBefore, hostFacts),
-    ...changesOfFields('machine', before.machine ?? untoldMachine, machine ?? untoldMachine),
+    ...changesOfFields('machine', before.machine ?? unpublishedMachine, machine ?? unpublishedMachine),
     ...changesOfFields('node', restBefore, rest),
   ];
   if (changes.length <= changesMax) return changes;

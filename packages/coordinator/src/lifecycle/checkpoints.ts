@@ -59,7 +59,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   if (attempt === null) {
     if (after === known) return unchanged(job);
     const rewarded = isVerifiedNow && after.attempt === event.attempt ? afterLateProgress(next) : next;
-    return { job: rewarded, ended: null, events: newsOf(job, known, after) };
+    return { job: rewarded, ended: null, events: changesOf(job, known, after) };
   }
 
   const isOwn = after.attempt === attempt.number && isNewer(job, attempt, event.checkpoint);
@@ -71,7 +71,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   return {
     job: withAttempt(isProgress ? afterProgress(next) : next, saved),
     ended: null,
-    events: newsOf(job, known, after),
+    events: changesOf(job, known, after),
   };
 };
 
@@ -228,9 +228,9 @@ function afterLateProgress(job: Job): Job {
 }
 
 /** One event for each verdict of a checkpoint, and none for one that nobody has looked at yet. */
-function newsOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
-  const kind = newsKind(after);
-  if (kind === null || (known !== undefined && newsKind(known) === kind)) return [];
+function changesOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
+  const kind = changeKind(after);
+  if (kind === null || (known !== undefined && changeKind(known) === kind)) return [];
   const { name, step, bytes, saveDurationMs, verdict, problem, metrics, node, attempt, diverged } = after;
   // The name of a job event's data is the job's.
   const data = { attempt, checkpoint: name, step, bytes, saveDurationMs, verdict, problem, metrics, node };
@@ -238,7 +238,7 @@ function newsOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): rea
   return [jobEvent(job, kind, marked)];
 }
 
-function newsKind({ verdict, problem }: Checkpoint) {
+function changeKind({ verdict, problem }: Checkpoint) {
   switch (verdict) {
     case 'verified':
       return 'checkpoint.saved';

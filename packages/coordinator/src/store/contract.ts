@@ -204,12 +204,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const [admin, join] = [aCredential('admin'), aCredential('join', { kind: 'join' })];
         await commit({ credentials: [admin, join] });
         await commit({ removedCredentials: [join.id, 'unknown'] });
-        const heir = { ...aCredential('heir'), secretHash: join.secretHash };
-        await commit({ credentials: [heir] });
+        const preemptor = { ...aCredential('heir'), secretHash: join.secretHash };
+        await commit({ credentials: [preemptor] });
 
         const { credentials } = await (await opened.reopen()).load();
 
-        expect(credentials).toEqual([admin, heir]);
+        expect(credentials).toEqual([admin, preemptor]);
       });
 
       it('where the numbering of jobs and events goes on', async () => {

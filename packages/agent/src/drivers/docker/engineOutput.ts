@@ -43,7 +43,7 @@ export interface CopyOptions {
  */
 export async function copyUntilEnd(
   options: CopyOptions,
-  onTrouble: (error: unknown, failures: number) => void,
+  onProblem: (error: unknown, failures: number) => void,
 ): Promise<void> {
   const { engine, containerId, signal } = options;
   let hasEnded = false;
@@ -64,7 +64,7 @@ export async function copyUntilEnd(
       signal.throwIfAborted();
       failures++;
       if (hasEnded && failures > LAST_TRIES_MAX && !(error instanceof EngineError)) throw error;
-      onTrouble(error, failures);
+      onProblem(error, failures);
       await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   }

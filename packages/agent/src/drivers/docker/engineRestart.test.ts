@@ -54,13 +54,13 @@ async function startEngine(): Promise<void> {
   const log = openSync(join(root, 'log'), 'w');
   engine = spawn(unshare, ['--net', '--', program, ...args], { stdio: ['ignore', log, log] });
   closeSync(log);
-  await waitFor('the engine answers', async () => (await dockerAnswers(socketPath)) || lastWords(), {
+  await waitFor('the engine answers', async () => (await dockerAnswers(socketPath)) || finalUpdate(), {
     timeoutMs: 30_000,
     until: (seen) => seen === true,
   });
 }
 
-function lastWords(): string {
+function finalUpdate(): string {
   return readFileSync(join(root, 'log'), 'utf8').slice(-1_000);
 }
 

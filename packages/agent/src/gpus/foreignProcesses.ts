@@ -3,7 +3,7 @@ import type { TaskRef } from '@muster/common/ids';
 import { isZombie, readKernelFileUnlessGone, readStat } from '../fence/processes.ts';
 import type { GpuSample } from './gpuSource.ts';
 
-export interface Stranger {
+export interface ForeignProcess {
   readonly gpuUuid: string;
   readonly pid: number;
   /** As the kernel shortens it. */
@@ -25,12 +25,12 @@ const ofTheNode = /^nvidia-cuda-mps/;
  * @param tasks that run on this node, on whatever GPUs
  * @param look null: the process has ended, and holds nothing any more
  */
-export function strangersOn(
+export function foreignProcessesOn(
   gpuUuids: readonly string[],
   samples: ReadonlyMap<string, GpuSample>,
   tasks: readonly TaskRef[],
   look: (pid: number) => LiveProcess | null = readLiveProcess,
-): readonly Stranger[] {
+): readonly ForeignProcess[] {
   return gpuUuids.flatMap((gpuUuid) =>
     (samples.get(gpuUuid)?.processes ?? []).flatMap(({ pid }) => {
       const process = look(pid);

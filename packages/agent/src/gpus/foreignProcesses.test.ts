@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { afterEach, expect, test } from 'vitest';
+import { foreignProcessesOn, type LiveProcess } from './foreignProcesses.ts';
 import { emptySample, type GpuProcess } from './gpuSource.ts';
-import { type LiveProcess, strangersOn } from './strangers.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 0 };
 const environmentOf = ({ jobId, attempt, nodeRank }: TaskRef) =>
@@ -28,27 +28,29 @@ function samples(processes: Readonly<Record<string, readonly number[] | null>>) 
 }
 
 /** Of a process with this environment on the one GPU there is. */
-const strangers = (process: LiveProcess | null) =>
-  strangersOn(['GPU-1'], samples({ 'GPU-1': [7] }), [task], () => process);
+const foreignProcesses = (process: LiveProcess | null) =>
+  foreignProcessesOn(['GPU-1'], samples({ 'GPU-1': [7] }), [task], () => process);
 
 test('a process of somebody else is a stranger, with its name', () => {
   const found = [{ gpuUuid: 'GPU-1', pid: 7, name: 'python3' }];
-  expect(strangers({ name: 'python3', environment: 'HOME=/\0' })).toEqual(found);
-  expect(strangers({ name: 'python3', environment: environmentOf({ ...task, attempt: 1 }) })).toEqual(found);
-  expect(strangers({ name: 'python3', environment: null })).toEqual(found);
+  expect(foreignProcesses({ name: 'python3', environment: 'HOME=/\0' })).toEqual(found);
+  expect(foreignProcesses({ name: 'python3', environment: environmentOf({ ...task, attempt: 1 }) })).toEqual(
+    found,
+  );
+  expect(foreignProcesses({ name: 'python3', environment: null })).toEqual(found);
 });
 
 test('a process of a task that runs is none, and neither is one that has ended or serves whoever has the GPU', () => {
-  expect(strangers({ name: 'python3', environment: environmentOf(task) })).toEqual([]);
-  expect(strangers(null)).toEqual([]);
-  expect(strangers({ name: 'nvidia-cuda-mps', environment: '' })).toEqual([]);
+  expect(foreignProcesses({ name: 'python3', environment: environmentOf(task) })).toEqual([]);
+  expect(foreignProcesses(null)).toEqual([]);
+  expect(foreignProcesses({ name: 'nvidia-cuda-mps', environment: '' })).toEqual([]);
 });
 
 test('GPUs that were not asked for, were not read, or whose driver does not tell have none', () => {
   const seen = samples({ 'GPU-1': [7], 'MIG-1': [], 'MIG-2': [7], 'GPU-2': null });
   const look = () => ({ name: 'python3', environment: null });
-  expect(strangersOn(['MIG-1', 'GPU-2', 'GPU-3'], seen, [], look)).toEqual([]);
-  expect(strangersOn(['MIG-2'], seen, [], look)).toHaveLength(1);
+  expect(foreignProcessesOn(['MIG-1', 'GPU-2', 'GPU-3'], seen, [], look)).toEqual([]);
+  expect(foreignProcessesOn(['MIG-2'], seen, [], look)).toHaveLength(1);
 });
 
 test('processes are looked at as the kernel shows them', async () => {
@@ -62,10 +64,10 @@ test('processes are looked at as the kernel shows them', async () => {
   children.push(child);
   await once(child, 'spawn');
   const seen = samples({ 'GPU-1': [child.pid ?? 0] });
-  const stranger = { gpuUuid: 'GPU-1', pid: child.pid, name: 'sleep' };
-  await expect.poll(() => strangersOn(['GPU-1'], seen, [])).toEqual([stranger]);
-  expect(strangersOn(['GPU-1'], seen, [task])).toEqual([]);
+  const foreign = { gpuUuid: 'GPU-1', pid: child.pid, name: 'sleep' };
+  await expect.poll(() => foreignProcessesOn(['GPU-1'], seen, [])).toEqual([foreign]);
+  expect(foreignProcessesOn(['GPU-1'], seen, [task])).toEqual([]);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  expect(strangersOn(['GPU-1'], seen, [])).toEqual([]);
+  expect(foreignProcessesOn(['GPU-1'], seen, [])).toEqual([]);
 });

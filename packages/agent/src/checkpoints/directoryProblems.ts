@@ -1,7 +1,7 @@
 /** What is wrong with checkpoint directories now: a condition of the node, for the job trains on and nothing is safe. */
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 
-export interface CheckpointTrouble {
+export interface DirectoryProblem {
   /** null: of no job yet, a directory that the agent was told to look after. */
   readonly task: TaskRef | null;
   readonly directory: string;
@@ -10,21 +10,21 @@ export interface CheckpointTrouble {
 }
 
 /** `place`: it is not watched. `index`: it is, and what is known of it cannot be written down beside it. */
-export type TroubleSource = 'place' | 'index';
+export type ProblemSource = 'place' | 'index';
 
-export class Troubles {
-  private readonly known = new Map<TaskKey, Map<TroubleSource, CheckpointTrouble>>();
-  private readonly onChange: (gravest: CheckpointTrouble | null) => void;
-  private told: CheckpointTrouble | null = null;
+export class DirectoryProblems {
+  private readonly known = new Map<TaskKey, Map<ProblemSource, DirectoryProblem>>();
+  private readonly onChange: (gravest: DirectoryProblem | null) => void;
+  private published: DirectoryProblem | null = null;
 
   /** @param onChange gets the first that there is; null: there is none any more */
-  constructor(onChange: (gravest: CheckpointTrouble | null) => void) {
+  constructor(onChange: (gravest: DirectoryProblem | null) => void) {
     this.onChange = onChange;
   }
 
   /** @param problem null: it is over */
-  note(task: TaskRef, source: TroubleSource, directory: string, problem: string | null): void {
-    const ofTask = this.known.get(taskKey(task)) ?? new Map<TroubleSource, CheckpointTrouble>();
+  note(task: TaskRef, source: ProblemSource, directory: string, problem: string | null): void {
+    const ofTask = this.known.get(taskKey(task)) ?? new Map<ProblemSource, DirectoryProblem>();
     if (problem === null) ofTask.delete(source);
     else if (ofTask.get(source)?.problem !== problem) ofTask.set(source, { task, directory, problem });
     if (ofTask.size === 0) this.known.delete(taskKey(task));
@@ -40,8 +40,8 @@ export class Troubles {
   private tell(): void {
     const all = [...this.known.values()];
     const gravest = all.find((each) => each.has('place'))?.get('place') ?? all[0]?.get('index') ?? null;
-    if (gravest === this.told) return;
-    this.told = gravest;
+    if (gravest === this.published) return;
+    this.published = gravest;
     this.onChange(gravest);
   }
 }
