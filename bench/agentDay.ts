@@ -118,7 +118,7 @@ function scrape(): void {
         tasks: new Map(),
         connected: true,
       },
-      ...{ heartbeatAgeSeconds: 1, logBacklogBytes: null, gpuReads, conditions: monitor.conditions() },
+      ...{ heartbeatAgeSeconds: 1, gpuReads, conditions: monitor.conditions() },
     },
   });
   scrapes += page.length > 0 ? 1 : 0;
