@@ -78,19 +78,19 @@ function lineEnds(log: Buffer): number {
 /** What an agent does with the output of a task. */
 class Chain {
   readonly progress = new ProgressReader({ onSave: () => {} });
-  readonly #trend = new TrendWatch();
-  readonly #lines = new LineReader((line) => {
+  private readonly trend = new TrendWatch();
+  private readonly lines = new LineReader((line) => {
     const row = this.progress.line(line);
-    if (row === null) this.#trend.line(line);
-    else this.#trend.row(row);
+    if (row === null) this.trend.line(line);
+    else this.trend.row(row);
   });
 
   feed(bytes: Uint8Array): void {
-    this.#lines.feed(bytes);
+    this.lines.feed(bytes);
   }
 
   end(): number {
-    this.#lines.end();
+    this.lines.end();
     return this.progress.rows;
   }
 }

@@ -49,31 +49,31 @@ function environmentOf(pid: number): ReadonlyMap<string, string> {
 export class NodeRun {
   output = '';
   status: number | null = null;
-  readonly #launcher: ChildProcess;
+  private readonly launcher: ChildProcess;
 
   constructor(command: readonly string[], env: NodeJS.ProcessEnv) {
     const [program = '', ...args] = command;
     // Only PATH comes from outside: a variable of the machine must not decide a test.
     const base = { PATH: process.env.PATH, HOME: process.env.HOME, OMP_NUM_THREADS: '1' };
-    this.#launcher = spawn(program, args, {
+    this.launcher = spawn(program, args, {
       env: { ...base, ...env },
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     startedGroups.add(this.pid);
-    for (const stream of [this.#launcher.stdout, this.#launcher.stderr]) {
+    for (const stream of [this.launcher.stdout, this.launcher.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text;
       });
     }
-    this.#launcher.on('close', (code, signal) => {
+    this.launcher.on('close', (code, signal) => {
       this.status = signal === null ? code : 128 + constants.signals[signal];
     });
   }
 
   get pid(): number {
-    if (this.#launcher.pid === undefined) throw new Error(`cannot start ${this.#launcher.spawnfile}`);
-    return this.#launcher.pid;
+    if (this.launcher.pid === undefined) throw new Error(`cannot start ${this.launcher.spawnfile}`);
+    return this.launcher.pid;
   }
 
   /** Ranks that live, by rank. */
@@ -109,16 +109,16 @@ export interface RunOptions {
 export class TrainingRun {
   readonly nodes: NodeRun[] = [];
   readonly port: number;
-  readonly #options: RunOptions;
+  private readonly options: RunOptions;
 
   constructor(port: number, options: RunOptions) {
     this.port = port;
-    this.#options = options;
+    this.options = options;
   }
 
   /** `changes` makes this node differ from the others. */
   startNode(nodeRank: number, changes: NodeJS.ProcessEnv = {}): NodeRun {
-    const { command, nodeCount = 2, ranksPerNode = 2, env = {} } = this.#options;
+    const { command, nodeCount = 2, ranksPerNode = 2, env = {} } = this.options;
     const place = {
       NNODES: String(nodeCount),
       NODE_RANK: String(nodeRank),

@@ -25,7 +25,7 @@ const leasedTask = `${agent}/leases/leasedTask.ts`;
 const noAgentFence = edit(leasedTask, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
 const noGuardFence = edit(
   `${agent}/guard/fences.ts`,
-  'if (fence === undefined || fence.isActing || !this.#isExpired(fence)) return;',
+  'if (fence === undefined || fence.isActing || !this.isExpired(fence)) return;',
   'if (fence !== null) return;',
 );
 

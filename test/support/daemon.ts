@@ -34,32 +34,32 @@ export class Daemon {
   /** Ends that no test asked for. */
   readonly unexpectedEnds: string[] = [];
   readonly options: DaemonOptions;
-  #child: ChildProcess | null = null;
-  #end: Promise<DaemonEnd> = Promise.resolve({ exitCode: null, signal: null });
-  #endIsExpected = false;
+  private child: ChildProcess | null = null;
+  private end: Promise<DaemonEnd> = Promise.resolve({ exitCode: null, signal: null });
+  private endIsExpected = false;
 
   constructor(options: DaemonOptions) {
     this.options = options;
   }
 
   get isRunning(): boolean {
-    return this.#child !== null;
+    return this.child !== null;
   }
 
   get pid(): number {
-    const pid = this.#child?.pid;
+    const pid = this.child?.pid;
     if (pid === undefined) throw new Error(`${this.options.title} does not run`);
     return pid;
   }
 
   /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
   async start(): Promise<void> {
-    const { serving } = await this.#launch();
+    const { serving } = await this.launch();
     const timeout = AbortSignal.timeout(patienceMs);
     const tooLate = new Promise<'late'>((resolve) =>
       timeout.addEventListener('abort', () => resolve('late')),
     );
-    const first = await Promise.race([serving.then((address) => ({ address })), this.#end, tooLate]);
+    const first = await Promise.race([serving.then((address) => ({ address })), this.end, tooLate]);
     if (first === 'late' || !('address' in first)) {
       const said = this.log.slice(-4_000);
       throw new Error(`${this.options.title} did not start: ${JSON.stringify(first)}\n${said}`);
@@ -70,14 +70,14 @@ export class Daemon {
 
   /** Starts it and kills it after a while, whatever it is doing by then. */
   async startBriefly(lifeMs: number): Promise<void> {
-    await this.#launch();
+    await this.launch();
     await delay(lifeMs);
     await this.kill();
   }
 
   /** `serving` resolves with its address once it serves, and never where it does not come that far. */
-  async #launch(): Promise<{ readonly serving: Promise<string | null> }> {
-    if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
+  private async launch(): Promise<{ readonly serving: Promise<string | null> }> {
+    if (this.child !== null) throw new Error(`${this.options.title} runs already`);
     const { title, args, wrapper = [], logPath } = this.options;
     const [program = musterProgram, ...rest] = [...wrapper, musterProgram, ...args()];
     const env = await this.options.env();
@@ -85,12 +85,12 @@ export class Daemon {
     // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
     const child = spawn(program, rest, { cwd: repositoryDir, env, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
-    this.#child = child;
-    this.#endIsExpected = false;
-    this.#end = new Promise((resolve) => {
+    this.child = child;
+    this.endIsExpected = false;
+    this.end = new Promise((resolve) => {
       const ended = (exitCode: number | null, signal: NodeJS.Signals | null) => {
-        this.#child = null;
-        if (!this.#endIsExpected) {
+        this.child = null;
+        if (!this.endIsExpected) {
           this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
         }
         resolve({ exitCode, signal });
@@ -108,8 +108,8 @@ export class Daemon {
 
   /** Ends it the hard way and waits until it is gone. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
-    this.#endIsExpected = true;
-    this.#child?.kill(signal);
+    this.endIsExpected = true;
+    this.child?.kill(signal);
     return this.ended();
   }
 
@@ -125,7 +125,7 @@ export class Daemon {
 
   /** For a daemon that is expected to give up by itself. */
   expectEnd(): Promise<DaemonEnd> {
-    this.#endIsExpected = true;
+    this.endIsExpected = true;
     return this.ended();
   }
 
@@ -155,7 +155,7 @@ export class Daemon {
 
   private async ended(): Promise<DaemonEnd> {
     const { title } = this.options;
-    await waitFor(`${title} ends`, () => this.#child === null);
-    return this.#end;
+    await waitFor(`${title} ends`, () => this.child === null);
+    return this.end;
   }
 }

@@ -16,12 +16,12 @@ export interface DirectoryEntry {
 }
 
 export class Directory {
-  readonly #handle: FileHandle;
-  readonly #place: string;
+  private readonly handle: FileHandle;
+  private readonly place: string;
 
   private constructor(handle: FileHandle, path: string) {
-    this.#handle = handle;
-    this.#place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
+    this.handle = handle;
+    this.place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
   }
 
   /** @throws {Error} with the kernel's code; ELOOP or ENOTDIR for a link */
@@ -31,12 +31,12 @@ export class Directory {
 
   /** @param name of an entry, without `/` */
   below(name: string): Promise<Directory> {
-    return Directory.open(`${this.#place}/${name}`);
+    return Directory.open(`${this.place}/${name}`);
   }
 
   /** @param name of an entry, without `/` @throws {Error} with the kernel's code; EINVAL for what is not a regular file */
   async openFile(name: string): Promise<{ readonly handle: FileHandle; readonly stat: Stats }> {
-    const handle = await open(`${this.#place}/${name}`, carefully);
+    const handle = await open(`${this.place}/${name}`, carefully);
     try {
       const stat = await handle.stat();
       if (!stat.isFile()) throw Object.assign(new Error(`${name} is not a regular file`), { code: 'EINVAL' });
@@ -48,23 +48,23 @@ export class Directory {
   }
 
   stat(): Promise<Stats> {
-    return this.#handle.stat();
+    return this.handle.stat();
   }
 
   /** Of the entry itself, not of what it links to. */
   statOf(name: string): Promise<Stats> {
-    return lstat(`${this.#place}/${name}`);
+    return lstat(`${this.place}/${name}`);
   }
 
   /** In no order, a thousand at a time. */
   async *entries(): AsyncGenerator<DirectoryEntry> {
-    for await (const entry of await opendir(this.#place, { bufferSize: 1_000 })) {
+    for await (const entry of await opendir(this.place, { bufferSize: 1_000 })) {
       yield { name: entry.name, kind: kindOf(entry) };
     }
   }
 
   async close(): Promise<void> {
-    await this.#handle.close();
+    await this.handle.close();
   }
 }
 

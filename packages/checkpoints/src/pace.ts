@@ -5,15 +5,15 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 const timerMaxMs = 2 ** 31 - 1;
 
 export class ReadPace {
-  readonly #signal: AbortSignal | undefined;
-  readonly #bytesPerSecondMax: number | undefined;
+  private readonly signal: AbortSignal | undefined;
+  private readonly bytesPerSecondMax: number | undefined;
 
   constructor({
     signal,
     bytesPerSecondMax,
   }: { readonly signal?: AbortSignal; readonly bytesPerSecondMax?: number }) {
-    this.#signal = signal;
-    this.#bytesPerSecondMax = bytesPerSecondMax;
+    this.signal = signal;
+    this.bytesPerSecondMax = bytesPerSecondMax;
   }
 
   /**
@@ -21,14 +21,14 @@ export class ReadPace {
    * top, so the rate is never reached. @throws the signal's reason
    */
   async spend(bytes: number): Promise<void> {
-    this.#signal?.throwIfAborted();
-    if (this.#bytesPerSecondMax === undefined) await turn();
-    else await this.#wait(Math.min(timerMaxMs, (bytes / this.#bytesPerSecondMax) * 1_000));
-    this.#signal?.throwIfAborted();
+    this.signal?.throwIfAborted();
+    if (this.bytesPerSecondMax === undefined) await turn();
+    else await this.wait(Math.min(timerMaxMs, (bytes / this.bytesPerSecondMax) * 1_000));
+    this.signal?.throwIfAborted();
   }
 
-  async #wait(ms: number): Promise<void> {
+  private async wait(ms: number): Promise<void> {
     // An abort is thrown afterwards, with its reason and not with the timer's error.
-    await delay(ms, undefined, this.#signal === undefined ? {} : { signal: this.#signal }).catch(() => {});
+    await delay(ms, undefined, this.signal === undefined ? {} : { signal: this.signal }).catch(() => {});
   }
 }

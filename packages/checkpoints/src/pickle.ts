@@ -44,25 +44,25 @@ class PickleReader {
   readonly marks: number[] = [];
   readonly onItems: OnItems;
   hasStopped = false;
-  readonly #bytes: Buffer;
+  private readonly bytes: Buffer;
   /** Of the values that are of interest. */
-  readonly #memo = new Map<number, Value>();
-  #memoized = 0;
-  #at = 0;
+  private readonly memo = new Map<number, Value>();
+  private memoized = 0;
+  private at = 0;
 
   constructor(bytes: Buffer, onItems: OnItems) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.onItems = onItems;
   }
 
   run(): void {
     while (!this.hasStopped) {
-      const opcode = opcodes.get(this.#take(1)[0] ?? 0);
+      const opcode = opcodes.get(this.take(1)[0] ?? 0);
       if (opcode === undefined) throw damaged();
-      opcode.act(this, this.#operand(opcode.operand));
+      opcode.act(this, this.operand(opcode.operand));
     }
-    if (this.#at < this.#bytes.length)
-      throw new CorruptFile(`is damaged: ${this.#bytes.length - this.#at} bytes follow its pickle`);
+    if (this.at < this.bytes.length)
+      throw new CorruptFile(`is damaged: ${this.bytes.length - this.at} bytes follow its pickle`);
   }
 
   pop(): Value {
@@ -79,35 +79,35 @@ class PickleReader {
   }
 
   memoize(index: number | null): void {
-    const key = index ?? this.#memoized;
+    const key = index ?? this.memoized;
     const value = this.stack.at(-1);
     if (this.stack.length === 0) throw damaged();
-    if (value === undefined) this.#memo.delete(key);
-    else this.#memo.set(key, value);
-    this.#memoized = Math.max(this.#memoized, key + 1);
+    if (value === undefined) this.memo.delete(key);
+    else this.memo.set(key, value);
+    this.memoized = Math.max(this.memoized, key + 1);
   }
 
   recall(index: number): void {
-    if (index >= this.#memoized) throw damaged();
-    this.stack.push(this.#memo.get(index));
+    if (index >= this.memoized) throw damaged();
+    this.stack.push(this.memo.get(index));
   }
 
-  #operand(operand: Operand): Buffer {
-    if (operand.kind === 'bytes') return this.#take(operand.count);
-    if (operand.kind === 'counted') return this.#take(unsigned(this.#take(operand.lengthBytes)));
-    const from = this.#at;
+  private operand(operand: Operand): Buffer {
+    if (operand.kind === 'bytes') return this.take(operand.count);
+    if (operand.kind === 'counted') return this.take(unsigned(this.take(operand.lengthBytes)));
+    const from = this.at;
     for (let line = 0; line < operand.count; line += 1) {
-      const end = this.#bytes.indexOf(0x0a, this.#at);
+      const end = this.bytes.indexOf(0x0a, this.at);
       if (end === -1) throw damaged();
-      this.#at = end + 1;
+      this.at = end + 1;
     }
-    return this.#bytes.subarray(from, Math.max(from, this.#at - 1));
+    return this.bytes.subarray(from, Math.max(from, this.at - 1));
   }
 
-  #take(count: number): Buffer {
-    if (count > this.#bytes.length - this.#at) throw damaged();
-    this.#at += count;
-    return this.#bytes.subarray(this.#at - count, this.#at);
+  private take(count: number): Buffer {
+    if (count > this.bytes.length - this.at) throw damaged();
+    this.at += count;
+    return this.bytes.subarray(this.at - count, this.at);
   }
 }
 

@@ -52,19 +52,19 @@ const startsMax = 2;
 type Outcome = VerifierAnswer | { readonly kind: 'died'; readonly how: string };
 
 export class VerifierProcess {
-  readonly #options: VerifierProcessOptions;
-  #running: RunningVerifier | null = null;
-  #lastTurn: Promise<unknown> = Promise.resolve();
-  #lastId = 0;
-  readonly #closing = new AbortController();
+  private readonly options: VerifierProcessOptions;
+  private running: RunningVerifier | null = null;
+  private lastTurn: Promise<unknown> = Promise.resolve();
+  private lastId = 0;
+  private readonly closing = new AbortController();
 
   constructor(options: VerifierProcessOptions) {
-    this.#options = options;
+    this.options = options;
   }
 
   /** null: none runs. */
   get pid(): number | null {
-    return this.#running?.pid ?? null;
+    return this.running?.pid ?? null;
   }
 
   /**
@@ -72,30 +72,30 @@ export class VerifierProcess {
    * @throws the reason of the signal, at once, and {Error} after `close`
    */
   verify(order: VerifierOrder, signal?: AbortSignal): Promise<Verification> {
-    const signals = signal === undefined ? [this.#closing.signal] : [this.#closing.signal, signal];
+    const signals = signal === undefined ? [this.closing.signal] : [this.closing.signal, signal];
     const stop = AbortSignal.any(signals);
-    const turn = this.#lastTurn.then(() => this.#verify(order, stop));
-    this.#lastTurn = turn.catch(() => {});
+    const turn = this.lastTurn.then(() => this.verifyNow(order, stop));
+    this.lastTurn = turn.catch(() => {});
     return untilAborted(turn, stop);
   }
 
   /** Resolves when the process is gone, or cannot be ended because it hangs in the kernel. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the verifier of this agent is closed'));
-    const running = this.#running;
+    this.closing.abort(new Error('the verifier of this agent is closed'));
+    const running = this.running;
     running?.abandon();
     await Promise.race([running?.gone, delay(goneMs, undefined, { ref: false })]);
-    await this.#lastTurn;
+    await this.lastTurn;
   }
 
-  async #verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
+  private async verifyNow(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
     for (let starts = 1; ; starts += 1) {
       signal.throwIfAborted();
-      const outcome = await this.#ask(order, signal);
+      const outcome = await this.ask(order, signal);
       signal.throwIfAborted();
       if (outcome.kind === 'verified') return outcome.verification;
       if (outcome.kind === 'aborted') throw new Error('the verifier gave up without being asked to');
-      this.#options.log.warn(
+      this.options.log.warn(
         { checkpoint: order.name, how: outcome.how, starts },
         'the verifier of checkpoints died',
       );
@@ -103,33 +103,33 @@ export class VerifierProcess {
     }
   }
 
-  async #ask(order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
-    const earlier = this.#running;
+  private async ask(order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
+    const earlier = this.running;
     if (earlier !== null) {
-      const outcome = await this.#askOf(earlier, order, signal);
+      const outcome = await this.askOf(earlier, order, signal);
       // It may have ended for want of work in the moment in which it was asked; nothing was lost then.
       if (outcome.kind !== 'died' || !earlier.hasEndedInOrder) return outcome;
       signal.throwIfAborted();
     }
-    return this.#askOf(this.#start(), order, signal);
+    return this.askOf(this.start(), order, signal);
   }
 
-  async #askOf(running: RunningVerifier, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
-    this.#lastId += 1;
-    const outcome = await running.ask(this.#lastId, order, signal);
+  private async askOf(running: RunningVerifier, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
+    this.lastId += 1;
+    const outcome = await running.ask(this.lastId, order, signal);
     // One that hangs in the kernel outlives its kill, and the next one must not wait for that.
-    if (outcome.kind === 'died' && this.#running === running) this.#running = null;
+    if (outcome.kind === 'died' && this.running === running) this.running = null;
     return outcome;
   }
 
-  #start(): RunningVerifier {
-    const { nodePath, program, idleSeconds, isUrgent = false } = this.#options;
+  private start(): RunningVerifier {
+    const { nodePath, program, idleSeconds, isUrgent = false } = this.options;
     const idle = idleSeconds === undefined ? [] : [String(idleSeconds)];
     const command = verifierCommand(nodePath, program, { isUrgent });
     const running = new RunningVerifier([...command, ...idle], { isUrgent });
-    this.#running = running;
+    this.running = running;
     void running.gone.then(() => {
-      if (this.#running === running) this.#running = null;
+      if (this.running === running) this.running = null;
     });
     return running;
   }
@@ -137,58 +137,58 @@ export class VerifierProcess {
 
 class RunningVerifier {
   readonly gone: Promise<void>;
-  readonly #child: JsonLinesChild<VerifierAnswer>;
-  #hear: (outcome: Outcome) => void = () => {};
-  #how: string | null = null;
-  #hasEndedInOrder = false;
+  private readonly child: JsonLinesChild<VerifierAnswer>;
+  private hear: (outcome: Outcome) => void = () => {};
+  private how: string | null = null;
+  private endedInOrder = false;
 
   constructor(command: readonly string[], { isUrgent }: { readonly isUrgent: boolean }) {
-    this.#child = new JsonLinesChild({
+    this.child = new JsonLinesChild({
       command,
       lineLengthMax: verifierLineLengthMax,
-      onMessage: (answer) => this.#hear(answer),
+      onMessage: (answer) => this.hear(answer),
     });
-    const { pid, gone } = this.#child;
+    const { pid, gone } = this.child;
     if (pid !== null && !isUrgent) putBehindOthers(pid);
     this.gone = gone.then(({ exitCode, description }) => {
-      this.#hasEndedInOrder = exitCode === 0;
-      this.#giveUp(description);
+      this.endedInOrder = exitCode === 0;
+      this.giveUp(description);
     });
   }
 
   /** No further answer comes of it. */
-  #giveUp(how: string): void {
-    this.#how ??= how;
-    this.#hear({ kind: 'died', how: this.#how });
+  private giveUp(how: string): void {
+    this.how ??= how;
+    this.hear({ kind: 'died', how: this.how });
   }
 
   get pid(): number | null {
-    return this.#child.pid;
+    return this.child.pid;
   }
 
   /** It had nothing to do for its while. */
   get hasEndedInOrder(): boolean {
-    return this.#hasEndedInOrder;
+    return this.endedInOrder;
   }
 
   /** Kills it, and gives up on it without waiting for its end. */
   abandon(): void {
-    this.#child.kill();
-    this.#giveUp('it did not stop when it was asked to');
+    this.child.kill();
+    this.giveUp('it did not stop when it was asked to');
   }
 
   /** One at a time. Resolves in any case: a verifier that does not stop when it is asked to is killed. */
   async ask(id: number, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
     const answered = new Promise<Outcome>((resolve) => {
-      this.#hear = (outcome) => {
+      this.hear = (outcome) => {
         if (outcome.kind === 'died' || outcome.id === id) resolve(outcome);
       };
     });
-    if (this.#how !== null) return { kind: 'died', how: this.#how };
-    this.#tell({ ...order, bytesPerSecondMax: order.bytesPerSecondMax ?? null, kind: 'verify', id });
+    if (this.how !== null) return { kind: 'died', how: this.how };
+    this.tell({ ...order, bytesPerSecondMax: order.bytesPerSecondMax ?? null, kind: 'verify', id });
     let killTimer: NodeJS.Timeout | undefined;
     const abort = () => {
-      this.#tell({ kind: 'abort', id });
+      this.tell({ kind: 'abort', id });
       killTimer = setTimeout(() => this.abandon(), abortMs);
     };
     signal.addEventListener('abort', abort, { once: true });
@@ -200,8 +200,8 @@ class RunningVerifier {
     }
   }
 
-  #tell(request: VerifierRequest): void {
-    this.#child.tell(request);
+  private tell(request: VerifierRequest): void {
+    this.child.tell(request);
   }
 }
 

@@ -49,22 +49,22 @@ function parseEntry(record: Buffer, nameEnd: number): CentralEntry {
 
 /** Values that 32 bits cannot hold stand one after the other in a field of their own. */
 class Zip64Fields {
-  readonly #values: Buffer;
-  #at = 0;
+  private readonly values: Buffer;
+  private at = 0;
 
   constructor(extra: Buffer) {
     let at = 0;
     while (at + 4 <= extra.length && extra.readUInt16LE(at) !== zip64Tag)
       at += 4 + extra.readUInt16LE(at + 2);
-    this.#values =
+    this.values =
       at + 4 <= extra.length ? extra.subarray(at + 4, at + 4 + extra.readUInt16LE(at + 2)) : Buffer.alloc(0);
   }
 
   resolve(value: number): number {
     if (value !== absent32) return value;
-    if (this.#at + 8 > this.#values.length) throw damaged();
-    const wide = this.#values.readBigUInt64LE(this.#at);
-    this.#at += 8;
+    if (this.at + 8 > this.values.length) throw damaged();
+    const wide = this.values.readBigUInt64LE(this.at);
+    this.at += 8;
     if (wide > BigInt(Number.MAX_SAFE_INTEGER)) throw damaged();
     return Number(wide);
   }

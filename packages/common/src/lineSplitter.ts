@@ -1,18 +1,18 @@
 /** Splits the text of a stream into lines: what two of our own processes say to each other through a pipe. */
 export class LineSplitter {
-  readonly #lengthMax: number;
-  #rest = '';
+  private readonly lengthMax: number;
+  private rest = '';
 
   /** @param lengthMax characters of a line without its end; a longer one is no message of ours */
   constructor(lengthMax: number) {
-    this.#lengthMax = lengthMax;
+    this.lengthMax = lengthMax;
   }
 
   /** @returns the lines that this part completes @throws {Error} for a line that is longer than the limit */
   push(part: string): readonly string[] {
-    const lines = (this.#rest + part).split('\n');
-    this.#rest = lines.pop() ?? '';
-    if (this.#rest.length > this.#lengthMax) throw new Error('a line that does not end');
+    const lines = (this.rest + part).split('\n');
+    this.rest = lines.pop() ?? '';
+    if (this.rest.length > this.lengthMax) throw new Error('a line that does not end');
     return lines;
   }
 }

@@ -32,8 +32,8 @@ class ContainerRoom implements MachineRoom {
   readonly sharedDir: string;
   readonly image: string;
   readonly network: string;
-  readonly #subnet: string;
-  readonly #machines: ContainerMachine[] = [];
+  private readonly subnet: string;
+  private readonly machines: ContainerMachine[] = [];
 
   static async open(): Promise<ContainerRoom> {
     if (process.getuid?.() !== 0)
@@ -47,22 +47,22 @@ class ContainerRoom implements MachineRoom {
   private constructor(image: string, network: string, subnet: string) {
     this.image = image;
     this.network = network;
-    this.#subnet = subnet;
+    this.subnet = subnet;
     this.sharedDir = join(tempDir('room').path, 'shared');
     mkdirSync(this.sharedDir);
   }
 
   async addMachine(name: string): Promise<Machine> {
-    const address = `${this.#subnet}.${10 + this.#machines.length}`;
+    const address = `${this.subnet}.${10 + this.machines.length}`;
     const machine = new ContainerMachine(this, name, address);
-    this.#machines.push(machine);
+    this.machines.push(machine);
     await machine.create();
     await machine.boot();
     return machine;
   }
 
   async remove(): Promise<void> {
-    for (const machine of this.#machines) await machine.remove();
+    for (const machine of this.machines) await machine.remove();
     await engine('DELETE', `/networks/${this.network}`, { accept: [404] });
   }
 }
@@ -72,21 +72,21 @@ class ContainerMachine implements Machine {
   readonly address: string;
   readonly homeDir: string = homeDir;
   initPid: number | null = null;
-  readonly #room: ContainerRoom;
-  readonly #container: string;
-  #isPaused = false;
+  private readonly room: ContainerRoom;
+  private readonly container: string;
+  private isPaused = false;
 
   constructor(room: ContainerRoom, name: string, address: string) {
-    this.#room = room;
+    this.room = room;
     this.name = name;
     this.address = address;
-    this.#container = `${room.network}-${name}`;
+    this.container = `${room.network}-${name}`;
   }
 
   async create(): Promise<void> {
-    const { image, network, sharedDir } = this.#room;
+    const { image, network, sharedDir } = this.room;
     const readOnly = [process.execPath, join(repositoryDir, 'dist'), musterProgram];
-    await engine('POST', `/containers/create?name=${this.#container}`, {
+    await engine('POST', `/containers/create?name=${this.container}`, {
       body: {
         Image: image,
         Hostname: this.name,
@@ -98,15 +98,15 @@ class ContainerMachine implements Machine {
           Binds: [...readOnly.map((path) => `${path}:${path}:ro`), `${sharedDir}:${sharedDir}`],
           RestartPolicy: { Name: 'no' },
         },
-        NetworkingConfig: { EndpointsConfig: { [network]: this.#endpoint } },
+        NetworkingConfig: { EndpointsConfig: { [network]: this.endpoint } },
       },
     });
   }
 
   async boot(): Promise<void> {
     if (this.initPid !== null) throw new Error(`${this.name} is switched on already`);
-    await engine('POST', `/containers/${this.#container}/start`);
-    const pid = await pidOf(this.#container);
+    await engine('POST', `/containers/${this.container}/start`);
+    const pid = await pidOf(this.container);
     if (pid === null) throw new Error(`the container of ${this.name} ended at once`);
     const inside = enterMounts(pid);
     // What boots is told from what was restarted by its boot id, and containers show that of the machine.
@@ -126,36 +126,36 @@ class ContainerMachine implements Machine {
     // Closed connections would tell the others at once.
     await this.unplug();
     this.initPid = null;
-    this.#isPaused = false;
+    this.isPaused = false;
     const groups = controlGroupsOf(pid).filter(isFreezer);
     // Not by the engine, which kills nothing that is paused. In version 1 a frozen task holds up the end of its container.
     signalProcess(pid, 'SIGKILL');
     await waitFor(`${this.name} is off`, async () => {
       groups.forEach(thawAll);
-      return (await pidOf(this.#container)) === null;
+      return (await pidOf(this.container)) === null;
     });
   }
 
   async pause(): Promise<void> {
-    await engine('POST', `/containers/${this.#container}/pause`);
-    this.#isPaused = true;
+    await engine('POST', `/containers/${this.container}/pause`);
+    this.isPaused = true;
   }
 
   async unpause(): Promise<void> {
-    if (this.#isPaused) await engine('POST', `/containers/${this.#container}/unpause`);
-    this.#isPaused = false;
+    if (this.isPaused) await engine('POST', `/containers/${this.container}/unpause`);
+    this.isPaused = false;
   }
 
   /** The cable is this machine's end of the pair: disconnecting by the engine would take the interface itself away. */
   async unplug(): Promise<void> {
-    await mustRun(['ip', 'link', 'set', await this.#cable(), 'down']);
+    await mustRun(['ip', 'link', 'set', await this.cable(), 'down']);
   }
 
   async plug(): Promise<void> {
-    await mustRun(['ip', 'link', 'set', await this.#cable(), 'up']);
+    await mustRun(['ip', 'link', 'set', await this.cable(), 'up']);
   }
 
-  async #cable(): Promise<string> {
+  private async cable(): Promise<string> {
     // `20: eth0@if21: <BROADCAST …`: the other end is number 21, in the network of this machine.
     const inside = await mustRun([...enterNetwork(this), 'ip', '-o', 'link', 'show', 'eth0']);
     const otherEnd = /@if(\d+):/.exec(inside)?.[1];
@@ -168,10 +168,10 @@ class ContainerMachine implements Machine {
 
   async remove(): Promise<void> {
     await this.cutPower();
-    await engine('DELETE', `/containers/${this.#container}?force=1&v=1`, { accept: [404] });
+    await engine('DELETE', `/containers/${this.container}?force=1&v=1`, { accept: [404] });
   }
 
-  get #endpoint(): object {
+  private get endpoint(): object {
     return { IPAMConfig: { IPv4Address: this.address } };
   }
 }

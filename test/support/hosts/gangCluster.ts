@@ -52,14 +52,14 @@ export class GangCluster {
   readonly room: MachineRoom;
   readonly options: GangClusterOptions;
   readonly hosts: Host[] = [];
-  readonly #logDir: string = tempDir('gang').path;
-  #coordinator: {
+  private readonly logDir: string = tempDir('gang').path;
+  private currentCoordinator: {
     readonly machine: Machine;
     readonly process: HostProcess;
     readonly doorway: Doorway;
   } | null = null;
-  #client: { readonly api: MusterApi; readonly timesServed: number } | null = null;
-  readonly #logMarks = new Map<HostProcess, number>();
+  private client: { readonly api: MusterApi; readonly timesServed: number } | null = null;
+  private readonly logMarks = new Map<HostProcess, number>();
 
   constructor(room: MachineRoom, options: GangClusterOptions) {
     this.room = room;
@@ -70,33 +70,37 @@ export class GangCluster {
     // What jobs run lies where every host sees it.
     cpSync(programsDir, join(this.room.sharedDir, 'programs'), { recursive: true });
     const machine = await this.room.addMachine('coordinator');
-    const coordinator = this.#coordinatorOn(machine);
+    const coordinator = this.coordinatorOn(machine);
     await coordinator.start();
-    this.#coordinator = { machine, process: coordinator, doorway: await openDoorway(machine, port) };
+    this.currentCoordinator = { machine, process: coordinator, doorway: await openDoorway(machine, port) };
     await waitFor('the coordinator answers', () => this.api.getCluster());
     const names = Array.from({ length: this.options.hosts ?? 2 }, (_, index) => `host-${index + 1}`);
-    this.hosts.push(...(await Promise.all(names.map((name) => this.#hostCalled(name)))));
+    this.hosts.push(...(await Promise.all(names.map((name) => this.hostCalled(name)))));
     await Promise.all(this.hosts.map(({ agent }) => agent.start()));
     await this.untilOnline();
   }
 
   /** Stops and starts as a process; its host stays. */
   get coordinator(): HostProcess {
-    return this.#open.process;
+    return this.open.process;
   }
 
   get coordinatorMachine(): Machine {
-    return this.#open.machine;
+    return this.open.machine;
   }
 
-  get #open(): { readonly machine: Machine; readonly process: HostProcess; readonly doorway: Doorway } {
-    if (this.#coordinator === null) throw new Error('the coordinator has never served');
-    return this.#coordinator;
+  private get open(): {
+    readonly machine: Machine;
+    readonly process: HostProcess;
+    readonly doorway: Doorway;
+  } {
+    if (this.currentCoordinator === null) throw new Error('the coordinator has never served');
+    return this.currentCoordinator;
   }
 
   /** Where agents reach the coordinator; this test does not. */
   get address(): string {
-    return `${this.#open.machine.address}:${port}`;
+    return `${this.open.machine.address}:${port}`;
   }
 
   host(name: string): Host {
@@ -107,23 +111,23 @@ export class GangCluster {
 
   get processes(): readonly HostProcess[] {
     return [
-      ...(this.#coordinator === null ? [] : [this.coordinator]),
+      ...(this.currentCoordinator === null ? [] : [this.coordinator]),
       ...this.hosts.map(({ agent }) => agent),
     ];
   }
 
   /** A client as admin. Once the coordinator serves again a new one, which does not wait before it dials. */
   get api(): MusterApi {
-    const { machine, process, doorway } = this.#open;
-    if (this.#client?.timesServed !== process.timesServed) {
-      this.#client?.api.close();
+    const { machine, process, doorway } = this.open;
+    if (this.client?.timesServed !== process.timesServed) {
+      this.client?.api.close();
       const fileOf = (name: string) =>
         readFileSync(seenFromOutside(machine, join(machine.homeDir, 'data', name)), 'utf8');
       const token = fileOf('admin.token').trim();
       const api = connectMuster({ address: doorway.address, token, caCertificate: fileOf('tls/ca.pem') });
-      this.#client = { api, timesServed: process.timesServed };
+      this.client = { api, timesServed: process.timesServed };
     }
-    return this.#client.api;
+    return this.client.api;
   }
 
   /** For files that jobs leave for the test to read. */
@@ -159,12 +163,12 @@ export class GangCluster {
 
   /** The whole output of one rank, once it is complete. */
   async output(jobId: string, of: OutputOf = {}): Promise<string> {
-    return (await this.#read(jobId, of, () => false)).text;
+    return (await this.read(jobId, of, () => false)).text;
   }
 
   /** Waits until a node rank of a job has printed `text`. @returns all that it has printed by then */
   async untilOutput(jobId: string, text: string, of: OutputOf = {}): Promise<string> {
-    const { text: seen, found } = await this.#read(jobId, of, (said) => said.includes(text));
+    const { text: seen, found } = await this.read(jobId, of, (said) => said.includes(text));
     if (!found)
       throw new Error(
         `node rank ${of.rank ?? 0} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,
@@ -172,7 +176,7 @@ export class GangCluster {
     return seen;
   }
 
-  async #read(
+  private async read(
     jobId: string,
     { rank: nodeRank = 0, attempt }: OutputOf,
     until: (text: string) => boolean,
@@ -208,8 +212,8 @@ export class GangCluster {
 
   /** Runs a `muster` command as its admin, on the host of the coordinator. @returns what it printed, stderr after stdout */
   async muster(...args: readonly string[]): Promise<string> {
-    const { machine } = this.#open;
-    const env = Object.entries(this.#environmentOn(machine)).map(([name, value]) => `${name}=${value}`);
+    const { machine } = this.open;
+    const env = Object.entries(this.environmentOn(machine)).map(([name, value]) => `${name}=${value}`);
     const flags = ['--data', join(machine.homeDir, 'data')];
     const program = ['env', '-i', ...env, musterProgram, ...args, ...flags];
     const { exitCode, stdout, stderr } = await runProgram([...enterMachine(machine), ...program]);
@@ -221,31 +225,30 @@ export class GangCluster {
 
   /** The room itself is removed by whoever calls this. */
   closeConnections(): void {
-    this.#client?.api.close();
-    this.#coordinator?.doorway.close();
+    this.client?.api.close();
+    this.currentCoordinator?.doorway.close();
   }
 
   markLogs(): void {
-    for (const each of this.processes) this.#logMarks.set(each, each.log.length);
+    for (const each of this.processes) this.logMarks.set(each, each.log.length);
   }
 
   logsSinceMark(): string {
     return this.processes
       .map(
-        (each) =>
-          `--- ${each.options.title}\n${each.log.slice(this.#logMarks.get(each) ?? 0).slice(-20_000)}`,
+        (each) => `--- ${each.options.title}\n${each.log.slice(this.logMarks.get(each) ?? 0).slice(-20_000)}`,
       )
       .join('');
   }
 
   // ---- Its parts
 
-  #coordinatorOn(machine: Machine): HostProcess {
+  private coordinatorOn(machine: Machine): HostProcess {
     const { heartbeat = '1s', lease = '6s', coordinatorFlags = [] } = this.options;
     const fence = ['--fence-time', '2s', '--fence-margin', '2s'];
     const times = ['--heartbeat', heartbeat, '--lease', lease, ...fence];
     const listen = ['--listen', `${machine.address}:${port}`, '--http', 'off'];
-    return this.#processOn(machine, 'coordinator', {
+    return this.processOn(machine, 'coordinator', {
       args: () => [
         'coordinator',
         '--data',
@@ -257,13 +260,13 @@ export class GangCluster {
     });
   }
 
-  async #hostCalled(name: string): Promise<Host> {
+  private async hostCalled(name: string): Promise<Host> {
     const { gpus = 1, agentFlags } = this.options;
     const machine = await this.room.addMachine(name);
     const place = ['--data', join(machine.homeDir, 'data'), '--name', name, '--coordinator', this.address];
     const hardware = ['--gpus', String(gpus), '--cpus', '8', '--metrics', 'off'];
     let token: string | null = null;
-    const agent = this.#processOn(machine, `agent of ${name}`, {
+    const agent = this.processOn(machine, `agent of ${name}`, {
       args: () => ['agent', ...place, ...hardware, ...(agentFlags?.(name) ?? [])],
       env: async () => {
         token ??= (await this.api.createJoinToken(name)).token;
@@ -273,23 +276,23 @@ export class GangCluster {
     return new Host(machine, agent);
   }
 
-  #processOn(
+  private processOn(
     machine: Machine,
     title: string,
     { args, env }: { args: () => readonly string[]; env?: () => Promise<NodeJS.ProcessEnv> },
   ): HostProcess {
-    const own = this.#environmentOn(machine);
+    const own = this.environmentOn(machine);
     return new HostProcess({
       title,
       enter: () => enterMachine(machine),
       args,
       env: async () => ({ ...own, ...(await env?.()) }),
-      logPath: join(this.#logDir, `${machine.name}.log`),
+      logPath: join(this.logDir, `${machine.name}.log`),
     });
   }
 
   /** Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test. */
-  #environmentOn({ homeDir }: Machine): Readonly<Record<string, string>> {
+  private environmentOn({ homeDir }: Machine): Readonly<Record<string, string>> {
     return {
       PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin`,
       HOME: homeDir,

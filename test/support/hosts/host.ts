@@ -80,7 +80,7 @@ export class Host {
 
   /** Live processes in it that carry the mark of a job, found from outside: frozen and paused ones as well. */
   processes(jobId: string): readonly number[] {
-    return this.#pids().filter((pid) => environmentOf(pid).get('MUSTER_JOB_ID') === jobId);
+    return this.pids().filter((pid) => environmentOf(pid).get('MUSTER_JOB_ID') === jobId);
   }
 
   /** The process of one rank of a job. */
@@ -94,19 +94,19 @@ export class Host {
 
   /** The parent of its bare tasks; it outlives agents. null: nothing has needed one yet. */
   guardPid(): number | null {
-    return this.#pids().find(isGuard) ?? null;
+    return this.pids().find(isGuard) ?? null;
   }
 
   /** Commands of all that runs in it and belongs neither to the host nor to its agent. */
   strangers(): readonly string[] {
     const agentPids = this.agent.isRunning ? [this.agent.pid, ...verifiersOf(this.agent.pid)] : [];
     const own = new Set([this.machine.initPid, ...agentPids]);
-    return this.#pids()
+    return this.pids()
       .filter((pid) => !own.has(pid) && !isGuard(pid))
       .map((pid) => `${pid} ${commandOf(pid)}`);
   }
 
-  #pids(): readonly number[] {
+  private pids(): readonly number[] {
     const { initPid } = this.machine;
     if (initPid === null) return [];
     const namespace = pidNamespaceOf(initPid);

@@ -26,28 +26,28 @@ export class HostProcess {
   /** Ends that no test asked for. */
   readonly unexpectedEnds: string[] = [];
   readonly options: HostProcessOptions;
-  #child: ChildProcess | null = null;
-  #end: DaemonEnd = { exitCode: null, signal: null };
-  #endIsExpected = false;
+  private child: ChildProcess | null = null;
+  private end: DaemonEnd = { exitCode: null, signal: null };
+  private endIsExpected = false;
 
   constructor(options: HostProcessOptions) {
     this.options = options;
   }
 
   get isRunning(): boolean {
-    return this.#child !== null;
+    return this.child !== null;
   }
 
   /** As this test sees it; the host has another number for it. */
   get pid(): number {
-    const [pid] = childrenOf(this.#child?.pid ?? -1);
+    const [pid] = childrenOf(this.child?.pid ?? -1);
     if (pid === undefined) throw new Error(`${this.options.title} does not run`);
     return pid;
   }
 
   /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
   async start(): Promise<void> {
-    if (this.#child !== null) throw new Error(`${this.options.title} runs already`);
+    if (this.child !== null) throw new Error(`${this.options.title} runs already`);
     const { title, enter, args, logPath } = this.options;
     const [program = '', ...rest] = [...enter(), musterProgram, ...args()];
     const env = await this.options.env();
@@ -55,35 +55,35 @@ export class HostProcess {
     // The channel tells when it serves; it also ends the daemon should the tests be killed.
     const child = spawn(program, rest, { cwd: '/', env, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
-    this.#child = child;
-    this.#endIsExpected = false;
+    this.child = child;
+    this.endIsExpected = false;
     let serves = false;
     child.on('message', (message: { kind: string }) => {
       serves ||= message.kind === 'serving';
     });
     const ended = (exitCode: number | null, signal: NodeJS.Signals | null) => {
-      this.#child = null;
-      this.#end = { exitCode, signal };
-      if (!this.#endIsExpected)
+      this.child = null;
+      this.end = { exitCode, signal };
+      if (!this.endIsExpected)
         this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
     };
     child.on('error', () => ended(null, null));
     child.on('exit', ended);
-    await waitFor(`${title} serves`, () => serves || this.#child === null);
+    await waitFor(`${title} serves`, () => serves || this.child === null);
     if (!serves) throw new Error(`${title} did not start:\n${this.log.slice(-4_000)}`);
     this.timesServed += 1;
   }
 
   /** Ends it the hard way and waits until it is gone. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
-    this.#endIsExpected = true;
-    if (this.#child !== null) {
+    this.endIsExpected = true;
+    if (this.child !== null) {
       signalProcess(this.pid, signal);
       // nsenter stops together with its child, and only once it goes on does it see the end.
-      this.#child.kill('SIGCONT');
+      this.child.kill('SIGCONT');
     }
     await this.untilEnded();
-    return this.#end;
+    return this.end;
   }
 
   /** Ends it the polite way. @returns its end, which the caller has to find good */
@@ -103,17 +103,17 @@ export class HostProcess {
 
   resume(): void {
     const { pid } = this;
-    this.#child?.kill('SIGCONT');
+    this.child?.kill('SIGCONT');
     signalProcess(pid, 'SIGCONT');
   }
 
   /** For an end that comes with the end of its host. */
   expectEnd(): void {
-    this.#endIsExpected = true;
+    this.endIsExpected = true;
   }
 
   async untilEnded(): Promise<void> {
-    await waitFor(`${this.options.title} ends`, () => this.#child === null);
+    await waitFor(`${this.options.title} ends`, () => this.child === null);
   }
 
   /** Everything it has said on stdout and stderr since its first start. */

@@ -38,48 +38,48 @@ class NamespaceRoom implements MachineRoom {
   readonly networks: number;
   readonly linksMbps: readonly number[] | null;
   readonly group: string;
-  #switch: ChildProcess | null = null;
-  readonly #machines: NamespaceMachine[] = [];
-  readonly #dir: string;
+  private switch: ChildProcess | null = null;
+  private readonly machines: NamespaceMachine[] = [];
+  private readonly dir: string;
 
   static async open(options: NamespaceClusterOptions): Promise<NamespaceRoom> {
     if (process.getuid?.() !== 0)
       throw new MissingServiceError('namespaces as hosts need root: `sudo npm test`');
     await removeLeftovers();
     const room = new NamespaceRoom(options);
-    await room.#openSwitch();
+    await room.openSwitch();
     return room;
   }
 
   private constructor({ networks = 1, linksMbps }: NamespaceClusterOptions) {
     this.networks = networks;
     this.linksMbps = linksMbps ?? null;
-    this.#dir = tempDir('room').path;
-    this.sharedDir = join(this.#dir, 'shared');
+    this.dir = tempDir('room').path;
+    this.sharedDir = join(this.dir, 'shared');
     mkdirSync(this.sharedDir);
     this.group = makeGroup(`muster-test-hosts-${process.pid}-${randomUUID().slice(0, 8)}`);
   }
 
   async addMachine(name: string): Promise<Machine> {
-    const machine = new NamespaceMachine(this, name, 10 + this.#machines.length, join(this.#dir, name));
-    this.#machines.push(machine);
+    const machine = new NamespaceMachine(this, name, 10 + this.machines.length, join(this.dir, name));
+    this.machines.push(machine);
     await machine.boot();
     return machine;
   }
 
   async remove(): Promise<void> {
-    for (const machine of this.#machines) await machine.cutPower();
-    this.#switch?.kill('SIGKILL');
+    for (const machine of this.machines) await machine.cutPower();
+    this.switch?.kill('SIGKILL');
     await waitFor('the control groups of the hosts are empty', () => removeGroup(this.group));
   }
 
   /** argv of a program on the network of the switch. */
   onSwitch(argv: readonly string[]): readonly string[] {
-    return ['nsenter', `--net=/proc/${this.#switch?.pid}/ns/net`, '--', ...argv];
+    return ['nsenter', `--net=/proc/${this.switch?.pid}/ns/net`, '--', ...argv];
   }
 
-  async #openSwitch(): Promise<void> {
-    this.#switch = spawn('setpriv', [...endsWithTest, 'unshare', '--net', 'sleep', 'infinity'], {
+  private async openSwitch(): Promise<void> {
+    this.switch = spawn('setpriv', [...endsWithTest, 'unshare', '--net', 'sleep', 'infinity'], {
       stdio: 'ignore',
     });
     const commands = Array.from({ length: this.networks }, (_, network) => [
@@ -88,7 +88,7 @@ class NamespaceRoom implements MachineRoom {
     ]).flat();
     const [first = [], ...others] = commands;
     // Until `unshare` has run, this would be the network of the machine itself.
-    await waitFor('the switch has a network of its own', () => isApart(this.#switch?.pid));
+    await waitFor('the switch has a network of its own', () => isApart(this.switch?.pid));
     await mustRun(this.onSwitch(first));
     for (const command of others) await mustRun(this.onSwitch(command));
   }
@@ -99,20 +99,20 @@ class NamespaceMachine implements Machine {
   readonly address: string;
   readonly homeDir: string;
   initPid: number | null = null;
-  readonly #room: NamespaceRoom;
-  readonly #lastOctet: number;
-  readonly #group: string;
+  private readonly room: NamespaceRoom;
+  private readonly lastOctet: number;
+  private readonly group: string;
 
   constructor(room: NamespaceRoom, name: string, lastOctet: number, homeDir: string) {
-    this.#room = room;
+    this.room = room;
     this.name = name;
-    this.#lastOctet = lastOctet;
+    this.lastOctet = lastOctet;
     this.address = addressIn(0, lastOctet);
     this.homeDir = homeDir;
-    this.#group = join(room.group, name);
+    this.group = join(room.group, name);
     mkdirSync(homeDir);
-    mkdirSync(this.#group);
-    for (const [network, speed] of (room.linksMbps ?? []).entries()) this.#writeLink(`eth${network}`, speed);
+    mkdirSync(this.group);
+    for (const [network, speed] of (room.linksMbps ?? []).entries()) this.writeLink(`eth${network}`, speed);
   }
 
   async boot(): Promise<void> {
@@ -135,11 +135,11 @@ class NamespaceMachine implements Machine {
       ...spaces,
       'sh',
       '-ec',
-      this.#bootScript(),
+      this.bootScript(),
       'boot',
       ...firstProcess,
     ];
-    const script = `echo $$ > ${this.#group}/cgroup.procs && exec "$@"`;
+    const script = `echo $$ > ${this.group}/cgroup.procs && exec "$@"`;
     const outer = spawn('sh', ['-c', script, 'sh', ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     for (const stream of [outer.stdout, outer.stderr]) {
@@ -149,7 +149,7 @@ class NamespaceMachine implements Machine {
     }
     await waitFor(`${this.name} is up`, () => said, { until: (seen) => seen === 'up\n' });
     this.initPid = childrenOf(outer.pid ?? -1)[0] ?? null;
-    for (let network = 0; network < this.#room.networks; network += 1) await this.#connect(network);
+    for (let network = 0; network < this.room.networks; network += 1) await this.connect(network);
   }
 
   async cutPower(): Promise<void> {
@@ -157,65 +157,65 @@ class NamespaceMachine implements Machine {
     this.initPid = null;
     if (pid === null) return;
     // Closed connections would tell the others at once. The cables go first, with both of their ends.
-    for (let network = 0; network < this.#room.networks; network += 1) {
-      await mustRun(this.#room.onSwitch(['ip', 'link', 'delete', this.#port(network)]));
+    for (let network = 0; network < this.room.networks; network += 1) {
+      await mustRun(this.room.onSwitch(['ip', 'link', 'delete', this.port(network)]));
     }
     // The kernel ends everything in the namespace with its first process; what is frozen in version 1 has to thaw for it.
     signalProcess(pid, 'SIGKILL');
     await waitFor(`${this.name} is off`, () => {
-      thawAll(this.#group);
-      return processesIn(this.#group).length === 0;
+      thawAll(this.group);
+      return processesIn(this.group).length === 0;
     });
   }
 
   pause(): Promise<void> {
-    return freeze(this.#group);
+    return freeze(this.group);
   }
 
   async unpause(): Promise<void> {
-    thaw(this.#group);
+    thaw(this.group);
   }
 
   async unplug(network = 0): Promise<void> {
-    await mustRun(this.#room.onSwitch(['ip', 'link', 'set', this.#port(network), 'down']));
+    await mustRun(this.room.onSwitch(['ip', 'link', 'set', this.port(network), 'down']));
   }
 
   async plug(network = 0): Promise<void> {
-    await mustRun(this.#room.onSwitch(['ip', 'link', 'set', this.#port(network), 'up']));
+    await mustRun(this.room.onSwitch(['ip', 'link', 'set', this.port(network), 'up']));
   }
 
   /** In the switch; names of interfaces have at most 15 characters. */
-  #port(network: number): string {
-    return `port${this.#lastOctet}-${network}`;
+  private port(network: number): string {
+    return `port${this.lastOctet}-${network}`;
   }
 
   /** What the kernel tells of an interface that is a device. */
-  #writeLink(name: string, speedMbps: number): void {
-    const folder = join(this.#linksDir, name);
+  private writeLink(name: string, speedMbps: number): void {
+    const folder = join(this.linksDir, name);
     mkdirSync(join(folder, 'device'), { recursive: true });
     writeFileSync(join(folder, 'operstate'), 'up\n');
     writeFileSync(join(folder, 'speed'), `${speedMbps}\n`);
   }
 
-  get #linksDir(): string {
+  private get linksDir(): string {
     return join(this.homeDir, 'links');
   }
 
-  async #connect(network: number): Promise<void> {
+  private async connect(network: number): Promise<void> {
     const { initPid } = this;
     const link = `eth${network}`;
     const bridge = `bridge${network}`;
     const pair = ['type', 'veth', 'peer', 'name', link, 'netns', String(initPid)];
-    await mustRun(this.#room.onSwitch(['ip', 'link', 'add', this.#port(network), ...pair]));
-    await mustRun(this.#room.onSwitch(['ip', 'link', 'set', this.#port(network), 'master', bridge, 'up']));
+    await mustRun(this.room.onSwitch(['ip', 'link', 'add', this.port(network), ...pair]));
+    await mustRun(this.room.onSwitch(['ip', 'link', 'set', this.port(network), 'master', bridge, 'up']));
     const inHost = ['nsenter', `--net=/proc/${initPid}/ns/net`, '--'];
-    const address = `${addressIn(network, this.#lastOctet)}/24`;
+    const address = `${addressIn(network, this.lastOctet)}/24`;
     await mustRun([...inHost, 'ip', 'address', 'add', address, 'dev', link]);
     await mustRun([...inHost, 'ip', 'link', 'set', link, 'up']);
   }
 
   /** Runs as the first process, in namespaces that nobody else is in. */
-  #bootScript(): string {
+  private bootScript(): string {
     const groups = join(this.homeDir, 'cgroup');
     return [
       `echo ${this.name} > /proc/sys/kernel/hostname`,
@@ -224,7 +224,7 @@ class NamespaceMachine implements Machine {
       `mkdir -p ${groups} && mount --rbind /sys/fs/cgroup ${groups}`,
       'mount -t sysfs sysfs /sys',
       `mount --rbind ${groups} /sys/fs/cgroup && umount --lazy ${groups}`,
-      ...(this.#room.linksMbps === null ? [] : [`mount --bind ${this.#linksDir} /sys/class/net`]),
+      ...(this.room.linksMbps === null ? [] : [`mount --bind ${this.linksDir} /sys/class/net`]),
       `mount --bind ${join(this.homeDir, 'boot_id')} /proc/sys/kernel/random/boot_id`,
       'exec "$@"',
     ].join('\n');

@@ -17,20 +17,20 @@ export interface ReadCheckpoint {
 
 /** One for all tasks of an agent: an attempt may be over before the time has come. */
 export class FirstReadings {
-  readonly #atMs = new Map<string, number>();
+  private readonly atMs = new Map<string, number>();
 
   /** Counts anew from now on. @param nowMs monotonic */
   note(read: ReadCheckpoint, nowMs: number): void {
     const key = keyOf(read);
-    this.#atMs.delete(key);
-    this.#atMs.set(key, nowMs);
-    const [oldest] = this.#atMs.keys();
-    if (oldest !== undefined && this.#atMs.size > notedMax) this.#atMs.delete(oldest);
+    this.atMs.delete(key);
+    this.atMs.set(key, nowMs);
+    const [oldest] = this.atMs.keys();
+    if (oldest !== undefined && this.atMs.size > notedMax) this.atMs.delete(oldest);
   }
 
   /** Whether the time for a second one has come. One that was not noted is noted. @param nowMs monotonic */
   isLongAgo(read: ReadCheckpoint, nowMs: number): boolean {
-    const atMs = this.#atMs.get(keyOf(read));
+    const atMs = this.atMs.get(keyOf(read));
     if (atMs === undefined) this.note(read, nowMs);
     return atMs !== undefined && nowMs - atMs >= secondReadingMs;
   }

@@ -24,29 +24,29 @@ import type { TaskGroup } from './taskGroup.ts';
 
 export class ControlGroup implements TaskGroup {
   readonly looksNeeded = 1;
-  readonly #path: string;
+  private readonly path: string;
 
   /** @param path absolute; the group may not exist yet */
   constructor(path: string) {
-    this.#path = path;
+    this.path = path;
   }
 
   pids(): number[] {
-    return groupsBelow(this.#path).flatMap(readProcs).filter(isVisible);
+    return groupsBelow(this.path).flatMap(readProcs).filter(isVisible);
   }
 
   isEmpty(): boolean {
-    const events = readKernelFileUnlessGone(join(this.#path, 'cgroup.events'));
+    const events = readKernelFileUnlessGone(join(this.path, 'cgroup.events'));
     return events === null ? this.pids().length === 0 : events.includes('populated 0');
   }
 
   kill(): boolean {
-    if (existsSync(join(this.#path, 'cgroup.kill'))) {
-      this.#write('cgroup.kill', '1');
+    if (existsSync(join(this.path, 'cgroup.kill'))) {
+      this.write('cgroup.kill', '1');
       return true;
     }
     let reachedAll = true;
-    for (const pid of groupsBelow(this.#path).flatMap(readProcs)) {
+    for (const pid of groupsBelow(this.path).flatMap(readProcs)) {
       if (!isVisible(pid)) {
         reachedAll = false;
         continue;
@@ -63,33 +63,33 @@ export class ControlGroup implements TaskGroup {
   }
 
   freeze(): void {
-    if (existsSync(join(this.#path, 'cgroup.freeze'))) this.#write('cgroup.freeze', '1');
-    else this.#write('freezer.state', 'FROZEN');
+    if (existsSync(join(this.path, 'cgroup.freeze'))) this.write('cgroup.freeze', '1');
+    else this.write('freezer.state', 'FROZEN');
   }
 
   isFrozen(): boolean {
-    const state = readKernelFileUnlessGone(join(this.#path, 'freezer.state'));
+    const state = readKernelFileUnlessGone(join(this.path, 'freezer.state'));
     if (state !== null) return state.trim() === 'FROZEN';
-    return readKernelFileUnlessGone(join(this.#path, 'cgroup.events'))?.includes('frozen 1') === true;
+    return readKernelFileUnlessGone(join(this.path, 'cgroup.events'))?.includes('frozen 1') === true;
   }
 
   thaw(): void {
-    if (existsSync(join(this.#path, 'cgroup.freeze'))) this.#write('cgroup.freeze', '0');
-    else this.#write('freezer.state', 'THAWED');
+    if (existsSync(join(this.path, 'cgroup.freeze'))) this.write('cgroup.freeze', '0');
+    else this.write('freezer.state', 'THAWED');
   }
 
   release(): boolean {
-    return removeEmptyGroups(this.#path);
+    return removeEmptyGroups(this.path);
   }
 
   /** Writes a file of the group. A group that no longer exists was empty, and needs no write. */
-  #write(file: string, value: string): void {
+  private write(file: string, value: string): void {
     let descriptor: number | null = null;
     try {
-      descriptor = openSync(join(this.#path, file), constants.O_WRONLY);
+      descriptor = openSync(join(this.path, file), constants.O_WRONLY);
       writeSync(descriptor, value);
     } catch (error) {
-      const isThere = existsSync(this.#path) && (error as NodeJS.ErrnoException).code !== 'ENODEV';
+      const isThere = existsSync(this.path) && (error as NodeJS.ErrnoException).code !== 'ENODEV';
       if (isThere) throw error;
     } finally {
       if (descriptor !== null) closeSync(descriptor);

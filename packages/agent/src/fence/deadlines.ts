@@ -7,46 +7,46 @@
 const LOOK_MS_MAX = 250;
 
 export class Deadlines {
-  readonly #boottimeMs: () => number;
-  readonly #onDue: (key: string) => void;
-  readonly #deadlines = new Map<string, number>();
-  #timer: NodeJS.Timeout | null = null;
+  private readonly boottimeMs: () => number;
+  private readonly onDue: (key: string) => void;
+  private readonly deadlines = new Map<string, number>();
+  private timer: NodeJS.Timeout | null = null;
 
   /** @param onDue called once for each deadline, from a timer and never from `set` */
   constructor(boottimeMs: () => number, onDue: (key: string) => void) {
-    this.#boottimeMs = boottimeMs;
-    this.#onDue = onDue;
+    this.boottimeMs = boottimeMs;
+    this.onDue = onDue;
   }
 
   /** Sets the deadline of this key, in place of an earlier one. */
   set(key: string, deadlineBoottimeMs: number): void {
-    this.#deadlines.set(key, deadlineBoottimeMs);
-    this.#schedule();
+    this.deadlines.set(key, deadlineBoottimeMs);
+    this.schedule();
   }
 
   delete(key: string): void {
-    this.#deadlines.delete(key);
-    this.#schedule();
+    this.deadlines.delete(key);
+    this.schedule();
   }
 
   close(): void {
-    this.#deadlines.clear();
-    this.#schedule();
+    this.deadlines.clear();
+    this.schedule();
   }
 
-  #schedule(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    if (this.#deadlines.size === 0) return;
-    const leftMs = Math.min(...this.#deadlines.values()) - this.#boottimeMs();
-    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.min(leftMs, LOOK_MS_MAX)));
+  private schedule(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.deadlines.size === 0) return;
+    const leftMs = Math.min(...this.deadlines.values()) - this.boottimeMs();
+    this.timer = setTimeout(() => this.look(), Math.max(1, Math.min(leftMs, LOOK_MS_MAX)));
   }
 
-  #look(): void {
-    const nowMs = this.#boottimeMs();
-    const due = [...this.#deadlines].filter(([, deadlineMs]) => deadlineMs <= nowMs).map(([key]) => key);
-    for (const key of due) this.#deadlines.delete(key);
-    this.#schedule();
-    for (const key of due) this.#onDue(key);
+  private look(): void {
+    const nowMs = this.boottimeMs();
+    const due = [...this.deadlines].filter(([, deadlineMs]) => deadlineMs <= nowMs).map(([key]) => key);
+    for (const key of due) this.deadlines.delete(key);
+    this.schedule();
+    for (const key of due) this.onDue(key);
   }
 }

@@ -19,41 +19,41 @@ import type { TaskGroup } from './taskGroup.ts';
 export class SessionGroup implements TaskGroup {
   /** More than one, because a process shows no environment for a moment during an exec. */
   readonly looksNeeded = 2;
-  readonly #task: TaskLocation;
+  private readonly task: TaskLocation;
   /**
    * The session of the task. null: the number may belong to other processes. The kernel does not use it again while a process
    * of the session exists, but a guard that started later cannot know whether one always did.
    */
-  readonly #session: ProcessIdentity | null;
+  private readonly session: ProcessIdentity | null;
 
   constructor(task: TaskLocation, main: ProcessIdentity | null) {
-    this.#task = task;
-    this.#session = main !== null && readStat(main.pid)?.startTicks === main.startTicks ? main : null;
+    this.task = task;
+    this.session = main !== null && readStat(main.pid)?.startTicks === main.startTicks ? main : null;
   }
 
   pids(): number[] {
-    return this.#members().map((process) => process.pid);
+    return this.members().map((process) => process.pid);
   }
 
   isEmpty(): boolean {
-    return this.#members().length === 0;
+    return this.members().length === 0;
   }
 
   kill(): boolean {
-    return this.#send('SIGKILL');
+    return this.send('SIGKILL');
   }
 
   freeze(): void {
-    this.#send('SIGSTOP');
+    this.send('SIGSTOP');
   }
 
   isFrozen(): boolean {
-    const members = this.#members();
+    const members = this.members();
     return members.length > 0 && members.every(isStopped);
   }
 
   thaw(): void {
-    this.#send('SIGCONT');
+    this.send('SIGCONT');
   }
 
   release(): boolean {
@@ -61,9 +61,9 @@ export class SessionGroup implements TaskGroup {
   }
 
   /** @returns whether every process was reached */
-  #send(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): boolean {
+  private send(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): boolean {
     let reachedAll = true;
-    for (const { pid, startTicks } of this.#members()) {
+    for (const { pid, startTicks } of this.members()) {
       if (readStat(pid)?.startTicks !== startTicks) continue;
       try {
         process.kill(pid, signal);
@@ -75,8 +75,8 @@ export class SessionGroup implements TaskGroup {
     return reachedAll;
   }
 
-  #members(): ProcessStat[] {
-    const session = this.#session;
+  private members(): ProcessStat[] {
+    const session = this.session;
     const leader = session === null ? null : readStat(session.pid);
     const ownSession = session !== null && (leader === null || leader.startTicks === session.startTicks);
     const members: ProcessStat[] = [];
@@ -85,7 +85,7 @@ export class SessionGroup implements TaskGroup {
       // No process of the task is older than its main process, so most environments need not be read.
       if (session !== null && process.startTicks < session.startTicks) continue;
       const inSession = ownSession && process.session === session.pid;
-      if (inSession || carriesMarker(process.pid, this.#task)) members.push(process);
+      if (inSession || carriesMarker(process.pid, this.task)) members.push(process);
     }
     return members;
   }

@@ -51,32 +51,32 @@ const emptyListing: GpuListing = {
 };
 
 export class GpuReader {
-  readonly #options: GpuReaderOptions;
-  readonly #deadlines: GpuReaderDeadlines;
-  readonly #sourceLane: Lane;
-  readonly #profilingLane: Lane;
-  #listing: GpuListing = emptyListing;
-  #profilingError: string | null = null;
+  private readonly options: GpuReaderOptions;
+  private readonly deadlines: GpuReaderDeadlines;
+  private readonly sourceLane: Lane;
+  private readonly profilingLane: Lane;
+  private listing: GpuListing = emptyListing;
+  private lastProfilingError: string | null = null;
 
   constructor(options: GpuReaderOptions) {
-    this.#options = options;
-    this.#deadlines = { ...gpuReaderDeadlines, ...options.deadlines };
-    this.#sourceLane = new Lane(options.clock);
-    this.#profilingLane = new Lane(options.clock);
+    this.options = options;
+    this.deadlines = { ...gpuReaderDeadlines, ...options.deadlines };
+    this.sourceLane = new Lane(options.clock);
+    this.profilingLane = new Lane(options.clock);
   }
 
   get sourceName(): GpuSourceName {
-    return this.#options.source.name;
+    return this.options.source.name;
   }
 
   /** Why the profiling source gave nothing the last time, one sentence; null: it did, or there is none. */
   get profilingError(): string | null {
-    return this.#profilingError;
+    return this.lastProfilingError;
   }
 
   /** Xids that the driver announces; nothing ever comes where the source has no events. */
   onXid(listener: (event: XidEvent) => void): void {
-    this.#options.source.onXid?.(listener);
+    this.options.source.onXid?.(listener);
   }
 
   /**
@@ -84,22 +84,22 @@ export class GpuReader {
    * listing, because hardware does not vanish for a driver that hangs, and `problems` says why.
    */
   async list(): Promise<GpuListing> {
-    const { source } = this.#options;
-    const outcome = await this.#sourceLane.run('list', () => source.list(), this.#deadlines.listMs);
-    if (outcome.kind === 'done') this.#listing = outcome.value;
+    const { source } = this.options;
+    const outcome = await this.sourceLane.run('list', () => source.list(), this.deadlines.listMs);
+    if (outcome.kind === 'done') this.listing = outcome.value;
     return outcome.kind === 'done'
       ? outcome.value
-      : { ...this.#listing, problems: this.#problemsOf(outcome, 'list') };
+      : { ...this.listing, problems: this.problemsOf(outcome, 'list') };
   }
 
   /** Never rejects and takes no longer than the deadline. A GPU that was not read has no sample. */
   async sample(): Promise<GpuSampling> {
-    const { source } = this.#options;
+    const { source } = this.options;
     const [outcome, activities] = await Promise.all([
-      this.#sourceLane.run('sample', () => source.sample(), this.#deadlines.sampleMs),
-      this.#sampleProfiling(),
+      this.sourceLane.run('sample', () => source.sample(), this.deadlines.sampleMs),
+      this.sampleProfiling(),
     ]);
-    if (outcome.kind !== 'done') return { samples: [], problems: this.#problemsOf(outcome, 'sample') };
+    if (outcome.kind !== 'done') return { samples: [], problems: this.problemsOf(outcome, 'sample') };
     const { samples, problems } = outcome.value;
     return {
       samples: activities === null ? samples : samples.map((sample) => withActivity(sample, activities)),
@@ -109,27 +109,27 @@ export class GpuReader {
 
   /** Resolves when nothing of the sources runs any more. A source that hangs in the kernel never gets there. */
   async close(): Promise<void> {
-    await Promise.all([this.#options.source.close(), this.#options.profiling?.close()]);
+    await Promise.all([this.options.source.close(), this.options.profiling?.close()]);
   }
 
-  async #sampleProfiling(): Promise<ReadonlyMap<string, GpuActivity> | null> {
-    const { profiling, log } = this.#options;
+  private async sampleProfiling(): Promise<ReadonlyMap<string, GpuActivity> | null> {
+    const { profiling, log } = this.options;
     if (profiling === null) return null;
-    const outcome = await this.#profilingLane.run(
+    const outcome = await this.profilingLane.run(
       'sample',
       () => profiling.sample(),
-      this.#deadlines.profilingMs,
+      this.deadlines.profilingMs,
     );
-    const before = this.#profilingError;
-    this.#profilingError = profilingErrorOf(outcome, profiling.name, this.#deadlines.profilingMs);
-    if (this.#profilingError !== null && this.#profilingError !== before) {
-      log.warn({ source: profiling.name }, this.#profilingError);
+    const before = this.lastProfilingError;
+    this.lastProfilingError = profilingErrorOf(outcome, profiling.name, this.deadlines.profilingMs);
+    if (this.lastProfilingError !== null && this.lastProfilingError !== before) {
+      log.warn({ source: profiling.name }, this.lastProfilingError);
     }
     return outcome.kind === 'done' ? outcome.value : null;
   }
 
-  #problemsOf(outcome: NotDone, call: 'list' | 'sample'): readonly GpuProblem[] {
-    const { name } = this.#options.source;
+  private problemsOf(outcome: NotDone, call: 'list' | 'sample'): readonly GpuProblem[] {
+    const { name } = this.options.source;
     switch (outcome.kind) {
       case 'waiting':
         return [];
@@ -188,30 +188,30 @@ interface Flight {
 }
 
 class Lane {
-  readonly #clock: Clock;
-  #flight: Flight | null = null;
+  private readonly clock: Clock;
+  private flight: Flight | null = null;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
   /** Joins a call of the same name that is under way in time; never starts anything beside one that is late. */
   async run<T>(call: string, start: () => Promise<T>, deadlineMs: number): Promise<Outcome<T>> {
-    const untilMs = this.#clock.monotonicMs() + deadlineMs;
-    while (this.#flight !== null && (this.#flight.call !== call || this.#isLate(this.#flight))) {
-      const flight = this.#flight;
+    const untilMs = this.clock.monotonicMs() + deadlineMs;
+    while (this.flight !== null && (this.flight.call !== call || this.isLate(this.flight))) {
+      const flight = this.flight;
       // One that is late has had its time: whoever comes now is not kept waiting again.
-      if (this.#isLate(flight)) return this.#late(flight);
-      const leftMs = untilMs - this.#clock.monotonicMs();
-      if ((await withDeadline(flight.landed, leftMs)) === 'late') return this.#late(flight);
+      if (this.isLate(flight)) return this.late(flight);
+      const leftMs = untilMs - this.clock.monotonicMs();
+      if ((await withDeadline(flight.landed, leftMs)) === 'late') return this.late(flight);
     }
-    const flight = this.#flight ?? this.#takeOff(call, start, deadlineMs);
-    const leftMs = Math.min(untilMs, flight.startedAtMs + flight.deadlineMs) - this.#clock.monotonicMs();
+    const flight = this.flight ?? this.takeOff(call, start, deadlineMs);
+    const leftMs = Math.min(untilMs, flight.startedAtMs + flight.deadlineMs) - this.clock.monotonicMs();
     const outcome = await withDeadline(flight.landed, leftMs);
-    return outcome === 'late' ? this.#late(flight) : (outcome as Outcome<T>);
+    return outcome === 'late' ? this.late(flight) : (outcome as Outcome<T>);
   }
 
-  #takeOff(call: string, start: () => Promise<unknown>, deadlineMs: number): Flight {
+  private takeOff(call: string, start: () => Promise<unknown>, deadlineMs: number): Flight {
     const landed = (async (): Promise<Outcome<unknown>> => {
       try {
         return { kind: 'done', value: await start() };
@@ -219,20 +219,20 @@ class Lane {
         return { kind: 'failed', error };
       }
     })();
-    const flight: Flight = { call, startedAtMs: this.#clock.monotonicMs(), deadlineMs, landed };
-    this.#flight = flight;
+    const flight: Flight = { call, startedAtMs: this.clock.monotonicMs(), deadlineMs, landed };
+    this.flight = flight;
     void landed.then(() => {
-      if (this.#flight === flight) this.#flight = null;
+      if (this.flight === flight) this.flight = null;
     });
     return flight;
   }
 
-  #isLate({ startedAtMs, deadlineMs }: Flight): boolean {
-    return this.#clock.monotonicMs() - startedAtMs >= deadlineMs;
+  private isLate({ startedAtMs, deadlineMs }: Flight): boolean {
+    return this.clock.monotonicMs() - startedAtMs >= deadlineMs;
   }
 
-  #late(flight: Flight): NotDone {
-    const forMs = this.#clock.monotonicMs() - flight.startedAtMs;
+  private late(flight: Flight): NotDone {
+    const forMs = this.clock.monotonicMs() - flight.startedAtMs;
     // Timers may fire a little early by this clock.
     const earlyMs = 2;
     if (forMs < flight.deadlineMs - earlyMs) return { kind: 'waiting' };

@@ -183,17 +183,17 @@ function activity(load: number): GpuActivity {
 
 /** Adds up what is drawn between readings, since the source was made. */
 class EnergyMeter {
-  #lastMs: number;
-  #millijoules = 0;
+  private lastMs: number;
+  private millijoules = 0;
 
   constructor(startMs: number) {
-    this.#lastMs = startMs;
+    this.lastMs = startMs;
   }
 
   add(watts: number, nowMs: number): number {
     // A watt for a millisecond is a millijoule. A counter never runs backwards, whatever the clock does.
-    this.#millijoules += Math.max(0, Math.round(watts * (nowMs - this.#lastMs)));
-    this.#lastMs = nowMs;
-    return this.#millijoules;
+    this.millijoules += Math.max(0, Math.round(watts * (nowMs - this.lastMs)));
+    this.lastMs = nowMs;
+    return this.millijoules;
   }
 }

@@ -16,32 +16,32 @@ const dropBelow = 0.25;
 const makeAbove = 4;
 
 export class Ballast {
-  readonly #path: string;
-  readonly #log: Logger;
+  private readonly path: string;
+  private readonly log: Logger;
 
   constructor(path: string, log: Logger) {
-    this.#path = path;
-    this.#log = log;
+    this.path = path;
+    this.log = log;
   }
 
   /** Drops it when the disk is full, makes it when there is room. Never throws. */
   look(): void {
     try {
-      const { blocks, bavail, bsize } = statfsSync(dirname(this.#path));
+      const { blocks, bavail, bsize } = statfsSync(dirname(this.path));
       const bytes = Math.floor(Math.min(bytesMax, blocks * bsize * share));
       const free = bavail * bsize;
-      const held = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+      const held = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
       if (free < bytes * dropBelow) this.drop();
-      else if (held < bytes && free > bytes * makeAbove) this.#make(bytes);
+      else if (held < bytes && free > bytes * makeAbove) this.make(bytes);
     } catch (error) {
-      this.#log.warn({ error: messageOf(error) }, 'the ballast file could not be written');
+      this.log.warn({ error: messageOf(error) }, 'the ballast file could not be written');
     }
   }
 
   /** Written, not truncated: a file with a hole would hold no space. In parts: a guard is small, and stays so. */
-  #make(bytes: number): void {
+  private make(bytes: number): void {
     const part = Buffer.alloc(partBytes);
-    const file = openSync(this.#path, 'w', 0o600);
+    const file = openSync(this.path, 'w', 0o600);
     try {
       for (let written = 0; written < bytes; written += part.length) writeSync(file, part);
     } finally {
@@ -50,10 +50,10 @@ export class Ballast {
   }
 
   drop(): void {
-    const held = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    const held = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
     if (held === 0) return;
-    rmSync(this.#path, { force: true });
-    this.#log.warn(
+    rmSync(this.path, { force: true });
+    this.log.warn(
       { freedBytes: held },
       'the disk is full: the ballast file was removed to record the ends of tasks',
     );

@@ -8,8 +8,8 @@ import type { Containment } from './containment.ts';
 
 export class CgroupContainment implements Containment {
   readonly mode: 'cgroup2' | 'freezer';
-  readonly #home: string;
-  readonly #base: string;
+  private readonly home: string;
+  private readonly base: string;
 
   /**
    * @param home the guard's own group; tasks go below it, so it cannot vanish while the guard is in one of theirs
@@ -28,12 +28,12 @@ export class CgroupContainment implements Containment {
 
   private constructor(mode: 'cgroup2' | 'freezer', home: string, base: string) {
     this.mode = mode;
-    this.#home = home;
-    this.#base = base;
+    this.home = home;
+    this.base = base;
   }
 
   cgroupOf(task: TaskLocation): string {
-    return join(this.#base, task.key);
+    return join(this.base, task.key);
   }
 
   /**
@@ -50,7 +50,7 @@ export class CgroupContainment implements Containment {
       return spawn();
     } finally {
       try {
-        enter(this.#home);
+        enter(this.home);
       } catch (error) {
         // A guard that stays in a task's group would be killed with it, and all it spawns too. Tasks outlive us.
         process.stderr.write(`the guard cannot leave ${cgroup}: ${(error as Error).message}\n`);
@@ -60,7 +60,7 @@ export class CgroupContainment implements Containment {
   }
 
   close(): void {
-    removeEmptyGroups(this.#base);
+    removeEmptyGroups(this.base);
   }
 }
 

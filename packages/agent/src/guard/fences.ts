@@ -53,31 +53,31 @@ interface Fence extends LeaseRecord {
 }
 
 export class Fences {
-  readonly #parts: FenceParts;
-  readonly #deadlines: Deadlines;
-  readonly #fences = new Map<TaskName, Fence>();
+  private readonly parts: FenceParts;
+  private readonly deadlines: Deadlines;
+  private readonly fences = new Map<TaskName, Fence>();
 
   constructor(parts: FenceParts) {
-    this.#parts = parts;
-    this.#deadlines = new Deadlines(parts.boottimeMs, (key) => void this.#enforce(key));
+    this.parts = parts;
+    this.deadlines = new Deadlines(parts.boottimeMs, (key) => void this.enforce(key));
   }
 
   /** Takes the leases of an earlier guard over, with their deadlines, including those that have passed meanwhile. */
   takeOver(): void {
-    const { files, bootId, log, ownTask } = this.#parts;
+    const { files, bootId, log, ownTask } = this.parts;
     for (const record of files.all()) {
       const { key } = record.location;
       const isDead = record.lease.bootId !== bootId || (record.groups === null && ownTask(key) === null);
       if (isDead) files.remove(key);
-      else this.#hold(record);
+      else this.hold(record);
     }
-    if (this.#fences.size > 0)
-      log.info({ tasks: [...this.#fences.keys()] }, 'holding the leases of an earlier guard');
+    if (this.fences.size > 0)
+      log.info({ tasks: [...this.fences.keys()] }, 'holding the leases of an earlier guard');
   }
 
   /** Whether this guard fences containers; a guard that exits would leave them without a second fence. */
   get isHolding(): boolean {
-    for (const fence of this.#fences.values()) {
+    for (const fence of this.fences.values()) {
       if (fence.groups === null) continue;
       if (!fence.wasSeen || existing(fence.groups).length > 0) return true;
     }
@@ -85,8 +85,8 @@ export class Fences {
   }
 
   mayRun(key: TaskName): boolean {
-    const fence = this.#fences.get(key);
-    return fence === undefined || !this.#isExpired(fence);
+    const fence = this.fences.get(key);
+    return fence === undefined || !this.isExpired(fence);
   }
 
   /**
@@ -94,8 +94,8 @@ export class Fences {
    * @throws {Error} when the lease cannot be written: the next guard would not know it
    */
   armNew(location: TaskLocation, lease: Lease): void {
-    this.#parts.files.write({ location, lease, groups: null });
-    this.#hold({ location, lease, groups: null });
+    this.parts.files.write({ location, lease, groups: null });
+    this.hold({ location, lease, groups: null });
   }
 
   /**
@@ -107,13 +107,13 @@ export class Fences {
    */
   renew(location: TaskLocation, lease: Lease | null, groups: readonly string[]): void {
     const { key } = location;
-    const own = this.#parts.ownTask(key);
+    const own = this.parts.ownTask(key);
     if (lease === null) {
       this.forget(key);
       own?.leaseRenewed();
       return;
     }
-    if (lease.bootId !== this.#parts.bootId) {
+    if (lease.bootId !== this.parts.bootId) {
       throw new Error(`the lease of task ${key} is of another boot of this machine (${lease.bootId})`);
     }
     if (!groups.every(isAbsolute))
@@ -121,75 +121,75 @@ export class Fences {
     // Neither here nor anywhere else: it has ended.
     if (own === null && groups.length === 0) return;
 
-    const before = this.#fences.get(key);
+    const before = this.fences.get(key);
     const isNewer = isLater(lease, before?.lease ?? null);
     const record: LeaseRecord = {
       location: { key, directory: location.directory },
       lease: isNewer || before === undefined ? lease : before.lease,
       groups: own === null ? groups : null,
     };
-    if (before === undefined) this.#parts.files.write(record);
-    this.#hold(record);
+    if (before === undefined) this.parts.files.write(record);
+    this.hold(record);
     if (isNewer && this.mayRun(key)) own?.leaseRenewed();
-    if (before !== undefined) this.#parts.files.write(record);
+    if (before !== undefined) this.parts.files.write(record);
   }
 
   forget(key: TaskName): void {
-    if (!this.#fences.delete(key)) return;
-    this.#deadlines.delete(key);
-    this.#parts.files.remove(key);
+    if (!this.fences.delete(key)) return;
+    this.deadlines.delete(key);
+    this.parts.files.remove(key);
   }
 
-  #hold(record: LeaseRecord): void {
+  private hold(record: LeaseRecord): void {
     const { key } = record.location;
-    const before = this.#fences.get(key);
+    const before = this.fences.get(key);
     const isSame = before?.lease.deadlineBoottimeMs === record.lease.deadlineBoottimeMs;
-    this.#fences.set(key, {
+    this.fences.set(key, {
       ...record,
       wasSeen: before?.wasSeen === true || existing(record.groups ?? []).length > 0,
       isActing: before?.isActing === true,
       said: isSame ? before.said : null,
     });
-    this.#deadlines.set(key, record.lease.deadlineBoottimeMs);
+    this.deadlines.set(key, record.lease.deadlineBoottimeMs);
   }
 
-  #isExpired({ lease }: Fence): boolean {
-    return isExpired(lease, this.#parts.bootId, this.#parts.boottimeMs());
+  private isExpired({ lease }: Fence): boolean {
+    return isExpired(lease, this.parts.bootId, this.parts.boottimeMs());
   }
 
-  async #enforce(key: TaskName): Promise<void> {
-    const fence = this.#fences.get(key);
-    if (fence === undefined || fence.isActing || !this.#isExpired(fence)) return;
+  private async enforce(key: TaskName): Promise<void> {
+    const fence = this.fences.get(key);
+    if (fence === undefined || fence.isActing || !this.isExpired(fence)) return;
     const isWanted = () => !this.mayRun(key);
     fence.isActing = true;
     let isHeld = false;
     try {
-      isHeld = await this.#stop(fence, isWanted);
+      isHeld = await this.stop(fence, isWanted);
     } catch (error) {
-      this.#say(key, 'error', 'the lease of a task has run out, and it could not be stopped', error);
+      this.say(key, 'error', 'the lease of a task has run out, and it could not be stopped', error);
     }
     // A renewal may have replaced the fence.
-    const now = this.#fences.get(key);
+    const now = this.fences.get(key);
     if (now === undefined) return;
     now.isActing = false;
-    if (isWanted()) this.#deadlines.set(key, this.#parts.boottimeMs() + (isHeld ? LOOK_AGAIN_MS : LOOK_MS));
+    if (isWanted()) this.deadlines.set(key, this.parts.boottimeMs() + (isHeld ? LOOK_AGAIN_MS : LOOK_MS));
   }
 
   /** @returns false: the task does not exist yet, or was not stopped; it is checked again soon */
-  async #stop(fence: Fence, isWanted: () => boolean): Promise<boolean> {
+  private async stop(fence: Fence, isWanted: () => boolean): Promise<boolean> {
     const { key } = fence.location;
-    const own = fence.groups === null ? this.#parts.ownTask(key) : null;
+    const own = fence.groups === null ? this.parts.ownTask(key) : null;
     if (fence.groups === null && own === null) {
       this.forget(key);
       return true;
     }
-    const groups = own === null ? this.#groupsOf(fence) : [own.group];
+    const groups = own === null ? this.groupsOf(fence) : [own.group];
     let isHeld = groups.length > 0;
-    for (const group of groups) isHeld = (await this.#stopGroup(fence, group, own, isWanted)) && isHeld;
+    for (const group of groups) isHeld = (await this.stopGroup(fence, group, own, isWanted)) && isHeld;
     return isHeld;
   }
 
-  async #stopGroup(
+  private async stopGroup(
     { location: { key }, lease }: Fence,
     group: TaskGroup,
     own: OwnTask | null,
@@ -203,41 +203,41 @@ export class Fences {
     if (lease.onExpiry === 'kill') {
       if (group.isEmpty()) return own !== null;
       const isKilled = await kill();
-      this.#say(key, 'warn', 'the lease of a task has run out: killed', null);
+      this.say(key, 'warn', 'the lease of a task has run out: killed', null);
       return isKilled;
     }
     if (group.isFrozen() && !group.isEmpty()) {
-      this.#say(key, 'warn', 'the lease of a task has run out: it was frozen already', null);
+      this.say(key, 'warn', 'the lease of a task has run out: it was frozen already', null);
       return true;
     }
     const outcome = await freezeOrKill(group, isWanted);
     if (outcome === 'killed') {
       await kill();
-      this.#say(key, 'warn', 'the lease of a task has run out, and it did not freeze in time: killed', null);
+      this.say(key, 'warn', 'the lease of a task has run out, and it did not freeze in time: killed', null);
     } else if (!isWanted()) {
       group.thaw();
-      this.#parts.log.info({ task: key }, 'a later lease came while a task was being frozen: thawed');
+      this.parts.log.info({ task: key }, 'a later lease came while a task was being frozen: thawed');
     } else if (outcome === 'frozen') {
-      this.#say(key, 'warn', 'the lease of a task has run out: frozen', null);
+      this.say(key, 'warn', 'the lease of a task has run out: frozen', null);
     }
     return outcome === 'frozen' || own !== null;
   }
 
-  #groupsOf(fence: Fence): TaskGroup[] {
+  private groupsOf(fence: Fence): TaskGroup[] {
     const paths = existing(fence.groups ?? []);
     if (paths.length > 0) fence.wasSeen = true;
     return paths.map((path) => new ControlGroup(path));
   }
 
   /** Logs a line once per deadline, however often the task is checked. */
-  #say(key: TaskName, level: 'warn' | 'error', message: string, error: unknown): void {
-    const fence = this.#fences.get(key);
+  private say(key: TaskName, level: 'warn' | 'error', message: string, error: unknown): void {
+    const fence = this.fences.get(key);
     if (fence === undefined || fence.said === message) return;
     fence.said = message;
     const { deadlineBoottimeMs } = fence.lease;
-    const fields = { task: key, deadlineBoottimeMs, boottimeMs: this.#parts.boottimeMs() };
+    const fields = { task: key, deadlineBoottimeMs, boottimeMs: this.parts.boottimeMs() };
     const reason = error === null ? {} : { error: messageOf(error) };
-    this.#parts.log[level]({ ...fields, ...reason }, message);
+    this.parts.log[level]({ ...fields, ...reason }, message);
   }
 }
 

@@ -18,36 +18,36 @@ export interface LeaseRecord {
 const RECORD_VERSION = 1;
 
 export class LeaseFiles {
-  readonly #directory: string;
+  private readonly directory: string;
 
   constructor(runtimeDir: string) {
-    this.#directory = join(runtimeDir, 'leases');
+    this.directory = join(runtimeDir, 'leases');
     // Not `recursive`: a runtime directory that was removed must not come back.
-    if (!existsSync(this.#directory)) mkdirSync(this.#directory, { mode: 0o700 });
+    if (!existsSync(this.directory)) mkdirSync(this.directory, { mode: 0o700 });
   }
 
   write({ location, lease, groups }: LeaseRecord): void {
     const { key, directory } = location;
-    replaceJson(this.#path(key), { version: RECORD_VERSION, key, directory, lease, groups });
+    replaceJson(this.path(key), { version: RECORD_VERSION, key, directory, lease, groups });
   }
 
   remove(key: TaskName): void {
-    rmSync(this.#path(key), { force: true });
+    rmSync(this.path(key), { force: true });
   }
 
   /** One that cannot be read is no lease: files are replaced whole, so somebody else has written there. */
   all(): LeaseRecord[] {
-    const names = readdirSync(this.#directory).filter((name) => name.endsWith('.json'));
+    const names = readdirSync(this.directory).filter((name) => name.endsWith('.json'));
     return names.flatMap((name) => {
-      const stored = readJsonFile(join(this.#directory, name));
+      const stored = readJsonFile(join(this.directory, name));
       if (!isLeaseRecord(stored)) return [];
       const { key, directory, lease, groups } = stored;
       return [{ location: { key, directory }, lease, groups }];
     });
   }
 
-  #path(key: TaskName): string {
-    return join(this.#directory, `${key}.json`);
+  private path(key: TaskName): string {
+    return join(this.directory, `${key}.json`);
   }
 }
 

@@ -71,23 +71,23 @@ interface Watched {
 type Disks = Map<number, Disk>;
 
 export class OutputWatch {
-  readonly #parts: OutputWatchParts;
-  readonly #watched = new Map<TaskName, Watched>();
-  #limits = outputDefaults;
-  #isLooking = false;
+  private readonly parts: OutputWatchParts;
+  private readonly watched = new Map<TaskName, Watched>();
+  private limits = outputDefaults;
+  private isLooking = false;
 
   constructor(parts: OutputWatchParts) {
-    this.#parts = parts;
+    this.parts = parts;
   }
 
   setLimits(limits: OutputLimits): void {
-    this.#limits = limits;
+    this.limits = limits;
   }
 
   /** Of a task that runs or is about to; said again, it changes what the task consists of. */
   watch(task: WatchedTask): void {
     const { key, directory } = task.location;
-    const known = this.#watched.get(key);
+    const known = this.watched.get(key);
     if (known === undefined) {
       const path = join(directory, 'output.log');
       const fresh = {
@@ -99,71 +99,71 @@ export class OutputWatch {
         isCopied: false,
         dropped: null,
       };
-      this.#watched.set(key, { task, path, ...fresh });
+      this.watched.set(key, { task, path, ...fresh });
     } else known.task = task;
-    if (!this.#isLooking) this.#lookIn(0);
+    if (!this.isLooking) this.lookIn(0);
   }
 
   /** It has ended. */
   forget(key: TaskName): void {
-    const output = this.#watched.get(key);
+    const output = this.watched.get(key);
     if (output === undefined) return;
-    this.#watched.delete(key);
+    this.watched.delete(key);
     // Whoever drops a part of it now still needs the descriptor.
     if (!output.isDropping) close(output);
   }
 
   /** Whether it stands still only because it wrote too fast. */
   isHeld(key: TaskName): boolean {
-    const output = this.#watched.get(key);
-    return output?.held === true && this.#parts.mayRun(output.task.location);
+    const output = this.watched.get(key);
+    return output?.held === true && this.parts.mayRun(output.task.location);
   }
 
-  #lookIn(headroomBytes: number): void {
-    this.#isLooking = true;
-    setTimeout(() => this.#look(), nextLookMs(headroomBytes));
+  private lookIn(headroomBytes: number): void {
+    this.isLooking = true;
+    setTimeout(() => this.look(), nextLookMs(headroomBytes));
   }
 
-  #look(): void {
-    const nowMs = this.#parts.monotonicMs();
+  private look(): void {
+    const nowMs = this.parts.monotonicMs();
     const disks: Disks = new Map();
     let headroom = Number.POSITIVE_INFINITY;
-    for (const output of this.#watched.values()) {
+    for (const output of this.watched.values()) {
       try {
-        headroom = Math.min(headroom, this.#lookAt(output, nowMs, disks));
+        headroom = Math.min(headroom, this.lookAt(output, nowMs, disks));
       } catch (error) {
-        this.#parts.log.error(
+        this.parts.log.error(
           { task: output.task.location.key, error: messageOf(error) },
           'cannot look at the output of a task',
         );
       }
     }
-    this.#parts.ballast.look();
-    this.#isLooking = false;
-    if (this.#watched.size > 0) this.#lookIn(headroom);
+    this.parts.ballast.look();
+    this.isLooking = false;
+    if (this.watched.size > 0) this.lookIn(headroom);
   }
 
   /** @returns bytes that may be written before it has to be looked at again */
-  #lookAt(output: Watched, nowMs: number, disks: Disks): number {
-    const stat = this.#stat(output);
+  private lookAt(output: Watched, nowMs: number, disks: Disks): number {
+    const stat = this.stat(output);
     if (stat === null) return Number.POSITIVE_INFINITY;
     const { size } = stat;
     const storedBytes = stat.blocks * 512;
     const disk = diskOf(output, stat, disks);
-    const limits = this.#limits;
+    const limits = this.limits;
     const keptBytes = output.isCopied ? size : output.isWhole ? storedBytes : 0;
     const isOverCap = keptBytes > allowanceOn(disk, limits, false).capBytes;
     const allowance = allowanceOn(disk, limits, isOverCap);
-    const pace = nextPace(output.pace ?? this.#paceAtFirst(output, size, nowMs), size, nowMs, allowance);
+    const pace = nextPace(output.pace ?? this.paceAtFirst(output, size, nowMs), size, nowMs, allowance);
     output.pace = pace;
-    this.#holdOrRelease(output, allowance);
-    this.#dropWhatIsTooMuch(output, size, storedBytes, allowance);
+    this.holdOrRelease(output, allowance);
+    this.dropWhatIsTooMuch(output, size, storedBytes, allowance);
     // One that is held, or has just been, is looked at as often as can be.
     return Math.max(0, Math.min(pace.roomBytes, disk.freeBytes - reserveOf(limits, disk)));
   }
 
   /** One that an earlier guard had stopped when it was killed is let go on by this one. */
-  #paceAtFirst(output: Watched, size: number, nowMs: number): OutputPace {
+  private paceAtFirst(output: Watched, size: number, nowMs: number): OutputPace {
     const { dropped, heldBack, copied } = readOutputRecord(output.path);
     output.held = heldBack && output.task.groups().some((group) => group.isFrozen());
     output.dropped = dropped === null || dropped.to > size ? null : dropped;
@@ -171,60 +171,60 @@ export class OutputWatch {
     return firstPace(size, nowMs);
   }
 
-  #holdOrRelease(output: Watched, allowance: OutputAllowance): void {
+  private holdOrRelease(output: Watched, allowance: OutputAllowance): void {
     const isTooFast = (output.pace?.roomBytes ?? 0) < 0 && !output.task.isStopping();
     if (!isTooFast) {
-      if (output.held) this.#release(output);
+      if (output.held) this.release(output);
       return;
     }
     const groups = output.task.groups().filter((group) => !group.isEmpty());
     if (!output.held) {
       // Stopped already, by its lease or by somebody: not ours to let go on.
       if (groups.length === 0 || groups.some((group) => group.isFrozen())) return;
-      if (!this.#noteHeldBack(output, allowance)) return;
+      if (!this.noteHeldBack(output, allowance)) return;
       output.held = true;
     }
     for (const group of groups) if (!group.isFrozen()) group.freeze();
   }
 
-  #release(output: Watched): void {
+  private release(output: Watched): void {
     // It stays held for as long as its lease does not allow it to run: whoever renews that lets it go on.
-    if (!this.#parts.mayRun(output.task.location)) return;
+    if (!this.parts.mayRun(output.task.location)) return;
     const groups = output.task.groups();
     for (const group of groups) group.thaw();
     // The agent's lease may have ended between the look and the thaw, and the agent have stopped it before the thaw: nobody
     // would stop it again. Whoever ends a lease does so before it stops the task, so this look cannot miss it.
-    if (this.#parts.mayRun(output.task.location)) output.held = false;
+    if (this.parts.mayRun(output.task.location)) output.held = false;
     else for (const group of groups) group.freeze();
   }
 
   /** Before it is stopped for the first time: the next guard has to know. @returns false: it could not be noted */
-  #noteHeldBack(output: Watched, { rateBytes }: OutputAllowance): boolean {
-    const record = this.#recordOf(output);
+  private noteHeldBack(output: Watched, { rateBytes }: OutputAllowance): boolean {
+    const record = this.recordOf(output);
     if (record.heldBack) return true;
-    if (!this.#note(output, { ...record, heldBack: true })) return false;
+    if (!this.note(output, { ...record, heldBack: true })) return false;
     const { key } = output.task.location;
-    this.#parts.log.warn(
+    this.parts.log.warn(
       { task: key, bytesPerSecond: rateBytes },
       'a task writes its output too fast and is throttled',
     );
-    if (!record.copied) this.#write(output, `\n${this.#heldBackLine()}`, null);
+    if (!record.copied) this.write(output, `\n${this.heldBackLine()}`, null);
     return true;
   }
 
-  #heldBackLine(): string {
-    const rate = Math.round(this.#limits.rateBytes / (1024 * 1024));
+  private heldBackLine(): string {
+    const rate = Math.round(this.limits.rateBytes / (1024 * 1024));
     return `${outputMark} this task writes more than ${rate} MiB of output per second and is throttled\n`;
   }
 
-  #recordOf(output: Watched): OutputRecord {
+  private recordOf(output: Watched): OutputRecord {
     const record = readOutputRecord(output.path);
     output.isCopied = record.copied;
     return { ...record, dropped: output.dropped };
   }
 
   /** @returns false: for want of space; to be tried again */
-  #note(output: Watched, record: OutputRecord): boolean {
+  private note(output: Watched, record: OutputRecord): boolean {
     try {
       writeOutputRecord(output.path, record);
       return true;
@@ -233,12 +233,12 @@ export class OutputWatch {
       // The task has put something else in its place, or taken the directory away: what it loses by that is its own.
       if (code !== 'ENOSPC' && code !== 'EDQUOT') return true;
       // What the ballast held is free for the next look.
-      this.#parts.ballast.drop();
+      this.parts.ballast.drop();
       return false;
     }
   }
 
-  #dropWhatIsTooMuch(
+  private dropWhatIsTooMuch(
     output: Watched,
     size: number,
     storedBytes: number,
@@ -251,33 +251,33 @@ export class OutputWatch {
     const before = output.dropped === null || output.dropped.to > size ? null : output.dropped;
     if (before !== null && range.to <= before.to) return;
     const dropped = { from: Math.min(before?.from ?? range.from, range.from), to: range.to };
-    if (!this.#note(output, { ...this.#recordOf(output), dropped })) return;
+    if (!this.note(output, { ...this.recordOf(output), dropped })) return;
     output.dropped = dropped;
     output.isDropping = true;
     const { from } = dropped;
-    void this.#drop(output, output.file, from, range.to);
+    void this.drop(output, output.file, from, range.to);
   }
 
-  async #drop(output: Watched, file: number, from: number, to: number): Promise<void> {
+  private async drop(output: Watched, file: number, from: number, to: number): Promise<void> {
     const { key } = output.task.location;
     try {
       await punchHole(file, from, to);
       const dropped = `\n${outputMark} ${to - from} bytes of output were dropped here: over the limit of one task\n`;
       // The line that said so when it began may be among what was dropped.
-      const text = this.#recordOf(output).heldBack ? dropped + this.#heldBackLine() : dropped;
-      if (this.#watched.get(key) === output) this.#write(output, text, from);
-      this.#parts.log.info({ task: key, from, to }, 'a part of the output of a task was dropped');
+      const text = this.recordOf(output).heldBack ? dropped + this.heldBackLine() : dropped;
+      if (this.watched.get(key) === output) this.write(output, text, from);
+      this.parts.log.info({ task: key, from, to }, 'a part of the output of a task was dropped');
     } catch (error) {
       output.isWhole = true;
-      this.#parts.log.error({ task: key, error: messageOf(error) }, 'output over its cap cannot be dropped');
+      this.parts.log.error({ task: key, error: messageOf(error) }, 'output over its cap cannot be dropped');
     } finally {
       output.isDropping = false;
-      if (this.#watched.get(key) !== output) close(output);
+      if (this.watched.get(key) !== output) close(output);
     }
   }
 
   /** @param position null: at the end */
-  #write(output: Watched, text: string, position: number | null): void {
+  private write(output: Watched, text: string, position: number | null): void {
     if (output.file === null) return;
     let file: number | null = null;
     try {
@@ -286,14 +286,14 @@ export class OutputWatch {
       writeSync(file, text, position);
     } catch (error) {
       const fields = { task: output.task.location.key, error: messageOf(error) };
-      this.#parts.log.warn(fields, 'a line about the output of a task could not be written into it');
+      this.parts.log.warn(fields, 'a line about the output of a task could not be written into it');
     } finally {
       if (file !== null) closeSync(file);
     }
   }
 
   /** Of the file that was there first: one that a task removes while it writes takes space all the same. */
-  #stat(output: Watched): Stats | null {
+  private stat(output: Watched): Stats | null {
     output.file ??= openIfThere(output.path);
     return output.file === null ? null : fstatSync(output.file);
   }

@@ -123,32 +123,32 @@ function append(directory: string, fields: object): void {
  * process and ends it. Never started twice, never left behind.
  */
 export class TaskLinks {
-  readonly #directory: string;
+  private readonly directory: string;
 
   constructor(runtimeDir: string) {
-    this.#directory = join(runtimeDir, 'tasks');
+    this.directory = join(runtimeDir, 'tasks');
     // Not `recursive`: a runtime directory that was removed must not come back.
-    if (!existsSync(this.#directory)) mkdirSync(this.#directory, { mode: 0o700 });
+    if (!existsSync(this.directory)) mkdirSync(this.directory, { mode: 0o700 });
   }
 
   add(task: TaskLocation): void {
-    const link = join(this.#directory, task.key);
+    const link = join(this.directory, task.key);
     rmSync(link, { force: true });
     symlinkSync(task.directory, link);
   }
 
   has({ key }: TaskLocation): boolean {
-    return lstatSync(join(this.#directory, key), { throwIfNoEntry: false }) !== undefined;
+    return lstatSync(join(this.directory, key), { throwIfNoEntry: false }) !== undefined;
   }
 
   remove(key: TaskName): void {
-    rmSync(join(this.#directory, key), { force: true });
+    rmSync(join(this.directory, key), { force: true });
   }
 
   all(): TaskLocation[] {
-    return readdirSync(this.#directory).map((key) => ({
+    return readdirSync(this.directory).map((key) => ({
       key,
-      directory: readlinkSync(join(this.#directory, key)),
+      directory: readlinkSync(join(this.directory, key)),
     }));
   }
 }

@@ -53,51 +53,51 @@ export interface SupervisorParts {
 }
 
 export class Supervisor {
-  readonly #containment: Containment;
-  readonly #links: TaskLinks;
-  readonly #context: GuardContext;
-  readonly #boottimeMs: () => number;
-  readonly #fences: Fences;
-  readonly #outputs: OutputWatch;
-  readonly #bootId = readBootId();
-  readonly #tasks = new Map<TaskName, KnownTask>();
-  readonly #starting = new Map<TaskName, Promise<void>>();
+  private readonly containment: Containment;
+  private readonly links: TaskLinks;
+  private readonly context: GuardContext;
+  private readonly boottimeMs: () => number;
+  private readonly fences: Fences;
+  private readonly outputs: OutputWatch;
+  private readonly bootId = readBootId();
+  private readonly tasks = new Map<TaskName, KnownTask>();
+  private readonly starting = new Map<TaskName, Promise<void>>();
   /** Tasks whose main process is not our child, and ended tasks with something left to do. */
-  readonly #watched = new Set<GuardedTask>();
-  #watchTimer: NodeJS.Timeout | null = null;
+  private readonly watched = new Set<GuardedTask>();
+  private watchTimer: NodeJS.Timeout | null = null;
 
   constructor({ containment, links, leases, ballast, clock, boottimeMs, log }: SupervisorParts) {
-    this.#containment = containment;
-    this.#links = links;
-    this.#boottimeMs = boottimeMs;
-    this.#fences = new Fences({
+    this.containment = containment;
+    this.links = links;
+    this.boottimeMs = boottimeMs;
+    this.fences = new Fences({
       files: leases,
-      bootId: this.#bootId,
+      bootId: this.bootId,
       boottimeMs,
       log,
-      ownTask: (key) => this.#tasks.get(key)?.fenced ?? null,
+      ownTask: (key) => this.tasks.get(key)?.fenced ?? null,
     });
-    this.#outputs = new OutputWatch({
+    this.outputs = new OutputWatch({
       monotonicMs: () => clock.monotonicMs(),
       mayRun: ({ key, directory }) =>
-        this.#fences.mayRun(key) && agentLets(directory, this.#bootId, boottimeMs()),
+        this.fences.mayRun(key) && agentLets(directory, this.bootId, boottimeMs()),
       ...{ ballast, log },
     });
-    this.#context = {
+    this.context = {
       ...{ clock, log },
       now: () => ({ finishedAtMs: clock.wallMs(), finishedBoottimeMs: boottimeMs() }),
-      mayRun: (key) => this.#fences.mayRun(key),
-      isHeld: (key) => this.#outputs.isHeld(key),
+      mayRun: (key) => this.fences.mayRun(key),
+      isHeld: (key) => this.outputs.isHeld(key),
     };
-    for (const location of links.all()) this.#adoptOrSay(location);
-    this.#fences.takeOver();
+    for (const location of links.all()) this.adoptOrSay(location);
+    this.fences.takeOver();
     for (const { location, groups } of leases.all())
-      if (groups !== null) this.#watchContainer(location, groups);
+      if (groups !== null) this.watchContainer(location, groups);
   }
 
   /** From now on; without them what is usual holds. */
   async outputLimits(limits: OutputLimits): Promise<null> {
-    this.#outputs.setLimits(limits);
+    this.outputs.setLimits(limits);
     return null;
   }
 
@@ -109,11 +109,11 @@ export class Supervisor {
    */
   async start(launch: GuardLaunch, lease: Lease | null): Promise<null> {
     requireLocation(launch);
-    const underway = this.#starting.get(launch.key);
+    const underway = this.starting.get(launch.key);
     if (underway !== undefined) await underway;
-    else if (this.#find(launch) === null) {
-      const starting = this.#launch(launch, lease).finally(() => this.#starting.delete(launch.key));
-      this.#starting.set(launch.key, starting);
+    else if (this.find(launch) === null) {
+      const starting = this.launch(launch, lease).finally(() => this.starting.delete(launch.key));
+      this.starting.set(launch.key, starting);
       await starting;
     }
     return null;
@@ -121,35 +121,35 @@ export class Supervisor {
 
   /** Of a task of its own, or of a container engine's. A task that has ended is not an error. */
   async renew({ lease, groups, ...location }: TaskLocation & Renewal): Promise<null> {
-    await this.#findSettled(location);
-    this.#fences.renew(location, lease, groups);
-    if (groups.length > 0 && this.#tasks.get(location.key)?.fenced == null)
-      this.#watchContainer(location, groups);
+    await this.findSettled(location);
+    this.fences.renew(location, lease, groups);
+    if (groups.length > 0 && this.tasks.get(location.key)?.fenced == null)
+      this.watchContainer(location, groups);
     return null;
   }
 
   async forget(location: TaskLocation): Promise<null> {
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     if (task?.isEnded !== false) {
-      this.#fences.forget(location.key);
-      this.#outputs.forget(location.key);
+      this.fences.forget(location.key);
+      this.outputs.forget(location.key);
     }
     return null;
   }
 
   async recover(location: TaskLocation): Promise<TaskObservation> {
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     return task?.observe() ?? { kind: 'absent' };
   }
 
   async wait(location: TaskLocation): Promise<TaskExit> {
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     return task?.whenEnded() ?? lostExit;
   }
 
   async signal({ signal, ...location }: TaskLocation & { signal: string }): Promise<null> {
     requireSignal(signal);
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     task?.signal(signal);
     return null;
   }
@@ -157,110 +157,110 @@ export class Supervisor {
   async stop({ signal, graceMs, ...location }: TaskLocation & StopOptions): Promise<TaskExit> {
     requireSignal(signal);
     if (!(graceMs >= 0)) throw new Error(`invalid grace of ${graceMs} ms`);
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     task?.stop({ signal, graceMs });
     return task?.whenEnded() ?? lostExit;
   }
 
   async remove(location: TaskLocation): Promise<null> {
-    const task = await this.#findSettled(location);
+    const task = await this.findSettled(location);
     if (task?.isEnded === false)
       throw new Error(`task ${location.key} still runs: stop it before removing it`);
-    this.#fences.forget(location.key);
-    this.#links.remove(location.key);
+    this.fences.forget(location.key);
+    this.links.remove(location.key);
     removeRecords(location.directory);
-    this.#tasks.delete(location.key);
+    this.tasks.delete(location.key);
     return null;
   }
 
   async list(): Promise<readonly TaskName[]> {
-    return [...this.#tasks.keys()];
+    return [...this.tasks.keys()];
   }
 
   /** Whether ending the guard now would lose the exit status of a task, or its fence. */
   get isBusy(): boolean {
     return (
-      this.#fences.isHolding ||
-      this.#starting.size > 0 ||
-      [...this.#tasks.values()].some((task) => !task.isEnded)
+      this.fences.isHolding ||
+      this.starting.size > 0 ||
+      [...this.tasks.values()].some((task) => !task.isEnded)
     );
   }
 
   /** A start under way is neither there nor absent until it has succeeded or failed. */
-  async #findSettled(location: TaskLocation): Promise<KnownTask | null> {
+  private async findSettled(location: TaskLocation): Promise<KnownTask | null> {
     requireLocation(location);
-    await this.#starting.get(location.key)?.catch(() => {});
-    return this.#find(location);
+    await this.starting.get(location.key)?.catch(() => {});
+    return this.find(location);
   }
 
   /** In memory, or in what an earlier guard left on disk. */
-  #find(location: TaskLocation): KnownTask | null {
-    return this.#tasks.get(location.key) ?? this.#adopt(location);
+  private find(location: TaskLocation): KnownTask | null {
+    return this.tasks.get(location.key) ?? this.adopt(location);
   }
 
-  #adopt({ key, directory }: TaskLocation): KnownTask | null {
+  private adopt({ key, directory }: TaskLocation): KnownTask | null {
     const location = { key, directory };
-    const stored = readStoredTask(location, this.#bootId);
-    if (stored !== null && stored.exit !== null) return this.#keepEnded(location, stored.exit);
-    const record = stored ?? this.#announced(location);
+    const stored = readStoredTask(location, this.bootId);
+    if (stored !== null && stored.exit !== null) return this.keepEnded(location, stored.exit);
+    const record = stored ?? this.announced(location);
     if (record === null) return null;
-    if (record.bootId !== this.#bootId) {
-      return this.#keepEnded(location, { ...(record.mainExit ?? lostExit), oomKilled: false });
+    if (record.bootId !== this.bootId) {
+      return this.keepEnded(location, { ...(record.mainExit ?? lostExit), oomKilled: false });
     }
-    const task = this.#supervise(new GuardedTask(location, record, this.#context));
-    this.#watch(task);
+    const task = this.supervise(new GuardedTask(location, record, this.context));
+    this.watch(task);
     return task;
   }
 
   /** One task whose files cannot be read must not keep the guard from all the others. */
-  #adoptOrSay(location: TaskLocation): void {
+  private adoptOrSay(location: TaskLocation): void {
     try {
-      this.#adopt(location);
+      this.adopt(location);
     } catch (error) {
-      this.#context.log.error(
+      this.context.log.error(
         { task: location.key, error },
         'a task of an earlier guard cannot be taken over',
       );
     }
   }
 
-  #announced(location: TaskLocation): ProcessRecord | null {
-    return this.#links.has(location) ? this.#newRecord(location, null) : null;
+  private announced(location: TaskLocation): ProcessRecord | null {
+    return this.links.has(location) ? this.newRecord(location, null) : null;
   }
 
-  #newRecord(location: TaskLocation, main: ProcessIdentity | null): ProcessRecord {
+  private newRecord(location: TaskLocation, main: ProcessIdentity | null): ProcessRecord {
     return {
       key: location.key,
       main,
-      bootId: this.#bootId,
-      startedAtMs: main === null ? null : this.#context.clock.wallMs(),
-      cgroup: this.#containment.cgroupOf(location),
+      bootId: this.bootId,
+      startedAtMs: main === null ? null : this.context.clock.wallMs(),
+      cgroup: this.containment.cgroupOf(location),
       mainExit: null,
     };
   }
 
-  async #launch(launch: GuardLaunch, lease: Lease | null): Promise<void> {
+  private async launch(launch: GuardLaunch, lease: Lease | null): Promise<void> {
     const location: TaskLocation = { key: launch.key, directory: launch.directory };
     let child: ChildProcess;
     try {
-      if (lease !== null) this.#fences.armNew(location, lease);
-      this.#links.add(location);
+      if (lease !== null) this.fences.armNew(location, lease);
+      this.links.add(location);
       child = await spawnTask(launch, (spawn) =>
-        this.#containment.spawnInside(location, () => {
+        this.containment.spawnInside(location, () => {
           // The last moment: from here to the first instruction there is only the kernel.
-          this.#requireLease(location, lease);
+          this.requireLease(location, lease);
           return spawn();
         }),
       );
     } catch (error) {
-      this.#retract(location);
+      this.retract(location);
       throw asStartError(error, location);
     }
-    const record = this.#newRecord(location, identify(child));
-    const task = new GuardedTask(location, record, this.#context);
+    const record = this.newRecord(location, identify(child));
+    const task = new GuardedTask(location, record, this.context);
     // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing tells them apart.
     child.once('exit', (exitCode, signal) => {
-      task.mainEnded({ exitCode, signal, ...this.#context.now(), statusLost: false });
+      task.mainEnded({ exitCode, signal, ...this.context.now(), statusLost: false });
     });
     try {
       if (record.main === null) throw new Error('its main process cannot be seen in /proc');
@@ -269,91 +269,91 @@ export class Supervisor {
       // Without its pid on disk the task could not be found again: better not to have started it.
       task.stop({ signal: 'SIGKILL', graceMs: 0 });
       await task.whenEnded();
-      this.#retract(location);
+      this.retract(location);
       throw asStartError(error, location);
     }
-    this.#supervise(task);
+    this.supervise(task);
   }
 
-  #requireLease({ key }: TaskLocation, lease: Lease | null): void {
-    if (lease === null || !isExpired(lease, this.#bootId, this.#boottimeMs())) return;
+  private requireLease({ key }: TaskLocation, lease: Lease | null): void {
+    if (lease === null || !isExpired(lease, this.bootId, this.boottimeMs())) return;
     throw new LeaseExpired(`the lease of task ${key} had run out before it was started`);
   }
 
-  #retract(location: TaskLocation): void {
-    this.#fences.forget(location.key);
-    const cgroup = this.#containment.cgroupOf(location);
+  private retract(location: TaskLocation): void {
+    this.fences.forget(location.key);
+    const cgroup = this.containment.cgroupOf(location);
     openGroup(location, { cgroup, main: null }).release();
     removeRecords(location.directory);
-    this.#links.remove(location.key);
+    this.links.remove(location.key);
   }
 
-  #keepEnded({ key }: TaskLocation, exit: TaskExit): KnownTask {
+  private keepEnded({ key }: TaskLocation, exit: TaskExit): KnownTask {
     const task = endedTask(exit);
-    this.#tasks.set(key, task);
+    this.tasks.set(key, task);
     return task;
   }
 
-  #supervise(task: GuardedTask): GuardedTask {
-    this.#tasks.set(task.location.key, task);
-    this.#outputs.watch({
+  private supervise(task: GuardedTask): GuardedTask {
+    this.tasks.set(task.location.key, task);
+    this.outputs.watch({
       location: task.location,
       groups: () => [task.group],
       isStopping: () => task.isStopping,
     });
-    void this.#afterEnd(task);
+    void this.afterEnd(task);
     return task;
   }
 
-  #watchContainer(location: TaskLocation, groups: readonly string[]): void {
-    this.#outputs.watch({
+  private watchContainer(location: TaskLocation, groups: readonly string[]): void {
+    this.outputs.watch({
       location,
       groups: () => groups.filter((path) => existsSync(path)).map((path) => new ControlGroup(path)),
       isStopping: () => false,
     });
   }
 
-  async #afterEnd(task: GuardedTask): Promise<void> {
+  private async afterEnd(task: GuardedTask): Promise<void> {
     await task.whenEnded();
-    this.#fences.forget(task.location.key);
-    this.#outputs.forget(task.location.key);
-    if (task.isSettled) this.#forgetDetails(task);
-    else this.#watch(task);
+    this.fences.forget(task.location.key);
+    this.outputs.forget(task.location.key);
+    if (task.isSettled) this.forgetDetails(task);
+    else this.watch(task);
   }
 
   /** Of thousands of ended tasks only the exits stay in memory. */
-  #forgetDetails(task: GuardedTask): void {
+  private forgetDetails(task: GuardedTask): void {
     const { key } = task.location;
     const observation = task.observe();
-    if (this.#tasks.get(key) === task && observation.kind === 'exited') {
-      this.#keepEnded(task.location, observation.exit);
+    if (this.tasks.get(key) === task && observation.kind === 'exited') {
+      this.keepEnded(task.location, observation.exit);
     }
   }
 
-  #watch(task: GuardedTask): void {
-    this.#watched.add(task);
-    this.#watchTimer ??= setInterval(() => this.#checkWatched(), CHECK_INTERVAL_MS);
+  private watch(task: GuardedTask): void {
+    this.watched.add(task);
+    this.watchTimer ??= setInterval(() => this.checkWatched(), CHECK_INTERVAL_MS);
   }
 
-  #checkWatched(): void {
-    for (const task of this.#watched) {
+  private checkWatched(): void {
+    for (const task of this.watched) {
       try {
         task.checkMain();
       } catch (error) {
         // /proc could not be read (too many open files?): not seen is not ended, the next look may see it.
-        this.#context.log.error(
+        this.context.log.error(
           { task: task.location.key, error },
           'cannot look for the main process of a task',
         );
       }
       task.settle();
       if (!task.isSettled) continue;
-      this.#watched.delete(task);
-      this.#forgetDetails(task);
+      this.watched.delete(task);
+      this.forgetDetails(task);
     }
-    if (this.#watched.size > 0 || this.#watchTimer === null) return;
-    clearInterval(this.#watchTimer);
-    this.#watchTimer = null;
+    if (this.watched.size > 0 || this.watchTimer === null) return;
+    clearInterval(this.watchTimer);
+    this.watchTimer = null;
   }
 }
 

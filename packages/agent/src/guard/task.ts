@@ -95,46 +95,46 @@ const GRACE_POLL_MS = 50;
 export class GuardedTask implements KnownTask, OwnTask {
   readonly location: TaskLocation;
   readonly group: TaskGroup;
-  readonly #record: ProcessRecord;
-  readonly #context: GuardContext;
-  readonly #ended = Promise.withResolvers<TaskExit>();
-  #phase: Phase;
-  #stopping: Stopping | null = null;
-  #graceTimer: NodeJS.Timeout | null = null;
-  #killing: Promise<void> | null = null;
+  private readonly record: ProcessRecord;
+  private readonly context: GuardContext;
+  private readonly ended = Promise.withResolvers<TaskExit>();
+  private phase: Phase;
+  private stopping: Stopping | null = null;
+  private graceTimer: NodeJS.Timeout | null = null;
+  private killing: Promise<void> | null = null;
   /** What could not be done at the end is tried again: a full disk gets space, a group gets empty. */
-  #endRecorded = false;
-  #groupReleased = false;
-  #saidUnrecorded = false;
+  private endRecorded = false;
+  private groupReleased = false;
+  private saidUnrecorded = false;
 
   /** @param record with a main process, unless the guard that started it was killed before noting one */
   constructor(location: TaskLocation, record: ProcessRecord, context: GuardContext) {
     this.location = location;
-    this.#record = record;
-    this.#context = context;
+    this.record = record;
+    this.context = context;
     this.group = openGroup(location, record);
     const { main, mainExit } = record;
-    this.#phase =
+    this.phase =
       main !== null && mainExit === null
         ? { kind: 'running', main }
         : { kind: 'ending', mainExit: mainExit ?? lostExit };
-    if (this.#phase.kind === 'ending') void this.#endWithoutMain(this.#phase.mainExit);
+    if (this.phase.kind === 'ending') void this.endWithoutMain(this.phase.mainExit);
   }
 
   observe(): TaskObservation {
-    if (this.#phase.kind === 'ended') return { kind: 'exited', exit: this.#phase.exit };
-    const pid = this.#phase.kind === 'running' ? this.#phase.main.pid : null;
-    const isHeld = this.#context.isHeld(this.location.key);
+    if (this.phase.kind === 'ended') return { kind: 'exited', exit: this.phase.exit };
+    const pid = this.phase.kind === 'running' ? this.phase.main.pid : null;
+    const isHeld = this.context.isHeld(this.location.key);
     const frozen = !isHeld && this.group.isFrozen() && !this.group.isEmpty();
-    return { kind: 'running', pid, startedAtMs: this.#record.startedAtMs, frozen };
+    return { kind: 'running', pid, startedAtMs: this.record.startedAtMs, frozen };
   }
 
   whenEnded(): Promise<TaskExit> {
-    return this.#ended.promise;
+    return this.ended.promise;
   }
 
   get isEnded(): boolean {
-    return this.#phase.kind === 'ended';
+    return this.phase.kind === 'ended';
   }
 
   get fenced(): OwnTask | null {
@@ -143,43 +143,43 @@ export class GuardedTask implements KnownTask, OwnTask {
 
   /** It has been told to end. */
   get isStopping(): boolean {
-    return this.#stopping !== null;
+    return this.stopping !== null;
   }
 
   /** Whether `settle` has nothing left to do. */
   get isSettled(): boolean {
-    return this.isEnded && this.#endRecorded && this.#groupReleased;
+    return this.isEnded && this.endRecorded && this.groupReleased;
   }
 
   /** Whoever is the parent of the main process calls this; `checkMain` does it for tasks nobody is the parent of. */
   mainEnded(mainExit: MainExit): void {
-    if (this.#phase.kind !== 'running') return;
-    this.#phase = { kind: 'ending', mainExit };
-    void this.#endWithoutMain(mainExit);
+    if (this.phase.kind !== 'running') return;
+    this.phase = { kind: 'ending', mainExit };
+    void this.endWithoutMain(mainExit);
   }
 
   /** For tasks that an earlier guard started: the kernel does not tell us about their end. */
   checkMain(): void {
-    if (this.#phase.kind === 'running' && !isRunning(this.#phase.main)) {
-      this.mainEnded({ ...lostExit, ...this.#context.now() });
+    if (this.phase.kind === 'running' && !isRunning(this.phase.main)) {
+      this.mainEnded({ ...lostExit, ...this.context.now() });
     }
   }
 
   /** Does what could not be done when the task ended. */
   settle(): void {
-    if (this.#phase.kind !== 'ended') return;
-    this.#groupReleased ||= this.group.release();
-    if (this.#endRecorded) return;
+    if (this.phase.kind !== 'ended') return;
+    this.groupReleased ||= this.group.release();
+    if (this.endRecorded) return;
     try {
-      writeExit(this.location.directory, this.#phase.exit);
-      this.#endRecorded = true;
+      writeExit(this.location.directory, this.phase.exit);
+      this.endRecorded = true;
     } catch (error) {
       // A directory that is gone needs no record; the end is still answered from memory.
-      this.#endRecorded = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (this.#saidUnrecorded) return;
-      this.#saidUnrecorded = true;
+      this.endRecorded = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (this.saidUnrecorded) return;
+      this.saidUnrecorded = true;
       const fields = { task: this.location.key, error };
-      this.#context.log.error(fields, 'the end of a task cannot be written down, trying again');
+      this.context.log.error(fields, 'the end of a task cannot be written down, trying again');
     }
   }
 
@@ -188,9 +188,9 @@ export class GuardedTask implements KnownTask, OwnTask {
    * and leave the training an orphan that never heard of it.
    */
   signal(signal: string): void {
-    if (this.#phase.kind === 'ended') return;
-    if (this.#phase.kind === 'running' && isRunning(this.#phase.main)) {
-      sendSignal(-this.#phase.main.pid, signal);
+    if (this.phase.kind === 'ended') return;
+    if (this.phase.kind === 'running' && isRunning(this.phase.main)) {
+      sendSignal(-this.phase.main.pid, signal);
       return;
     }
     for (const pid of this.group.pids()) sendSignal(pid, signal);
@@ -202,12 +202,12 @@ export class GuardedTask implements KnownTask, OwnTask {
    */
   stop({ signal, graceMs }: StopOptions): void {
     if (this.isEnded) return;
-    const before = this.#stopping;
-    const deadlineMs = this.#context.clock.monotonicMs() + graceMs;
-    this.#stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
-    if (before === null || deadlineMs < before.deadlineMs) this.#killAfter(graceMs);
+    const before = this.stopping;
+    const deadlineMs = this.context.clock.monotonicMs() + graceMs;
+    this.stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
+    if (before === null || deadlineMs < before.deadlineMs) this.killAfter(graceMs);
     if (before?.signal !== signal) this.signal(signal);
-    this.#thawToSave();
+    this.thawToSave();
   }
 
   /** Not a word to the task: it has no time to save, and may not run to hear of it. */
@@ -216,85 +216,82 @@ export class GuardedTask implements KnownTask, OwnTask {
   }
 
   leaseRenewed(): void {
-    this.#thawToSave();
+    this.thawToSave();
   }
 
   /** The signal is waiting by then, so it is the first that the task sees. */
-  #thawToSave(): void {
-    if (!this.#hasGrace() || !this.#context.mayRun(this.location.key)) return;
+  private thawToSave(): void {
+    if (!this.hasGrace() || !this.context.mayRun(this.location.key)) return;
     try {
       this.group.thaw();
     } catch (error) {
-      this.#context.log.error({ task: this.location.key, error }, 'a task that is to save cannot be thawed');
+      this.context.log.error({ task: this.location.key, error }, 'a task that is to save cannot be thawed');
     }
   }
 
-  #killAfter(graceMs: number): void {
-    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
-    this.#graceTimer = setTimeout(() => void this.#killUntilGone(), Math.min(graceMs, TIMER_MS_MAX));
+  private killAfter(graceMs: number): void {
+    if (this.graceTimer !== null) clearTimeout(this.graceTimer);
+    this.graceTimer = setTimeout(() => void this.killUntilGone(), Math.min(graceMs, TIMER_MS_MAX));
   }
 
-  async #endWithoutMain(mainExit: MainExit): Promise<void> {
-    if (!(await this.#isGroupGone())) {
-      this.#noteMainExit(mainExit);
-      while (this.#hasGrace() && !(await this.#isGroupGone())) await delay(GRACE_POLL_MS);
-      await this.#killUntilGone();
+  private async endWithoutMain(mainExit: MainExit): Promise<void> {
+    if (!(await this.isGroupGone())) {
+      this.noteMainExit(mainExit);
+      while (this.hasGrace() && !(await this.isGroupGone())) await delay(GRACE_POLL_MS);
+      await this.killUntilGone();
     }
-    if (this.#graceTimer !== null) clearTimeout(this.#graceTimer);
+    if (this.graceTimer !== null) clearTimeout(this.graceTimer);
     const exit: TaskExit = { ...mainExit, oomKilled: false };
-    this.#phase = { kind: 'ended', exit };
+    this.phase = { kind: 'ended', exit };
     this.settle();
-    this.#ended.resolve(exit);
+    this.ended.resolve(exit);
   }
 
-  #hasGrace(): boolean {
-    return this.#stopping !== null && this.#context.clock.monotonicMs() < this.#stopping.deadlineMs;
+  private hasGrace(): boolean {
+    return this.stopping !== null && this.context.clock.monotonicMs() < this.stopping.deadlineMs;
   }
 
-  #noteMainExit(mainExit: MainExit): void {
+  private noteMainExit(mainExit: MainExit): void {
     try {
       writeMainExit(this.location.directory, mainExit);
     } catch (error) {
-      this.#context.log.error(
-        { task: this.location.key, error },
-        'the exit status could not be written down',
-      );
+      this.context.log.error({ task: this.location.key, error }, 'the exit status could not be written down');
     }
   }
 
   /** One at a time: the grace's end and the main process's end may both ask for it. */
-  #killUntilGone(): Promise<void> {
-    this.#killing ??= this.#killLoop().finally(() => {
-      this.#killing = null;
+  private killUntilGone(): Promise<void> {
+    this.killing ??= this.killLoop().finally(() => {
+      this.killing = null;
     });
-    return this.#killing;
+    return this.killing;
   }
 
-  async #killLoop(): Promise<void> {
-    const since = this.#context.clock.monotonicMs();
+  private async killLoop(): Promise<void> {
+    const since = this.context.clock.monotonicMs();
     let pauseMs = KILL_RETRY_MS.first;
     let warned = false;
-    while (!(await this.#isGroupGone())) {
+    while (!(await this.isGroupGone())) {
       try {
         killFrozen(this.group);
-        if (!warned && this.#context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
+        if (!warned && this.context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
           warned = true;
           const fields = { task: this.location.key, pids: this.group.pids() };
-          this.#context.log.warn(fields, 'processes survive SIGKILL; the task is not reported as ended');
+          this.context.log.warn(fields, 'processes survive SIGKILL; the task is not reported as ended');
         }
       } catch (error) {
-        this.#context.log.error({ task: this.location.key, error }, 'killing a task failed, trying again');
+        this.context.log.error({ task: this.location.key, error }, 'killing a task failed, trying again');
       }
       await delay(pauseMs);
       pauseMs = Math.min(pauseMs * 2, KILL_RETRY_MS.most);
     }
   }
 
-  async #isGroupGone(): Promise<boolean> {
+  private async isGroupGone(): Promise<boolean> {
     try {
       return await isGroupGone(this.group);
     } catch (error) {
-      this.#context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
+      this.context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
       return false;
     }
   }

@@ -59,45 +59,45 @@ export interface HostMetricsOptions {
 const rowsMax = 512;
 
 export class HostMetrics {
-  readonly #root: string;
-  readonly #monotonicMs: () => number;
-  readonly #spaces: FileSystemSpaces;
+  private readonly root: string;
+  private readonly monotonicMs: () => number;
+  private readonly spaces: FileSystemSpaces;
   /** By interface; asked once, as long as it is there. */
-  #isHardware: ReadonlyMap<string, boolean> = new Map();
+  private isHardware: ReadonlyMap<string, boolean> = new Map();
 
   constructor({ root = '/', paths, monotonicMs, spaces = new FileSystemSpaces(paths) }: HostMetricsOptions) {
-    this.#root = root;
-    this.#monotonicMs = monotonicMs;
-    this.#spaces = spaces;
+    this.root = root;
+    this.monotonicMs = monotonicMs;
+    this.spaces = spaces;
   }
 
   sample(): HostSample {
-    const monotonicMs = this.#monotonicMs();
-    const memory = this.#read('proc/meminfo');
-    const fileSystems = this.#spaces.readings(monotonicMs);
-    void this.#spaces.ask(monotonicMs);
+    const monotonicMs = this.monotonicMs();
+    const memory = this.read('proc/meminfo');
+    const fileSystems = this.spaces.readings(monotonicMs);
+    void this.spaces.ask(monotonicMs);
     return {
       monotonicMs,
-      cpu: parseCpu(this.#read('proc/stat')),
+      cpu: parseCpu(this.read('proc/stat')),
       memoryTotalBytes: parseMemory(memory, 'MemTotal'),
       memoryAvailableBytes: parseMemory(memory, 'MemAvailable'),
-      load: parseLoad(this.#read('proc/loadavg')),
-      disks: parseDisks(this.#read('proc/diskstats')),
-      nics: this.#withHardware(parseNics(this.#read('proc/net/dev'))),
+      load: parseLoad(this.read('proc/loadavg')),
+      disks: parseDisks(this.read('proc/diskstats')),
+      nics: this.withHardware(parseNics(this.read('proc/net/dev'))),
       fileSystems,
     };
   }
 
-  #read(path: string): string {
-    return tryReadKernelFile(join(this.#root, path)) ?? '';
+  private read(path: string): string {
+    return tryReadKernelFile(join(this.root, path)) ?? '';
   }
 
-  #withHardware(nics: readonly Omit<NicCounters, 'isHardware'>[]): readonly NicCounters[] {
+  private withHardware(nics: readonly Omit<NicCounters, 'isHardware'>[]): readonly NicCounters[] {
     const rows = nics.map((nic) => ({
       ...nic,
-      isHardware: this.#isHardware.get(nic.name) ?? countsOnce(this.#root, nic.name),
+      isHardware: this.isHardware.get(nic.name) ?? countsOnce(this.root, nic.name),
     }));
-    this.#isHardware = new Map(rows.map(({ name, isHardware }) => [name, isHardware]));
+    this.isHardware = new Map(rows.map(({ name, isHardware }) => [name, isHardware]));
     // Real ones first, should there be too many.
     return rows.length <= rowsMax
       ? rows

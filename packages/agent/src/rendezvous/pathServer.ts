@@ -27,16 +27,16 @@ export interface PathServerOptions {
 }
 
 export class PathServer {
-  readonly #options: PathServerOptions;
-  readonly #server: Server;
-  readonly #sockets = new Map<Socket, string>();
-  #loads = 0;
+  private readonly options: PathServerOptions;
+  private readonly server: Server;
+  private readonly sockets = new Map<Socket, string>();
+  private loads = 0;
 
   constructor(options: PathServerOptions) {
-    this.#options = options;
-    this.#server = createServer((socket) => this.#accept(socket));
+    this.options = options;
+    this.server = createServer((socket) => this.accept(socket));
     // After it listens: a connection that could not be accepted is the peer's to notice.
-    this.#server.on('error', () => {});
+    this.server.on('error', () => {});
   }
 
   /** On every address of this node. @returns false: somebody has this port */
@@ -46,10 +46,10 @@ export class PathServer {
         if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
         else reject(error);
       };
-      this.#server.once('error', onError);
+      this.server.once('error', onError);
       // Without a host: IPv6 and IPv4, or IPv4 where the kernel has no other.
-      this.#server.listen({ port, backlog: 1_024, exclusive: true }, () => {
-        this.#server.off('error', onError);
+      this.server.listen({ port, backlog: 1_024, exclusive: true }, () => {
+        this.server.off('error', onError);
         resolve(true);
       });
     });
@@ -57,25 +57,25 @@ export class PathServer {
 
   /** The port is free once this resolves, without a trace of the connections it had. */
   async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
-    for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
+    const closed = new Promise<void>((resolve) => void this.server.close(() => resolve()));
+    for (const socket of this.sockets.keys()) socket.resetAndDestroy();
     await closed;
   }
 
-  #accept(socket: Socket): void {
+  private accept(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
-    const ofAddress = [...this.#sockets.values()].filter((each) => each === address).length;
+    const ofAddress = [...this.sockets.values()].filter((each) => each === address).length;
     socket.on('error', () => {});
-    if (this.#sockets.size >= connectionsMax || ofAddress >= connectionsPerAddressMax) {
+    if (this.sockets.size >= connectionsMax || ofAddress >= connectionsPerAddressMax) {
       socket.resetAndDestroy();
       return;
     }
-    this.#sockets.set(socket, address);
-    const { questionDeadlineMs = 5_000, answerDeadlineMs = 30_000 } = this.#options;
+    this.sockets.set(socket, address);
+    const { questionDeadlineMs = 5_000, answerDeadlineMs = 30_000 } = this.options;
     let deadline = setTimeout(() => socket.resetAndDestroy(), questionDeadlineMs);
     socket.on('close', () => {
       clearTimeout(deadline);
-      this.#sockets.delete(socket);
+      this.sockets.delete(socket);
     });
 
     let begin = Buffer.alloc(0);
@@ -92,39 +92,39 @@ export class PathServer {
       }
       clearTimeout(deadline);
       deadline = setTimeout(() => socket.resetAndDestroy(), answerDeadlineMs);
-      void this.#answer(socket, asked, begin.subarray(end + 1));
+      void this.answer(socket, asked, begin.subarray(end + 1));
     };
     socket.on('data', onData);
   }
 
-  async #answer(socket: Socket, asked: Asked, rest: Buffer): Promise<void> {
-    const { task, preflightPort } = this.#options;
+  private async answer(socket: Socket, asked: Asked, rest: Buffer): Promise<void> {
+    const { task, preflightPort } = this.options;
     const isPeer =
       asked.task.jobId === task.jobId &&
       asked.task.attempt === task.attempt &&
       asked.task.nodeRank === task.nodeRank &&
       asked.from !== task.nodeRank;
     if (!isPeer) {
-      this.#say(socket, { kind: 'stranger' });
+      this.say(socket, { kind: 'stranger' });
       return;
     }
     try {
       const number = asked.question.kind === 'preflight' ? await preflightPort() : 0;
-      if (asked.question.kind === 'load') this.#takeLoad(socket, asked.question.bytes, rest.length);
-      else this.#say(socket, { kind: 'here', task, number });
+      if (asked.question.kind === 'load') this.takeLoad(socket, asked.question.bytes, rest.length);
+      else this.say(socket, { kind: 'here', task, number });
     } catch {
       socket.resetAndDestroy();
     }
   }
 
-  #takeLoad(socket: Socket, bytes: number, already: number): void {
-    if (this.#loads >= loadsMax) {
+  private takeLoad(socket: Socket, bytes: number, already: number): void {
+    if (this.loads >= loadsMax) {
       socket.resetAndDestroy();
       return;
     }
-    this.#loads += 1;
+    this.loads += 1;
     socket.on('close', () => {
-      this.#loads -= 1;
+      this.loads -= 1;
     });
     let received = already;
     const take = (count: number) => {
@@ -132,7 +132,7 @@ export class PathServer {
       if (received < bytes) return;
       socket.off('data', onData);
       if (received > bytes) socket.resetAndDestroy();
-      else this.#say(socket, { kind: 'here', task: this.#options.task, number: bytes });
+      else this.say(socket, { kind: 'here', task: this.options.task, number: bytes });
     };
     const onData = (chunk: Buffer) => take(chunk.length);
     socket.on('data', onData);
@@ -140,7 +140,7 @@ export class PathServer {
   }
 
   /** The peer ends the connection; what it still sends is none of our business, and bounded by the deadline. */
-  #say(socket: Socket, answer: Answer): void {
+  private say(socket: Socket, answer: Answer): void {
     socket.write(formatAnswer(answer));
     socket.on('data', () => socket.resetAndDestroy());
   }

@@ -20,40 +20,40 @@ export interface LineReaderOptions {
 }
 
 export class LineReader {
-  readonly #onLine: (line: Line) => void;
+  private readonly onLine: (line: Line) => void;
   /** The beginning of a line whose end has not come yet. */
-  readonly #begun: Buffer;
-  #begunBytes = 0;
-  #number = 1;
+  private readonly begun: Buffer;
+  private begunBytes = 0;
+  private number = 1;
   /** Bytes that were fed before the present piece. */
-  #before = 0;
-  #piece: Buffer = Buffer.alloc(0);
+  private before = 0;
+  private piece: Buffer = Buffer.alloc(0);
   /** Line ends of the piece that stand before the one of the line that is being told. */
-  #endsBefore = 0;
+  private endsBefore = 0;
   /** Those that were looked for by now, where the last one of them is in the piece, and where to look for the next. */
-  #endsFound = 0;
-  #endAt = 0;
-  #searchAt = 0;
+  private endsFound = 0;
+  private endAt = 0;
+  private searchAt = 0;
 
   /** @param onLine is told every line that has something in it, in order, during `feed` and `end` */
   constructor(onLine: (line: Line) => void, { lineBytesMax = lineBytesMaxDefault }: LineReaderOptions = {}) {
-    this.#onLine = onLine;
-    this.#begun = Buffer.allocUnsafe(Math.max(1, lineBytesMax));
+    this.onLine = onLine;
+    this.begun = Buffer.allocUnsafe(Math.max(1, lineBytesMax));
   }
 
   feed(bytes: Uint8Array): void {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     // Pieces no longer than a line may be: only a line that began in an earlier piece can be too long, and a chunk of any
     // size costs no more memory than a small one.
-    const pieceBytes = this.#begun.length;
+    const pieceBytes = this.begun.length;
     for (let from = 0; from < buffer.length; from += pieceBytes) {
       const piece = buffer.subarray(from, from + pieceBytes);
-      this.#beginPiece(piece);
-      this.#feedPiece(piece);
-      this.#before += piece.length;
+      this.beginPiece(piece);
+      this.feedPiece(piece);
+      this.before += piece.length;
     }
     // Nothing of it is needed any more, and it may be used again by whoever fed it.
-    this.#beginPiece(Buffer.alloc(0));
+    this.beginPiece(Buffer.alloc(0));
   }
 
   /**
@@ -61,79 +61,79 @@ export class LineReader {
    * costs a look at the bytes since the line for which it was asked before.
    */
   get position(): number {
-    while (this.#endsFound <= this.#endsBefore && this.#searchAt < this.#piece.length) {
-      const byte = this.#piece[this.#searchAt];
+    while (this.endsFound <= this.endsBefore && this.searchAt < this.piece.length) {
+      const byte = this.piece[this.searchAt];
       if (byte === lineFeed || byte === carriageReturn) {
-        this.#endAt = this.#searchAt;
-        this.#endsFound += 1;
+        this.endAt = this.searchAt;
+        this.endsFound += 1;
       }
-      this.#searchAt += 1;
+      this.searchAt += 1;
     }
-    return this.#before + this.#endAt;
+    return this.before + this.endAt;
   }
 
   /** The output is over: what has no line end is a line, too. */
   end(): void {
-    this.#finishBegun();
+    this.finishBegun();
   }
 
-  #beginPiece(piece: Buffer): void {
-    this.#piece = piece;
-    this.#endsBefore = 0;
-    this.#endsFound = 0;
-    this.#endAt = 0;
-    this.#searchAt = 0;
+  private beginPiece(piece: Buffer): void {
+    this.piece = piece;
+    this.endsBefore = 0;
+    this.endsFound = 0;
+    this.endAt = 0;
+    this.searchAt = 0;
   }
 
-  #feedPiece(piece: Buffer): void {
+  private feedPiece(piece: Buffer): void {
     let from = 0;
-    if (this.#begunBytes > 0) {
+    if (this.begunBytes > 0) {
       const end = firstEnd(piece);
-      this.#begin(end === -1 ? piece : piece.subarray(0, end));
+      this.begin(end === -1 ? piece : piece.subarray(0, end));
       if (end === -1) return;
-      this.#finishBegun();
-      if (piece[end] === lineFeed) this.#number += 1;
-      this.#endsBefore = 1;
+      this.finishBegun();
+      if (piece[end] === lineFeed) this.number += 1;
+      this.endsBefore = 1;
       from = end + 1;
     }
     const last = Math.max(piece.lastIndexOf(lineFeed), piece.lastIndexOf(carriageReturn));
     if (last >= from) {
-      this.#tellLines(piece.toString('utf8', from, last + 1));
+      this.tellLines(piece.toString('utf8', from, last + 1));
       from = last + 1;
     }
-    if (from < piece.length) this.#begin(piece.subarray(from));
+    if (from < piece.length) this.begin(piece.subarray(from));
   }
 
-  #begin(bytes: Buffer): void {
-    this.#begunBytes += bytes.copy(this.#begun, this.#begunBytes);
+  private begin(bytes: Buffer): void {
+    this.begunBytes += bytes.copy(this.begun, this.begunBytes);
   }
 
-  #finishBegun(): void {
-    const text = this.#begun.toString('utf8', 0, this.#begunBytes);
-    this.#begunBytes = 0;
-    this.#tell(text);
+  private finishBegun(): void {
+    const text = this.begun.toString('utf8', 0, this.begunBytes);
+    this.begunBytes = 0;
+    this.tell(text);
   }
 
   /** @param text ends with a line end */
-  #tellLines(text: string): void {
+  private tellLines(text: string): void {
     let feed = endAt(text, '\n', 0);
     let carriage = endAt(text, '\r', 0);
     for (let from = 0; from < text.length; ) {
       const end = Math.min(feed, carriage);
-      if (end > from) this.#tell(text.slice(from, end));
-      this.#endsBefore += 1;
+      if (end > from) this.tell(text.slice(from, end));
+      this.endsBefore += 1;
       from = end + 1;
       if (end === carriage) carriage = endAt(text, '\r', from);
       else {
-        this.#number += 1;
+        this.number += 1;
         feed = endAt(text, '\n', from);
       }
     }
   }
 
-  #tell(raw: string): void {
+  private tell(raw: string): void {
     const { text, rank } = plainText(raw);
-    if (text.length > 0) this.#onLine({ text, number: this.#number, rank });
+    if (text.length > 0) this.onLine({ text, number: this.number, rank });
   }
 }
 

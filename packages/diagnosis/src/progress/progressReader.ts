@@ -56,24 +56,24 @@ const tellsTotals: ReadonlySet<Framework> = new Set([
 ]);
 
 export class ProgressReader {
-  readonly #options: ProgressReaderOptions;
-  readonly #bar = new TrainingBar();
-  #speed = new Speed();
+  private readonly options: ProgressReaderOptions;
+  private readonly bar = new TrainingBar();
+  private speed = new Speed();
   /** That of the newest line of metrics, which is asked first. */
-  #usualFormat: LineFormat | null = null;
-  #framework: Framework | null = null;
-  #rows = 0;
-  #first: ProgressRow | null = null;
-  #last: ProgressRow | null = null;
-  readonly #latest: Partial<Record<TrainingMetricName, number>> = {};
-  #atMs = 0;
-  #toldSteps: number | null = null;
-  #toldEpochs: number | null = null;
+  private usualFormat: LineFormat | null = null;
+  private currentFramework: Framework | null = null;
+  private rowCount = 0;
+  private firstRow: ProgressRow | null = null;
+  private lastRow: ProgressRow | null = null;
+  private readonly latest: Partial<Record<TrainingMetricName, number>> = {};
+  private atMs = 0;
+  private toldSteps: number | null = null;
+  private toldEpochs: number | null = null;
   /** Once the lines with a loss tell their step themselves, bars count something else. */
-  #rowsTellSteps = false;
+  private rowsTellSteps = false;
 
   constructor(options: ProgressReaderOptions = {}) {
-    this.#options = options;
+    this.options = options;
   }
 
   /**
@@ -84,78 +84,79 @@ export class ProgressReader {
     const { text } = line;
     if (text.length > textLengthMax || !telling.test(text)) return null;
     const hasAside = aside.test(text);
-    if (hasAside) this.#readTotals(text);
-    this.#readBar(text, atMs);
-    if (hasAside) this.#readSave(line);
-    const usual = this.#usualFormat;
-    const row = usual === null ? null : this.#read(usual, line, atMs);
+    if (hasAside) this.readTotals(text);
+    this.readBar(text, atMs);
+    if (hasAside) this.readSave(line);
+    const usual = this.usualFormat;
+    const row = usual === null ? null : this.read(usual, line, atMs);
     if (row !== null) return row;
-    if (!tellingBesideJson.test(text)) return this.#read(jsonLines, line, atMs);
+    if (!tellingBesideJson.test(text)) return this.read(jsonLines, line, atMs);
     for (const format of lineFormats) {
-      const other = format === usual ? null : this.#read(format, line, atMs);
+      const other = format === usual ? null : this.read(format, line, atMs);
       if (other !== null) return other;
     }
     return null;
   }
 
-  #read(format: LineFormat, line: Line, atMs: number | null): ProgressRow | null {
+  private read(format: LineFormat, line: Line, atMs: number | null): ProgressRow | null {
     const { framework } = format;
     if (!hasMark(line.text, format)) return null;
     const values = format.read(line.text);
-    if (values === null || (this.#framework !== null && says(this.#framework, framework))) return null;
+    if (values === null || (this.currentFramework !== null && says(this.currentFramework, framework)))
+      return null;
     // Lines of fairseq are lines of JSON, too, so that one is never asked first.
-    this.#usualFormat = format === jsonLines ? null : format;
-    return this.#row(framework, values, line, atMs);
+    this.usualFormat = format === jsonLines ? null : format;
+    return this.row(framework, values, line, atMs);
   }
 
   /** null: nothing was recognised. */
   get framework(): Framework | null {
-    return this.#framework;
+    return this.currentFramework;
   }
 
   /** How many lines of metrics there were, validations of Megatron left out: they stand between its iterations. */
   get rows(): number {
-    return this.#rows;
+    return this.rowCount;
   }
 
   get first(): ProgressRow | null {
-    return this.#first;
+    return this.firstRow;
   }
 
   get last(): ProgressRow | null {
-    return this.#last;
+    return this.lastRow;
   }
 
   /** null: there was no line of metrics and no progress bar yet. */
   get progress(): TrainingProgress | null {
-    if (this.#rows === 0 && this.#bar.bar === null) return null;
-    const totalSteps = this.#toldSteps ?? (this.#rowsTellSteps ? null : (this.#bar.bar?.total ?? null));
+    if (this.rowCount === 0 && this.bar.bar === null) return null;
+    const totalSteps = this.toldSteps ?? (this.rowsTellSteps ? null : (this.bar.bar?.total ?? null));
     return {
-      framework: this.#framework,
-      latest: { ...this.#latest },
+      framework: this.currentFramework,
+      latest: { ...this.latest },
       totalSteps,
-      etaMs: this.#etaMs(totalSteps),
-      rows: this.#rows,
-      atMs: this.#atMs,
+      etaMs: this.etaMs(totalSteps),
+      rows: this.rowCount,
+      atMs: this.atMs,
     };
   }
 
-  #etaMs(totalSteps: number | null): number | null {
-    const { step } = this.#latest;
-    const { stepSeconds } = this.#speed;
+  private etaMs(totalSteps: number | null): number | null {
+    const { step } = this.latest;
+    const { stepSeconds } = this.speed;
     if (step === undefined || totalSteps === null || stepSeconds === null) return null;
     return Math.round(Math.max(0, totalSteps - step) * stepSeconds * 1000);
   }
 
-  #row(framework: Framework, values: Values, line: Line, atMs: number | null): ProgressRow {
+  private row(framework: Framework, values: Values, line: Line, atMs: number | null): ProgressRow {
     const row: MetricRow = { framework, line: line.number, rank: line.rank, values };
     const own = canonical(row);
-    if (own.step !== undefined && own.train_loss !== undefined && !this.#rowsTellSteps) {
-      this.#rowsTellSteps = true;
-      this.#speed = new Speed();
+    if (own.step !== undefined && own.train_loss !== undefined && !this.rowsTellSteps) {
+      this.rowsTellSteps = true;
+      this.speed = new Speed();
     }
-    if (own.train_loss !== undefined) this.#bar.lossCame();
-    const step = own.step ?? this.#stepOfBar(own.epoch);
+    if (own.train_loss !== undefined) this.bar.lossCame();
+    const step = own.step ?? this.stepOfBar(own.epoch);
     if (step !== null) own.step = step;
     const full: ProgressRow = {
       framework,
@@ -165,71 +166,74 @@ export class ProgressReader {
       canonical: own,
       text: line.text.slice(0, rowTextMax),
     };
-    if (this.#framework !== null && says(framework, this.#framework)) this.#forgetRows();
-    if (framework !== this.#framework && (this.#framework === null || secondary.has(this.#framework)))
-      this.#framework = framework;
+    if (this.currentFramework !== null && says(framework, this.currentFramework)) this.forgetRows();
+    if (
+      framework !== this.currentFramework &&
+      (this.currentFramework === null || secondary.has(this.currentFramework))
+    )
+      this.currentFramework = framework;
     const isBetween = framework === 'megatron' && own.eval_loss !== undefined && own.train_loss === undefined;
     if (!isBetween) {
-      this.#rows += 1;
-      this.#first ??= full;
-      this.#last = full;
+      this.rowCount += 1;
+      this.firstRow ??= full;
+      this.lastRow = full;
     }
-    if (tellsTotals.has(framework)) this.#readTotalOf(values);
-    if (own.step_seconds !== undefined) this.#speed.tell(own.step_seconds);
+    if (tellsTotals.has(framework)) this.readTotalOf(values);
+    if (own.step_seconds !== undefined) this.speed.tell(own.step_seconds);
     // An old loss is not the loss of a program that says it has none.
-    if (saysLossIsNaN(row)) delete this.#latest.train_loss;
-    this.#advance(full.canonical, atMs);
-    this.#options.onRow?.(full);
+    if (saysLossIsNaN(row)) delete this.latest.train_loss;
+    this.advance(full.canonical, atMs);
+    this.options.onRow?.(full);
     return full;
   }
 
   /** They were those of an engine, before the program on top of it had printed its first. */
-  #forgetRows(): void {
-    this.#rows = 0;
-    this.#first = null;
-    this.#last = null;
+  private forgetRows(): void {
+    this.rowCount = 0;
+    this.firstRow = null;
+    this.lastRow = null;
   }
 
-  #advance(values: TrainingValues, atMs: number | null): void {
-    Object.assign(this.#latest, values);
+  private advance(values: TrainingValues, atMs: number | null): void {
+    Object.assign(this.latest, values);
     if (atMs === null) return;
-    this.#atMs = atMs;
-    if (values.step !== undefined) this.#speed.arrive(values.step, atMs);
+    this.atMs = atMs;
+    if (values.step !== undefined) this.speed.arrive(values.step, atMs);
   }
 
-  #readTotals(text: string): void {
+  private readTotals(text: string): void {
     if (!totalMark.test(text)) return;
     const told = totalsIn(text);
-    this.#toldSteps = told?.steps ?? this.#toldSteps;
-    this.#toldEpochs = told?.epochs ?? this.#toldEpochs;
+    this.toldSteps = told?.steps ?? this.toldSteps;
+    this.toldEpochs = told?.epochs ?? this.toldEpochs;
   }
 
-  #readTotalOf(values: Values): void {
+  private readTotalOf(values: Values): void {
     const total = values['total_steps'] ?? values['max_steps'];
-    if (typeof total === 'number' && total > 0) this.#toldSteps = total;
+    if (typeof total === 'number' && total > 0) this.toldSteps = total;
   }
 
-  #readSave(line: Line): void {
-    const { onSave } = this.#options;
+  private readSave(line: Line): void {
+    const { onSave } = this.options;
     if (onSave === undefined || !saveMark.test(line.text)) return;
     const save = saveIn(line.text);
     if (save !== null) onSave({ ...save, line: line.number, rank: line.rank });
   }
 
-  #readBar(text: string, atMs: number | null): void {
-    if (this.#rowsTellSteps || !(text.includes('s/it') || text.includes('it/s'))) return;
+  private readBar(text: string, atMs: number | null): void {
+    if (this.rowsTellSteps || !(text.includes('s/it') || text.includes('it/s'))) return;
     const bar = barIn(text);
-    if (bar === null || !this.#bar.see(bar, this.#toldSteps)) return;
-    if (bar.secondsPerStep !== null) this.#speed.tell(bar.secondsPerStep);
-    this.#advance({ step: bar.done }, atMs);
+    if (bar === null || !this.bar.see(bar, this.toldSteps)) return;
+    if (bar.secondsPerStep !== null) this.speed.tell(bar.secondsPerStep);
+    this.advance({ step: bar.done }, atMs);
   }
 
   /** The fraction of the epochs serves where bars are turned off. */
-  #stepOfBar(epoch: number | undefined): number | null {
-    if (this.#rowsTellSteps) return null;
-    if (this.#bar.bar !== null) return this.#bar.bar.done;
-    if (epoch === undefined || this.#toldSteps === null || this.#toldEpochs === null) return null;
-    return Math.round((epoch / this.#toldEpochs) * this.#toldSteps);
+  private stepOfBar(epoch: number | undefined): number | null {
+    if (this.rowsTellSteps) return null;
+    if (this.bar.bar !== null) return this.bar.bar.done;
+    if (epoch === undefined || this.toldSteps === null || this.toldEpochs === null) return null;
+    return Math.round((epoch / this.toldEpochs) * this.toldSteps);
   }
 }
 
@@ -261,36 +265,36 @@ interface Mark {
 
 class Speed {
   /** The newest, in no order: the oldest is overwritten. */
-  readonly #told: number[] = [];
-  #nextTold = 0;
-  #marks: Mark[] = [];
+  private readonly told: number[] = [];
+  private nextTold = 0;
+  private marks: Mark[] = [];
 
   tell(stepSeconds: number): void {
     if (stepSeconds <= 0) return;
-    this.#told[this.#nextTold] = stepSeconds;
-    this.#nextTold = (this.#nextTold + 1) % marksMax;
+    this.told[this.nextTold] = stepSeconds;
+    this.nextTold = (this.nextTold + 1) % marksMax;
   }
 
   arrive(step: number, atMs: number): void {
-    const newest = this.#marks.at(-1);
-    if (newest !== undefined && (step < newest.step - rewindSteps || atMs < newest.atMs)) this.#marks = [];
+    const newest = this.marks.at(-1);
+    if (newest !== undefined && (step < newest.step - rewindSteps || atMs < newest.atMs)) this.marks = [];
     else if (newest !== undefined && step <= newest.step) return;
     else if (newest !== undefined && atMs - newest.sinceMs < markMs) {
       newest.step = step;
       newest.atMs = atMs;
       return;
     }
-    this.#marks.push({ sinceMs: atMs, atMs, step });
-    if (this.#marks.length > marksMax) this.#marks.shift();
+    this.marks.push({ sinceMs: atMs, atMs, step });
+    if (this.marks.length > marksMax) this.marks.shift();
   }
 
   /** null: not known yet */
   get stepSeconds(): number | null {
-    if (this.#told.length > 0) {
-      const sorted = this.#told.toSorted((a, b) => a - b);
+    if (this.told.length > 0) {
+      const sorted = this.told.toSorted((a, b) => a - b);
       return sorted[sorted.length >> 1] ?? null;
     }
-    const [oldest, newest] = [this.#marks[0], this.#marks.at(-1)];
+    const [oldest, newest] = [this.marks[0], this.marks.at(-1)];
     if (oldest === undefined || newest === undefined || newest.step <= oldest.step) return null;
     return (newest.atMs - oldest.atMs) / 1000 / (newest.step - oldest.step);
   }
@@ -331,14 +335,14 @@ function firstNumber(patterns: readonly RegExp[], text: string): number | null {
  * by its total: the one that the program tells, or that of the bar which the lines with a loss follow.
  */
 class TrainingBar {
-  #newest: Bar | null = null;
-  #followed: Bar | null = null;
-  #isChosen = false;
-  #isSeen = false;
+  private newest: Bar | null = null;
+  private followed: Bar | null = null;
+  private isChosen = false;
+  private isSeen = false;
 
   /** null: there was no bar. */
   get bar(): Bar | null {
-    return this.#followed;
+    return this.followed;
   }
 
   /**
@@ -346,18 +350,18 @@ class TrainingBar {
    * @returns whether this is the bar of the training
    */
   see(bar: Bar, toldSteps: number | null): boolean {
-    this.#newest = bar;
-    const total = toldSteps ?? (this.#isChosen ? this.#followed?.total : undefined);
+    this.newest = bar;
+    const total = toldSteps ?? (this.isChosen ? this.followed?.total : undefined);
     if (total !== undefined && bar.total !== total) return false;
-    this.#followed = bar;
-    this.#isSeen = true;
+    this.followed = bar;
+    this.isSeen = true;
     return true;
   }
 
   /** A line with a loss came: what it follows is its bar, unless the known one was there since the line before. */
   lossCame(): void {
-    if (!this.#isChosen || !this.#isSeen) this.#followed = this.#newest ?? this.#followed;
-    this.#isChosen = this.#followed !== null;
-    this.#isSeen = false;
+    if (!this.isChosen || !this.isSeen) this.followed = this.newest ?? this.followed;
+    this.isChosen = this.followed !== null;
+    this.isSeen = false;
   }
 }

@@ -28,32 +28,32 @@ interface Stretch {
 }
 
 export class LossTrend {
-  readonly #usual = new UsualLoss();
-  #stretch: Stretch | null = null;
+  private readonly usual = new UsualLoss();
+  private stretch: Stretch | null = null;
 
   /** Whether the newest loss is as it should be. */
   get isCalm(): boolean {
-    return this.#stretch === null || this.#stretch.calmRows > 0;
+    return this.stretch === null || this.stretch.calmRows > 0;
   }
 
   /** @param step null: not told */
   loss(loss: number, step: number | null): LossSign | null {
-    if (this.#stretch !== null) return this.#withinStretch(this.#stretch, loss, step);
-    const usual = this.#usual.exceededBy(loss);
+    if (this.stretch !== null) return this.withinStretch(this.stretch, loss, step);
+    const usual = this.usual.exceededBy(loss);
     if (usual === null) {
-      this.#usual.accept(loss);
+      this.usual.accept(loss);
       return null;
     }
-    this.#stretch = { usual, step, rows: 1, farRows: 1, calmRows: 0, isDivergence: false };
+    this.stretch = { usual, step, rows: 1, farRows: 1, calmRows: 0, isDivergence: false };
     return 'loss_spike';
   }
 
-  #withinStretch(stretch: Stretch, loss: number, step: number | null): LossSign | null {
+  private withinStretch(stretch: Stretch, loss: number, step: number | null): LossSign | null {
     const { median, limit } = stretch.usual;
     if (loss <= median + (limit - median) / 2) {
       stretch.calmRows += 1;
-      this.#usual.accept(loss);
-      if (stretch.calmRows >= returnedRows) this.#stretch = null;
+      this.usual.accept(loss);
+      if (stretch.calmRows >= returnedRows) this.stretch = null;
       return null;
     }
     stretch.calmRows = 0;

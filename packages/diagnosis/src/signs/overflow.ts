@@ -18,16 +18,16 @@ const atMinimumMax = 3;
 const inARowMax = 64;
 
 export class Overflows {
-  #inARow = 0;
-  #atMinimum = 0;
+  private inARow = 0;
+  private atMinimum = 0;
   /** As the newest overflow left it. */
-  #scale: number | null = null;
+  private scale: number | null = null;
 
   /** A step went well. */
   end(): void {
-    this.#inARow = 0;
-    this.#atMinimum = 0;
-    this.#scale = null;
+    this.inARow = 0;
+    this.atMinimum = 0;
+    this.scale = null;
   }
 
   /** @returns whether the loss scale is exhausted */
@@ -41,20 +41,20 @@ export class Overflows {
     const [, wording = '', scale] = found;
     const tried = attempted.exec(words.slice(0, found.index))?.[1];
     // It has grown since the newest overflow, so steps went well in between; or it is another rank's word of the same.
-    if (tried !== undefined && this.#scale !== null && Number(tried) > this.#scale) this.end();
-    return this.#count(Number(scale), wording.startsWith('setting'));
+    if (tried !== undefined && this.scale !== null && Number(tried) > this.scale) this.end();
+    return this.count(Number(scale), wording.startsWith('setting'));
   }
 
   /** A line of metrics says that every one of its steps was skipped. */
   skipped(scale: number | null): boolean {
-    return this.#count(scale, false);
+    return this.count(scale, false);
   }
 
-  #count(scale: number | null, mayFallBelow1: boolean): boolean {
-    if (scale !== null && this.#scale !== null && scale > this.#scale) this.end();
-    this.#scale = scale;
-    this.#inARow += 1;
-    if (scale !== null && scale <= 1 && !mayFallBelow1) this.#atMinimum += 1;
-    return this.#atMinimum >= atMinimumMax || this.#inARow >= inARowMax;
+  private count(scale: number | null, mayFallBelow1: boolean): boolean {
+    if (scale !== null && this.scale !== null && scale > this.scale) this.end();
+    this.scale = scale;
+    this.inARow += 1;
+    if (scale !== null && scale <= 1 && !mayFallBelow1) this.atMinimum += 1;
+    return this.atMinimum >= atMinimumMax || this.inARow >= inARowMax;
   }
 }

@@ -27,83 +27,83 @@ const nanText = /found NaN in (?:local )?(?:forward|grad|loss)/i;
 type Place = Pick<TrainingSign, 'text' | 'line' | 'rank' | 'step'>;
 
 export class TrendWatch {
-  #trend = new LossTrend();
-  #overflows = new Overflows();
-  #badNorms = 0;
+  private trend = new LossTrend();
+  private overflows = new Overflows();
+  private badNorms = 0;
   /** Where the first of these norms was. */
-  #badNormAt: Place | null = null;
-  #goodRows = 0;
-  #said = new Set<TrainingSignKind>();
-  #newestStep: number | null = null;
-  #lastGoodStep: number | null = null;
+  private badNormAt: Place | null = null;
+  private goodRows = 0;
+  private said = new Set<TrainingSignKind>();
+  private newestStep: number | null = null;
+  private lastGoodStep: number | null = null;
   /** As it was when the present jump of the loss began. */
-  #goodBeforeJump: number | null = null;
+  private goodBeforeJump: number | null = null;
 
   /** A line that is no line of metrics. */
   line({ text, number, rank }: Line): readonly TrainingSign[] {
     if (!telling.test(text)) return [];
-    const kind = this.#overflows.line(text) ? 'loss_scale_exhausted' : nanText.test(text) ? 'nan_loss' : null;
-    return kind === null ? [] : this.#say(kind, { text, line: number, rank, step: this.#newestStep });
+    const kind = this.overflows.line(text) ? 'loss_scale_exhausted' : nanText.test(text) ? 'nan_loss' : null;
+    return kind === null ? [] : this.say(kind, { text, line: number, rank, step: this.newestStep });
   }
 
   row(row: ProgressRow): readonly TrainingSign[] {
     const step = row.canonical.step ?? null;
-    this.#rewind(step);
-    if (step !== null) this.#newestStep = step;
+    this.rewind(step);
+    if (step !== null) this.newestStep = step;
     const place = { text: row.text, line: row.line, rank: row.rank, step };
-    if (this.#isNaN(row, place)) return this.#say('nan_loss', this.#badNormAt ?? place);
+    if (this.isNaN(row, place)) return this.say('nan_loss', this.badNormAt ?? place);
     if (isSkipped(row)) {
-      const isExhausted = this.#overflows.skipped(numberOf(row.values['loss_scale']));
-      return isExhausted ? this.#say('loss_scale_exhausted', place) : [];
+      const isExhausted = this.overflows.skipped(numberOf(row.values['loss_scale']));
+      return isExhausted ? this.say('loss_scale_exhausted', place) : [];
     }
     const loss = row.canonical.train_loss;
     if (loss === undefined) return [];
-    this.#overflows.end();
-    const sign = isPolicyLoss(row) ? null : this.#trend.loss(loss, step);
-    if (sign === 'loss_spike') this.#goodBeforeJump = this.#lastGoodStep;
-    if (this.#trend.isCalm && this.#badNorms === 0) this.#good(step);
-    return sign === null ? [] : this.#say(sign, place, this.#goodBeforeJump);
+    this.overflows.end();
+    const sign = isPolicyLoss(row) ? null : this.trend.loss(loss, step);
+    if (sign === 'loss_spike') this.goodBeforeJump = this.lastGoodStep;
+    if (this.trend.isCalm && this.badNorms === 0) this.good(step);
+    return sign === null ? [] : this.say(sign, place, this.goodBeforeJump);
   }
 
-  #good(step: number | null): void {
-    this.#lastGoodStep = step ?? this.#lastGoodStep;
-    this.#goodRows += 1;
-    if (this.#goodRows >= goodRowsMin && this.#said.size > 0) this.#said.clear();
+  private good(step: number | null): void {
+    this.lastGoodStep = step ?? this.lastGoodStep;
+    this.goodRows += 1;
+    if (this.goodRows >= goodRowsMin && this.said.size > 0) this.said.clear();
   }
 
-  #rewind(step: number | null): void {
-    if (step === null || this.#newestStep === null || step >= this.#newestStep - rewindSteps) return;
-    this.#trend = new LossTrend();
-    this.#overflows.end();
-    this.#badNorms = 0;
-    this.#badNormAt = null;
-    this.#said.clear();
-    this.#lastGoodStep = null;
+  private rewind(step: number | null): void {
+    if (step === null || this.newestStep === null || step >= this.newestStep - rewindSteps) return;
+    this.trend = new LossTrend();
+    this.overflows.end();
+    this.badNorms = 0;
+    this.badNormAt = null;
+    this.said.clear();
+    this.lastGoodStep = null;
   }
 
-  #isNaN(row: ProgressRow, place: Place): boolean {
+  private isNaN(row: ProgressRow, place: Place): boolean {
     const { values } = row;
     const nanIterations = numberOf(values['nan_iterations']) ?? 0;
     if (saysLossIsNaN(row) || nanIterations > 0) return true;
     const { grad_norm: norm, gnorm } = values;
     if (norm !== undefined || gnorm !== undefined) {
       const isBad = norm === null || gnorm === null;
-      this.#badNorms = isBad ? this.#badNorms + 1 : 0;
-      this.#badNormAt = isBad ? (this.#badNormAt ?? place) : null;
+      this.badNorms = isBad ? this.badNorms + 1 : 0;
+      this.badNormAt = isBad ? (this.badNormAt ?? place) : null;
       // What a Trainer prints in half precision once the weights are no numbers any more.
       if (isBad && row.canonical.train_loss === 0) return true;
     }
-    return this.#badNorms >= badNormsMax;
+    return this.badNorms >= badNormsMax;
   }
 
-  #say(
+  private say(
     kind: TrainingSignKind,
     { text, line, rank, step }: Place,
-    lastGoodStep = this.#lastGoodStep,
+    lastGoodStep = this.lastGoodStep,
   ): readonly TrainingSign[] {
-    this.#goodRows = 0;
-    if (this.#said.has(kind)) return [];
-    this.#said.add(kind);
+    this.goodRows = 0;
+    if (this.said.has(kind)) return [];
+    this.said.add(kind);
     return [{ kind, step, lastGoodStep, rank, line, text: text.slice(0, textMax) }];
   }
 }

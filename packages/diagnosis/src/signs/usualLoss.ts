@@ -31,22 +31,22 @@ export interface Usual {
 
 export class UsualLoss {
   /** In the order of their coming, the oldest at `next` once it is full. */
-  readonly #window: number[] = [];
-  #next = 0;
-  readonly #sorted: number[] = [];
-  #lowest = Number.POSITIVE_INFINITY;
+  private readonly window: number[] = [];
+  private next = 0;
+  private readonly sorted: number[] = [];
+  private lowest = Number.POSITIVE_INFINITY;
 
   accept(loss: number): void {
-    const oldest = this.#window[this.#next];
-    this.#window[this.#next] = loss;
-    this.#next = (this.#next + 1) % windowRows;
-    this.#sort(loss, oldest === undefined ? this.#sorted.length : placeOf(oldest, this.#sorted));
-    if (this.#window.length >= rowsOfLowest) this.#lowest = Math.min(this.#lowest, middle(this.#sorted));
+    const oldest = this.window[this.next];
+    this.window[this.next] = loss;
+    this.next = (this.next + 1) % windowRows;
+    this.sort(loss, oldest === undefined ? this.sorted.length : placeOf(oldest, this.sorted));
+    if (this.window.length >= rowsOfLowest) this.lowest = Math.min(this.lowest, middle(this.sorted));
   }
 
   /** @param place of what is not needed any more: what stands between it and where `loss` belongs moves by one */
-  #sort(loss: number, place: number): void {
-    const sorted = this.#sorted;
+  private sort(loss: number, place: number): void {
+    const sorted = this.sorted;
     let at = place;
     for (; at + 1 < sorted.length && (sorted[at + 1] ?? 0) < loss; at += 1) sorted[at] = sorted[at + 1] ?? 0;
     for (; at > 0 && (sorted[at - 1] ?? 0) > loss; at -= 1) sorted[at] = sorted[at - 1] ?? 0;
@@ -58,21 +58,21 @@ export class UsualLoss {
    * @returns null: `loss` is not far above, or too little is known
    */
   exceededBy(loss: number): Usual | null {
-    if (this.#sorted.length < rowsMin) return null;
-    const present = middle(this.#sorted);
-    const median = Math.min(present, this.#lowest);
+    if (this.sorted.length < rowsMin) return null;
+    const present = middle(this.sorted);
+    const median = Math.min(present, this.lowest);
     const least = Math.max(0.2, Math.abs(median) / 2);
     if (loss - median <= least) return null;
-    if (this.#sorted.length < rowsOfNoise) return this.#exceedsFew(loss, median);
-    const distances = this.#sorted.map((each) => Math.abs(each - present)).sort((a, b) => a - b);
+    if (this.sorted.length < rowsOfNoise) return this.exceedsFew(loss, median);
+    const distances = this.sorted.map((each) => Math.abs(each - present)).sort((a, b) => a - b);
     const noise = 10 * deviationPerDistance * middle(distances);
-    const worst = 2 * ((this.#sorted.at(-1) ?? present) - present);
+    const worst = 2 * ((this.sorted.at(-1) ?? present) - present);
     const limit = median + Math.max(least, noise, worst);
     return loss > limit ? { median, limit } : null;
   }
 
-  #exceedsFew(loss: number, median: number): Usual | null {
-    const highest = this.#sorted.at(-1) ?? median;
+  private exceedsFew(loss: number, median: number): Usual | null {
+    const highest = this.sorted.at(-1) ?? median;
     const limit = Math.max(timesOfFew * highest, median + 0.2);
     return loss > limit ? { median, limit } : null;
   }

@@ -29,18 +29,18 @@ export interface ContainerFencesOptions {
 }
 
 export class ContainerFences {
-  readonly #options: ContainerFencesOptions;
-  readonly #groups = new Map<TaskName, readonly string[]>();
-  readonly #leases = new Map<TaskName, Lease | null>();
-  readonly #acting = new OnePerTask();
+  private readonly options: ContainerFencesOptions;
+  private readonly groups = new Map<TaskName, readonly string[]>();
+  private readonly leases = new Map<TaskName, Lease | null>();
+  private readonly acting = new OnePerTask();
 
   constructor(options: ContainerFencesOptions) {
-    this.#options = options;
+    this.options = options;
   }
 
   /** @throws {LeaseExpired} */
   requireLease(task: TaskLocation, lease: Lease | null): void {
-    if (!this.#hasRunOut(lease)) return;
+    if (!this.hasRunOut(lease)) return;
     throw new LeaseExpired(`the lease of task ${task.key} had run out before its container was started`);
   }
 
@@ -51,9 +51,9 @@ export class ContainerFences {
   async arm(task: TaskLocation, lease: Lease | null, containerId: string): Promise<void> {
     const groups = readCandidateGroups(containerId);
     if (lease !== null && groups.length === 0) throw unfenceable(task.key);
-    this.#keep(task, groups);
-    this.#leases.set(task.key, lease);
-    if (lease !== null) await this.#options.fence.renew(task, lease, groups);
+    this.keep(task, groups);
+    this.leases.set(task.key, lease);
+    if (lease !== null) await this.options.fence.renew(task, lease, groups);
   }
 
   /**
@@ -62,14 +62,14 @@ export class ContainerFences {
    * @throws {DriverError} when the container cannot be fenced; it is to be killed
    */
   async armStarted(task: TaskLocation, lease: Lease, container: Container): Promise<void> {
-    const foreseen = this.#known(task);
+    const foreseen = this.known(task);
     const groups = this.learn(task, container);
     if (groups === null) return;
     if (groups.length === 0) throw unfenceable(task.key);
     if (groups.some((group) => foreseen?.includes(group) !== true)) {
-      await this.#options.fence.renew(task, lease, groups);
+      await this.options.fence.renew(task, lease, groups);
     }
-    if (!this.#hasRunOut(lease)) return;
+    if (!this.hasRunOut(lease)) return;
     if (lease.onExpiry === 'freeze') await this.freeze(task);
     else await this.kill(task);
   }
@@ -78,35 +78,35 @@ export class ContainerFences {
   learn(task: TaskLocation, container: Container): readonly string[] | null {
     if (container.phase !== 'running' || container.pid === null) return null;
     const groups = readGroupsOfProcess(container.pid, container.id);
-    if (groups !== null && groups.length > 0) this.#keep(task, groups);
+    if (groups !== null && groups.length > 0) this.keep(task, groups);
     return groups;
   }
 
   /** Whether it is known where the task's container is, or will be. */
   knows(task: TaskLocation): boolean {
-    return this.#known(task) !== null;
+    return this.known(task) !== null;
   }
 
   /** @throws {DriverError} when nobody has told where the container is */
   async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
-    const groups = this.#known(task);
+    const groups = this.known(task);
     if (groups === null) throw unfenceable(task.key);
-    this.#leases.set(task.key, lease);
-    await this.#options.fence.renew(task, lease, groups);
+    this.leases.set(task.key, lease);
+    await this.options.fence.renew(task, lease, groups);
   }
 
   /** @throws {DriverError} when nobody has told where the container is */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
-    return this.#acting.run(task.key, async () => {
+    return this.acting.run(task.key, async () => {
       const outcomes: ('frozen' | 'killed' | 'ended')[] = [];
-      for (const group of this.#present(task)) outcomes.push(await freezeOrKill(group));
+      for (const group of this.present(task)) outcomes.push(await freezeOrKill(group));
       return outcomes.find((outcome) => outcome !== 'ended') ?? 'ended';
     });
   }
 
   thaw(task: TaskLocation): Promise<void> {
-    return this.#acting.run(task.key, async () => {
-      for (const group of this.#present(task)) group.thaw();
+    return this.acting.run(task.key, async () => {
+      for (const group of this.present(task)) group.thaw();
     });
   }
 
@@ -117,8 +117,8 @@ export class ContainerFences {
 
   /** As far as this agent was told: of a container that an earlier one started, not before it has a lease to pass on. */
   mayRun(task: TaskLocation): boolean {
-    const lease = this.#leases.get(task.key);
-    return lease !== undefined && !this.#hasRunOut(lease);
+    const lease = this.leases.get(task.key);
+    return lease !== undefined && !this.hasRunOut(lease);
   }
 
   /**
@@ -126,10 +126,10 @@ export class ContainerFences {
    * @returns false: the control group is not known, or not every process could be sent the signal; the engine has to
    */
   kill(task: TaskLocation): Promise<boolean> {
-    return this.#acting.run(task.key, async () => {
+    return this.acting.run(task.key, async () => {
       if (!this.knows(task)) return false;
       let reachedAll = true;
-      for (const group of this.#present(task)) reachedAll = (await killUntilGone(group)) && reachedAll;
+      for (const group of this.present(task)) reachedAll = (await killUntilGone(group)) && reachedAll;
       return reachedAll;
     });
   }
@@ -137,50 +137,50 @@ export class ContainerFences {
   /** null: nobody has told where the container is. */
   processes(task: TaskLocation): readonly number[] | null {
     if (!this.knows(task)) return null;
-    return [...new Set(this.#present(task).flatMap((group) => group.pids()))];
+    return [...new Set(this.present(task).flatMap((group) => group.pids()))];
   }
 
   /** false also where it cannot be seen. */
   isFrozen(task: TaskLocation): boolean {
     if (!this.knows(task)) return false;
-    return this.#present(task).some((group) => group.isFrozen() && !group.isEmpty());
+    return this.present(task).some((group) => group.isFrozen() && !group.isEmpty());
   }
 
   /** Nothing of the task is left, or it never began. */
   async forget(task: TaskLocation): Promise<void> {
-    await this.#options.fence.forget(task);
-    this.#groups.delete(task.key);
-    this.#leases.delete(task.key);
+    await this.options.fence.forget(task);
+    this.groups.delete(task.key);
+    this.leases.delete(task.key);
     rmSync(groupsPath(task), { force: true });
   }
 
-  #hasRunOut(lease: Lease | null): boolean {
-    return lease !== null && isExpired(lease, this.#options.bootId, this.#options.boottimeMs());
+  private hasRunOut(lease: Lease | null): boolean {
+    return lease !== null && isExpired(lease, this.options.bootId, this.options.boottimeMs());
   }
 
-  #present(task: TaskLocation): ControlGroup[] {
-    const known = this.#known(task);
+  private present(task: TaskLocation): ControlGroup[] {
+    const known = this.known(task);
     if (known === null) {
       throw new DriverError('unknown', `the control group of task ${task.key} is not known to this agent`);
     }
     return known.filter((path) => existsSync(path)).map((path) => new ControlGroup(path));
   }
 
-  #known(task: TaskLocation): readonly string[] | null {
-    const groups = this.#groups.get(task.key) ?? readContainerGroups(task);
-    if (groups !== null) this.#groups.set(task.key, groups);
+  private known(task: TaskLocation): readonly string[] | null {
+    const groups = this.groups.get(task.key) ?? readContainerGroups(task);
+    if (groups !== null) this.groups.set(task.key, groups);
     return groups;
   }
 
-  #keep(task: TaskLocation, groups: readonly string[]): void {
-    const known = this.#known(task);
+  private keep(task: TaskLocation, groups: readonly string[]): void {
+    const known = this.known(task);
     if (known !== null && JSON.stringify(known) === JSON.stringify(groups)) return;
-    this.#groups.set(task.key, groups);
+    this.groups.set(task.key, groups);
     try {
       writeFileAtomically(groupsPath(task), `${JSON.stringify({ version: 1, groups })}\n`, 0o600);
     } catch (error) {
       // A full disk: this agent knows them all the same, and the next asks the engine.
-      this.#options.log.warn({ task: task.key, error: String(error) }, 'cannot note where a container is');
+      this.options.log.warn({ task: task.key, error: String(error) }, 'cannot note where a container is');
     }
   }
 }

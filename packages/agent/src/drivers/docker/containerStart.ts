@@ -47,13 +47,13 @@ export interface ContainerStartOptions extends ContainerIdentity {
 }
 
 export class ContainerStart {
-  readonly #engine: Engine;
-  readonly #options: ContainerStartOptions;
-  #info: EngineInfo | null = null;
+  private readonly engine: Engine;
+  private readonly options: ContainerStartOptions;
+  private info: EngineInfo | null = null;
 
   constructor(engine: Engine, options: ContainerStartOptions) {
-    this.#engine = engine;
-    this.#options = options;
+    this.engine = engine;
+    this.options = options;
   }
 
   /**
@@ -63,11 +63,11 @@ export class ContainerStart {
    */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
     // First what is quick: nobody should wait an hour for an image to hear of a missing directory.
-    await untilAborted(allowedVolumes(launch, this.#options.mounts), abort);
+    await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
     if (launch.gpus.some((gpu) => !gpu.simulated)) {
-      await untilAborted(this.#requireGpuSupport(launch), abort);
+      await untilAborted(this.requireGpuSupport(launch), abort);
     }
-    await untilAborted(this.#image(launch, abort, onDoing), abort);
+    await untilAborted(this.image(launch, abort, onDoing), abort);
   }
 
   /**
@@ -79,44 +79,44 @@ export class ContainerStart {
    * @throws the reason of `abort`
    */
   async run(launch: TaskLaunch, created: Container | null, abort: AbortSignal): Promise<Container> {
-    const { fences } = this.#options;
+    const { fences } = this.options;
     let container = created;
     let mayRun = false;
     try {
       fences.requireLease(launch, launch.lease);
-      const image = await untilAborted(this.#image(launch, abort), abort);
-      const output = await untilAborted(this.#preferredOutput(launch, image), abort);
-      if (container === null) container = await this.#create(launch, image, output);
-      else await untilAborted(allowedVolumes(launch, this.#options.mounts), abort);
+      const image = await untilAborted(this.image(launch, abort), abort);
+      const output = await untilAborted(this.preferredOutput(launch, image), abort);
+      if (container === null) container = await this.create(launch, image, output);
+      else await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
       abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
-      if (needsShell && !(await this.#engine.isExecutable(container.id, SHELL))) {
-        await this.#engine.removeContainer(container.id);
-        container = await this.#create(launch, image, 'engine');
+      if (needsShell && !(await this.engine.isExecutable(container.id, SHELL))) {
+        await this.engine.removeContainer(container.id);
+        container = await this.create(launch, image, 'engine');
       }
-      await this.#checkCommand(launch, image, container);
+      await this.checkCommand(launch, image, container);
       checkGpus(launch, container);
       await fences.arm(launch, launch.lease, container.id);
       abort.throwIfAborted();
       fences.requireLease(launch, launch.lease);
       mayRun = true;
-      await this.#engine.startContainer(container.id).catch((error: unknown) => {
+      await this.engine.startContainer(container.id).catch((error: unknown) => {
         // The engine has said no. Without an answer it may still start the container.
         mayRun = !(error instanceof EngineError) || error.status === null;
         throw error;
       });
       if (launch.lease === null) return container;
       // The engine may have taken its time: what came into being too late is stopped by this, if not by the guard.
-      const started = await this.#engine.inspectContainer(container.id);
+      const started = await this.engine.inspectContainer(container.id);
       if (started !== null) await fences.armStarted(launch, launch.lease, started);
       return started ?? container;
     } catch (error) {
-      if (container !== null) await this.#discard(launch, container, mayRun);
+      if (container !== null) await this.discard(launch, container, mayRun);
       throw error;
     }
   }
 
-  async #image(
+  private async image(
     launch: TaskLaunch,
     abort: AbortSignal,
     onDoing: (what: string) => void = () => {},
@@ -127,24 +127,24 @@ export class ContainerStart {
         `task ${launch.key} names no image, and the Docker driver runs images only`,
       );
     }
-    if (launch.gpus.some((gpu) => !gpu.simulated)) await this.#refusePodman();
-    const image = await ensureImage(this.#engine, launch.image, { log: this.#options.log, abort, onDoing });
+    if (launch.gpus.some((gpu) => !gpu.simulated)) await this.refusePodman();
+    const image = await ensureImage(this.engine, launch.image, { log: this.options.log, abort, onDoing });
     if (argvOf(launch, image).length > 0) return image;
     const message = `the image ${launch.image} has no command of its own: name one in the job`;
     throw new DriverError('command_not_found', message);
   }
 
-  async #requireGpuSupport(launch: TaskLaunch): Promise<void> {
-    await this.#refusePodman();
-    const info = await this.#engine.info();
+  private async requireGpuSupport(launch: TaskLaunch): Promise<void> {
+    await this.refusePodman();
+    const info = await this.engine.info();
     const way = await chooseGpuWay(launch.gpus, info);
     if (way === 'nvidia' && !canRequestGpus(info)) {
       throw noGpus('it has neither the NVIDIA runtime nor a CDI device for each GPU');
     }
   }
 
-  async #refusePodman(): Promise<void> {
-    const { product } = await this.#engine.identity();
+  private async refusePodman(): Promise<void> {
+    const { product } = await this.engine.identity();
     if (product !== 'podman') return;
     throw new DriverError(
       'unknown',
@@ -153,47 +153,47 @@ export class ContainerStart {
     );
   }
 
-  async #preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
-    const { selinux } = await this.#engineInfo();
+  private async preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
+    const { selinux } = await this.engineInfo();
     return survivesShell(launch, image) && !selinux ? 'file' : 'engine';
   }
 
-  async #create(launch: TaskLaunch, image: ImageDetails, output: OutputWay): Promise<Container> {
+  private async create(launch: TaskLaunch, image: ImageDetails, output: OutputWay): Promise<Container> {
     const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
-    const volumes = await allowedVolumes(launch, this.#options.mounts);
+    const volumes = await allowedVolumes(launch, this.options.mounts);
     if (output === 'file') await makeOutputFile(launch);
     const spec = containerSpec({
       launch,
       image,
       output,
-      agentId: this.#options.agentId,
-      bootId: this.#options.bootId,
+      agentId: this.options.agentId,
+      bootId: this.options.bootId,
       volumes,
-      policy: this.#options.policy,
-      init: (await this.#engine.identity()).hasInit,
+      policy: this.options.policy,
+      init: (await this.engine.identity()).hasInit,
       // Asked anew each time: CDI specs are made again after a change of driver or of MIG slices.
-      gpuWay: hasDevices ? await chooseGpuWay(launch.gpus, await this.#engine.info()) : 'nvidia',
+      gpuWay: hasDevices ? await chooseGpuWay(launch.gpus, await this.engine.info()) : 'nvidia',
     });
-    const id = await this.#engine.createContainer(containerName(launch.key), spec);
-    const container = await this.#engine.inspectContainer(id);
+    const id = await this.engine.createContainer(containerName(launch.key), spec);
+    const container = await this.engine.inspectContainer(id);
     if (container === null)
       throw new EngineError(404, `the container ${id} disappeared right after it was created`);
     return container;
   }
 
   /** Before the start: the init and the shell would start all the same and end with exit code 127. */
-  async #checkCommand(launch: TaskLaunch, image: ImageDetails, container: Container): Promise<void> {
+  private async checkCommand(launch: TaskLaunch, image: ImageDetails, container: Container): Promise<void> {
     const command = argvOf(launch, image)[0] ?? '';
     const paths = commandPaths(command, container.workdir, container.env);
     for (const path of paths) {
-      if (await this.#engine.isExecutable(container.id, path)) return;
+      if (await this.engine.isExecutable(container.id, path)) return;
     }
-    throw missingCommand(command, launch, await this.#nearest(command, container));
+    throw missingCommand(command, launch, await this.nearest(command, container));
   }
 
   /** What was probably meant by a command that is not in a container. null: nothing that is there. */
-  async #nearest(command: string, { id, workdir, env }: Container): Promise<MeantCommand | null> {
-    const isThere = (path: string) => this.#engine.isExecutable(id, path);
+  private async nearest(command: string, { id, workdir, env }: Container): Promise<MeantCommand | null> {
+    const isThere = (path: string) => this.engine.isExecutable(id, path);
     const here = `${workdir === '/' ? '' : workdir}/${command}`;
     if (!command.includes('/') && (await isThere(here))) return { write: `./${command}`, path: here };
     const name = posix.basename(command);
@@ -210,32 +210,32 @@ export class ContainerStart {
   }
 
   /** After a failed start. What fails here must not hide why the start did. */
-  async #discard(launch: TaskLaunch, container: Container, mayRun: boolean): Promise<void> {
+  private async discard(launch: TaskLaunch, container: Container, mayRun: boolean): Promise<void> {
     try {
       if (mayRun) {
-        await this.#options.fences.kill(launch);
-        await this.#engine.killContainer(container.id, 'SIGKILL');
-        await this.#engine.waitForEnd(container.id, AbortSignal.timeout(KILL_DEADLINE_MS));
+        await this.options.fences.kill(launch);
+        await this.engine.killContainer(container.id, 'SIGKILL');
+        await this.engine.waitForEnd(container.id, AbortSignal.timeout(KILL_DEADLINE_MS));
       }
-      await this.#engine.removeContainer(container.id);
-      await this.#options.fences.forget(launch);
+      await this.engine.removeContainer(container.id);
+      await this.options.fences.forget(launch);
     } catch (error) {
       // The guard goes on holding the lease of what could not be removed.
-      this.#options.log.warn({ container: container.id, error: String(error) }, 'cannot delete a container');
+      this.options.log.warn({ container: container.id, error: String(error) }, 'cannot delete a container');
     }
   }
 
-  async #engineInfo(): Promise<EngineInfo> {
-    if (this.#info !== null) return this.#info;
-    this.#info = await this.#engine.info();
-    if (!this.#info.liveRestore) {
-      this.#options.log.warn(
-        { socket: this.#engine.socketPath },
+  private async engineInfo(): Promise<EngineInfo> {
+    if (this.info !== null) return this.info;
+    this.info = await this.engine.info();
+    if (!this.info.liveRestore) {
+      this.options.log.warn(
+        { socket: this.engine.socketPath },
         'a restart of the container engine kills its tasks: put {"live-restore": true} into /etc/docker/daemon.json ' +
           'and reload the engine (systemctl reload docker)',
       );
     }
-    return this.#info;
+    return this.info;
   }
 }
 

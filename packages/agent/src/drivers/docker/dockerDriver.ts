@@ -71,32 +71,32 @@ const never = new AbortController().signal;
 
 class DockerDriver implements TaskDriver {
   readonly name = 'docker';
-  readonly #engine: Engine;
-  readonly #agentId: string;
-  readonly #bootId: string;
-  readonly #log: Logger;
-  readonly #containerStart: ContainerStart;
-  readonly #outputs: TaskOutputs;
-  readonly #fences: ContainerFences;
+  private readonly engine: Engine;
+  private readonly agentId: string;
+  private readonly bootId: string;
+  private readonly log: Logger;
+  private readonly containerStart: ContainerStart;
+  private readonly outputs: TaskOutputs;
+  private readonly fences: ContainerFences;
   /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
-  readonly #saving = new Set<TaskName>();
+  private readonly saving = new Set<TaskName>();
   /** Tasks that this driver has sent SIGKILL. */
-  readonly #killed = new Set<TaskName>();
-  readonly #starts = new Map<TaskName, Promise<void>>();
+  private readonly killed = new Set<TaskName>();
+  private readonly starts = new Map<TaskName, Promise<void>>();
   /** CLOCK_BOOTTIME of ends that happened before our eyes; the first look counts. */
-  readonly #ends = new Map<TaskName, number>();
-  readonly #closing = new AbortController();
+  private readonly ends = new Map<TaskName, number>();
+  private readonly closing = new AbortController();
 
   constructor({ socketPath, agentId, bootId, dataDir, policy, fence, log }: DockerDriverOptions) {
-    this.#engine = new Engine(socketPath);
-    this.#agentId = agentId;
-    this.#bootId = bootId;
-    this.#log = log;
-    this.#fences = new ContainerFences({ fence, bootId, boottimeMs, log });
+    this.engine = new Engine(socketPath);
+    this.agentId = agentId;
+    this.bootId = bootId;
+    this.log = log;
+    this.fences = new ContainerFences({ fence, bootId, boottimeMs, log });
     const mounts = { policy, dataDir, dockerSocket: socketPath, fence };
-    const startOptions = { agentId, bootId, policy, mounts, fences: this.#fences, log };
-    this.#containerStart = new ContainerStart(this.#engine, startOptions);
-    this.#outputs = new TaskOutputs(this.#engine, log);
+    const startOptions = { agentId, bootId, policy, mounts, fences: this.fences, log };
+    this.containerStart = new ContainerStart(this.engine, startOptions);
+    this.outputs = new TaskOutputs(this.engine, log);
   }
 
   async prepare(
@@ -106,7 +106,7 @@ class DockerDriver implements TaskDriver {
   ): Promise<void> {
     abort.throwIfAborted();
     try {
-      await this.#containerStart.prepare(launch, onDoing, abort);
+      await this.containerStart.prepare(launch, onDoing, abort);
     } catch (error) {
       if (abort.aborted && error === abort.reason) throw error;
       const isAway = error instanceof EngineError && error.status === null;
@@ -117,44 +117,44 @@ class DockerDriver implements TaskDriver {
   }
 
   start(launch: TaskLaunch, abort: AbortSignal = never): Promise<void> {
-    const underWay = this.#starts.get(launch.key);
+    const underWay = this.starts.get(launch.key);
     if (underWay !== undefined) return underWay;
-    const start = this.#start(launch, abort).finally(() => this.#starts.delete(launch.key));
-    this.#starts.set(launch.key, start);
+    const start = this.startTask(launch, abort).finally(() => this.starts.delete(launch.key));
+    this.starts.set(launch.key, start);
     return start;
   }
 
   async recover(task: TaskLocation): Promise<TaskObservation> {
     return explained(async () => {
-      const container = await this.#find(task.key);
+      const container = await this.find(task.key);
       if (container?.phase === 'running') {
-        this.#outputs.follow(container, task);
-        this.#fences.learn(task, container);
+        this.outputs.follow(container, task);
+        this.fences.learn(task, container);
       }
-      if (container?.phase === 'ended') await this.#outputs.complete(container, task);
+      if (container?.phase === 'ended') await this.outputs.complete(container, task);
       // The kernel has the word: what the engine calls paused may have been thawed past it.
-      const knows = this.#fences.knows(task);
-      const frozen = knows ? this.#fences.isFrozen(task) : container?.isPaused === true;
-      return observationOf(container, this.#bootId, frozen);
+      const knows = this.fences.knows(task);
+      const frozen = knows ? this.fences.isFrozen(task) : container?.isPaused === true;
+      return observationOf(container, this.bootId, frozen);
     });
   }
 
   async wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
-    const signal = AbortSignal.any([abort, this.#closing.signal]);
+    const signal = AbortSignal.any([abort, this.closing.signal]);
     for (let failures = 0; ; ) {
       signal.throwIfAborted();
       try {
-        const container = await this.#find(task.key);
+        const container = await this.find(task.key);
         if (container === null || container.phase === 'created') return STATUS_LOST;
         if (container.phase === 'ended') {
-          await untilAborted(this.#outputs.complete(container, task), signal);
-          const finishedBoottimeMs = this.#ends.get(task.key);
-          const exit = exitOf(await this.#withOomReport(container, task, signal), this.#bootId);
+          await untilAborted(this.outputs.complete(container, task), signal);
+          const finishedBoottimeMs = this.ends.get(task.key);
+          const exit = exitOf(await this.withOomReport(container, task, signal), this.bootId);
           return finishedBoottimeMs === undefined ? exit : { ...exit, finishedBoottimeMs };
         }
-        this.#outputs.follow(container, task);
-        await this.#engine.waitForEnd(container.id, signal);
-        if (!this.#ends.has(task.key)) this.#ends.set(task.key, boottimeMs());
+        this.outputs.follow(container, task);
+        await this.engine.waitForEnd(container.id, signal);
+        if (!this.ends.has(task.key)) this.ends.set(task.key, boottimeMs());
         failures = 0;
       } catch (error) {
         signal.throwIfAborted();
@@ -163,7 +163,7 @@ class DockerDriver implements TaskDriver {
         failures++;
         const fields = { task: task.key, error: error.message, failures };
         const level = failures === 1 ? 'warn' : 'debug';
-        this.#log[level](fields, 'the container engine does not report the state of a task; asking again');
+        this.log[level](fields, 'the container engine does not report the state of a task; asking again');
         await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }
@@ -173,100 +173,104 @@ class DockerDriver implements TaskDriver {
    * The engine learns of an exit and of a kill for lack of memory in two ways, and may report the exit first. An end by
    * SIGKILL that this driver did not ask for, below a memory limit, is therefore looked at again for up to a second.
    */
-  async #withOomReport(container: Container, task: TaskLocation, signal: AbortSignal): Promise<Container> {
+  private async withOomReport(
+    container: Container,
+    task: TaskLocation,
+    signal: AbortSignal,
+  ): Promise<Container> {
     let latest = container;
-    if (!container.hasMemoryLimit || container.exitCode !== EXIT_OF_SIGKILL || this.#killed.has(task.key))
+    if (!container.hasMemoryLimit || container.exitCode !== EXIT_OF_SIGKILL || this.killed.has(task.key))
       return latest;
     for (let looks = 0; !latest.oomKilled && looks < OOM_LOOKS; looks++) {
       await delay(OOM_LOOK_MS, undefined, { signal });
-      latest = (await this.#find(task.key)) ?? latest;
+      latest = (await this.find(task.key)) ?? latest;
     }
     return latest;
   }
 
   async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
-    if (!this.#fences.knows(task)) {
-      const container = await explained(() => this.#find(task.key));
+    if (!this.fences.knows(task)) {
+      const container = await explained(() => this.find(task.key));
       if (container?.phase !== 'running') return;
-      this.#fences.learn(task, container);
+      this.fences.learn(task, container);
     }
-    await this.#fences.renew(task, lease);
-    if (this.#saving.has(task.key)) await this.#fences.thawToSave(task);
+    await this.fences.renew(task, lease);
+    if (this.saving.has(task.key)) await this.fences.thawToSave(task);
   }
 
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
-    return this.#fences.freeze(task);
+    return this.fences.freeze(task);
   }
 
   processes(task: TaskLocation): readonly number[] | null {
-    return this.#fences.processes(task);
+    return this.fences.processes(task);
   }
 
   thaw(task: TaskLocation): Promise<void> {
-    return this.#fences.thaw(task);
+    return this.fences.thaw(task);
   }
 
   async signal(task: TaskLocation, signal: string): Promise<void> {
     await explained(async () => {
-      const container = await this.#find(task.key);
-      if (container?.phase === 'running') await this.#engine.killContainer(container.id, signal);
+      const container = await this.find(task.key);
+      if (container?.phase === 'running') await this.engine.killContainer(container.id, signal);
     });
   }
 
   async stop(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
     await explained(async () => {
-      const container = await this.#find(task.key);
+      const container = await this.find(task.key);
       if (container?.phase !== 'running') return;
-      this.#fences.learn(task, container);
-      if (options.graceMs > 0 && (await this.#endsBySignal(task, container, options))) return;
+      this.fences.learn(task, container);
+      if (options.graceMs > 0 && (await this.endsBySignal(task, container, options))) return;
       // The engine refuses to end what is paused; where the control group was reached, that has not been its business.
-      this.#killed.add(task.key);
-      const reachedAll = await this.#fences.kill(task);
-      if (!reachedAll && container.isPaused) await this.#engine.unpauseContainer(container.id);
-      await this.#engine.killContainer(container.id, 'SIGKILL');
+      this.killed.add(task.key);
+      const reachedAll = await this.fences.kill(task);
+      if (!reachedAll && container.isPaused) await this.engine.unpauseContainer(container.id);
+      await this.engine.killContainer(container.id, 'SIGKILL');
     });
-    return this.wait(task, this.#closing.signal);
+    return this.wait(task, this.closing.signal);
   }
 
   async remove(task: TaskLocation): Promise<void> {
     await explained(async () => {
-      const container = await this.#find(task.key);
+      const container = await this.find(task.key);
       if (container?.phase === 'running') {
         throw new DriverError(
           'unknown',
           `task ${task.key} still runs: it must be stopped before it is removed`,
         );
       }
-      await this.#outputs.forget(task.key);
-      if (container !== null) await this.#engine.removeContainer(container.id);
+      await this.outputs.forget(task.key);
+      if (container !== null) await this.engine.removeContainer(container.id);
     });
-    this.#ends.delete(task.key);
-    this.#killed.delete(task.key);
-    await this.#fences.forget(task);
+    this.ends.delete(task.key);
+    this.killed.delete(task.key);
+    await this.fences.forget(task);
   }
 
   async list(): Promise<readonly TaskName[]> {
     return explained(async () => {
-      const found = await this.#engine.listContainers(`${labels.agent}=${this.#agentId}`);
+      const found = await this.engine.listContainers(`${labels.agent}=${this.agentId}`);
       return found.map((each) => each[labels.task]).filter((key) => key !== undefined);
     });
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the Docker driver was closed'));
-    await this.#outputs.close();
+    this.closing.abort(new Error('the Docker driver was closed'));
+    await this.outputs.close();
   }
 
-  async #start(launch: TaskLaunch, abort: AbortSignal): Promise<void> {
+  private async startTask(launch: TaskLaunch, abort: AbortSignal): Promise<void> {
     try {
       for (let tries = 1; ; tries++) {
         try {
-          this.#outputs.follow(await this.#startOrAdopt(launch, abort), launch);
+          this.outputs.follow(await this.startOrAdopt(launch, abort), launch);
           return;
         } catch (error) {
           const wasOvertaken = error instanceof EngineError && (error.status === 404 || error.status === 409);
           if (!wasOvertaken || tries === START_TRIES_MAX) throw error;
-          const pause = delay(backoffMs(RETRY, tries), undefined, { signal: this.#closing.signal });
+          const pause = delay(backoffMs(RETRY, tries), undefined, { signal: this.closing.signal });
           await untilAborted(pause, abort);
         }
       }
@@ -278,56 +282,56 @@ class DockerDriver implements TaskDriver {
     }
   }
 
-  async #startOrAdopt(launch: TaskLaunch, abort: AbortSignal): Promise<Container> {
-    const found = await untilAborted(this.#engine.inspectContainer(containerName(launch.key)), abort);
-    if (found !== null && !this.#isOurs(found, launch.key)) throw nameTaken(launch.key);
+  private async startOrAdopt(launch: TaskLaunch, abort: AbortSignal): Promise<Container> {
+    const found = await untilAborted(this.engine.inspectContainer(containerName(launch.key)), abort);
+    if (found !== null && !this.isOurs(found, launch.key)) throw nameTaken(launch.key);
     if (found !== null && found.phase !== 'created') {
-      await this.#renewFound(launch, found);
+      await this.renewFound(launch, found);
       return found;
     }
-    return this.#containerStart.run(launch, found, abort);
+    return this.containerStart.run(launch, found, abort);
   }
 
   /** It runs whether or not the guard answers, so that is no failure of the start: the next renewal arms it. */
-  async #renewFound(launch: TaskLaunch, found: Container): Promise<void> {
+  private async renewFound(launch: TaskLaunch, found: Container): Promise<void> {
     if (found.phase !== 'running' || launch.lease === null) return;
     try {
-      this.#fences.learn(launch, found);
-      await this.#fences.renew(launch, launch.lease);
+      this.fences.learn(launch, found);
+      await this.fences.renew(launch, launch.lease);
     } catch (error) {
-      this.#log.warn({ task: launch.key, error: String(error) }, 'the lease of a container is not armed yet');
+      this.log.warn({ task: launch.key, error: String(error) }, 'the lease of a container is not armed yet');
     }
   }
 
   /** null also when the name belongs to a container of somebody else. */
-  async #find(key: TaskName): Promise<Container | null> {
-    const container = await this.#engine.inspectContainer(containerName(key));
-    return container !== null && this.#isOurs(container, key) ? container : null;
+  private async find(key: TaskName): Promise<Container | null> {
+    const container = await this.engine.inspectContainer(containerName(key));
+    return container !== null && this.isOurs(container, key) ? container : null;
   }
 
-  #isOurs(container: Container, key: TaskName): boolean {
-    return container.labels[labels.task] === key && container.labels[labels.agent] === this.#agentId;
+  private isOurs(container: Container, key: TaskName): boolean {
+    return container.labels[labels.task] === key && container.labels[labels.agent] === this.agentId;
   }
 
-  async #endsBySignal(task: TaskLocation, container: Container, { signal, graceMs }: StopOptions) {
+  private async endsBySignal(task: TaskLocation, container: Container, { signal, graceMs }: StopOptions) {
     const { id, isPaused } = container;
-    this.#saving.add(task.key);
+    this.saving.add(task.key);
     try {
-      if (isPaused && this.#fences.mayRun(task)) await this.#engine.unpauseContainer(id);
+      if (isPaused && this.fences.mayRun(task)) await this.engine.unpauseContainer(id);
       // The signal waits in a frozen container, and is the first that it sees.
-      await this.#engine.killContainer(id, signal);
-      await this.#fences.thawToSave(task);
-      return await this.#endsWithin(id, graceMs);
+      await this.engine.killContainer(id, signal);
+      await this.fences.thawToSave(task);
+      return await this.endsWithin(id, graceMs);
     } finally {
-      this.#saving.delete(task.key);
+      this.saving.delete(task.key);
     }
   }
 
-  async #endsWithin(id: string, graceMs: number): Promise<boolean> {
-    const grace = AbortSignal.any([AbortSignal.timeout(graceMs), this.#closing.signal]);
+  private async endsWithin(id: string, graceMs: number): Promise<boolean> {
+    const grace = AbortSignal.any([AbortSignal.timeout(graceMs), this.closing.signal]);
     while (!grace.aborted) {
       try {
-        await this.#engine.waitForEnd(id, grace);
+        await this.engine.waitForEnd(id, grace);
         return true;
       } catch (error) {
         // An engine that restarts within the grace must not cost the task the rest of it.
@@ -335,7 +339,7 @@ class DockerDriver implements TaskDriver {
         await delay(RETRY.initialMs, undefined, { signal: grace }).catch(() => null);
       }
     }
-    this.#closing.signal.throwIfAborted();
+    this.closing.signal.throwIfAborted();
     return false;
   }
 }

@@ -43,7 +43,7 @@ const PULL_IDLE_MS = 300_000;
 /** Every method throws {@link EngineError} when the engine refuses, is away or misses its deadline. */
 export class Engine {
   readonly socketPath: string;
-  #identity: Promise<EngineIdentity> | null = null;
+  private knownIdentity: Promise<EngineIdentity> | null = null;
 
   constructor(socketPath: string) {
     this.socketPath = socketPath;
@@ -51,16 +51,16 @@ export class Engine {
 
   /** Asked once, and again after the engine was away: another version may have come back. */
   identity(): Promise<EngineIdentity> {
-    this.#identity ??= this.#identify().catch((error: unknown) => {
-      this.#identity = null;
+    this.knownIdentity ??= this.identify().catch((error: unknown) => {
+      this.knownIdentity = null;
       throw error;
     });
-    return this.#identity;
+    return this.knownIdentity;
   }
 
   async info(): Promise<EngineInfo> {
     return toInfo(
-      await this.#json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: READ_DEADLINE_MS }),
+      await this.json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: READ_DEADLINE_MS }),
     );
   }
 
@@ -68,7 +68,7 @@ export class Engine {
   async inspectImage(image: string): Promise<ImageDetails | null> {
     const path = `/images/${encodeURIComponent(image)}/json`;
     const call = { method: 'GET', path, deadlineMs: READ_DEADLINE_MS } as const;
-    const answer = await unlessAbsent(this.#json<ImageAnswer>(call));
+    const answer = await unlessAbsent(this.json<ImageAnswer>(call));
     return answer === null ? null : toImage(answer);
   }
 
@@ -92,7 +92,7 @@ export class Engine {
     } as const;
     try {
       let rest = '';
-      for await (const piece of this.#stream(call)) {
+      for await (const piece of this.stream(call)) {
         timer.refresh();
         const lines = (rest + piece.toString('utf8')).split('\n');
         rest = lines.pop() ?? '';
@@ -107,12 +107,12 @@ export class Engine {
   /** @returns the container's id */
   async createContainer(name: string, body: object): Promise<string> {
     const call = { method: 'POST', path: '/containers/create', query: { name }, body } as const;
-    return (await this.#json<{ Id: string }>({ ...call, deadlineMs: CHANGE_DEADLINE_MS })).Id;
+    return (await this.json<{ Id: string }>({ ...call, deadlineMs: CHANGE_DEADLINE_MS })).Id;
   }
 
   /** Starting a running container changes nothing. */
   async startContainer(id: string): Promise<void> {
-    await this.#done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: CHANGE_DEADLINE_MS });
+    await this.done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: CHANGE_DEADLINE_MS });
   }
 
   /** null: there is no such container. */
@@ -122,7 +122,7 @@ export class Engine {
       path: `/containers/${idOrName}/json`,
       deadlineMs: READ_DEADLINE_MS,
     } as const;
-    const answer = await unlessAbsent(this.#json<ContainerAnswer>(call));
+    const answer = await unlessAbsent(this.json<ContainerAnswer>(call));
     return answer === null ? null : toContainer(answer);
   }
 
@@ -130,14 +130,14 @@ export class Engine {
   async listContainers(label: string): Promise<readonly Readonly<Record<string, string>>[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
     const call = { method: 'GET', path: '/containers/json', query, deadlineMs: READ_DEADLINE_MS } as const;
-    const containers = await this.#json<{ Labels: Record<string, string> | null }[]>(call);
+    const containers = await this.json<{ Labels: Record<string, string> | null }[]>(call);
     return containers.map((container) => container.Labels ?? {});
   }
 
   /** Whether a path of the container's file system, volumes included, is a file that can be executed. */
   async isExecutable(id: string, path: string): Promise<boolean> {
     const call = { method: 'HEAD', path: `/containers/${id}/archive`, query: { path } } as const;
-    const response = await unlessAbsent(this.#open({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+    const response = await unlessAbsent(this.open({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
     response?.resume();
     const stat = response?.headers['x-docker-container-path-stat'];
     if (typeof stat !== 'string') return false;
@@ -147,14 +147,14 @@ export class Engine {
   /** Resolves when the container does not run (any more) or is gone. */
   async waitForEnd(id: string, signal: AbortSignal): Promise<void> {
     const call = { method: 'POST', path: `/containers/${id}/wait`, deadlineMs: null, signal } as const;
-    await unlessAbsent(this.#done(call));
+    await unlessAbsent(this.done(call));
   }
 
   /** Sends a signal to the main process; nothing happens when it has ended. */
   async killContainer(id: string, signal: string): Promise<void> {
     const call = { method: 'POST', path: `/containers/${id}/kill`, query: { signal } } as const;
     try {
-      await unlessAbsent(this.#done({ ...call, deadlineMs: READ_DEADLINE_MS }));
+      await unlessAbsent(this.done({ ...call, deadlineMs: READ_DEADLINE_MS }));
     } catch (error) {
       const hasEnded = error instanceof EngineError && error.status === 409;
       if (!hasEnded) throw error;
@@ -165,7 +165,7 @@ export class Engine {
   async unpauseContainer(id: string): Promise<void> {
     const call = { method: 'POST', path: `/containers/${id}/unpause`, deadlineMs: READ_DEADLINE_MS } as const;
     try {
-      await unlessAbsent(this.#done(call));
+      await unlessAbsent(this.done(call));
     } catch (error) {
       const isNotPaused = error instanceof EngineError && (error.status === 409 || error.status === 500);
       if (!isNotPaused || (await this.inspectContainer(id))?.isPaused === true) throw error;
@@ -175,17 +175,17 @@ export class Engine {
   /** Deletes a container that does not run, and its anonymous volumes. Absent is fine. */
   async removeContainer(id: string): Promise<void> {
     const call = { method: 'DELETE', path: `/containers/${id}`, query: { v: '1' } } as const;
-    await unlessAbsent(this.#done({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+    await unlessAbsent(this.done({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
   }
 
   /** The container's own log from its first byte, as the engine frames it (frames.ts). */
   async *readLog(id: string, options: { follow: boolean; signal: AbortSignal }): AsyncGenerator<Buffer> {
     const query = { stdout: '1', stderr: '1', timestamps: '1', follow: options.follow ? '1' : '0' };
     const call = { method: 'GET', path: `/containers/${id}/logs`, query, deadlineMs: null } as const;
-    yield* this.#stream({ ...call, signal: options.signal });
+    yield* this.stream({ ...call, signal: options.signal });
   }
 
-  async #identify(): Promise<EngineIdentity> {
+  private async identify(): Promise<EngineIdentity> {
     const call = { method: 'GET', path: '/version', deadlineMs: READ_DEADLINE_MS } as const;
     const identity = toIdentity(await exchange(this.socketPath, '', call, readJsonAnswer<VersionAnswer>));
     if (!isAtLeast(identity.apiVersion, WANTED_API_VERSION)) {
@@ -198,29 +198,29 @@ export class Engine {
     return identity;
   }
 
-  async #json<T>(call: EngineCall): Promise<T> {
-    return this.#exchange(call, readJsonAnswer<T>);
+  private async json<T>(call: EngineCall): Promise<T> {
+    return this.exchange(call, readJsonAnswer<T>);
   }
 
-  async #done(call: EngineCall): Promise<void> {
-    await this.#exchange(call, readTextAnswer);
+  private async done(call: EngineCall): Promise<void> {
+    await this.exchange(call, readTextAnswer);
   }
 
-  async #open(call: EngineCall) {
-    return this.#exchange(call, async (response) => response);
+  private async open(call: EngineCall) {
+    return this.exchange(call, async (response) => response);
   }
 
-  async *#stream(call: EngineCall): AsyncGenerator<Buffer> {
-    yield* pieces(this.socketPath, call, await this.#open(call));
+  private async *stream(call: EngineCall): AsyncGenerator<Buffer> {
+    yield* pieces(this.socketPath, call, await this.open(call));
   }
 
-  async #exchange<T>(call: EngineCall, read: Parameters<typeof exchange<T>>[3]): Promise<T> {
+  private async exchange<T>(call: EngineCall, read: Parameters<typeof exchange<T>>[3]): Promise<T> {
     const { apiVersionMin } = await this.identity();
     const version = isAtLeast(apiVersionMin, WANTED_API_VERSION) ? apiVersionMin : WANTED_API_VERSION;
     try {
       return await exchange(this.socketPath, `/v${version}`, call, read);
     } catch (error) {
-      if (error instanceof EngineError && error.status === null) this.#identity = null;
+      if (error instanceof EngineError && error.status === null) this.knownIdentity = null;
       throw error;
     }
   }

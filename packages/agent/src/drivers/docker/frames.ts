@@ -15,72 +15,72 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 
 export class FrameDecoder {
-  readonly #header = Buffer.alloc(HEADER_BYTES);
-  #headerBytes = 0;
-  #stream = 0;
-  #frameBytesLeft = 0;
-  #isInStamp = false;
-  #payloadBytes = 0;
-  #endsWithNewline = false;
-  #newlineOwed = false;
+  private readonly header = Buffer.alloc(HEADER_BYTES);
+  private headerBytes = 0;
+  private stream = 0;
+  private frameBytesLeft = 0;
+  private isInStamp = false;
+  private payloadBytes = 0;
+  private endsWithNewline = false;
+  private newlineOwed = false;
   /** Streams whose last frame was a part with more to come. */
-  readonly #unfinished = new Set<number>();
+  private readonly unfinished = new Set<number>();
 
   /** @returns what the container wrote, as far as `chunk` tells; frames may be cut anywhere between chunks */
   push(chunk: Buffer): Buffer {
     const output: Buffer[] = [];
     for (let at = 0; at < chunk.length; ) {
-      if (this.#frameBytesLeft > 0) {
-        const piece = chunk.subarray(at, at + this.#frameBytesLeft);
+      if (this.frameBytesLeft > 0) {
+        const piece = chunk.subarray(at, at + this.frameBytesLeft);
         at += piece.length;
-        this.#frameBytesLeft -= piece.length;
-        const payload = this.#withoutStamp(piece);
+        this.frameBytesLeft -= piece.length;
+        const payload = this.withoutStamp(piece);
         if (payload.length > 0) output.push(payload);
       } else {
-        const copied = chunk.copy(this.#header, this.#headerBytes, at, at + HEADER_BYTES - this.#headerBytes);
+        const copied = chunk.copy(this.header, this.headerBytes, at, at + HEADER_BYTES - this.headerBytes);
         at += copied;
-        this.#headerBytes += copied;
-        if (this.#headerBytes < HEADER_BYTES) break;
-        if (this.#newlineOwed) output.push(Buffer.of(NEWLINE));
-        this.#openFrame();
+        this.headerBytes += copied;
+        if (this.headerBytes < HEADER_BYTES) break;
+        if (this.newlineOwed) output.push(Buffer.of(NEWLINE));
+        this.openFrame();
       }
-      if (this.#frameBytesLeft === 0) this.#closeFrame();
+      if (this.frameBytesLeft === 0) this.closeFrame();
     }
     return output.length === 1 && output[0] !== undefined ? output[0] : Buffer.concat(output);
   }
 
-  #openFrame(): void {
-    this.#stream = this.#header.readUInt8(0);
-    if (this.#stream !== 1 && this.#stream !== 2) {
+  private openFrame(): void {
+    this.stream = this.header.readUInt8(0);
+    if (this.stream !== 1 && this.stream !== 2) {
       throw new Error(
-        `the container engine sent a log frame for stream ${this.#stream}, which does not exist`,
+        `the container engine sent a log frame for stream ${this.stream}, which does not exist`,
       );
     }
-    this.#frameBytesLeft = this.#header.readUInt32BE(4);
-    this.#isInStamp = true;
-    this.#payloadBytes = 0;
-    this.#endsWithNewline = false;
-    this.#newlineOwed = false;
+    this.frameBytesLeft = this.header.readUInt32BE(4);
+    this.isInStamp = true;
+    this.payloadBytes = 0;
+    this.endsWithNewline = false;
+    this.newlineOwed = false;
   }
 
-  #withoutStamp(piece: Buffer): Buffer {
+  private withoutStamp(piece: Buffer): Buffer {
     let payload = piece;
-    if (this.#isInStamp) {
+    if (this.isInStamp) {
       const end = piece.indexOf(SPACE);
-      this.#isInStamp = end === -1;
+      this.isInStamp = end === -1;
       payload = end === -1 ? piece.subarray(piece.length) : piece.subarray(end + 1);
     }
-    this.#payloadBytes += payload.length;
-    if (payload.length > 0) this.#endsWithNewline = payload[payload.length - 1] === NEWLINE;
+    this.payloadBytes += payload.length;
+    if (payload.length > 0) this.endsWithNewline = payload[payload.length - 1] === NEWLINE;
     return payload;
   }
 
-  #closeFrame(): void {
-    this.#headerBytes = 0;
-    const continuesLine = this.#unfinished.has(this.#stream);
-    const hasMoreToCome = this.#payloadBytes === PART_BYTES && !this.#endsWithNewline;
-    this.#newlineOwed = continuesLine && !hasMoreToCome && !this.#endsWithNewline;
-    if (hasMoreToCome) this.#unfinished.add(this.#stream);
-    else this.#unfinished.delete(this.#stream);
+  private closeFrame(): void {
+    this.headerBytes = 0;
+    const continuesLine = this.unfinished.has(this.stream);
+    const hasMoreToCome = this.payloadBytes === PART_BYTES && !this.endsWithNewline;
+    this.newlineOwed = continuesLine && !hasMoreToCome && !this.endsWithNewline;
+    if (hasMoreToCome) this.unfinished.add(this.stream);
+    else this.unfinished.delete(this.stream);
   }
 }

@@ -21,50 +21,50 @@ export function outputPath(task: TaskLocation): string {
 }
 
 export class TaskOutputs {
-  readonly #engine: Engine;
-  readonly #log: Logger;
+  private readonly engine: Engine;
+  private readonly log: Logger;
   /** Finished ones too, so that an ended task's output is read once; until the task is forgotten. */
-  readonly #copies = new Map<TaskName, Copy>();
+  private readonly copies = new Map<TaskName, Copy>();
 
   constructor(engine: Engine, log: Logger) {
-    this.#engine = engine;
-    this.#log = log;
+    this.engine = engine;
+    this.log = log;
   }
 
   /** Copies in the background where the engine keeps the output, once for each task. */
   follow(container: Container, task: TaskLocation): void {
     const isKeptByEngine = container.labels[labels.output] === ('engine' satisfies OutputWay);
-    if (!isKeptByEngine || this.#copies.has(task.key)) return;
-    this.#noteCopied(task);
+    if (!isKeptByEngine || this.copies.has(task.key)) return;
+    this.noteCopied(task);
     const abort = new AbortController();
     const { signal } = abort;
-    const target = { engine: this.#engine, containerId: container.id, path: outputPath(task), signal };
+    const target = { engine: this.engine, containerId: container.id, path: outputPath(task), signal };
     const fields = (error: unknown) => ({ task: task.key, error: String(error) });
     const done = copyUntilEnd(target, (error, failures) => {
       const level = failures === 1 ? 'warn' : 'debug';
-      this.#log[level](fields(error), 'copying the output of a task was interrupted; trying again');
+      this.log[level](fields(error), 'copying the output of a task was interrupted; trying again');
     }).catch((error: unknown) => {
-      if (!signal.aborted) this.#log.error(fields(error), 'a part of the output of a task is lost');
+      if (!signal.aborted) this.log.error(fields(error), 'a part of the output of a task is lost');
     });
-    this.#copies.set(task.key, { abort, done });
+    this.copies.set(task.key, { abort, done });
   }
 
   /** Whoever watches over the file adds nothing to a copy: its length says how much has been copied. */
-  #noteCopied(task: TaskLocation): void {
+  private noteCopied(task: TaskLocation): void {
     const path = outputPath(task);
     const record = readOutputRecord(path);
     if (record.copied) return;
     try {
       writeOutputRecord(path, { ...record, copied: true });
     } catch (error) {
-      this.#log.warn({ task: task.key, error: String(error) }, 'cannot note that an output is copied');
+      this.log.warn({ task: task.key, error: String(error) }, 'cannot note that an output is copied');
     }
   }
 
   /** Resolves when the output of an ended task is whole, or as whole as the disk lets it be. */
   async complete(container: Container, task: TaskLocation): Promise<void> {
     this.follow(container, task);
-    const copy = this.#copies.get(task.key);
+    const copy = this.copies.get(task.key);
     if (copy !== undefined) return copy.done;
 
     // The shell that could not open the file has said so to the engine, and nobody would see why the task failed.
@@ -73,25 +73,22 @@ export class TaskOutputs {
     if (!isEmpty || container.exitCode === 0) return;
     const { signal } = new AbortController();
     try {
-      await copyWhole({ engine: this.#engine, containerId: container.id, path, signal });
+      await copyWhole({ engine: this.engine, containerId: container.id, path, signal });
     } catch (error) {
-      this.#log.error(
-        { task: task.key, error: String(error) },
-        'cannot read why a task ended without output',
-      );
+      this.log.error({ task: task.key, error: String(error) }, 'cannot read why a task ended without output');
     }
   }
 
   async forget(key: TaskName): Promise<void> {
-    const copy = this.#copies.get(key);
+    const copy = this.copies.get(key);
     copy?.abort.abort(new Error('the task was removed'));
     await copy?.done;
-    this.#copies.delete(key);
+    this.copies.delete(key);
   }
 
   /** After this no file is written any more: another agent may do so from now on. */
   async close(): Promise<void> {
-    const copies = [...this.#copies.values()];
+    const copies = [...this.copies.values()];
     for (const copy of copies) copy.abort.abort(new Error('the Docker driver was closed'));
     await Promise.all(copies.map((copy) => copy.done));
   }

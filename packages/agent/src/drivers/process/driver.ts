@@ -44,66 +44,66 @@ export function createProcessDriver(options: ProcessDriverOptions): TaskDriver {
 
 class ProcessDriver implements TaskDriver {
   readonly name = 'process';
-  readonly #guard: GuardClient;
-  readonly #refusal: string | null;
-  readonly #log: Logger;
+  private readonly guard: GuardClient;
+  private readonly refusal: string | null;
+  private readonly log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
-  readonly #waits = new Map<TaskName, Promise<TaskExit>>();
-  readonly #fencing = new OnePerTask();
-  #saidLimits = false;
+  private readonly waits = new Map<TaskName, Promise<TaskExit>>();
+  private readonly fencing = new OnePerTask();
+  private saidLimits = false;
 
   constructor(guard: GuardClient, refusal: string | null, log: Logger) {
-    this.#guard = guard;
-    this.#refusal = refusal;
-    this.#log = log;
+    this.guard = guard;
+    this.refusal = refusal;
+    this.log = log;
   }
 
   /** The guard looks: it may see other places of the node than a sandboxed agent does. */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    this.#refuse();
+    this.refuse();
     const params = guardLaunch(launch);
     onDoing(`looks for ${launch.command[0]}`);
-    await explained(this.#guard.request('prepare', params));
+    await explained(this.guard.request('prepare', params));
   }
 
   /** Takes a moment, and there is nothing to wait for that could be given up. */
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    this.#refuse();
+    this.refuse();
     const params = guardLaunch(launch);
     const { lease } = launch;
-    this.#sayLimits(launch);
+    this.sayLimits(launch);
     await explained(
       lease === null
-        ? this.#guard.request('start', params)
-        : this.#guard.request('startLeased', { ...params, lease }),
+        ? this.guard.request('start', params)
+        : this.guard.request('startLeased', { ...params, lease }),
     );
   }
 
   recover({ key, directory }: TaskLocation): Promise<TaskObservation> {
-    return this.#guard.request('recover', { key, directory });
+    return this.guard.request('recover', { key, directory });
   }
 
   async wait({ key, directory }: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
     abort.throwIfAborted();
-    let waiting = this.#waits.get(key);
+    let waiting = this.waits.get(key);
     if (waiting === undefined) {
-      waiting = this.#guard.request('wait', { key, directory }).finally(() => this.#waits.delete(key));
+      waiting = this.guard.request('wait', { key, directory }).finally(() => this.waits.delete(key));
       // All who asked may have aborted by the time it fails.
       waiting.catch(() => {});
-      this.#waits.set(key, waiting);
+      this.waits.set(key, waiting);
     }
     return untilAborted(waiting, abort);
   }
 
   async renew({ key, directory }: TaskLocation, lease: Lease | null): Promise<void> {
-    await this.#guard.request('renew', { key, directory, lease, groups: [] });
+    await this.guard.request('renew', { key, directory, lease, groups: [] });
   }
 
   /** Without the guard: it may be stopped, and this fence must hold all the same. */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
-    return this.#fencing.run(task.key, async () => {
+    return this.fencing.run(task.key, async () => {
       const group = groupOf(task);
       return group === null ? 'ended' : freezeOrKill(group);
     });
@@ -114,37 +114,37 @@ class ProcessDriver implements TaskDriver {
   }
 
   thaw(task: TaskLocation): Promise<void> {
-    return this.#fencing.run(task.key, async () => groupOf(task)?.thaw());
+    return this.fencing.run(task.key, async () => groupOf(task)?.thaw());
   }
 
   async signal({ key, directory }: TaskLocation, signal: string): Promise<void> {
-    await this.#guard.request('signal', { key, directory, signal });
+    await this.guard.request('signal', { key, directory, signal });
   }
 
   stop({ key, directory }: TaskLocation, { signal, graceMs }: StopOptions): Promise<TaskExit> {
-    return this.#guard.request('stop', { key, directory, signal, graceMs });
+    return this.guard.request('stop', { key, directory, signal, graceMs });
   }
 
   async remove({ key, directory }: TaskLocation): Promise<void> {
-    await this.#guard.request('remove', { key, directory });
+    await this.guard.request('remove', { key, directory });
   }
 
   list(): Promise<readonly TaskName[]> {
-    return this.#guard.request('list', null);
+    return this.guard.request('list', null);
   }
 
   async close(): Promise<void> {
-    this.#guard.close();
+    this.guard.close();
   }
 
-  #refuse(): void {
-    if (this.#refusal !== null) throw new DriverError('unknown', this.#refusal);
+  private refuse(): void {
+    if (this.refusal !== null) throw new DriverError('unknown', this.refusal);
   }
 
-  #sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {
-    if (this.#saidLimits || (cpus === null && memoryMb === null)) return;
-    this.#saidLimits = true;
-    this.#log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
+  private sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {
+    if (this.saidLimits || (cpus === null && memoryMb === null)) return;
+    this.saidLimits = true;
+    this.log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
   }
 }
 

@@ -48,16 +48,16 @@ const QUICK_LOSSES_MAX = 5;
 const QUICK_LOSS_MS = 5000;
 
 export class GuardClient implements Fence {
-  readonly #options: GuardClientOptions;
-  readonly #socketPath: string;
-  #connection: GuardConnection | null = null;
-  #connecting: Promise<GuardConnection> | null = null;
-  #isClosed = false;
+  private readonly options: GuardClientOptions;
+  private readonly socketPath: string;
+  private connection: GuardConnection | null = null;
+  private connecting: Promise<GuardConnection> | null = null;
+  private isClosed = false;
 
   /** @throws {Error} when the runtime directory's path is too long for a socket */
   constructor(options: GuardClientOptions) {
-    this.#options = options;
-    this.#socketPath = guardSocketPath(options.runtimeDir);
+    this.options = options;
+    this.socketPath = guardSocketPath(options.runtimeDir);
   }
 
   /** @throws {GuardRefusal | GuardMismatch | GuardUnavailable} */
@@ -66,12 +66,12 @@ export class GuardClient implements Fence {
     params: GuardMethods[M]['params'],
   ): Promise<GuardMethods[M]['result']> {
     for (let quickLosses = 0; ; ) {
-      const connection = await this.#connect();
+      const connection = await this.connect();
       const sentAtMs = performance.now();
       try {
         return await connection.request(method, params);
       } catch (error) {
-        if (!(error instanceof ConnectionLost) || this.#isClosed) throw error;
+        if (!(error instanceof ConnectionLost) || this.isClosed) throw error;
         quickLosses = performance.now() - sentAtMs < QUICK_LOSS_MS ? quickLosses + 1 : 0;
         if (quickLosses >= QUICK_LOSSES_MAX) {
           throw new GuardUnavailable(`the guard exited ${quickLosses} times during "${method}"`, {
@@ -108,47 +108,47 @@ export class GuardClient implements Fence {
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#connection?.close();
+    this.isClosed = true;
+    this.connection?.close();
   }
 
-  #connect(): Promise<GuardConnection> {
-    if (this.#connection?.isOpen) return Promise.resolve(this.#connection);
-    this.#connecting ??= this.#openConnection().finally(() => {
-      this.#connecting = null;
+  private connect(): Promise<GuardConnection> {
+    if (this.connection?.isOpen) return Promise.resolve(this.connection);
+    this.connecting ??= this.openConnection().finally(() => {
+      this.connecting = null;
     });
-    return this.#connecting;
+    return this.connecting;
   }
 
-  async #openConnection(): Promise<GuardConnection> {
+  private async openConnection(): Promise<GuardConnection> {
     const deadlineMs = performance.now() + CONNECT_DEADLINE_MS;
     let start: GuardStart | null = null;
     for (;;) {
-      if (this.#isClosed) throw new ConnectionLost('the connection to the guard was closed');
+      if (this.isClosed) throw new ConnectionLost('the connection to the guard was closed');
       const leftMs = Math.max(1, deadlineMs - performance.now());
-      const connection = await GuardConnection.open(this.#socketPath, leftMs).catch((error: unknown) => {
+      const connection = await GuardConnection.open(this.socketPath, leftMs).catch((error: unknown) => {
         if (!(error instanceof ConnectionLost)) throw error;
         if (performance.now() < deadlineMs) return null;
-        const where = `no guard answers at ${this.#socketPath}; its log is ${this.#logPath}`;
+        const where = `no guard answers at ${this.socketPath}; its log is ${this.logPath}`;
         throw new GuardUnavailable(where, { cause: error });
       });
       if (connection !== null) {
-        this.#connection = connection;
-        this.#sayLimits(connection);
-        if (this.#isClosed) connection.close();
+        this.connection = connection;
+        this.sayLimits(connection);
+        if (this.isClosed) connection.close();
         return connection;
       }
       if (start?.failure !== undefined) throw new GuardUnavailable(start.failure);
       if (start?.hasLeft) await delay(RESTART_PAUSE_MS);
-      if (this.#options.guardCommand !== null && (start === null || start.hasLeft))
-        start = this.#startGuard(this.#options.guardCommand);
+      if (this.options.guardCommand !== null && (start === null || start.hasLeft))
+        start = this.startGuard(this.options.guardCommand);
       await delay(CONNECT_RETRY_MS);
     }
   }
 
   /** To every guard anew: nothing of it is kept. One that is older than these does without. */
-  #sayLimits(connection: GuardConnection): void {
-    const { outputLimits, log } = this.#options;
+  private sayLimits(connection: GuardConnection): void {
+    const { outputLimits, log } = this.options;
     if (outputLimits === undefined) return;
     connection.request('outputLimits', outputLimits).catch((error: unknown) => {
       if (error instanceof ConnectionLost) return;
@@ -156,26 +156,26 @@ export class GuardClient implements Fence {
     });
   }
 
-  get #logPath(): string {
-    return join(this.#options.runtimeDir, 'guard.log');
+  private get logPath(): string {
+    return join(this.options.runtimeDir, 'guard.log');
   }
 
   /** In a session of its own and on no pipe of ours: what ends the agent does not reach it. */
-  #startGuard(guardCommand: readonly string[]): GuardStart {
-    const { runtimeDir, log } = this.#options;
+  private startGuard(guardCommand: readonly string[]): GuardStart {
+    const { runtimeDir, log } = this.options;
     const [file = '', ...args] = guardCommand;
     const start: GuardStart = { hasLeft: false };
     const fail = (why: string) => {
-      start.failure = `the guard could not be started (${guardCommand.join(' ')}): ${why}; its log is ${this.#logPath}`;
+      start.failure = `the guard could not be started (${guardCommand.join(' ')}): ${why}; its log is ${this.logPath}`;
     };
     let logFile: number | null = null;
     try {
       mkdirSync(runtimeDir, { recursive: true, mode: 0o700 });
-      logFile = openSync(this.#logPath, 'a', 0o600);
+      logFile = openSync(this.logPath, 'a', 0o600);
       const child = spawn(file, [...args, '--runtime-dir', runtimeDir], {
         cwd: '/',
         detached: true,
-        env: this.#options.environment,
+        env: this.options.environment,
         stdio: ['ignore', logFile, logFile],
       });
       child.on('error', (error) => fail(error.message));

@@ -41,10 +41,10 @@ interface Waiting {
 }
 
 export class GuardConnection {
-  readonly #socket: Socket;
-  readonly #waiting = new Map<number, Waiting>();
-  #nextId = 1;
-  #lost: Error | null = null;
+  private readonly socket: Socket;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+  private lost: Error | null = null;
 
   /**
    * Resolves once the guard has greeted; the kernel connects us even to one that is stopped.
@@ -66,7 +66,7 @@ export class GuardConnection {
       socket.on('close', () => {
         clearTimeout(timer);
         const lost = new ConnectionLost(`no connection to the guard at ${path}`, { cause: failure });
-        if (connection !== null) connection.#lose(lost);
+        if (connection !== null) connection.lose(lost);
         reject(failure instanceof GuardMismatch ? failure : lost);
       });
       readLines(socket, (line) => {
@@ -76,7 +76,7 @@ export class GuardConnection {
             connection = new GuardConnection(socket);
             clearTimeout(timer);
             resolve(connection);
-          } else connection.#receive(JSON.parse(line) as GuardResponse);
+          } else connection.receive(JSON.parse(line) as GuardResponse);
         } catch (error) {
           failure = error;
           socket.destroy();
@@ -86,11 +86,11 @@ export class GuardConnection {
   }
 
   private constructor(socket: Socket) {
-    this.#socket = socket;
+    this.socket = socket;
   }
 
   get isOpen(): boolean {
-    return this.#lost === null;
+    return this.lost === null;
   }
 
   /** @throws {GuardRefusal | ConnectionLost} */
@@ -98,29 +98,29 @@ export class GuardConnection {
     method: M,
     params: GuardMethods[M]['params'],
   ): Promise<GuardMethods[M]['result']> {
-    if (this.#lost !== null) return Promise.reject(this.#lost);
-    const id = this.#nextId++;
-    const answer = new Promise<unknown>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
-    writeLine(this.#socket, { id, method, params });
+    if (this.lost !== null) return Promise.reject(this.lost);
+    const id = this.nextId++;
+    const answer = new Promise<unknown>((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    writeLine(this.socket, { id, method, params });
     return answer as Promise<GuardMethods[M]['result']>;
   }
 
   close(): void {
-    this.#lose(new ConnectionLost('the connection to the guard was closed'));
-    this.#socket.destroy();
+    this.lose(new ConnectionLost('the connection to the guard was closed'));
+    this.socket.destroy();
   }
 
-  #receive(response: GuardResponse): void {
-    const waiting = this.#waiting.get(response.id);
-    this.#waiting.delete(response.id);
+  private receive(response: GuardResponse): void {
+    const waiting = this.waiting.get(response.id);
+    this.waiting.delete(response.id);
     if ('error' in response) waiting?.reject(new GuardRefusal(response.error));
     else waiting?.resolve(response.result);
   }
 
-  #lose(error: Error): void {
-    this.#lost ??= error;
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
+  private lose(error: Error): void {
+    this.lost ??= error;
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
   }
 }
 

@@ -39,13 +39,13 @@ export class GuardFixture {
   readonly root = mkdtempSync(join(tmpdir(), 'guard-'));
   readonly runtimeDir = join(this.root, 'run');
   readonly guardArgv: readonly string[];
-  readonly #limits: Pick<GuardFixtureOptions, 'outputLimits'>;
-  readonly #drivers: TaskDriver[] = [];
-  readonly #clients: GuardClient[] = [];
-  readonly #launches: TaskLaunch[] = [];
+  private readonly limits: Pick<GuardFixtureOptions, 'outputLimits'>;
+  private readonly drivers: TaskDriver[] = [];
+  private readonly clients: GuardClient[] = [];
+  private readonly launches: TaskLaunch[] = [];
 
   constructor({ containment = 'auto', idleExitMs = 5000, ...limits }: GuardFixtureOptions = {}) {
-    this.#limits = limits;
+    this.limits = limits;
     this.guardArgv = guardArgv(containment, idleExitMs);
   }
 
@@ -55,9 +55,9 @@ export class GuardFixture {
       environment: { PATH: '/usr/bin:/bin' },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
-      ...this.#limits,
+      ...this.limits,
     });
-    this.#drivers.push(driver);
+    this.drivers.push(driver);
     return driver;
   }
 
@@ -68,9 +68,9 @@ export class GuardFixture {
       environment: { PATH: '/usr/bin:/bin' },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
-      ...this.#limits,
+      ...this.limits,
     });
-    this.#clients.push(client);
+    this.clients.push(client);
     return client;
   }
 
@@ -80,7 +80,7 @@ export class GuardFixture {
     await mkdir(directory, { recursive: true });
     const env = { PATH: '/usr/bin:/bin' };
     const launch = aLaunch({ key, directory, command, env, ...more });
-    this.#launches.push(launch);
+    this.launches.push(launch);
     return launch;
   }
 
@@ -129,9 +129,9 @@ export class GuardFixture {
   /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any more. */
   async cleanup(): Promise<void> {
     try {
-      if (this.#launches.length > 0) await this.#endTasks();
-      for (const driver of this.#drivers) await driver.close();
-      for (const client of this.#clients) client.close();
+      if (this.launches.length > 0) await this.endTasks();
+      for (const driver of this.drivers) await driver.close();
+      for (const client of this.clients) client.close();
       const pid = await this.guardPid();
       if (pid === null) return;
       process.kill(pid, 'SIGTERM');
@@ -141,9 +141,9 @@ export class GuardFixture {
     }
   }
 
-  async #endTasks(): Promise<void> {
+  private async endTasks(): Promise<void> {
     const driver = this.driver();
-    for (const launch of this.#launches) {
+    for (const launch of this.launches) {
       await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
       await driver.remove(launch);
     }

@@ -15,16 +15,16 @@ export type Reply =
 
 /** The program, with its endings told in sentences. */
 export class NvidiaSmi {
-  readonly #program: Program;
+  private readonly program: Program;
 
   constructor(program: Program) {
-    this.#program = program;
+    this.program = program;
   }
 
   /** @throws {Error} one sentence: the program could not be started at all */
   async ask(args: readonly string[], deadlineMs: number): Promise<Reply> {
-    const { path } = this.#program;
-    const outcome = await this.#program.run(args, deadlineMs);
+    const { path } = this.program;
+    const outcome = await this.program.run(args, deadlineMs);
     switch (outcome.kind) {
       case 'exited':
         return {
@@ -72,7 +72,7 @@ export class NvidiaSmi {
     const { text, status, stderr } = reply;
     const printed = excerpt(text.trim() === '' ? stderr : text);
     const evidence = `exit status ${status ?? 'none'}: ${printed === '' ? 'no output' : printed}`;
-    const { path } = this.#program;
+    const { path } = this.program;
     return status === 0
       ? smiProblem(
           'unreadable',
@@ -87,7 +87,7 @@ export class NvidiaSmi {
   }
 
   close(): Promise<void> {
-    return this.#program.close();
+    return this.program.close();
   }
 }
 

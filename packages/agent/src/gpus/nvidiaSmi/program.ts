@@ -41,44 +41,44 @@ const HEAD_BYTES = 4096;
 
 /** A program that is run again and again, never twice at the same time. */
 export class Program {
-  readonly #options: ProgramOptions;
-  #current: Run | null = null;
-  #previous: Promise<unknown> = Promise.resolve();
-  #closed = false;
+  private readonly options: ProgramOptions;
+  private current: Run | null = null;
+  private previous: Promise<unknown> = Promise.resolve();
+  private closed = false;
 
   constructor(options: ProgramOptions) {
-    this.#options = options;
+    this.options = options;
   }
 
   get path(): string {
-    return this.#options.path;
+    return this.options.path;
   }
 
   /** Never rejects. Runs that are asked for meanwhile wait for their turn. */
   run(args: readonly string[], deadlineMs: number): Promise<ProgramOutcome> {
-    const outcome = this.#previous.then(() => this.#run(args, deadlineMs));
-    this.#previous = outcome;
+    const outcome = this.previous.then(() => this.runNow(args, deadlineMs));
+    this.previous = outcome;
     return outcome;
   }
 
   /** Kills what runs, and resolves when it is gone: in uninterruptible sleep that can take as long as the driver likes. */
   async close(): Promise<void> {
-    this.#closed = true;
-    const run = this.#current;
+    this.closed = true;
+    const run = this.current;
     if (run === null) return;
-    this.#kill(run.pid);
+    this.kill(run.pid);
     await run.gone;
   }
 
-  async #run(args: readonly string[], deadlineMs: number): Promise<ProgramOutcome> {
-    await this.#lastGone();
-    if (this.#closed) return { kind: 'not_started', reason: 'its source is closed' };
-    if (this.#current !== null) return { kind: 'stuck', pid: this.#current.pid };
+  private async runNow(args: readonly string[], deadlineMs: number): Promise<ProgramOutcome> {
+    await this.lastGone();
+    if (this.closed) return { kind: 'not_started', reason: 'its source is closed' };
+    if (this.current !== null) return { kind: 'stuck', pid: this.current.pid };
     let child: ChildProcess;
     try {
-      child = spawn(this.#options.path, args, {
+      child = spawn(this.options.path, args, {
         // nvidia-smi formats numbers by the locale.
-        env: { ...this.#options.environment, LC_ALL: 'C' },
+        env: { ...this.options.environment, LC_ALL: 'C' },
         stdio: ['ignore', 'pipe', 'pipe'],
         // A group of its own: the path may name a script, and what that started has to end with it.
         detached: true,
@@ -86,28 +86,28 @@ export class Program {
     } catch (error) {
       return { kind: 'not_started', reason: reasonOf(error) };
     }
-    return this.#watch(child, deadlineMs);
+    return this.watch(child, deadlineMs);
   }
 
   /** A killed process needs a moment; one that needs longer hangs in the kernel. */
-  async #lastGone(): Promise<void> {
-    if (this.#current === null) return;
+  private async lastGone(): Promise<void> {
+    if (this.current === null) return;
     const { promise: patience, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, KILL_TAKES_MS);
-    await Promise.race([this.#current.gone, patience]);
+    await Promise.race([this.current.gone, patience]);
     clearTimeout(timer);
   }
 
-  #watch(child: ChildProcess, deadlineMs: number): Promise<ProgramOutcome> {
+  private watch(child: ChildProcess, deadlineMs: number): Promise<ProgramOutcome> {
     const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
     const { promise: outcome, resolve: settle } = Promise.withResolvers<ProgramOutcome>();
     const { pid } = child;
-    if (pid !== undefined) this.#current = { child, pid, gone };
+    if (pid !== undefined) this.current = { child, pid, gone };
 
-    const stdout = new BoundedText(this.#options.outputBytesMax);
+    const stdout = new BoundedText(this.options.outputBytesMax);
     const stderr = new BoundedText(STDERR_BYTES_MAX);
     const abandon = (ending: ProgramOutcome): void => {
-      if (pid !== undefined && this.#current?.child === child) this.#kill(pid);
+      if (pid !== undefined && this.current?.child === child) this.kill(pid);
       child.stdout?.destroy();
       child.stderr?.destroy();
       settle(ending);
@@ -126,7 +126,7 @@ export class Program {
       if (pid === undefined) settle(notStarted(reasonOf(error)));
     });
     child.once('exit', () => {
-      this.#current = null;
+      this.current = null;
       leave();
     });
     child.once('close', (status) => {
@@ -135,35 +135,35 @@ export class Program {
     return outcome.finally(() => clearTimeout(deadline));
   }
 
-  #kill(pid: number): void {
-    (this.#options.killGroup ?? killGroup)(pid);
+  private kill(pid: number): void {
+    (this.options.killGroup ?? killGroup)(pid);
   }
 }
 
 /** Keeps the first bytes of a stream. */
 class BoundedText {
-  readonly #bytesMax: number;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  private readonly bytesMax: number;
+  private chunks: Buffer[] = [];
+  private bytes = 0;
 
   constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
   }
 
   /** false: it did not fit, and was left out. */
   add(chunk: Buffer): boolean {
-    if (this.#bytes + chunk.length > this.#bytesMax) return false;
-    this.#bytes += chunk.length;
-    this.#chunks.push(chunk);
+    if (this.bytes + chunk.length > this.bytesMax) return false;
+    this.bytes += chunk.length;
+    this.chunks.push(chunk);
     return true;
   }
 
   text(): string {
-    return Buffer.concat(this.#chunks).toString('utf8').replaceAll('\r\n', '\n');
+    return Buffer.concat(this.chunks).toString('utf8').replaceAll('\r\n', '\n');
   }
 
   head(bytes: number): string {
-    return Buffer.concat(this.#chunks, Math.min(this.#bytes, bytes)).toString('utf8');
+    return Buffer.concat(this.chunks, Math.min(this.bytes, bytes)).toString('utf8');
   }
 }
 

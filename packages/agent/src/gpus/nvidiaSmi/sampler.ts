@@ -50,18 +50,18 @@ interface CardReading {
 }
 
 export class SmiSampler {
-  readonly #smi: NvidiaSmi;
-  readonly #deadlineMs: number;
-  readonly #documentDeadlineMs: number;
-  readonly #nowMs: () => number;
+  private readonly smi: NvidiaSmi;
+  private readonly deadlineMs: number;
+  private readonly documentDeadlineMs: number;
+  private readonly nowMs: () => number;
   /** That this nvidia-smi knows; null: not asked yet. */
-  #fields: readonly string[] | null = null;
+  private fields: readonly string[] | null = null;
 
   constructor({ smi, deadlineMs, documentDeadlineMs, nowMs }: SamplerOptions) {
-    this.#smi = smi;
-    this.#deadlineMs = deadlineMs;
-    this.#documentDeadlineMs = documentDeadlineMs;
-    this.#nowMs = nowMs;
+    this.smi = smi;
+    this.deadlineMs = deadlineMs;
+    this.documentDeadlineMs = documentDeadlineMs;
+    this.nowMs = nowMs;
   }
 
   async sample(inventory: Inventory): Promise<GpuSampling> {
@@ -69,12 +69,12 @@ export class SmiSampler {
     if (cards.length === 0) return { samples: [], problems: [] };
     const hasMig = cards.some(({ card }) => card.migEnabled);
     const read = hasMig
-      ? (uuids: readonly string[]) => this.#readXml(inventory, uuids)
-      : (uuids: readonly string[]) => this.#readCsv(cards, uuids);
+      ? (uuids: readonly string[]) => this.readXml(inventory, uuids)
+      : (uuids: readonly string[]) => this.readCsv(cards, uuids);
 
-    const beforeMs = this.#nowMs();
+    const beforeMs = this.nowMs();
     const joint = await read(inventory.hasDeadCard ? cards.map(({ uuid }) => uuid) : []);
-    const startMs = this.#nowMs() - beforeMs;
+    const startMs = this.nowMs() - beforeMs;
 
     const readings = new Map(joint.cards);
     const problems: GpuProblem[] = [];
@@ -86,14 +86,14 @@ export class SmiSampler {
       problems.push(...missing.map((card) => lostCard(card, evidence)));
     } else {
       if (joint.failure !== null && missing.length === 0) problems.push(joint.failure.problem);
-      problems.push(...(await this.#askOneByOne(cards, missing, read, readings)));
+      problems.push(...(await this.askOneByOne(cards, missing, read, readings)));
     }
     problems.push(...[...readings.values()].flatMap((reading) => reading.problems));
 
     const samples = cards.flatMap(({ uuid }) => readings.get(uuid)?.samples ?? []);
     const isAnswering = samples.length > 0 && !problems.some(({ kind }) => kind === 'hung');
     if (hasMig || !isAnswering || startMs > CHEAP_START_MS) return { samples, problems };
-    return { samples: withProcesses(samples, await this.#readProcesses()), problems };
+    return { samples: withProcesses(samples, await this.readProcesses()), problems };
   }
 
   /**
@@ -103,7 +103,7 @@ export class SmiSampler {
    * @param all that are known
    * @param missing of them, those to ask for
    */
-  async #askOneByOne(
+  private async askOneByOne(
     all: readonly FoundCard[],
     missing: readonly FoundCard[],
     read: (uuids: readonly string[]) => Promise<Reading>,
@@ -133,11 +133,11 @@ export class SmiSampler {
   }
 
   /** @param uuids of the cards to ask for; empty: all at once */
-  async #readCsv(cards: readonly FoundCard[], uuids: readonly string[]): Promise<Reading> {
-    const query = await this.#query(selection(uuids));
+  private async readCsv(cards: readonly FoundCard[], uuids: readonly string[]): Promise<Reading> {
+    const query = await this.query(selection(uuids));
     if ('scope' in query) return { cards: new Map(), failure: query };
     const { reply, fields } = query;
-    if (reply.kind === 'no_answer') return { cards: new Map(), failure: this.#smi.failureOf(reply) };
+    if (reply.kind === 'no_answer') return { cards: new Map(), failure: this.smi.failureOf(reply) };
 
     const { rows, refused } = parseCsv(reply.text, fields);
     const readings = new Map<string, CardReading>();
@@ -154,43 +154,43 @@ export class SmiSampler {
       );
     }
     const isAnswer = rows.length > 0 && refused.length === 0;
-    return { cards: readings, failure: isAnswer ? null : this.#smi.failureOf(reply) };
+    return { cards: readings, failure: isAnswer ? null : this.smi.failureOf(reply) };
   }
 
-  async #query(
+  private async query(
     selected: readonly string[],
   ): Promise<SmiFailure | { readonly reply: Reply; readonly fields: readonly string[] }> {
-    const fields = await this.#knownFields();
+    const fields = await this.knownFields();
     if ('scope' in fields) return fields;
-    const reply = await this.#askFor(fields, selected);
+    const reply = await this.askFor(fields, selected);
     const unknown = reply.kind === 'printed' ? unknownFieldIn(reply.text) : null;
     if (unknown === null || isUuidField(unknown)) return { reply, fields };
 
     // The program was replaced since it told its fields.
-    this.#fields = null;
-    const renewed = await this.#knownFields();
+    this.fields = null;
+    const renewed = await this.knownFields();
     if ('scope' in renewed) return renewed;
-    this.#fields = renewed.filter((field) => field !== unknown);
-    return { reply: await this.#askFor(this.#fields, selected), fields: this.#fields };
+    this.fields = renewed.filter((field) => field !== unknown);
+    return { reply: await this.askFor(this.fields, selected), fields: this.fields };
   }
 
-  #askFor(fields: readonly string[], selected: readonly string[]): Promise<Reply> {
-    return this.#smi.ask([`--query-gpu=${fields.join(',')}`, csvFormat, ...selected], this.#deadlineMs);
+  private askFor(fields: readonly string[], selected: readonly string[]): Promise<Reply> {
+    return this.smi.ask([`--query-gpu=${fields.join(',')}`, csvFormat, ...selected], this.deadlineMs);
   }
 
-  async #knownFields(): Promise<readonly string[] | SmiFailure> {
-    if (this.#fields !== null) return this.#fields;
-    const reply = await this.#smi.ask(['--help-query-gpu'], this.#deadlineMs);
+  private async knownFields(): Promise<readonly string[] | SmiFailure> {
+    if (this.fields !== null) return this.fields;
+    const reply = await this.smi.ask(['--help-query-gpu'], this.deadlineMs);
     const fields = reply.kind === 'printed' ? fieldsToQuery(reply.text) : [];
-    if (!fields.some(isUuidField)) return this.#smi.failureOf(reply);
-    this.#fields = fields;
+    if (!fields.some(isUuidField)) return this.smi.failureOf(reply);
+    this.fields = fields;
     return fields;
   }
 
-  async #readXml({ cards, listing }: Inventory, uuids: readonly string[]): Promise<Reading> {
-    const reply = await this.#smi.ask(['-q', '-x', ...selection(uuids)], this.#documentDeadlineMs);
+  private async readXml({ cards, listing }: Inventory, uuids: readonly string[]): Promise<Reading> {
+    const reply = await this.smi.ask(['-q', '-x', ...selection(uuids)], this.documentDeadlineMs);
     const log = reply.kind === 'printed' ? parseSmiXml(reply.text) : null;
-    if (log === null) return { cards: new Map(), failure: this.#smi.failureOf(reply) };
+    if (log === null) return { cards: new Map(), failure: this.smi.failureOf(reply) };
     const readings = new Map<string, CardReading>();
     for (const card of log.cards) {
       if (!cards.some(({ uuid }) => uuid === card.uuid)) continue;
@@ -210,10 +210,10 @@ export class SmiSampler {
   }
 
   /** By UUID of the card; null: this driver does not tell. */
-  async #readProcesses(): Promise<ReadonlyMap<string, readonly GpuProcess[]> | null> {
-    const reply = await this.#smi.ask(
+  private async readProcesses(): Promise<ReadonlyMap<string, readonly GpuProcess[]> | null> {
+    const reply = await this.smi.ask(
       [`--query-compute-apps=${processFields.join(',')}`, csvFormat],
-      this.#deadlineMs,
+      this.deadlineMs,
     );
     if (reply.kind === 'no_answer' || reply.status !== 0) return null;
     return processesByCard(reply.text);

@@ -43,41 +43,41 @@ export function createNvidiaSmiSource(options: NvidiaSmiOptions): GpuSource {
 class NvidiaSmiSource implements GpuSource {
   readonly name = 'nvidia-smi';
   readonly onXid = null;
-  readonly #smi: NvidiaSmi;
-  readonly #inventoryDeadlineMs: number;
-  readonly #sampler: SmiSampler;
-  #inventory: Inventory = emptySmiInventory;
+  private readonly smi: NvidiaSmi;
+  private readonly inventoryDeadlineMs: number;
+  private readonly sampler: SmiSampler;
+  private inventory: Inventory = emptySmiInventory;
   /** By PCI id: a dead card tells where it is, but not who. */
-  readonly #uuids = new Map<string, string>();
+  private readonly uuids = new Map<string, string>();
 
   constructor(smi: NvidiaSmi, { deadlineMs, inventoryDeadlineMs, nowMs }: NvidiaSmiOptions) {
-    this.#smi = smi;
-    this.#inventoryDeadlineMs = inventoryDeadlineMs;
-    this.#sampler = new SmiSampler({ smi, deadlineMs, documentDeadlineMs: inventoryDeadlineMs, nowMs });
+    this.smi = smi;
+    this.inventoryDeadlineMs = inventoryDeadlineMs;
+    this.sampler = new SmiSampler({ smi, deadlineMs, documentDeadlineMs: inventoryDeadlineMs, nowMs });
   }
 
   async list(): Promise<GpuListing> {
-    this.#inventory = await readInventory(this.#smi, this.#inventoryDeadlineMs, this.#inventory);
-    for (const { uuid, card } of this.#inventory.cards) {
-      if (card.pciBusId === null || this.#uuids.size >= REMEMBERED_CARDS_MAX) continue;
-      this.#uuids.set(card.pciBusId, uuid);
+    this.inventory = await readInventory(this.smi, this.inventoryDeadlineMs, this.inventory);
+    for (const { uuid, card } of this.inventory.cards) {
+      if (card.pciBusId === null || this.uuids.size >= REMEMBERED_CARDS_MAX) continue;
+      this.uuids.set(card.pciBusId, uuid);
     }
-    const { listing } = this.#inventory;
-    return { ...listing, problems: listing.problems.map((problem) => this.#withUuid(problem)) };
+    const { listing } = this.inventory;
+    return { ...listing, problems: listing.problems.map((problem) => this.withUuid(problem)) };
   }
 
   async sample(): Promise<GpuSampling> {
-    const { samples, problems } = await this.#sampler.sample(this.#inventory);
-    return { samples, problems: problems.map((problem) => this.#withUuid(problem)) };
+    const { samples, problems } = await this.sampler.sample(this.inventory);
+    return { samples, problems: problems.map((problem) => this.withUuid(problem)) };
   }
 
   close(): Promise<void> {
-    return this.#smi.close();
+    return this.smi.close();
   }
 
-  #withUuid(problem: GpuProblem): GpuProblem {
+  private withUuid(problem: GpuProblem): GpuProblem {
     const { gpuUuid, pciBusId } = problem;
     if (gpuUuid !== null || pciBusId === null) return problem;
-    return { ...problem, gpuUuid: this.#uuids.get(pciBusId) ?? null };
+    return { ...problem, gpuUuid: this.uuids.get(pciBusId) ?? null };
   }
 }

@@ -9,11 +9,11 @@ export class Calls {
   /** Where single values are put; every call overwrites what the one before it left there. */
   readonly out = Buffer.alloc(128);
   /** The same memory: reading an element costs a tenth of a Buffer's method in code that is never compiled. */
-  readonly #words = new Uint32Array(this.out.buffer, this.out.byteOffset, 2);
+  private readonly words = new Uint32Array(this.out.buffer, this.out.byteOffset, 2);
   /** For values that nobody asks for. */
   readonly ignored = Buffer.alloc(8);
-  #failure: NvmlFailure | null = null;
-  #isOver = false;
+  private gravestFailure: NvmlFailure | null = null;
+  private hasEnded = false;
 
   constructor(library: NvmlLibrary) {
     this.library = library;
@@ -22,56 +22,56 @@ export class Calls {
   /** From here on, calls are about this card. */
   begin(cardIndex: number): void {
     this.library.setCard(cardIndex);
-    this.#failure = null;
-    this.#isOver = false;
+    this.gravestFailure = null;
+    this.hasEnded = false;
   }
 
   /** The gravest since `begin`. */
   get failure(): NvmlFailure | null {
-    return this.#failure;
+    return this.gravestFailure;
   }
 
   /** Nothing more is to be had from this card; further calls do not reach the library. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.hasEnded;
   }
 
   /** @returns the return code; one that means trouble is remembered. null: not called, because the card is gone */
   code(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.#call(name, args);
+    return this.call(name, args);
   }
 
   /** Whether it succeeded. */
   run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
-    return this.#call(name, args) === SUCCESS;
+    return this.call(name, args) === SUCCESS;
   }
 
   /** For functions whose last parameter is where the value goes; so are the following. */
   u32(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    return this.#call(name, args) === SUCCESS ? u32Of(this.#words[0]) : null;
+    return this.call(name, args) === SUCCESS ? u32Of(this.words[0]) : null;
   }
 
   u64(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    return this.#call(name, args) === SUCCESS ? u64Of(this.#words[1], this.#words[0]) : null;
+    return this.call(name, args) === SUCCESS ? u64Of(this.words[1], this.words[0]) : null;
   }
 
   pointer(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    if (this.#call(name, args) !== SUCCESS) return null;
+    if (this.call(name, args) !== SUCCESS) return null;
     const pointer = readPointer(this.out, 0);
     return pointer === 0 ? null : pointer;
   }
 
-  #call(name: NvmlFunction, args: readonly CallArgument[]): number | null {
-    if (this.#isOver) return null;
+  private call(name: NvmlFunction, args: readonly CallArgument[]): number | null {
+    if (this.hasEnded) return null;
     const code = this.library.call(name, args);
     if (code === SUCCESS) return code;
     const kind = problemKindOf(code);
     if (kind !== null) {
-      this.#failure = graver(this.#failure, { kind, code, call: name });
-      this.#isOver = endsReading(kind);
+      this.gravestFailure = graver(this.gravestFailure, { kind, code, call: name });
+      this.hasEnded = endsReading(kind);
     }
     return code;
   }

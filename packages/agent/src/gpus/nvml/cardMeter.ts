@@ -40,11 +40,11 @@ export interface CardReading {
 const unexplainedMax = 3;
 
 class FailureFilter {
-  #unexplained = 0;
+  private unexplained = 0;
 
   pass(failure: NvmlFailure | null): NvmlFailure | null {
-    this.#unexplained = failure?.kind === 'unknown_error' ? this.#unexplained + 1 : 0;
-    return this.#unexplained > 0 && this.#unexplained < unexplainedMax ? null : failure;
+    this.unexplained = failure?.kind === 'unknown_error' ? this.unexplained + 1 : 0;
+    return this.unexplained > 0 && this.unexplained < unexplainedMax ? null : failure;
   }
 }
 
@@ -53,43 +53,43 @@ const kibibyte = 1024;
 export class CardMeter {
   readonly card: NvmlCard;
   readonly hasGpm: boolean;
-  readonly #options: MeterOptions;
-  readonly #batch: FieldBatch;
-  readonly #gpm = new Map<Device, GpmMeter>();
-  readonly #processes = new Map<Device, readonly GpuProcess[] | null>();
-  readonly #rates = {
+  private readonly options: MeterOptions;
+  private readonly batch: FieldBatch;
+  private readonly gpm = new Map<Device, GpmMeter>();
+  private readonly processes = new Map<Device, readonly GpuProcess[] | null>();
+  private readonly rates = {
     pcieTxBytes: new CounterRate(),
     pcieRxBytes: new CounterRate(),
     nvlinkTxBytes: new CounterRate(),
     nvlinkRxBytes: new CounterRate(),
   };
-  #slow: SlowValues | null = null;
-  #slowTurns = 0;
-  readonly #quickFailures = new FailureFilter();
-  readonly #slowFailures = new FailureFilter();
+  private slow: SlowValues | null = null;
+  private slowTurns = 0;
+  private readonly quickFailures = new FailureFilter();
+  private readonly slowFailures = new FailureFilter();
   /** Of the last time that the dear values were read; holds until they are read again. */
-  #slowFailure: NvmlFailure | null = null;
+  private slowFailure: NvmlFailure | null = null;
 
   constructor(calls: Calls, card: NvmlCard, options: MeterOptions) {
     this.card = card;
-    this.#options = options;
+    this.options = options;
     calls.begin(card.index);
     this.hasGpm = options.gpm && supportsGpm(calls, card.handle);
-    if (this.hasGpm) this.#openGpm(calls);
+    if (this.hasGpm) this.openGpm(calls);
     // GPM measures the buses too, and better: the counters cost a fraction of a millisecond each.
-    this.#batch = new FieldBatch(
+    this.batch = new FieldBatch(
       this.hasGpm
         ? ['memoryTemperature', 'recoveryAction']
         : ['memoryTemperature', 'recoveryAction', 'pcieTx', 'pcieRx', 'nvlinkTx', 'nvlinkRx'],
     );
   }
 
-  #openGpm(calls: Calls): void {
+  private openGpm(calls: Calls): void {
     const { handle, devices } = this.card;
     for (const device of devices) {
       const target = { handle, gpuInstanceId: device.gpu.mig?.gpuInstanceId ?? null };
-      const meter = GpmMeter.open(calls, target, this.#options.gpmQuery);
-      if (meter !== null) this.#gpm.set(device, meter);
+      const meter = GpmMeter.open(calls, target, this.options.gpmQuery);
+      if (meter !== null) this.gpm.set(device, meter);
     }
   }
 
@@ -97,61 +97,61 @@ export class CardMeter {
   fits(card: NvmlCard, links: readonly number[]): boolean {
     const keyOf = ({ handle, uuid, devices }: NvmlCard) =>
       [handle, uuid, ...devices.map((device) => `${device.handle} ${device.gpu.uuid}`)].join();
-    return keyOf(card) === keyOf(this.card) && links.join() === this.#options.links.join();
+    return keyOf(card) === keyOf(this.card) && links.join() === this.options.links.join();
   }
 
   close(calls: Calls): void {
-    for (const meter of this.#gpm.values()) meter.close(calls);
+    for (const meter of this.gpm.values()) meter.close(calls);
   }
 
   /** @param isTurn reads the dear values anew instead of giving the last ones */
   read(calls: Calls, nowMs: number, isTurn: boolean): CardReading {
     const { handle, devices, isMig, index } = this.card;
     calls.begin(index);
-    this.#batch.read(calls, handle);
-    const quick = readQuickValues(calls, handle, this.#batch);
-    const buses = this.hasGpm || isMig ? null : this.#readBuses();
+    this.batch.read(calls, handle);
+    const quick = readQuickValues(calls, handle, this.batch);
+    const buses = this.hasGpm || isMig ? null : this.readBuses();
     const readings = devices.map((device) => ({
       device,
       memory: readMemory(calls, device.handle),
-      activity: this.#gpm.get(device)?.read(calls, nowMs) ?? buses,
+      activity: this.gpm.get(device)?.read(calls, nowMs) ?? buses,
     }));
-    let failure = this.#quickFailures.pass(calls.failure);
-    if ((isTurn || this.#slow === null) && !calls.isOver) {
+    let failure = this.quickFailures.pass(calls.failure);
+    if ((isTurn || this.slow === null) && !calls.isOver) {
       calls.begin(index);
-      this.#readSlow(calls);
-      this.#slowFailure = this.#slowFailures.pass(calls.failure);
+      this.readSlow(calls);
+      this.slowFailure = this.slowFailures.pass(calls.failure);
     }
-    if (this.#slowFailure !== null) failure = graver(failure, this.#slowFailure);
+    if (this.slowFailure !== null) failure = graver(failure, this.slowFailure);
     // Half a sample of a card that went away meanwhile would pass for a whole one.
     if (calls.isOver) return { samples: [], failure };
     const samples = readings.map(({ device, memory, activity }) => {
       const sample: GpuSample = {
         ...emptySample(device.gpu.uuid),
         ...quick,
-        ...this.#slow,
+        ...this.slow,
         ...memory,
         activity,
-        processes: this.#processes.get(device) ?? null,
+        processes: this.processes.get(device) ?? null,
       };
       return isMig ? withoutSharedPower(sample) : sample;
     });
     return { samples, failure };
   }
 
-  #readSlow(calls: Calls): void {
+  private readSlow(calls: Calls): void {
     const { handle, devices } = this.card;
-    const { processes, links } = this.#options;
-    const before = this.#slow?.nvlinkErrors ?? null;
-    const nvlinkErrors = readNvlinkErrors(calls, handle, links, before, this.#slowTurns);
-    this.#slowTurns += 1;
-    this.#slow = readSlowValues(calls, handle, nvlinkErrors);
-    for (const device of devices) this.#processes.set(device, processes.read(calls, device.handle));
+    const { processes, links } = this.options;
+    const before = this.slow?.nvlinkErrors ?? null;
+    const nvlinkErrors = readNvlinkErrors(calls, handle, links, before, this.slowTurns);
+    this.slowTurns += 1;
+    this.slow = readSlowValues(calls, handle, nvlinkErrors);
+    for (const device of devices) this.processes.set(device, processes.read(calls, device.handle));
   }
 
-  #readBuses(): GpuActivity | null {
-    const batch = this.#batch;
-    const rates = this.#rates;
+  private readBuses(): GpuActivity | null {
+    const batch = this.batch;
+    const rates = this.rates;
     const rate = (meter: CounterRate, name: Parameters<FieldBatch['counter']>[0], unit: number) => {
       const perSecond = meter.of(batch.counter(name));
       return perSecond === null ? null : Math.round(perSecond * unit);

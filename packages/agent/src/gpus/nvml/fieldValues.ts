@@ -24,56 +24,56 @@ export interface CounterReading {
 }
 
 export class FieldBatch {
-  readonly #names: readonly FieldName[];
-  readonly #buffer: Buffer;
-  #isRead = false;
+  private readonly names: readonly FieldName[];
+  private readonly buffer: Buffer;
+  private isRead = false;
 
   constructor(names: readonly FieldName[]) {
-    this.#names = names;
-    this.#buffer = Buffer.alloc(names.length * fieldValue.size);
+    this.names = names;
+    this.buffer = Buffer.alloc(names.length * fieldValue.size);
   }
 
   read(calls: Calls, handle: number): void {
-    this.#buffer.fill(0);
-    for (const [index, name] of this.#names.entries()) {
+    this.buffer.fill(0);
+    for (const [index, name] of this.names.entries()) {
       const at = index * fieldValue.size;
-      this.#buffer.writeUInt32LE(fields[name], at);
+      this.buffer.writeUInt32LE(fields[name], at);
       const isOfLinks = name === 'nvlinkTx' || name === 'nvlinkRx';
-      this.#buffer.writeUInt32LE(isOfLinks ? allLinks : 0, at + fieldValue.scope);
+      this.buffer.writeUInt32LE(isOfLinks ? allLinks : 0, at + fieldValue.scope);
     }
-    this.#isRead = calls.run('nvmlDeviceGetFieldValues', handle, this.#names.length, this.#buffer);
+    this.isRead = calls.run('nvmlDeviceGetFieldValues', handle, this.names.length, this.buffer);
   }
 
   value(name: FieldName): number | null {
-    const at = this.#offsetOf(name);
-    return at === null ? null : readFieldValue(this.#buffer, at);
+    const at = this.offsetOf(name);
+    return at === null ? null : readFieldValue(this.buffer, at);
   }
 
   /** @returns null also for a counter of 32 bits: at the speed of a bus it has wrapped nobody knows how often */
   counter(name: FieldName): CounterReading | null {
-    const at = this.#offsetOf(name);
-    const value = at === null ? null : readFieldValue(this.#buffer, at);
+    const at = this.offsetOf(name);
+    const value = at === null ? null : readFieldValue(this.buffer, at);
     if (at === null || value === null) return null;
-    const valueType = this.#buffer.readInt32LE(at + fieldValue.valueType);
+    const valueType = this.buffer.readInt32LE(at + fieldValue.valueType);
     if (valueType !== valueTypes.u64 && valueType !== valueTypes.unsignedLong) return null;
-    const atMicros = readU64(this.#buffer, at + fieldValue.timestamp);
+    const atMicros = readU64(this.buffer, at + fieldValue.timestamp);
     return atMicros === null || atMicros === 0 ? null : { value, atMicros };
   }
 
-  #offsetOf(name: FieldName): number | null {
-    const index = this.#names.indexOf(name);
-    return this.#isRead && index !== -1 ? index * fieldValue.size : null;
+  private offsetOf(name: FieldName): number | null {
+    const index = this.names.indexOf(name);
+    return this.isRead && index !== -1 ? index * fieldValue.size : null;
   }
 }
 
 /** Turns a counter that only grows into a rate. */
 export class CounterRate {
-  #before: CounterReading | null = null;
+  private before: CounterReading | null = null;
 
   /** @returns units per second since the reading before; null when there was none, or the counter started over */
   of(reading: CounterReading | null): number | null {
-    const before = this.#before;
-    this.#before = reading;
+    const before = this.before;
+    this.before = reading;
     if (before === null || reading === null) return null;
     const micros = reading.atMicros - before.atMicros;
     const grown = reading.value - before.value;

@@ -42,18 +42,18 @@ export interface GpmTarget {
 }
 
 export class GpmMeter {
-  readonly #target: GpmTarget;
-  readonly #query: Buffer;
-  #before: number;
-  #now: number;
+  private readonly target: GpmTarget;
+  private readonly query: Buffer;
+  private before: number;
+  private now: number;
   /** When `#before` was taken; null: it holds nothing yet. */
-  #beforeAtMs: number | null = null;
-  #activity: GpuActivity | null = null;
+  private beforeAtMs: number | null = null;
+  private activity: GpuActivity | null = null;
 
   private constructor(target: GpmTarget, query: Buffer, samples: readonly [number, number]) {
-    this.#target = target;
-    this.#query = query;
-    [this.#before, this.#now] = samples;
+    this.target = target;
+    this.query = query;
+    [this.before, this.now] = samples;
   }
 
   /**
@@ -67,34 +67,34 @@ export class GpmMeter {
   }
 
   close(calls: Calls): void {
-    calls.run('nvmlGpmSampleFree', this.#before);
-    calls.run('nvmlGpmSampleFree', this.#now);
+    calls.run('nvmlGpmSampleFree', this.before);
+    calls.run('nvmlGpmSampleFree', this.now);
   }
 
   /** @returns what happened since the reading before; null at the first, and when it cannot be told */
   read(calls: Calls, nowMs: number): GpuActivity | null {
-    if (this.#beforeAtMs !== null && nowMs - this.#beforeAtMs < apartMsMin) return this.#activity;
-    const isTaken = this.#take(calls);
-    this.#activity = isTaken && this.#beforeAtMs !== null ? this.#compare(calls) : null;
-    [this.#before, this.#now] = [this.#now, this.#before];
-    this.#beforeAtMs = isTaken ? nowMs : null;
-    return this.#activity;
+    if (this.beforeAtMs !== null && nowMs - this.beforeAtMs < apartMsMin) return this.activity;
+    const isTaken = this.take(calls);
+    this.activity = isTaken && this.beforeAtMs !== null ? this.compare(calls) : null;
+    [this.before, this.now] = [this.now, this.before];
+    this.beforeAtMs = isTaken ? nowMs : null;
+    return this.activity;
   }
 
-  #take(calls: Calls): boolean {
-    const { handle, gpuInstanceId } = this.#target;
+  private take(calls: Calls): boolean {
+    const { handle, gpuInstanceId } = this.target;
     return gpuInstanceId === null
-      ? calls.run('nvmlGpmSampleGet', handle, this.#now)
-      : calls.run('nvmlGpmMigSampleGet', handle, gpuInstanceId, this.#now);
+      ? calls.run('nvmlGpmSampleGet', handle, this.now)
+      : calls.run('nvmlGpmMigSampleGet', handle, gpuInstanceId, this.now);
   }
 
-  #compare(calls: Calls): GpuActivity | null {
-    const query = this.#query;
+  private compare(calls: Calls): GpuActivity | null {
+    const query = this.query;
     query.fill(0, 0, gpmMetrics.metrics + metrics.length * gpmMetrics.metricSize);
     query.writeUInt32LE(gpmMetrics.version, 0);
     query.writeUInt32LE(metrics.length, gpmMetrics.count);
-    writePointer(query, gpmMetrics.sample1, this.#before);
-    writePointer(query, gpmMetrics.sample2, this.#now);
+    writePointer(query, gpmMetrics.sample1, this.before);
+    writePointer(query, gpmMetrics.sample2, this.now);
     const offsetOf = (index: number) => gpmMetrics.metrics + index * gpmMetrics.metricSize;
     for (const [index, { id }] of metrics.entries()) query.writeUInt32LE(id, offsetOf(index));
     if (!calls.run('nvmlGpmMetricsGet', query)) return null;

@@ -7,11 +7,11 @@ import type { NvmlListing } from './protocol.ts';
 import { type CardName, cardTitle } from './returnCodes.ts';
 
 export class KnownCards {
-  readonly #byUuid = new Map<string, CardName>();
+  private readonly byUuid = new Map<string, CardName>();
 
   /** The number of a card holds until the driver is opened anew. */
   at(index: number): CardName {
-    const card = [...this.#byUuid.values()].find((each) => each.index === index);
+    const card = [...this.byUuid.values()].find((each) => each.index === index);
     return card ?? { index, uuid: null, pciBusId: null };
   }
 
@@ -20,10 +20,10 @@ export class KnownCards {
    * @returns what is wrong with cards that are counted and cannot be used, or were there once
    */
   update({ cards, closedCards }: NvmlListing, avoided: readonly number[]): readonly GpuProblem[] {
-    const missing = new Map(this.#byUuid);
+    const missing = new Map(this.byUuid);
     for (const card of cards) {
       if (card.uuid === null) continue;
-      this.#byUuid.set(card.uuid, card);
+      this.byUuid.set(card.uuid, card);
       missing.delete(card.uuid);
     }
     for (const [uuid, { index }] of missing) if (avoided.includes(index)) missing.delete(uuid);
@@ -58,34 +58,34 @@ interface Suspect {
 
 /** Cards at which a reader hung or crashed: left alone for a while, so that the others can be read. */
 export class Suspects {
-  readonly #clock: Clock;
-  readonly #policy: BackoffPolicy;
-  readonly #byIndex = new Map<number, Suspect>();
+  private readonly clock: Clock;
+  private readonly policy: BackoffPolicy;
+  private readonly byIndex = new Map<number, Suspect>();
 
   /** @param policy how long a card is left alone after so many failures */
   constructor(clock: Clock, policy: BackoffPolicy) {
-    this.#clock = clock;
-    this.#policy = policy;
+    this.clock = clock;
+    this.policy = policy;
   }
 
   get problems(): readonly GpuProblem[] {
-    return [...this.#byIndex.values()].map(({ problem }) => problem);
+    return [...this.byIndex.values()].map(({ problem }) => problem);
   }
 
   /** Numbers of the cards to be left alone now. */
   get avoided(): readonly number[] {
-    const nowMs = this.#clock.monotonicMs();
-    return [...this.#byIndex].filter(([, { avoidUntilMs }]) => nowMs < avoidUntilMs).map(([index]) => index);
+    const nowMs = this.clock.monotonicMs();
+    return [...this.byIndex].filter(([, { avoidUntilMs }]) => nowMs < avoidUntilMs).map(([index]) => index);
   }
 
   add(index: number, problem: GpuProblem): void {
-    const failures = (this.#byIndex.get(index)?.failures ?? 0) + 1;
-    const avoidUntilMs = this.#clock.monotonicMs() + backoffMs(this.#policy, failures);
-    this.#byIndex.set(index, { problem, failures, avoidUntilMs });
+    const failures = (this.byIndex.get(index)?.failures ?? 0) + 1;
+    const avoidUntilMs = this.clock.monotonicMs() + backoffMs(this.policy, failures);
+    this.byIndex.set(index, { problem, failures, avoidUntilMs });
   }
 
   /** Every card but the avoided ones has been read, so none of them is suspect any more. */
   clearAllBut(avoided: readonly number[]): void {
-    for (const index of this.#byIndex.keys()) if (!avoided.includes(index)) this.#byIndex.delete(index);
+    for (const index of this.byIndex.keys()) if (!avoided.includes(index)) this.byIndex.delete(index);
   }
 }

@@ -240,25 +240,25 @@ const processesMax = 4096;
 
 /** Grows with the longest list seen. */
 export class ProcessReader {
-  readonly #exists: (pid: number) => boolean;
-  #buffer = Buffer.alloc(32 * processInfo.size);
+  private readonly exists: (pid: number) => boolean;
+  private buffer = Buffer.alloc(32 * processInfo.size);
 
   constructor(exists: (pid: number) => boolean) {
-    this.#exists = exists;
+    this.exists = exists;
   }
 
   /** @returns null: cannot be told */
   read(calls: Calls, handle: number): readonly GpuProcess[] | null {
     const count = Buffer.alloc(4);
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const room = this.#buffer.length / processInfo.size;
+      const room = this.buffer.length / processInfo.size;
       count.writeUInt32LE(room, 0);
-      const code = calls.code('nvmlDeviceGetComputeRunningProcesses_v3', handle, count, this.#buffer);
+      const code = calls.code('nvmlDeviceGetComputeRunningProcesses_v3', handle, count, this.buffer);
       const found = count.readUInt32LE(0);
-      if (code === SUCCESS) return found <= room ? this.#decode(found) : null;
+      if (code === SUCCESS) return found <= room ? this.decode(found) : null;
       if (code !== INSUFFICIENT_SIZE || found > processesMax) return null;
       // Room for those that start before the next call.
-      this.#buffer = Buffer.alloc((found * 2 + 8) * processInfo.size);
+      this.buffer = Buffer.alloc((found * 2 + 8) * processInfo.size);
     }
     return null;
   }
@@ -267,14 +267,14 @@ export class ProcessReader {
    * Some drivers of the 535 line wrote entries of another size, and a container sees pids of another namespace; both
    * show as processes that do not exist.
    */
-  #decode(found: number): readonly GpuProcess[] | null {
+  private decode(found: number): readonly GpuProcess[] | null {
     const processes = Array.from({ length: found }, (_, index) => {
       const at = index * processInfo.size;
       return {
-        pid: this.#buffer.readUInt32LE(at + processInfo.pid),
-        memoryMb: toMebibytes(readU64(this.#buffer, at + processInfo.usedMemory)),
+        pid: this.buffer.readUInt32LE(at + processInfo.pid),
+        memoryMb: toMebibytes(readU64(this.buffer, at + processInfo.usedMemory)),
       };
     });
-    return processes.every(({ pid }) => pid > 0 && this.#exists(pid)) ? processes : null;
+    return processes.every(({ pid }) => pid > 0 && this.exists(pid)) ? processes : null;
   }
 }

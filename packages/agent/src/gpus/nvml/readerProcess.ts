@@ -41,75 +41,75 @@ type Answer = Extract<ReaderMessage, { id: number }>;
 export class ReaderProcess {
   /** Resolves when the process is really gone; one that hangs in the kernel survives SIGKILL. */
   readonly gone: Promise<ReaderEnd>;
-  readonly #options: ReaderOptions;
-  readonly #child: JsonLinesChild<ReaderMessage>;
-  #lastId = 0;
-  #waiting: { readonly id: number; readonly resolve: (answer: Answer) => void } | null = null;
-  #unavailable: string | null = null;
-  #traceFd: number | null = null;
-  #lastStanding: Standing | null = null;
+  private readonly options: ReaderOptions;
+  private readonly child: JsonLinesChild<ReaderMessage>;
+  private lastId = 0;
+  private waiting: { readonly id: number; readonly resolve: (answer: Answer) => void } | null = null;
+  private unavailable: string | null = null;
+  private traceFd: number | null = null;
+  private lastStanding: Standing | null = null;
 
   constructor(options: ReaderOptions) {
-    this.#options = options;
+    this.options = options;
     const { command, library, gpm } = options;
-    this.#child = new JsonLinesChild({
+    this.child = new JsonLinesChild({
       command: [...command, library, ...(gpm ? ['--gpm'] : [])],
       lineLengthMax: readerLineLengthMax,
-      onMessage: (message) => this.#hear(message),
+      onMessage: (message) => this.hear(message),
     });
-    this.gone = this.#child.gone.then(({ description }) => {
-      this.#keepStanding();
-      return { unavailable: this.#unavailable, description };
+    this.gone = this.child.gone.then(({ description }) => {
+      this.keepStanding();
+      return { unavailable: this.unavailable, description };
     });
   }
 
   get pid(): number | null {
-    return this.#child.pid;
+    return this.child.pid;
   }
 
   /** One at a time. Never resolves when the reader hangs or ends: that is for the caller to notice. */
   list(avoid: readonly number[]): Promise<NvmlListing> {
-    return this.#ask('list', avoid).then((answer) => {
+    return this.ask('list', avoid).then((answer) => {
       if (answer.kind !== 'listed') throw new Error('the reader of NVML gave samples for a listing');
       return answer.listing;
     });
   }
 
   sample(avoid: readonly number[]): Promise<NvmlSampling> {
-    return this.#ask('sample', avoid).then((answer) => {
+    return this.ask('sample', avoid).then((answer) => {
       if (answer.kind !== 'sampled') throw new Error('the reader of NVML gave a listing for samples');
       return answer.sampling;
     });
   }
 
-  #ask(kind: 'list' | 'sample', avoid: readonly number[]): Promise<Answer> {
-    this.#lastId += 1;
-    const id = this.#lastId;
+  private ask(kind: 'list' | 'sample', avoid: readonly number[]): Promise<Answer> {
+    this.lastId += 1;
+    const id = this.lastId;
     return new Promise((resolve) => {
-      this.#waiting = { id, resolve };
-      this.#child.tell({ id, kind, avoid } satisfies ReaderRequest);
+      this.waiting = { id, resolve };
+      this.child.tell({ id, kind, avoid } satisfies ReaderRequest);
     });
   }
 
-  #hear(message: ReaderMessage): void {
+  private hear(message: ReaderMessage): void {
     switch (message.kind) {
       case 'started':
-        this.#traceFd = this.#openTrace(message.traceFd);
+        this.traceFd = this.openTrace(message.traceFd);
         return;
       case 'opened':
-        this.#options.onOpened(message.missing);
+        this.options.onOpened(message.missing);
         return;
       case 'unavailable':
-        this.#unavailable = message.reason;
+        this.unavailable = message.reason;
         return;
       case 'xid':
-        this.#options.onXid(message.event);
+        this.options.onXid(message.event);
         return;
       case 'listed':
       case 'sampled':
-        if (this.#waiting?.id !== message.id) return;
-        this.#waiting.resolve(message);
-        this.#waiting = null;
+        if (this.waiting?.id !== message.id) return;
+        this.waiting.resolve(message);
+        this.waiting = null;
         return;
       default:
         message satisfies never;
@@ -117,10 +117,10 @@ export class ReaderProcess {
   }
 
   /** Opened while the reader lives: the page is still there when it has crashed. */
-  #openTrace(fd: number | null): number | null {
+  private openTrace(fd: number | null): number | null {
     if (fd === null) return null;
     try {
-      return openSync(`/proc/${this.#child.pid}/fd/${fd}`, 'r');
+      return openSync(`/proc/${this.child.pid}/fd/${fd}`, 'r');
     } catch {
       return null;
     }
@@ -128,18 +128,18 @@ export class ReaderProcess {
 
   /** @returns null: in no call about a card, or it cannot be told. Of one that is gone: where it ended */
   get standing(): Standing | null {
-    return this.#traceFd === null ? this.#lastStanding : readTrace(this.#traceFd);
+    return this.traceFd === null ? this.lastStanding : readTrace(this.traceFd);
   }
 
-  #keepStanding(): void {
-    if (this.#traceFd === null) return;
-    this.#lastStanding = readTrace(this.#traceFd);
-    closeSync(this.#traceFd);
-    this.#traceFd = null;
+  private keepStanding(): void {
+    if (this.traceFd === null) return;
+    this.lastStanding = readTrace(this.traceFd);
+    closeSync(this.traceFd);
+    this.traceFd = null;
   }
 
   kill(): void {
-    this.#child.kill();
+    this.child.kill();
   }
 }
 

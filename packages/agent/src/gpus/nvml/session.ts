@@ -25,33 +25,33 @@ export interface SessionOptions {
 const slowEvery = 10;
 
 export class NvmlSession {
-  readonly #options: SessionOptions;
-  readonly #calls: Calls;
-  readonly #processes: ProcessReader;
-  readonly #gpmQuery = Buffer.alloc(gpmMetrics.size);
-  readonly #xids: XidWatch;
-  #isOpen = false;
-  #meters: readonly CardMeter[] = [];
-  #samplesTaken = 0;
+  private readonly options: SessionOptions;
+  private readonly calls: Calls;
+  private readonly processes: ProcessReader;
+  private readonly gpmQuery = Buffer.alloc(gpmMetrics.size);
+  private readonly xids: XidWatch;
+  private isOpen = false;
+  private meters: readonly CardMeter[] = [];
+  private samplesTaken = 0;
 
   constructor(options: SessionOptions) {
-    this.#options = options;
-    this.#calls = new Calls(options.library);
-    this.#processes = new ProcessReader(options.processExists);
-    this.#xids = new XidWatch(options.library, options.onXid);
+    this.options = options;
+    this.calls = new Calls(options.library);
+    this.processes = new ProcessReader(options.processExists);
+    this.xids = new XidWatch(options.library, options.onXid);
   }
 
   /** Also opens the driver, and the cards for the samples that follow. */
   list(avoid: ReadonlySet<number>): NvmlListing {
-    const calls = this.#calls;
-    const opened = this.#open(avoid);
+    const calls = this.calls;
+    const opened = this.open(avoid);
     const { driverProblem } = opened;
     if (driverProblem !== null) return { ...nothing, driverProblem };
     const { cards } = opened;
     const nvLinks = readNvLinks(calls, cards);
     const links = readLinks(calls, cards, nvLinks);
-    this.#meters = this.#metersFor(cards, nvLinks);
-    this.#xids.watch(calls, cards);
+    this.meters = this.metersFor(cards, nvLinks);
+    this.xids.watch(calls, cards);
     calls.begin(-1);
     const hasVersion = calls.run('nvmlSystemGetDriverVersion', calls.out, versionSize);
     const driverVersion = hasVersion ? readString(calls.out, 0, versionSize) || null : null;
@@ -62,42 +62,44 @@ export class NvmlSession {
       links,
       cards: cards.map(({ index, uuid, pciBusId }) => ({ index, uuid, pciBusId })),
       closedCards: opened.closedCards,
-      hasGpm: this.#meters.some(({ hasGpm }) => hasGpm),
+      hasGpm: this.meters.some(({ hasGpm }) => hasGpm),
       driverProblem: null,
     };
   }
 
   /** Of the cards last listed. */
   sample(avoid: ReadonlySet<number>): NvmlSampling {
-    const calls = this.#calls;
+    const calls = this.calls;
     const samples: GpuSample[] = [];
     const problems: GpuProblem[] = [];
-    for (const [position, meter] of this.#meters.entries()) {
+    for (const [position, meter] of this.meters.entries()) {
       if (avoid.has(meter.card.index)) continue;
-      const isTurn = this.#samplesTaken % slowEvery === position % slowEvery;
-      const reading = meter.read(calls, this.#options.monotonicMs(), isTurn);
+      const isTurn = this.samplesTaken % slowEvery === position % slowEvery;
+      const reading = meter.read(calls, this.options.monotonicMs(), isTurn);
       samples.push(...reading.samples);
       if (reading.failure === null) continue;
       const problem = nvmlProblem(reading.failure, meter.card);
       problems.push(problem);
       if (isOfNode(problem.kind)) return { samples: [], problems, driverProblem: problem };
     }
-    this.#samplesTaken += 1;
+    this.samplesTaken += 1;
     return { samples, problems, driverProblem: null };
   }
 
   /** Meters of cards that have not changed go on, with what they remember. */
-  #metersFor(cards: readonly NvmlCard[], nvLinks: readonly (readonly NvLink[])[]): readonly CardMeter[] {
-    const calls = this.#calls;
-    const old = new Set(this.#meters);
+  private metersFor(
+    cards: readonly NvmlCard[],
+    nvLinks: readonly (readonly NvLink[])[],
+  ): readonly CardMeter[] {
+    const calls = this.calls;
+    const old = new Set(this.meters);
     const meters = cards.map((card, position) => {
       const links = (nvLinks[position] ?? []).map(({ number }) => number);
       const same = [...old].find((meter) => meter.fits(card, links));
       if (same !== undefined) old.delete(same);
-      const { gpm } = this.#options;
+      const { gpm } = this.options;
       return (
-        same ??
-        new CardMeter(calls, card, { gpm, gpmQuery: this.#gpmQuery, processes: this.#processes, links })
+        same ?? new CardMeter(calls, card, { gpm, gpmQuery: this.gpmQuery, processes: this.processes, links })
       );
     });
     calls.begin(-1);
@@ -105,12 +107,12 @@ export class NvmlSession {
     return meters;
   }
 
-  #open(avoid: ReadonlySet<number>): Enumeration {
-    const calls = this.#calls;
-    if (!this.#isOpen) {
+  private open(avoid: ReadonlySet<number>): Enumeration {
+    const calls = this.calls;
+    if (!this.isOpen) {
       calls.begin(-1);
-      this.#isOpen = calls.run('nvmlInit_v2');
-      if (!this.#isOpen) {
+      this.isOpen = calls.run('nvmlInit_v2');
+      if (!this.isOpen) {
         const failure = calls.failure ?? { kind: 'unknown_error', code: -1, call: 'nvmlInit_v2' };
         return { cards: [], closedCards: [], driverProblem: nvmlProblem(failure, null) };
       }
@@ -144,46 +146,46 @@ const waitMs = 1_000;
 const pauseMs = 1_000;
 
 class XidWatch {
-  readonly #library: NvmlLibrary;
-  readonly #report: (event: XidEvent) => void;
-  readonly #event = Buffer.alloc(eventData.size);
+  private readonly library: NvmlLibrary;
+  private readonly report: (event: XidEvent) => void;
+  private readonly event = Buffer.alloc(eventData.size);
   /** UUID by handle, of the cards whose events are watched. */
-  readonly #watched = new Map<number, string>();
-  #set: number | null = null;
+  private readonly watched = new Map<number, string>();
+  private set: number | null = null;
 
   constructor(library: NvmlLibrary, report: (event: XidEvent) => void) {
-    this.#library = library;
-    this.#report = report;
+    this.library = library;
+    this.report = report;
   }
 
   /** Adds cards that were not watched yet; starts to wait with the first. */
   watch(calls: Calls, cards: readonly NvmlCard[]): void {
-    const isFirst = this.#set === null;
-    this.#set ??= calls.pointer('nvmlEventSetCreate');
-    const set = this.#set;
+    const isFirst = this.set === null;
+    this.set ??= calls.pointer('nvmlEventSetCreate');
+    const set = this.set;
     if (set === null) return;
     for (const { index, handle, uuid } of cards) {
-      if (this.#watched.has(handle)) continue;
+      if (this.watched.has(handle)) continue;
       calls.begin(index);
       const supported = calls.u64('nvmlDeviceGetSupportedEventTypes', handle);
       if (supported === null || (supported & xidEvents) === 0) continue;
-      if (calls.run('nvmlDeviceRegisterEvents', handle, xidEvents, set)) this.#watched.set(handle, uuid);
+      if (calls.run('nvmlDeviceRegisterEvents', handle, xidEvents, set)) this.watched.set(handle, uuid);
     }
-    if (isFirst) void this.#waitFor(set);
+    if (isFirst) void this.waitFor(set);
   }
 
-  async #waitFor(set: number): Promise<never> {
+  private async waitFor(set: number): Promise<never> {
     for (;;) {
-      const code = await this.#library.callAside('nvmlEventSetWait_v2', set, this.#event, waitMs);
-      if (code === SUCCESS) this.#reportEvent();
+      const code = await this.library.callAside('nvmlEventSetWait_v2', set, this.event, waitMs);
+      if (code === SUCCESS) this.reportEvent();
       else if (code !== TIMEOUT) await delay(pauseMs);
     }
   }
 
-  #reportEvent(): void {
-    const gpuUuid = this.#watched.get(readPointer(this.#event, eventData.device));
-    const isXid = readU64(this.#event, eventData.type) === xidEvents;
-    const xid = readU64(this.#event, eventData.data);
-    if (gpuUuid !== undefined && isXid && xid !== null) this.#report({ gpuUuid, xid });
+  private reportEvent(): void {
+    const gpuUuid = this.watched.get(readPointer(this.event, eventData.device));
+    const isXid = readU64(this.event, eventData.type) === xidEvents;
+    const xid = readU64(this.event, eventData.data);
+    if (gpuUuid !== undefined && isXid && xid !== null) this.report({ gpuUuid, xid });
   }
 }

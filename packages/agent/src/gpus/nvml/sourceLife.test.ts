@@ -22,8 +22,8 @@ const listing: NvmlListing = {
 class StuckReader implements Reader {
   readonly pid = 4711;
   readonly standing: Standing = { cardIndex: 0, call: 'nvmlDeviceGetPowerUsage' };
-  readonly #end = Promise.withResolvers<ReaderEnd>();
-  readonly gone = this.#end.promise;
+  private readonly end = Promise.withResolvers<ReaderEnd>();
+  readonly gone = this.end.promise;
   timesKilled = 0;
   readonly list = () => Promise.resolve(listing);
   readonly sample = () => new Promise<NvmlSampling>(() => {});
@@ -33,7 +33,7 @@ class StuckReader implements Reader {
   }
 
   vanish(): void {
-    this.#end.resolve({ unavailable: null, description: 'signal SIGKILL' });
+    this.end.resolve({ unavailable: null, description: 'signal SIGKILL' });
   }
 }
 
