@@ -20,7 +20,7 @@ export interface TestImage {
   readonly socketPath?: string;
 }
 
-const DIGEST_LABEL = 'muster-test.digest';
+const digestLabel = 'muster-test.digest';
 
 /**
  * All commands of busybox in /bin, users root and nobody, a /tmp for everyone.
@@ -38,7 +38,7 @@ export async function ensureTestImage(
 
   const [repo = tag, version = 'latest'] = tag.split(':');
   const query = new URLSearchParams({ fromSrc: '-', repo, tag: version });
-  for (const change of [...changes, `LABEL ${DIGEST_LABEL}=${digest}`]) query.append('changes', change);
+  for (const change of [...changes, `LABEL ${digestLabel}=${digest}`]) query.append('changes', change);
   const answer = await call(socketPath, 'POST', `/images/create?${query.toString()}`, archive);
   // The engine answers 200 and reports a failure as one of the lines of the answer.
   if (answer.status !== 200 || answer.body.includes('"error"')) {
@@ -51,7 +51,7 @@ async function digestOf(socketPath: string, tag: string): Promise<string | null>
   const { status, body } = await call(socketPath, 'GET', `/images/${tag}/json`);
   if (status !== 200) return null;
   const image = JSON.parse(body) as { Config?: { Labels?: Record<string, string> | null } };
-  return image.Config?.Labels?.[DIGEST_LABEL] ?? null;
+  return image.Config?.Labels?.[digestLabel] ?? null;
 }
 
 function call(
@@ -166,11 +166,11 @@ function rootArchive(hasShell: boolean): Buffer {
     ...commands
       .filter((name) => name !== 'busybox' && (hasShell || name !== 'sh'))
       .map((name) => entry(`bin/${name}`, { link: 'busybox' })),
-    Buffer.alloc(2 * BLOCK_BYTES),
+    Buffer.alloc(2 * blockBytes),
   ]);
 }
 
-const BLOCK_BYTES = 512;
+const blockBytes = 512;
 
 interface Entry {
   readonly content?: string | Buffer;
@@ -181,7 +181,7 @@ interface Entry {
 /** One member of a tar archive (ustar). A name that ends in a slash is a folder. */
 function entry(name: string, { content = '', link, mode = 0o644 }: Entry): Buffer {
   const body = Buffer.from(content);
-  const header = Buffer.alloc(BLOCK_BYTES);
+  const header = Buffer.alloc(blockBytes);
   const octal = (value: number, at: number, digits: number) =>
     header.write(`${value.toString(8).padStart(digits, '0')}\0`, at);
   header.write(name, 0);
@@ -199,6 +199,6 @@ function entry(name: string, { content = '', link, mode = 0o644 }: Entry): Buffe
     148,
     6,
   );
-  const padding = (BLOCK_BYTES - (body.length % BLOCK_BYTES)) % BLOCK_BYTES;
+  const padding = (blockBytes - (body.length % blockBytes)) % blockBytes;
   return Buffer.concat([header, body, Buffer.alloc(padding)]);
 }

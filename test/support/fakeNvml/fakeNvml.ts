@@ -24,7 +24,7 @@ import {
   cardsMax,
   type GlobalName,
   layoutHeader,
-  NOT_SUPPORTED,
+  notSupported,
   positionOf,
   stateBytes,
   type ValueName,
@@ -169,7 +169,7 @@ function openState(path: string, statePath: string, cards: number): FakeNvml {
   const file = openSync(statePath, 'r+');
   const word = Buffer.alloc(8);
   const write = (position: number, value: number | null) => {
-    word.writeBigInt64LE(value === null ? NOT_SUPPORTED : BigInt(value));
+    word.writeBigInt64LE(value === null ? notSupported : BigInt(value));
     writeSync(file, word, 0, 8, position * 8);
   };
   const read = (position: number) => {

@@ -4,7 +4,7 @@ import { functionNames } from '../../../packages/agent/src/gpus/nvml/functions.t
 export const cardsMax = 16;
 
 /** Said for a value that this card does not have. */
-export const NOT_SUPPORTED = -(2n ** 63n);
+export const notSupported = -(2n ** 63n);
 
 /** What every call of one function does instead of answering; a positive number is a return code. */
 export const behaviours = { answer: 0, hang: -1, crash: -2 } as const;

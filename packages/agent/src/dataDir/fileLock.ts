@@ -8,7 +8,7 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 
-const SQLITE_BUSY = 5;
+const sqliteBusy = 5;
 
 /** Keep a reference to it: the lock is held for as long as the object lives. */
 export type FileLock = DatabaseSync;
@@ -21,7 +21,7 @@ export function takeFileLock(path: string): FileLock | null {
     return file;
   } catch (error) {
     file.close();
-    if ((error as { errcode?: unknown }).errcode === SQLITE_BUSY) return null;
+    if ((error as { errcode?: unknown }).errcode === sqliteBusy) return null;
     throw error;
   }
 }

@@ -19,7 +19,7 @@ import { type ConformanceGuard, describeFences } from './conformanceFences.ts';
 import {
   eventually,
   exitedWith,
-  MARKER,
+  markerVariable,
   never,
   outputContains,
   outputOf,
@@ -38,14 +38,14 @@ export interface ConformanceSetup {
   cleanup(): Promise<void>;
 }
 
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const TEST_TIMEOUT_MS = 90_000;
+const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const testTimeoutMs = 90_000;
 
 /**
  * Keeps a shell alive so that its traps run at once: a signal interrupts `wait`, not a foreground `sleep`. Some shells
  * would report a sleep that got the signal too, on stderr, between the lines that a scenario looks for.
  */
-const IDLE = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+const idleScript = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 /** @param missing what the machine lacks for this driver; then the scenarios are shown as skipped for that reason */
 export function describeDriver(
@@ -54,7 +54,7 @@ export function describeDriver(
   missing: string | null = null,
 ): void {
   const why = missing === null ? '' : ` (${missing})`;
-  describe.skipIf(missing !== null)(`${name} driver conformance${why}`, { timeout: TEST_TIMEOUT_MS }, () => {
+  describe.skipIf(missing !== null)(`${name} driver conformance${why}`, { timeout: testTimeoutMs }, () => {
     let conformance: ConformanceSetup;
     let root: string;
     let marker: string;
@@ -64,12 +64,12 @@ export function describeDriver(
     beforeAll(async () => {
       conformance = await setup();
       root = await mkdtemp(join(tmpdir(), 'driver-conformance-'));
-    }, TEST_TIMEOUT_MS);
+    }, testTimeoutMs);
 
     afterAll(async () => {
       await conformance?.cleanup();
       if (root !== undefined) await rm(root, { recursive: true, force: true });
-    }, TEST_TIMEOUT_MS);
+    }, testTimeoutMs);
 
     afterEach(async () => {
       const driver = await conformance.driver();
@@ -82,7 +82,7 @@ export function describeDriver(
       launches = [];
       drivers = [];
       expect(left, 'processes left behind').toEqual([]);
-    }, TEST_TIMEOUT_MS);
+    }, testTimeoutMs);
 
     async function openDriver(): Promise<TaskDriver> {
       const driver = await conformance.driver();
@@ -95,7 +95,7 @@ export function describeDriver(
       const directory = join(root, key);
       await mkdir(directory);
       marker = `${key}-${randomUUID()}`;
-      const env = { PATH, ...task.env, [MARKER]: marker };
+      const env = { PATH: searchPath, ...task.env, [markerVariable]: marker };
       const launch = conformance.makeLaunch(aLaunch({ ...task, key, directory, env }));
       launches.push(launch);
       return launch;
@@ -123,7 +123,7 @@ export function describeDriver(
     });
 
     it('tells an end that it saw on the clock that does not jump, too', async () => {
-      const launch = await aScript(`trap 'exit 0' TERM; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'exit 0' TERM; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -150,7 +150,7 @@ export function describeDriver(
 
     // A container engine reports 128 + n for a signal; the driver says what it means.
     it('reports the signal that ended a task', async () => {
-      const launch = await aScript(`echo ready; ${IDLE}`);
+      const launch = await aScript(`echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -215,7 +215,7 @@ export function describeDriver(
     });
 
     it('starts a task once however often it is asked to', async () => {
-      const launch = await aScript(`trap 'exit 0' USR1; echo started; ${IDLE}`);
+      const launch = await aScript(`trap 'exit 0' USR1; echo started; ${idleScript}`);
       const first = await openDriver();
       const second = await openDriver();
       await Promise.all([first.start(launch), first.start(launch), second.start(launch)]);
@@ -229,7 +229,7 @@ export function describeDriver(
     });
 
     it('does not start a task that was given up before', async () => {
-      const launch = await aScript(IDLE);
+      const launch = await aScript(idleScript);
       const driver = await openDriver();
       const reason = new Error('no longer needed');
       await expect(driver.start(launch, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -240,7 +240,7 @@ export function describeDriver(
     it('leaves nothing of a start that is given up in the middle, or a task that runs', async () => {
       const driver = await openDriver();
       for (const delayMs of [0, 1, 5, 20, 60, 200]) {
-        const launch = await aScript(IDLE);
+        const launch = await aScript(idleScript);
         const reason = new Error('no longer needed');
         const abort = new AbortController();
         const timer = setTimeout(() => abort.abort(reason), delayMs);
@@ -260,7 +260,7 @@ export function describeDriver(
     });
 
     it('lets a task end by itself within the grace', async () => {
-      const launch = await aScript(`trap 'echo saved; exit 7' TERM; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'echo saved; exit 7' TERM; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -269,7 +269,7 @@ export function describeDriver(
     });
 
     it('stops with the signal the job asked for', async () => {
-      const launch = await aScript(`trap 'exit 1' TERM; trap 'exit 8' USR1; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'exit 1' TERM; trap 'exit 8' USR1; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -277,7 +277,7 @@ export function describeDriver(
     });
 
     it('kills a task that ignores the signal when the grace is over', async () => {
-      const launch = await aScript(`trap '' TERM; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap '' TERM; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -289,7 +289,7 @@ export function describeDriver(
     });
 
     it('answers every stop of the same task with the same end', async () => {
-      const launch = await aScript(`trap 'exit 7' TERM; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'exit 7' TERM; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -301,8 +301,8 @@ export function describeDriver(
     });
 
     it('stops children and daemons that left the session and ignore signals', async () => {
-      const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${IDLE}'`;
-      const launch = await aScript(`(${daemon} &); sleep 1000 & echo ready; ${IDLE}`);
+      const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${idleScript}'`;
+      const launch = await aScript(`(${daemon} &); sleep 1000 & echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');
@@ -313,8 +313,8 @@ export function describeDriver(
     });
 
     it('kills what the main process leaves behind and keeps its exit code', async () => {
-      const leftover = `setsid /bin/sh -c 'trap "" TERM HUP; echo leftover; ${IDLE}'`;
-      const launch = await aScript(`trap 'exit 4' USR1; (${leftover} &); ${IDLE}`);
+      const leftover = `setsid /bin/sh -c 'trap "" TERM HUP; echo leftover; ${idleScript}'`;
+      const launch = await aScript(`trap 'exit 4' USR1; (${leftover} &); ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'leftover\n');
@@ -325,7 +325,7 @@ export function describeDriver(
 
     it('stops one task and leaves its neighbours alone, even with keys that begin alike', async () => {
       const job = `c${randomUUID().slice(0, 13)}`;
-      const command = ['/bin/sh', '-c', `trap 'exit 6' TERM; echo ready; ${IDLE}`];
+      const command = ['/bin/sh', '-c', `trap 'exit 6' TERM; echo ready; ${idleScript}`];
       const one = await aTask({ key: `${job}.1.1`, command });
       const oneMarker = marker;
       const ten = await aTask({ key: `${job}.1.10`, command });
@@ -339,7 +339,7 @@ export function describeDriver(
     });
 
     it('finds a running task again after an agent restart', async () => {
-      const launch = await aScript(`trap 'echo told; exit 9' USR1; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'echo told; exit 9' USR1; echo ready; ${idleScript}`);
       const before = await conformance.driver();
       await before.start(launch);
       await outputContains(launch, 'ready\n');
@@ -373,7 +373,7 @@ export function describeDriver(
     });
 
     it('leaves the task alone when a wait is aborted', async () => {
-      const launch = await aScript(`trap 'exit 2' TERM; echo ready; ${IDLE}`);
+      const launch = await aScript(`trap 'exit 2' TERM; echo ready; ${idleScript}`);
       const driver = await openDriver();
       await driver.start(launch);
       await outputContains(launch, 'ready\n');

@@ -26,16 +26,16 @@ export interface FenceSuite {
   guard(): ConformanceGuard;
 }
 
-const COUNT_PERIOD_MS = 50;
+const countPeriodMs = 50;
 
 /** Writes a line again and again; traps run at once, as in IDLE. */
-const COUNT = 'while :; do echo on; { sleep 0.05 & wait $!; } 2>/dev/null; done';
+const countScript = 'while :; do echo on; { sleep 0.05 & wait $!; } 2>/dev/null; done';
 
 export function describeFences({ aScript, openDriver, processes, guard }: FenceSuite): void {
   describe('fences', () => {
     /** Starts a task that counts, and waits until it does. */
     async function aCounter(lease: Lease | null = null, before = ''): Promise<[TaskDriver, TaskLaunch]> {
-      const launch = await aScript(`${before} ${COUNT}`, lease);
+      const launch = await aScript(`${before} ${countScript}`, lease);
       const driver = await openDriver();
       await driver.start(launch);
       await countsOn(launch);
@@ -54,7 +54,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
     }
 
     it('freezes every process, and lets the same ones go on', async () => {
-      const [driver, launch] = await aCounter(null, `setsid /bin/sh -c '${COUNT}' &`);
+      const [driver, launch] = await aCounter(null, `setsid /bin/sh -c '${countScript}' &`);
       const pids = await processes();
       expect(await driver.recover(launch)).toMatchObject({ kind: 'running', frozen: false });
       expect(await driver.freeze(launch)).toBe('frozen');
@@ -212,7 +212,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
     });
 
     it('ends a frozen task with SIGKILL, without an instruction more', async () => {
-      const leftover = `setsid /bin/sh -c 'trap "" TERM HUP; ${COUNT}' &`;
+      const leftover = `setsid /bin/sh -c 'trap "" TERM HUP; ${countScript}' &`;
       const [driver, launch] = await aCounter(leaseFor(600_000), leftover);
       await driver.freeze(launch);
       await standsStill(launch);
@@ -260,7 +260,7 @@ async function countsOn(launch: TaskLaunch): Promise<void> {
 async function standsStill(launch: TaskLaunch): Promise<void> {
   await eventually('the task to stand still', async () => {
     const before = await outputOf(launch);
-    await new Promise((resolve) => setTimeout(resolve, 10 * COUNT_PERIOD_MS));
+    await new Promise((resolve) => setTimeout(resolve, 10 * countPeriodMs));
     return (await outputOf(launch)) === before;
   });
 }

@@ -6,8 +6,8 @@ import type { TaskExit } from '../taskFacts/execution.ts';
 import type { TaskLaunch } from './driver.ts';
 
 /** Name of a variable in the environment of every task of these suites. */
-export const MARKER = 'DRIVER_CONFORMANCE';
-const STATE_DEADLINE_MS = 30_000;
+export const markerVariable = 'DRIVER_CONFORMANCE';
+const stateDeadlineMs = 30_000;
 
 export function exitedWith(exitCode: number): Partial<TaskExit> {
   return { exitCode, signal: null, oomKilled: false, statusLost: false };
@@ -31,16 +31,16 @@ export async function outputContains(launch: TaskLaunch, text: string): Promise<
 }
 
 export async function eventually(what: string, check: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + STATE_DEADLINE_MS;
+  const deadline = performance.now() + stateDeadlineMs;
   while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`waited ${STATE_DEADLINE_MS} ms for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${stateDeadlineMs} ms for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
 /** Pids of all live processes whose environment holds the marker, oldest first. Zombies have no environment. */
 export async function processesCarrying(marker: string): Promise<number[]> {
-  const entry = `${MARKER}=${marker}`;
+  const entry = `${markerVariable}=${marker}`;
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;

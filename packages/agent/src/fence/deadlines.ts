@@ -4,7 +4,7 @@
  */
 
 /** The longest time between two readings of the clock while there is a deadline, and so the longest delay after a sleep. */
-const LOOK_MS_MAX = 250;
+const lookMsMax = 250;
 
 export class Deadlines {
   private readonly boottimeMs: () => number;
@@ -39,7 +39,7 @@ export class Deadlines {
     this.timer = null;
     if (this.deadlines.size === 0) return;
     const leftMs = Math.min(...this.deadlines.values()) - this.boottimeMs();
-    this.timer = setTimeout(() => this.look(), Math.max(1, Math.min(leftMs, LOOK_MS_MAX)));
+    this.timer = setTimeout(() => this.look(), Math.max(1, Math.min(leftMs, lookMsMax)));
   }
 
   private look(): void {

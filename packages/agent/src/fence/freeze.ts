@@ -9,10 +9,10 @@ import type { TaskGroup } from './taskGroup.ts';
 export type FreezeOutcome = 'frozen' | 'killed' | 'ended' | 'given up';
 
 /** A process that has not frozen by then waits in the kernel, or may not be frozen by this user. */
-const FREEZE_DEADLINE_MS = 1_000;
+const freezeDeadlineMs = 1_000;
 /** How long to wait for killed processes to be gone. None of them executes anything, gone or not. */
-const KILL_CONFIRM_MS = 1_000;
-const POLL_MS = { first: 1, most: 25 };
+const killConfirmMs = 1_000;
+const pollMs = { first: 1, most: 25 };
 
 /**
  * Freezes a group, and kills it if that fails.
@@ -26,7 +26,7 @@ export async function freezeOrKill(
   isWanted: () => boolean = () => true,
 ): Promise<FreezeOutcome> {
   let problem: unknown = null;
-  const isFrozen = await within(FREEZE_DEADLINE_MS, async () => {
+  const isFrozen = await within(freezeDeadlineMs, async () => {
     if (!isWanted()) return true;
     try {
       group.freeze();
@@ -49,7 +49,7 @@ export async function freezeOrKill(
  */
 export async function killUntilGone(group: TaskGroup): Promise<boolean> {
   let reachedAll = false;
-  await within(KILL_CONFIRM_MS, async () => {
+  await within(killConfirmMs, async () => {
     try {
       reachedAll = killFrozen(group);
       return await isGroupGone(group);
@@ -78,7 +78,7 @@ export async function isGroupGone(group: TaskGroup): Promise<boolean> {
 
 async function seenRepeatedly(group: TaskGroup, look: () => boolean): Promise<boolean> {
   for (let looks = 1; looks <= group.looksNeeded; looks++) {
-    if (looks > 1) await delay(POLL_MS.first);
+    if (looks > 1) await delay(pollMs.first);
     if (!look()) return false;
   }
   return true;
@@ -87,7 +87,7 @@ async function seenRepeatedly(group: TaskGroup, look: () => boolean): Promise<bo
 /** Repeats a check until it is true. @returns false: it was not within the time */
 async function within(deadlineMs: number, ask: () => Promise<boolean>): Promise<boolean> {
   const untilMs = performance.now() + deadlineMs;
-  for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, POLL_MS.most)) {
+  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 2, pollMs.most)) {
     if (await ask()) return true;
     if (performance.now() >= untilMs) return false;
     await delay(pauseMs);

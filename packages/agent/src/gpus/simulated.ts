@@ -24,13 +24,13 @@ export const simulatedStates = ['busy', 'pinned', 'idle'] as const;
  */
 export type SimulatedState = (typeof simulatedStates)[number];
 
-const MEMORY_MB = 81_920;
-const RESERVED_MB = 512;
-const POWER_LIMIT_WATTS = 700;
+const memoryMb = 81_920;
+const reservedMb = 512;
+const powerLimitWatts = 700;
 /** Training goes in steps: how long the simulated ones take. */
-const STEP_MS = 30_000;
-const PCIE_BYTES_PER_SECOND = 4e9;
-const NVLINK_BYTES_PER_SECOND = 120e9;
+const stepMs = 30_000;
+const pcieBytesPerSecond = 4e9;
+const nvlinkBytesPerSecond = 120e9;
 
 export function createSimulatedSource(options: SimulatedOptions): GpuSource {
   const { nodeName, count, nowMs, holders, states } = options;
@@ -60,7 +60,7 @@ export function simulatedGpu(nodeName: string, index: number): Gpu {
   return {
     uuid: `${simulatedUuidPrefix}${nodeName}-${index}`,
     model: 'Simulated GPU',
-    memoryMb: MEMORY_MB,
+    memoryMb: memoryMb,
     simulated: true,
     index,
     pciBusId: null,
@@ -115,7 +115,7 @@ function heldSample(uuid: string, index: number, nowMs: number, state: Simulated
 
 /** Between 0 and 1 load swings with the steps; neighbours are a little out of step. */
 function busySample(uuid: string, index: number, nowMs: number): GpuSample {
-  const phase = (2 * Math.PI * nowMs) / STEP_MS + index / 4;
+  const phase = (2 * Math.PI * nowMs) / stepMs + index / 4;
   const load = 0.93 + 0.05 * Math.sin(phase);
   return {
     ...healthySample(uuid),
@@ -137,7 +137,7 @@ function healthySample(uuid: string): GpuSample {
     ...emptySample(uuid),
     encoderUtilization: 0,
     decoderUtilization: 0,
-    powerLimitWatts: POWER_LIMIT_WATTS,
+    powerLimitWatts: powerLimitWatts,
     pcieReplays: 0,
     nvlinkErrors: { replay: 0, recovery: 0, crc: 0 },
     ecc: {
@@ -156,10 +156,10 @@ function memory(
   usedMb: number,
 ): Pick<GpuSample, 'memoryTotalMb' | 'memoryUsedMb' | 'memoryFreeMb' | 'memoryReservedMb'> {
   return {
-    memoryTotalMb: MEMORY_MB,
+    memoryTotalMb: memoryMb,
     memoryUsedMb: usedMb,
-    memoryFreeMb: MEMORY_MB - RESERVED_MB - usedMb,
-    memoryReservedMb: RESERVED_MB,
+    memoryFreeMb: memoryMb - reservedMb - usedMb,
+    memoryReservedMb: reservedMb,
   };
 }
 
@@ -174,10 +174,10 @@ function activity(load: number): GpuActivity {
     fp64Active: 0,
     fp32Active: 0.12 * load,
     fp16Active: 0.05 * load,
-    pcieTxBytes: PCIE_BYTES_PER_SECOND * load,
-    pcieRxBytes: PCIE_BYTES_PER_SECOND * load,
-    nvlinkTxBytes: NVLINK_BYTES_PER_SECOND * load,
-    nvlinkRxBytes: NVLINK_BYTES_PER_SECOND * load,
+    pcieTxBytes: pcieBytesPerSecond * load,
+    pcieRxBytes: pcieBytesPerSecond * load,
+    nvlinkTxBytes: nvlinkBytesPerSecond * load,
+    nvlinkRxBytes: nvlinkBytesPerSecond * load,
   };
 }
 

@@ -22,9 +22,9 @@ import type { Lease, TaskLocation, TaskName } from '../taskFacts/execution.ts';
 import type { LeaseFiles, LeaseRecord } from './leaseFiles.ts';
 
 /** The interval of checks on a task that did not exist, or could not be stopped, when its lease expired. */
-const LOOK_MS = 200;
+const lookMs = 200;
 /** The interval of checks on a task that was frozen. */
-const LOOK_AGAIN_MS = 1_000;
+const lookAgainMs = 1_000;
 
 /** A task that the guard itself has started. A container is known by its control groups only. */
 export interface OwnTask {
@@ -172,7 +172,7 @@ export class Fences {
     const now = this.fences.get(key);
     if (now === undefined) return;
     now.isActing = false;
-    if (isWanted()) this.deadlines.set(key, this.parts.boottimeMs() + (isHeld ? LOOK_AGAIN_MS : LOOK_MS));
+    if (isWanted()) this.deadlines.set(key, this.parts.boottimeMs() + (isHeld ? lookAgainMs : lookMs));
   }
 
   /** @returns false: the task does not exist yet, or was not stopped; it is checked again soon */

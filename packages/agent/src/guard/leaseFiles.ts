@@ -15,7 +15,7 @@ export interface LeaseRecord {
   readonly groups: readonly string[] | null;
 }
 
-const RECORD_VERSION = 1;
+const recordVersion = 1;
 
 export class LeaseFiles {
   private readonly directory: string;
@@ -28,7 +28,7 @@ export class LeaseFiles {
 
   write({ location, lease, groups }: LeaseRecord): void {
     const { key, directory } = location;
-    replaceJson(this.path(key), { version: RECORD_VERSION, key, directory, lease, groups });
+    replaceJson(this.path(key), { version: recordVersion, key, directory, lease, groups });
   }
 
   remove(key: TaskName): void {

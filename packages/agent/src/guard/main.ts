@@ -20,7 +20,7 @@ import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
 import { requireRunnable } from './program.ts';
-import { EXIT_ALREADY_GUARDED, guardSocketPath } from './protocol.ts';
+import { exitAlreadyGuarded, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
 import { serve } from './server.ts';
 import { Supervisor } from './supervisor.ts';
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
   const socketPath = guardSocketPath(runtimeDir);
   requirePrivate(runtimeDir);
   const lock = takeFileLock(join(runtimeDir, 'guard.lock'));
-  if (lock === null) process.exit(EXIT_ALREADY_GUARDED);
+  if (lock === null) process.exit(exitAlreadyGuarded);
 
   const log = stderrLogger(systemClock);
   // Every guard of this directory must find the groups of the one before; a hash of the path would cost 3 MB of OpenSSL.

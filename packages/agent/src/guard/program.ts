@@ -49,7 +49,7 @@ export function requireWorkdir(workdir: string): void {
 }
 
 /** What glibc's execvp searches when the environment has no PATH. */
-const DEFAULT_PATH = '/bin:/usr/bin';
+const defaultPath = '/bin:/usr/bin';
 
 function candidates(command: string, { env, workdir }: GuardLaunch): string[] {
   if (command.includes('/')) return [resolve(workdir, command)];
@@ -58,7 +58,7 @@ function candidates(command: string, { env, workdir }: GuardLaunch): string[] {
 
 /** An empty folder of PATH is the working directory. */
 function foldersOf({ env, workdir }: Pick<GuardLaunch, 'env' | 'workdir'>): string[] {
-  return (env['PATH'] ?? DEFAULT_PATH).split(':').map((folder) => resolve(workdir, folder));
+  return (env['PATH'] ?? defaultPath).split(':').map((folder) => resolve(workdir, folder));
 }
 
 function isExecutableFile(path: string): boolean {
@@ -73,15 +73,15 @@ function isExecutableFile(path: string): boolean {
 }
 
 /** What the kernel reads of a script's first line. */
-const FIRST_LINE_BYTES = 256;
+const firstLineBytes = 256;
 
 /** null: it is no script, or may be executed and not read. */
 function interpreterOf(program: string): string | null {
   let file: number | null = null;
   try {
     file = openSync(program, 'r');
-    const buffer = Buffer.alloc(FIRST_LINE_BYTES);
-    const bytes = readSync(file, buffer, 0, FIRST_LINE_BYTES, 0);
+    const buffer = Buffer.alloc(firstLineBytes);
+    const bytes = readSync(file, buffer, 0, firstLineBytes, 0);
     return /^#![ \t]*([^ \t\n]+)/.exec(buffer.toString('utf8', 0, bytes))?.[1] ?? null;
   } catch {
     return null;

@@ -19,10 +19,10 @@ import type {
 } from '../taskFacts/execution.ts';
 import type { OutputLimits } from './outputPace.ts';
 
-export const GUARD_PROTOCOL = 2;
+export const guardProtocol = 2;
 
 /** Exit status of a guard that found another one alive in its runtime directory: nothing is wrong. */
-export const EXIT_ALREADY_GUARDED = 3;
+export const exitAlreadyGuarded = 3;
 
 export interface GuardHello {
   readonly guard: 'muster';
@@ -98,21 +98,21 @@ export interface GuardFailure {
 }
 
 /** What `sun_path` of a unix socket address holds, less its final zero byte. */
-const SOCKET_PATH_BYTES_MAX = 107;
+const socketPathBytesMax = 107;
 
 /** @throws {Error} when the path is longer than the kernel takes; libuv would cut it off and bind another name. */
 export function guardSocketPath(runtimeDir: string): string {
   const path = join(runtimeDir, 'guard.sock');
   const bytes = Buffer.byteLength(path);
-  if (bytes <= SOCKET_PATH_BYTES_MAX) return path;
+  if (bytes <= socketPathBytesMax) return path;
   throw new Error(
-    `the guard's socket ${path} has a path of ${bytes} bytes and Linux takes ${SOCKET_PATH_BYTES_MAX}: ` +
+    `the guard's socket ${path} has a path of ${bytes} bytes and Linux takes ${socketPathBytesMax}: ` +
       'choose a shorter runtime directory',
   );
 }
 
 /** Far above any launch the kernel would accept (128 KiB a string, 6 MiB in all); bounds a confused peer. */
-const LINE_LENGTH_MAX = 32 * 1024 * 1024;
+const lineLengthMax = 32 * 1024 * 1024;
 
 /** Calls back with every whole line; a peer that never ends its line is cut off. */
 export function readLines(socket: Socket, onLine: (line: string) => void): void {
@@ -127,8 +127,8 @@ export function readLines(socket: Socket, onLine: (line: string) => void): void 
       onLine(line);
     }
     begun += chunk.slice(from);
-    if (begun.length > LINE_LENGTH_MAX) {
-      socket.destroy(new Error(`a line of more than ${LINE_LENGTH_MAX} characters`));
+    if (begun.length > lineLengthMax) {
+      socket.destroy(new Error(`a line of more than ${lineLengthMax} characters`));
     }
   });
 }

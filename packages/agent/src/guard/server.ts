@@ -3,11 +3,11 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '@muster/common/errors';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import {
-  GUARD_PROTOCOL,
   type GuardFailure,
   type GuardMethod,
   type GuardMethods,
   type GuardRequest,
+  guardProtocol,
   readLines,
   writeLine,
 } from './protocol.ts';
@@ -32,7 +32,7 @@ export async function serve(path: string, handlers: GuardHandlers): Promise<Guar
     socket.on('close', () => clients.delete(socket));
     // An agent that was killed: nothing of its tasks depends on the connection.
     socket.on('error', () => socket.destroy());
-    writeLine(socket, { guard: 'muster', protocol: GUARD_PROTOCOL, pid: process.pid });
+    writeLine(socket, { guard: 'muster', protocol: guardProtocol, pid: process.pid });
     readLines(socket, (line) => void answer(socket, line, handlers));
   });
   await listen(server, path);

@@ -39,8 +39,8 @@ import { spawnTask, storageError } from './spawn.ts';
 import { endedTask, type GuardContext, GuardedTask, type KnownTask, lostExit } from './task.ts';
 
 /** How often tasks of an earlier guard are looked at, and what was left undone at an end is tried again. */
-const CHECK_INTERVAL_MS = 250;
-const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+const checkIntervalMs = 250;
+const keyForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
 export interface SupervisorParts {
   readonly containment: Containment;
@@ -332,7 +332,7 @@ export class Supervisor {
 
   private watch(task: GuardedTask): void {
     this.watched.add(task);
-    this.watchTimer ??= setInterval(() => this.checkWatched(), CHECK_INTERVAL_MS);
+    this.watchTimer ??= setInterval(() => this.checkWatched(), checkIntervalMs);
   }
 
   private checkWatched(): void {
@@ -382,7 +382,7 @@ function asStartError(error: unknown, { key, directory }: TaskLocation): Error {
 
 /** Keys become names of links and control groups. @throws {Error} when one could reach outside */
 function requireLocation({ key, directory }: TaskLocation): void {
-  if (!KEY.test(key)) throw new Error(`${JSON.stringify(key)} is not a task key`);
+  if (!keyForm.test(key)) throw new Error(`${JSON.stringify(key)} is not a task key`);
   if (!isAbsolute(directory)) throw new Error(`the directory of task ${key} is not absolute: ${directory}`);
 }
 

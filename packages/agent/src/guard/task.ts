@@ -84,13 +84,13 @@ export const lostExit: TaskExit = {
 };
 
 /** Between two looks at processes that were killed: they need a moment to go. Doubles up to the second value. */
-const KILL_RETRY_MS = { first: 1, most: 200 };
+const killRetryMs = { first: 1, most: 200 };
 /** A killed process that is still there by then is worth a line in the log: stuck in the kernel, or frozen. */
-const KILL_EXPECTED_MS = 10_000;
+const killExpectedMs = 10_000;
 /** A longer timer would fire at once; this is 24 days. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
+const timerMsMax = 2 ** 31 - 1;
 /** How often leftovers in their grace are looked at. */
-const GRACE_POLL_MS = 50;
+const gracePollMs = 50;
 
 export class GuardedTask implements KnownTask, OwnTask {
   readonly location: TaskLocation;
@@ -231,13 +231,13 @@ export class GuardedTask implements KnownTask, OwnTask {
 
   private killAfter(graceMs: number): void {
     if (this.graceTimer !== null) clearTimeout(this.graceTimer);
-    this.graceTimer = setTimeout(() => void this.killUntilGone(), Math.min(graceMs, TIMER_MS_MAX));
+    this.graceTimer = setTimeout(() => void this.killUntilGone(), Math.min(graceMs, timerMsMax));
   }
 
   private async endWithoutMain(mainExit: MainExit): Promise<void> {
     if (!(await this.isGroupGone())) {
       this.noteMainExit(mainExit);
-      while (this.hasGrace() && !(await this.isGroupGone())) await delay(GRACE_POLL_MS);
+      while (this.hasGrace() && !(await this.isGroupGone())) await delay(gracePollMs);
       await this.killUntilGone();
     }
     if (this.graceTimer !== null) clearTimeout(this.graceTimer);
@@ -269,12 +269,12 @@ export class GuardedTask implements KnownTask, OwnTask {
 
   private async killLoop(): Promise<void> {
     const since = this.context.clock.monotonicMs();
-    let pauseMs = KILL_RETRY_MS.first;
+    let pauseMs = killRetryMs.first;
     let warned = false;
     while (!(await this.isGroupGone())) {
       try {
         killFrozen(this.group);
-        if (!warned && this.context.clock.monotonicMs() - since > KILL_EXPECTED_MS) {
+        if (!warned && this.context.clock.monotonicMs() - since > killExpectedMs) {
           warned = true;
           const fields = { task: this.location.key, pids: this.group.pids() };
           this.context.log.warn(fields, 'processes survive SIGKILL; the task is not reported as ended');
@@ -283,7 +283,7 @@ export class GuardedTask implements KnownTask, OwnTask {
         this.context.log.error({ task: this.location.key, error }, 'killing a task failed, trying again');
       }
       await delay(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, KILL_RETRY_MS.most);
+      pauseMs = Math.min(pauseMs * 2, killRetryMs.most);
     }
   }
 

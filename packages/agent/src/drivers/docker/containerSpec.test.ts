@@ -12,7 +12,7 @@ import {
 } from './containerSpec.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 
-const MEBIBYTE = 1024 * 1024;
+const mebibyte = 1024 * 1024;
 const image: ImageDetails = { entrypoint: [], command: ['python3'], env: ['PATH=/bin'], user: '' };
 const gpu: GpuDevice = { uuid: 'GPU-1', simulated: false };
 const simulatedGpu: GpuDevice = { uuid: 'GPU-2', simulated: true };
@@ -83,7 +83,7 @@ describe('containerSpec', () => {
     expect(HostConfig).not.toHaveProperty('Memory');
     expect(HostConfig).not.toHaveProperty('NanoCpus');
     expect(HostConfig).not.toHaveProperty('Ulimits');
-    expect(HostConfig.ShmSize).toBe(1024 * MEBIBYTE);
+    expect(HostConfig.ShmSize).toBe(1024 * mebibyte);
     expect([WorkingDir, User]).toEqual([undefined, containerDefaults.user]);
   });
 
@@ -94,17 +94,17 @@ describe('containerSpec', () => {
       User: '1000:1000',
       HostConfig: {
         NanoCpus: 1_500_000_000,
-        Memory: 512 * MEBIBYTE,
-        MemorySwap: 512 * MEBIBYTE,
-        ShmSize: 64 * MEBIBYTE,
+        Memory: 512 * mebibyte,
+        MemorySwap: 512 * mebibyte,
+        ShmSize: 64 * mebibyte,
       },
     });
   });
 
   it('gives each GPU a gibibyte of shared memory unless the job says otherwise', () => {
     const gpus = [gpu, { ...gpu, uuid: 'GPU-3' }];
-    expect(specOf({ gpus }).HostConfig.ShmSize).toBe(2048 * MEBIBYTE);
-    expect(specOf({ gpus, shmMb: 100 }).HostConfig.ShmSize).toBe(100 * MEBIBYTE);
+    expect(specOf({ gpus }).HostConfig.ShmSize).toBe(2048 * mebibyte);
+    expect(specOf({ gpus, shmMb: 100 }).HostConfig.ShmSize).toBe(100 * mebibyte);
   });
 
   it('mounts volumes without making their sources', () => {
@@ -162,7 +162,7 @@ describe('containerSpec', () => {
     it('bring unlimited locked memory and deep stacks', () => {
       expect(specOf({ gpus: [gpu] }).HostConfig.Ulimits).toEqual([
         { Name: 'memlock', Soft: -1, Hard: -1 },
-        { Name: 'stack', Soft: 64 * MEBIBYTE, Hard: 64 * MEBIBYTE },
+        { Name: 'stack', Soft: 64 * mebibyte, Hard: 64 * mebibyte },
       ]);
     });
 

@@ -43,17 +43,17 @@ export const labels = {
   output: 'muster.output',
 } as const;
 
-export const SHELL = '/bin/sh';
+export const shell = '/bin/sh';
 /** In the root of the container, where no volume can hide it. */
-const OUTPUT_IN_CONTAINER = '/.muster/output.log';
-const SHELL_SCRIPT = `exec "$0" "$@" >>${OUTPUT_IN_CONTAINER} 2>&1`;
+const outputInContainer = '/.muster/output.log';
+const shellScript = `exec "$0" "$@" >>${outputInContainer} 2>&1`;
 
-const MEBIBYTE = 1024 * 1024;
+const mebibyte = 1024 * 1024;
 /** The engine's default of 64 MiB ends data loaders and NCCL with a bus error. A limit: unused pages cost nothing. */
-const SHM_BYTES_PER_GPU = 1024 * MEBIBYTE;
+const shmBytesPerGpu = 1024 * mebibyte;
 /** Threads count. Eight ranks with their data loaders stay below a third of this; a fork bomb does not. */
-const PIDS_MAX = 32_768;
-const GPU_STACK_BYTES = 64 * MEBIBYTE;
+const pidsMax = 32_768;
+const gpuStackBytes = 64 * mebibyte;
 
 /** Container names are unique per engine: a second container for the same task cannot be made, whatever we forget. */
 export function containerName(key: TaskName): string {
@@ -93,7 +93,7 @@ export function containerSpec(plan: ContainerPlan): object {
   return {
     Image: launch.image,
     ...(plan.output === 'file'
-      ? { Entrypoint: [SHELL, '-c', SHELL_SCRIPT], Cmd: argv }
+      ? { Entrypoint: [shell, '-c', shellScript], Cmd: argv }
       : { Entrypoint: argv.slice(0, 1), Cmd: argv.slice(1) }),
     Env: Object.entries(environment(plan)).map(([name, value]) => `${name}=${value}`),
     ...(launch.workdir === null ? {} : { WorkingDir: launch.workdir }),
@@ -127,7 +127,7 @@ function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<s
 function hostConfig({ launch, gpuWay, init, output, volumes, policy }: ContainerPlan): object {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
   const shmBytes =
-    launch.shmMb === null ? SHM_BYTES_PER_GPU * Math.max(1, launch.gpus.length) : launch.shmMb * MEBIBYTE;
+    launch.shmMb === null ? shmBytesPerGpu * Math.max(1, launch.gpus.length) : launch.shmMb * mebibyte;
   return {
     // Host: peers on other nodes find the ranks at the node's addresses and at ports of the job's choice, and NCCL uses the
     // node's network devices. Bridge: it reaches others, and nothing on the node that listens on loopback.
@@ -137,16 +137,16 @@ function hostConfig({ launch, gpuWay, init, output, volumes, policy }: Container
     // As PID 1 a program without a handler for SIGTERM would not feel it, and nobody would reap its orphans.
     ...(init ? { Init: true } : {}),
     Mounts: [
-      ...(output === 'file' ? [bindMount(`${launch.directory}/output.log`, OUTPUT_IN_CONTAINER, false)] : []),
+      ...(output === 'file' ? [bindMount(`${launch.directory}/output.log`, outputInContainer, false)] : []),
       ...volumes.map((volume) => bindMount(volume.source, volume.target, volume.readOnly)),
     ],
     ShmSize: shmBytes,
     // Equal to the memory: else the engine grants as much again in swap, and a job that leaks slows the node for hours.
     ...(launch.memoryMb === null
       ? {}
-      : { Memory: launch.memoryMb * MEBIBYTE, MemorySwap: launch.memoryMb * MEBIBYTE }),
+      : { Memory: launch.memoryMb * mebibyte, MemorySwap: launch.memoryMb * mebibyte }),
     ...(launch.cpus === null ? {} : { NanoCpus: Math.round(launch.cpus * 1e9) }),
-    PidsLimit: PIDS_MAX,
+    PidsLimit: pidsMax,
     // Also for root in the container: training needs none, and what an image needs them for is its node's to allow.
     CapDrop: ['ALL'],
     ...(policy.capabilities.length === 0 ? {} : { CapAdd: policy.capabilities }),
@@ -159,7 +159,7 @@ function hostConfig({ launch, gpuWay, init, output, volumes, policy }: Container
       ? {
           Ulimits: [
             { Name: 'memlock', Soft: -1, Hard: -1 },
-            { Name: 'stack', Soft: GPU_STACK_BYTES, Hard: GPU_STACK_BYTES },
+            { Name: 'stack', Soft: gpuStackBytes, Hard: gpuStackBytes },
           ],
         }
       : {}),

@@ -17,7 +17,7 @@ import {
   containerSpec,
   labels,
   type OutputWay,
-  SHELL,
+  shell,
   survivesShell,
 } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
@@ -37,7 +37,7 @@ const usualPrograms = [
 ];
 
 /** For a container whose start got no answer: to see it dead before it is deleted. */
-const KILL_DEADLINE_MS = 10_000;
+const killDeadlineMs = 10_000;
 
 export interface ContainerStartOptions extends ContainerIdentity {
   readonly policy: ContainerPolicy;
@@ -90,7 +90,7 @@ export class ContainerStart {
       else await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
       abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
-      if (needsShell && !(await this.engine.isExecutable(container.id, SHELL))) {
+      if (needsShell && !(await this.engine.isExecutable(container.id, shell))) {
         await this.engine.removeContainer(container.id);
         container = await this.create(launch, image, 'engine');
       }
@@ -215,7 +215,7 @@ export class ContainerStart {
       if (mayRun) {
         await this.options.fences.kill(launch);
         await this.engine.killContainer(container.id, 'SIGKILL');
-        await this.engine.waitForEnd(container.id, AbortSignal.timeout(KILL_DEADLINE_MS));
+        await this.engine.waitForEnd(container.id, AbortSignal.timeout(killDeadlineMs));
       }
       await this.engine.removeContainer(container.id);
       await this.options.fences.forget(launch);

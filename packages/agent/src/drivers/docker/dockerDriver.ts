@@ -39,7 +39,7 @@ import { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
 import { explainStart, nameTaken } from './startErrors.ts';
-import { exitOf, observationOf, STATUS_LOST } from './taskExit.ts';
+import { exitOf, observationOf, statusLost } from './taskExit.ts';
 import { TaskOutputs } from './taskOutputs.ts';
 
 export interface DockerDriverOptions extends ContainerIdentity {
@@ -61,11 +61,11 @@ export function createDockerDriver(options: DockerDriverOptions): TaskDriver {
  * A second agent process may start the same task at the same moment, around an upgrade. The engine then knows the name
  * before it shows the container; with the delays between the tries it has ten seconds to do so.
  */
-const START_TRIES_MAX = 8;
-const RETRY = { initialMs: 100, maxMs: 5_000 };
-const EXIT_OF_SIGKILL = 137;
-const OOM_LOOKS = 10;
-const OOM_LOOK_MS = 100;
+const startTriesMax = 8;
+const retryPolicy = { initialMs: 100, maxMs: 5_000 };
+const exitOfSigkill = 137;
+const oomLooks = 10;
+const oomLookMs = 100;
 
 const never = new AbortController().signal;
 
@@ -145,7 +145,7 @@ class DockerDriver implements TaskDriver {
       signal.throwIfAborted();
       try {
         const container = await this.find(task.key);
-        if (container === null || container.phase === 'created') return STATUS_LOST;
+        if (container === null || container.phase === 'created') return statusLost;
         if (container.phase === 'ended') {
           await untilAborted(this.outputs.complete(container, task), signal);
           const finishedBoottimeMs = this.ends.get(task.key);
@@ -164,7 +164,9 @@ class DockerDriver implements TaskDriver {
         const fields = { task: task.key, error: error.message, failures };
         const level = failures === 1 ? 'warn' : 'debug';
         this.log[level](fields, 'the container engine does not report the state of a task; asking again');
-        await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
+        await delay(backoffMs(retryPolicy, failures), undefined, { signal }).catch(() =>
+          signal.throwIfAborted(),
+        );
       }
     }
   }
@@ -179,10 +181,10 @@ class DockerDriver implements TaskDriver {
     signal: AbortSignal,
   ): Promise<Container> {
     let latest = container;
-    if (!container.hasMemoryLimit || container.exitCode !== EXIT_OF_SIGKILL || this.killed.has(task.key))
+    if (!container.hasMemoryLimit || container.exitCode !== exitOfSigkill || this.killed.has(task.key))
       return latest;
-    for (let looks = 0; !latest.oomKilled && looks < OOM_LOOKS; looks++) {
-      await delay(OOM_LOOK_MS, undefined, { signal });
+    for (let looks = 0; !latest.oomKilled && looks < oomLooks; looks++) {
+      await delay(oomLookMs, undefined, { signal });
       latest = (await this.find(task.key)) ?? latest;
     }
     return latest;
@@ -269,8 +271,8 @@ class DockerDriver implements TaskDriver {
           return;
         } catch (error) {
           const wasOvertaken = error instanceof EngineError && (error.status === 404 || error.status === 409);
-          if (!wasOvertaken || tries === START_TRIES_MAX) throw error;
-          const pause = delay(backoffMs(RETRY, tries), undefined, { signal: this.closing.signal });
+          if (!wasOvertaken || tries === startTriesMax) throw error;
+          const pause = delay(backoffMs(retryPolicy, tries), undefined, { signal: this.closing.signal });
           await untilAborted(pause, abort);
         }
       }
@@ -336,7 +338,7 @@ class DockerDriver implements TaskDriver {
       } catch (error) {
         // An engine that restarts within the grace must not cost the task the rest of it.
         if (!(error instanceof EngineError) && !grace.aborted) throw error;
-        await delay(RETRY.initialMs, undefined, { signal: grace }).catch(() => null);
+        await delay(retryPolicy.initialMs, undefined, { signal: grace }).catch(() => null);
       }
     }
     this.closing.signal.throwIfAborted();

@@ -31,14 +31,14 @@ import type { PullStep } from './pullProgress.ts';
  * We speak the oldest API that has all we need, or the engine's own oldest where that is newer: Debian 12's Docker
  * 20.10 knows nothing above 1.41, Docker 29 refuses everything below 1.44. What we use is the same in all of them.
  */
-const WANTED_API_VERSION = '1.41';
+const wantedApiVersion = '1.41';
 
 /** For answers that need no work. An engine that takes longer hangs, and the caller has to hear of it. */
-const READ_DEADLINE_MS = 30_000;
+const readDeadlineMs = 30_000;
 /** For calls that move layers and mounts on a disk that may be busy. */
-const CHANGE_DEADLINE_MS = 120_000;
+const changeDeadlineMs = 120_000;
 /** A pull may take hours; it hangs when nothing at all arrives for this long. */
-const PULL_IDLE_MS = 300_000;
+const pullIdleMs = 300_000;
 
 /** Every method throws {@link EngineError} when the engine refuses, is away or misses its deadline. */
 export class Engine {
@@ -59,15 +59,13 @@ export class Engine {
   }
 
   async info(): Promise<EngineInfo> {
-    return toInfo(
-      await this.json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: READ_DEADLINE_MS }),
-    );
+    return toInfo(await this.json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: readDeadlineMs }));
   }
 
   /** null: the engine does not have the image. */
   async inspectImage(image: string): Promise<ImageDetails | null> {
     const path = `/images/${encodeURIComponent(image)}/json`;
-    const call = { method: 'GET', path, deadlineMs: READ_DEADLINE_MS } as const;
+    const call = { method: 'GET', path, deadlineMs: readDeadlineMs } as const;
     const answer = await unlessAbsent(this.json<ImageAnswer>(call));
     return answer === null ? null : toImage(answer);
   }
@@ -80,8 +78,8 @@ export class Engine {
    */
   async pullImage(reference: string, onStep: (step: PullStep) => void, abort: AbortSignal): Promise<void> {
     const idle = new AbortController();
-    const hung = new EngineError(null, `nothing arrived for ${PULL_IDLE_MS / 1000} s`);
-    const timer = setTimeout(() => idle.abort(hung), PULL_IDLE_MS);
+    const hung = new EngineError(null, `nothing arrived for ${pullIdleMs / 1000} s`);
+    const timer = setTimeout(() => idle.abort(hung), pullIdleMs);
     const query = { fromImage: reference };
     const call = {
       method: 'POST',
@@ -107,12 +105,12 @@ export class Engine {
   /** @returns the container's id */
   async createContainer(name: string, body: object): Promise<string> {
     const call = { method: 'POST', path: '/containers/create', query: { name }, body } as const;
-    return (await this.json<{ Id: string }>({ ...call, deadlineMs: CHANGE_DEADLINE_MS })).Id;
+    return (await this.json<{ Id: string }>({ ...call, deadlineMs: changeDeadlineMs })).Id;
   }
 
   /** Starting a running container changes nothing. */
   async startContainer(id: string): Promise<void> {
-    await this.done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: CHANGE_DEADLINE_MS });
+    await this.done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: changeDeadlineMs });
   }
 
   /** null: there is no such container. */
@@ -120,7 +118,7 @@ export class Engine {
     const call = {
       method: 'GET',
       path: `/containers/${idOrName}/json`,
-      deadlineMs: READ_DEADLINE_MS,
+      deadlineMs: readDeadlineMs,
     } as const;
     const answer = await unlessAbsent(this.json<ContainerAnswer>(call));
     return answer === null ? null : toContainer(answer);
@@ -129,7 +127,7 @@ export class Engine {
   /** The labels of each container, running or not, that carries `label` (`name=value`). */
   async listContainers(label: string): Promise<readonly Readonly<Record<string, string>>[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
-    const call = { method: 'GET', path: '/containers/json', query, deadlineMs: READ_DEADLINE_MS } as const;
+    const call = { method: 'GET', path: '/containers/json', query, deadlineMs: readDeadlineMs } as const;
     const containers = await this.json<{ Labels: Record<string, string> | null }[]>(call);
     return containers.map((container) => container.Labels ?? {});
   }
@@ -137,7 +135,7 @@ export class Engine {
   /** Whether a path of the container's file system, volumes included, is a file that can be executed. */
   async isExecutable(id: string, path: string): Promise<boolean> {
     const call = { method: 'HEAD', path: `/containers/${id}/archive`, query: { path } } as const;
-    const response = await unlessAbsent(this.open({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+    const response = await unlessAbsent(this.open({ ...call, deadlineMs: changeDeadlineMs }));
     response?.resume();
     const stat = response?.headers['x-docker-container-path-stat'];
     if (typeof stat !== 'string') return false;
@@ -154,7 +152,7 @@ export class Engine {
   async killContainer(id: string, signal: string): Promise<void> {
     const call = { method: 'POST', path: `/containers/${id}/kill`, query: { signal } } as const;
     try {
-      await unlessAbsent(this.done({ ...call, deadlineMs: READ_DEADLINE_MS }));
+      await unlessAbsent(this.done({ ...call, deadlineMs: readDeadlineMs }));
     } catch (error) {
       const hasEnded = error instanceof EngineError && error.status === 409;
       if (!hasEnded) throw error;
@@ -163,7 +161,7 @@ export class Engine {
 
   /** Ends a pause that somebody else began; nothing happens to a container that is not paused. */
   async unpauseContainer(id: string): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${id}/unpause`, deadlineMs: READ_DEADLINE_MS } as const;
+    const call = { method: 'POST', path: `/containers/${id}/unpause`, deadlineMs: readDeadlineMs } as const;
     try {
       await unlessAbsent(this.done(call));
     } catch (error) {
@@ -175,7 +173,7 @@ export class Engine {
   /** Deletes a container that does not run, and its anonymous volumes. Absent is fine. */
   async removeContainer(id: string): Promise<void> {
     const call = { method: 'DELETE', path: `/containers/${id}`, query: { v: '1' } } as const;
-    await unlessAbsent(this.done({ ...call, deadlineMs: CHANGE_DEADLINE_MS }));
+    await unlessAbsent(this.done({ ...call, deadlineMs: changeDeadlineMs }));
   }
 
   /** The container's own log from its first byte, as the engine frames it (frames.ts). */
@@ -186,13 +184,13 @@ export class Engine {
   }
 
   private async identify(): Promise<EngineIdentity> {
-    const call = { method: 'GET', path: '/version', deadlineMs: READ_DEADLINE_MS } as const;
+    const call = { method: 'GET', path: '/version', deadlineMs: readDeadlineMs } as const;
     const identity = toIdentity(await exchange(this.socketPath, '', call, readJsonAnswer<VersionAnswer>));
-    if (!isAtLeast(identity.apiVersion, WANTED_API_VERSION)) {
+    if (!isAtLeast(identity.apiVersion, wantedApiVersion)) {
       throw new EngineError(
         null,
         `the container engine at ${this.socketPath} (version ${identity.version}) speaks API ${identity.apiVersion} ` +
-          `and Muster needs ${WANTED_API_VERSION}: upgrade it to Docker 20.10 or newer`,
+          `and Muster needs ${wantedApiVersion}: upgrade it to Docker 20.10 or newer`,
       );
     }
     return identity;
@@ -216,7 +214,7 @@ export class Engine {
 
   private async exchange<T>(call: EngineCall, read: Parameters<typeof exchange<T>>[3]): Promise<T> {
     const { apiVersionMin } = await this.identity();
-    const version = isAtLeast(apiVersionMin, WANTED_API_VERSION) ? apiVersionMin : WANTED_API_VERSION;
+    const version = isAtLeast(apiVersionMin, wantedApiVersion) ? apiVersionMin : wantedApiVersion;
     try {
       return await exchange(this.socketPath, `/v${version}`, call, read);
     } catch (error) {

@@ -1,7 +1,7 @@
 /** One HTTP exchange with the container engine over its unix socket, and what its failures mean. */
 import { type IncomingMessage, request } from 'node:http';
 
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+const answerBytesMax = 16 * 1024 * 1024;
 
 export class EngineError extends Error {
   override readonly name = 'EngineError';
@@ -74,7 +74,7 @@ export async function readTextAnswer(response: IncomingMessage): Promise<string>
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error(`an answer of more than ${ANSWER_BYTES_MAX} bytes`);
+    if (bytes > answerBytesMax) throw new Error(`an answer of more than ${answerBytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -16,7 +16,7 @@ import { createDockerDriver } from './dockerDriver.ts';
 const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' };
 
 const never = new AbortController().signal;
-const PART_BYTES = 16 * 1024;
+const partBytes = 16 * 1024;
 const agentId = randomUUID();
 
 let image = '';
@@ -100,10 +100,10 @@ describe('output kept by the engine', () => {
 
   it('keeps lines longer than the parts the engine makes of them', async () => {
     const long = (bytes: number) => `head -c ${bytes} /dev/zero | tr "\\0" x`;
-    const script = [20_000, PART_BYTES, 3 * PART_BYTES, 5]
+    const script = [20_000, partBytes, 3 * partBytes, 5]
       .map((bytes) => `${long(bytes)}; echo; echo after`)
       .join(';');
-    const expected = [20_000, PART_BYTES, 3 * PART_BYTES, 5]
+    const expected = [20_000, partBytes, 3 * partBytes, 5]
       .map((bytes) => `${'x'.repeat(bytes)}\nafter\n`)
       .join('');
     expect(await outputOf(script)).toBe(expected);

@@ -22,11 +22,11 @@ import type { Engine } from './engine.ts';
 import { EngineError } from './engineHttp.ts';
 import { FrameDecoder } from './frames.ts';
 
-const RETRY: BackoffPolicy = { initialMs: 100, maxMs: 5_000 };
+const retryPolicy: BackoffPolicy = { initialMs: 100, maxMs: 5_000 };
 /** Tries to write the file of a task that has ended, over half a minute, before the rest is given up. */
-const LAST_TRIES_MAX = 12;
+const lastTriesMax = 12;
 /** From the end of a follow to the engine's word that the container has ended: usually a few milliseconds. */
-const END_DEADLINE_MS = 1_000;
+const endDeadlineMs = 1_000;
 
 export interface CopyOptions {
   readonly engine: Engine;
@@ -63,15 +63,17 @@ export async function copyUntilEnd(
     } catch (error) {
       signal.throwIfAborted();
       failures++;
-      if (hasEnded && failures > LAST_TRIES_MAX && !(error instanceof EngineError)) throw error;
+      if (hasEnded && failures > lastTriesMax && !(error instanceof EngineError)) throw error;
       onProblem(error, failures);
-      await delay(backoffMs(RETRY, failures), undefined, { signal }).catch(() => signal.throwIfAborted());
+      await delay(backoffMs(retryPolicy, failures), undefined, { signal }).catch(() =>
+        signal.throwIfAborted(),
+      );
     }
   }
 }
 
 async function endsSoon({ engine, containerId, signal }: CopyOptions): Promise<void> {
-  const deadline = AbortSignal.timeout(END_DEADLINE_MS);
+  const deadline = AbortSignal.timeout(endDeadlineMs);
   try {
     await engine.waitForEnd(containerId, AbortSignal.any([signal, deadline]));
   } catch (error) {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { FrameDecoder } from './frames.ts';
 
-const PART_BYTES = 16 * 1024;
+const partBytes = 16 * 1024;
 
-const STAMP = '2026-01-02T03:04:05.000000000Z ';
+const timestamp = '2026-01-02T03:04:05.000000000Z ';
 
-function frame(stream: 1 | 2, payload: string | Buffer, stamp = STAMP): Buffer {
+function frame(stream: 1 | 2, payload: string | Buffer, stamp = timestamp): Buffer {
   const header = Buffer.alloc(8);
   header.writeUInt8(stream, 0);
   header.writeUInt32BE(stamp.length + Buffer.byteLength(payload), 4);
@@ -42,22 +42,22 @@ describe('FrameDecoder', () => {
   });
 
   it('joins the parts of a long line', () => {
-    const long = 'x'.repeat(PART_BYTES);
+    const long = 'x'.repeat(partBytes);
     expect(decode(frame(1, long), frame(1, long), frame(1, 'rest\n'), frame(1, 'next\n'))).toBe(
       `${long}${long}rest\nnext\n`,
     );
   });
 
   it('puts back the newline that the engine forgets after the last part', () => {
-    const long = 'x'.repeat(PART_BYTES);
+    const long = 'x'.repeat(partBytes);
     expect(decode(frame(1, long), frame(1, 'rest'), frame(1, 'next\n'))).toBe(`${long}rest\nnext\n`);
     expect(decode(frame(1, long), frame(1, ''), frame(2, 'other stream\n'))).toBe(`${long}\nother stream\n`);
   });
 
   it('does so wherever two chunks are cut', () => {
-    const long = 'x'.repeat(PART_BYTES);
+    const long = 'x'.repeat(partBytes);
     const parts = Buffer.concat([frame(1, long), frame(1, 'rest'), frame(1, 'next\n')]);
-    for (let at = PART_BYTES; at <= parts.length; at++) {
+    for (let at = partBytes; at <= parts.length; at++) {
       expect(decode(parts.subarray(0, at), parts.subarray(at)), `cut at byte ${at}`).toBe(
         `${long}rest\nnext\n`,
       );
@@ -65,13 +65,13 @@ describe('FrameDecoder', () => {
   });
 
   it('adds nothing at the end of the log', () => {
-    const long = 'x'.repeat(PART_BYTES);
+    const long = 'x'.repeat(partBytes);
     expect(decode(frame(1, long), frame(1, 'rest'))).toBe(`${long}rest`);
     expect(decode(frame(1, 'short'), frame(2, 'short'))).toBe('shortshort');
   });
 
   it('takes a line of exactly one part for a whole line', () => {
-    const whole = `${'x'.repeat(PART_BYTES - 1)}\n`;
+    const whole = `${'x'.repeat(partBytes - 1)}\n`;
     expect(decode(frame(1, whole), frame(1, 'tail'), frame(2, 'other\n'))).toBe(`${whole}tailother\n`);
   });
 

@@ -8,14 +8,14 @@
  * Engines up to 20.10 at least forget the newline after the last part of a long line (log driver `local`). It is put back
  * when something follows. At the very end of the log nobody can say whether the task wrote it, so nothing is added there.
  */
-const HEADER_BYTES = 8;
+const headerBytes = 8;
 /** The buffer in which the engine collects a line; a part that is not the last one fills it. */
-const PART_BYTES = 16 * 1024;
-const NEWLINE = 0x0a;
-const SPACE = 0x20;
+const partBytes = 16 * 1024;
+const newline = 0x0a;
+const space = 0x20;
 
 export class FrameDecoder {
-  private readonly header = Buffer.alloc(HEADER_BYTES);
+  private readonly header = Buffer.alloc(headerBytes);
   private headerBytes = 0;
   private stream = 0;
   private frameBytesLeft = 0;
@@ -37,11 +37,11 @@ export class FrameDecoder {
         const payload = this.withoutStamp(piece);
         if (payload.length > 0) output.push(payload);
       } else {
-        const copied = chunk.copy(this.header, this.headerBytes, at, at + HEADER_BYTES - this.headerBytes);
+        const copied = chunk.copy(this.header, this.headerBytes, at, at + headerBytes - this.headerBytes);
         at += copied;
         this.headerBytes += copied;
-        if (this.headerBytes < HEADER_BYTES) break;
-        if (this.newlineOwed) output.push(Buffer.of(NEWLINE));
+        if (this.headerBytes < headerBytes) break;
+        if (this.newlineOwed) output.push(Buffer.of(newline));
         this.openFrame();
       }
       if (this.frameBytesLeft === 0) this.closeFrame();
@@ -66,19 +66,19 @@ export class FrameDecoder {
   private withoutStamp(piece: Buffer): Buffer {
     let payload = piece;
     if (this.isInStamp) {
-      const end = piece.indexOf(SPACE);
+      const end = piece.indexOf(space);
       this.isInStamp = end === -1;
       payload = end === -1 ? piece.subarray(piece.length) : piece.subarray(end + 1);
     }
     this.payloadBytes += payload.length;
-    if (payload.length > 0) this.endsWithNewline = payload[payload.length - 1] === NEWLINE;
+    if (payload.length > 0) this.endsWithNewline = payload[payload.length - 1] === newline;
     return payload;
   }
 
   private closeFrame(): void {
     this.headerBytes = 0;
     const continuesLine = this.unfinished.has(this.stream);
-    const hasMoreToCome = this.payloadBytes === PART_BYTES && !this.endsWithNewline;
+    const hasMoreToCome = this.payloadBytes === partBytes && !this.endsWithNewline;
     this.newlineOwed = continuesLine && !hasMoreToCome && !this.endsWithNewline;
     if (hasMoreToCome) this.unfinished.add(this.stream);
     else this.unfinished.delete(this.stream);

@@ -11,16 +11,16 @@ import type { DeviceRequest, EngineInfo } from './engineAnswers.ts';
  */
 export type GpuWay = 'cdi' | 'nvidia';
 
-const CDI_KIND = 'nvidia.com/gpu';
+const cdiKind = 'nvidia.com/gpu';
 
 export async function chooseGpuWay(gpus: readonly GpuDevice[], info: EngineInfo): Promise<GpuWay> {
   const uuids = gpus.filter((gpu) => !gpu.simulated).map((gpu) => gpu.uuid);
   const found = info.cdiDevices ?? (await devicesInSpecs(info.cdiSpecDirs));
-  return uuids.length > 0 && uuids.every((uuid) => found.includes(`${CDI_KIND}=${uuid}`)) ? 'cdi' : 'nvidia';
+  return uuids.length > 0 && uuids.every((uuid) => found.includes(`${cdiKind}=${uuid}`)) ? 'cdi' : 'nvidia';
 }
 
 /** Where the packages of the NVIDIA Container Toolkit put the program that engines look for on their PATH. */
-const HOOK_FOLDERS = [
+const hookFolders = [
   '/usr/bin',
   '/usr/sbin',
   '/usr/local/bin',
@@ -31,14 +31,14 @@ const HOOK_FOLDERS = [
 /** Whether the engine can serve a request to the driver `nvidia`; it does not say, but for the runtime beside it. */
 export function canRequestGpus(info: EngineInfo): boolean {
   if (info.runtimes.includes('nvidia')) return true;
-  return HOOK_FOLDERS.some((folder) => existsSync(join(folder, 'nvidia-container-runtime-hook')));
+  return hookFolders.some((folder) => existsSync(join(folder, 'nvidia-container-runtime-hook')));
 }
 
 /** Empty without real GPUs. Always by UUID: indexes change after a reset. */
 export function deviceRequests(gpus: readonly GpuDevice[], way: GpuWay): readonly DeviceRequest[] {
   const uuids = gpus.filter((gpu) => !gpu.simulated).map((gpu) => gpu.uuid);
   if (uuids.length === 0) return [];
-  if (way === 'cdi') return [{ Driver: 'cdi', DeviceIDs: uuids.map((uuid) => `${CDI_KIND}=${uuid}`) }];
+  if (way === 'cdi') return [{ Driver: 'cdi', DeviceIDs: uuids.map((uuid) => `${cdiKind}=${uuid}`) }];
   return [{ Driver: 'nvidia', DeviceIDs: uuids, Capabilities: [['gpu', 'compute', 'utility']] }];
 }
 
@@ -61,7 +61,7 @@ export function missingGpus(
   requested: readonly DeviceRequest[],
 ): readonly GpuDevice[] {
   const ids = new Set(requested.flatMap((request) => request.DeviceIDs));
-  return gpus.filter((gpu) => !gpu.simulated && !ids.has(gpu.uuid) && !ids.has(`${CDI_KIND}=${gpu.uuid}`));
+  return gpus.filter((gpu) => !gpu.simulated && !ids.has(gpu.uuid) && !ids.has(`${cdiKind}=${gpu.uuid}`));
 }
 
 /** Engines before 28.2 do not list their CDI devices; the specs they read are YAML or JSON and name a device per GPU. */
@@ -72,7 +72,7 @@ async function devicesInSpecs(folders: readonly string[]): Promise<readonly stri
     const names = await readdir(folder).catch(() => []);
     for (const name of names.filter((each) => /\.(json|ya?ml)$/.test(each))) {
       const words = (await readFile(join(folder, name), 'utf8').catch(() => '')).split(/[\s"',]+/);
-      if (words.includes(CDI_KIND)) devices.push(...words.map((word) => `${CDI_KIND}=${word}`));
+      if (words.includes(cdiKind)) devices.push(...words.map((word) => `${cdiKind}=${word}`));
     }
   }
   return devices;

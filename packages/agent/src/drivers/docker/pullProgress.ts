@@ -5,8 +5,8 @@ export interface PullStep {
   readonly status: string;
 }
 
-const BEGUN = 'Pulling fs layer';
-const DONE = new Set(['Pull complete', 'Already exists']);
+const begunStatus = 'Pulling fs layer';
+const doneStatuses = new Set(['Pull complete', 'Already exists']);
 
 /** Counts the layers. There are more of them until the engine has read the whole list, which takes it a moment. */
 export class PullProgress {
@@ -16,8 +16,8 @@ export class PullProgress {
   /** @returns `3 of 7 layers`; null: as before */
   after({ id, status }: PullStep): string | null {
     if (id === null) return null;
-    if (DONE.has(status)) this.isDone.set(id, true);
-    else if (status === BEGUN) this.isDone.set(id, false);
+    if (doneStatuses.has(status)) this.isDone.set(id, true);
+    else if (status === begunStatus) this.isDone.set(id, false);
     const done = [...this.isDone.values()].filter((isDone) => isDone).length;
     const words = `${done} of ${this.isDone.size} layers`;
     if (this.isDone.size === 0 || words === this.said) return null;

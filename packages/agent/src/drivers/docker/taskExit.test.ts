@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from './engineAnswers.ts';
-import { exitOf, observationOf, STATUS_LOST } from './taskExit.ts';
+import { exitOf, observationOf, statusLost } from './taskExit.ts';
 
 function aContainer(container: Partial<Container> = {}): Container {
   return {
@@ -53,7 +53,7 @@ describe('exitOf', () => {
   });
 
   it.each([255, 137])('does not believe exit code %i of a container that a reboot ended', (exitCode) => {
-    expect(exitOf(aContainer({ exitCode }), 'boot-2')).toEqual(STATUS_LOST);
+    expect(exitOf(aContainer({ exitCode }), 'boot-2')).toEqual(statusLost);
   });
 
   it('believes other exit codes from before a reboot', () => {

@@ -5,7 +5,7 @@ import type { TaskExit, TaskObservation } from '../../taskFacts/execution.ts';
 import { labels } from './containerSpec.ts';
 import type { Container } from './engineAnswers.ts';
 
-export const STATUS_LOST: TaskExit = {
+export const statusLost: TaskExit = {
   exitCode: null,
   signal: null,
   oomKilled: false,
@@ -14,7 +14,7 @@ export const STATUS_LOST: TaskExit = {
 };
 
 /** These stop a process or do nothing unless it asked for them: they cannot have ended one. */
-const HARMLESS_SIGNALS = new Set([
+const harmlessSignals = new Set([
   'SIGCHLD',
   'SIGCONT',
   'SIGSTOP',
@@ -26,7 +26,7 @@ const HARMLESS_SIGNALS = new Set([
 ]);
 
 /** What an engine that finds a container dead at its own start writes as exit code: nobody saw the real one. */
-const UNSEEN_EXIT_CODES = new Set([255, 137]);
+const unseenExitCodes = new Set([255, 137]);
 
 /**
  * @param bootId of the machine's current boot
@@ -45,7 +45,7 @@ export function observationOf(container: Container | null, bootId: string, froze
  */
 export function exitOf(container: Container, bootId: string): TaskExit {
   const isOfThisBoot = container.labels[labels.boot] === bootId;
-  if (!isOfThisBoot && UNSEEN_EXIT_CODES.has(container.exitCode)) return STATUS_LOST;
+  if (!isOfThisBoot && unseenExitCodes.has(container.exitCode)) return statusLost;
   const signal = signalOf(container.exitCode);
   return {
     exitCode: signal === null ? container.exitCode : null,
@@ -60,5 +60,5 @@ export function exitOf(container: Container, bootId: string): TaskExit {
 function signalOf(exitCode: number): string | null {
   const signals = Object.entries(constants.signals);
   const name = signals.find(([, number]) => number === exitCode - 128)?.[0] ?? null;
-  return name === null || HARMLESS_SIGNALS.has(name) ? null : name;
+  return name === null || harmlessSignals.has(name) ? null : name;
 }

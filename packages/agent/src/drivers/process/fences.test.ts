@@ -7,7 +7,7 @@ import { parseCgroupHomes } from '../../fence/cgroupMounts.ts';
 import { ControlGroup } from '../../fence/controlGroup.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Lease } from '../../taskFacts/execution.ts';
-import { aStranger, canContain, eventually, IDLE, processGone, useGuards } from './guardFixture.ts';
+import { aStranger, canContain, eventually, idleScript, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();
 const why = 'needs control groups that we may make; try as root';
@@ -134,7 +134,7 @@ describe('a guard that holds the lease of a container', () => {
 
   it('does not take over what was armed before the machine started', async () => {
     const guard = aGuard();
-    const task = await guard.script(IDLE);
+    const task = await guard.script(idleScript);
     const driver = guard.driver();
     await driver.start(task);
     await guard.killGuard();
@@ -147,7 +147,7 @@ describe('a guard that holds the lease of a container', () => {
 
   it('keeps what is armed in a directory of its own, and nothing of what has ended', async () => {
     const guard = aGuard();
-    const launch = await guard.task(['/bin/sh', '-c', IDLE], { lease: leaseFor(600_000) });
+    const launch = await guard.task(['/bin/sh', '-c', idleScript], { lease: leaseFor(600_000) });
     const path = join(guard.runtimeDir, 'leases', `${launch.key}.json`);
     const driver = guard.driver();
     await driver.start(launch);

@@ -11,7 +11,7 @@ import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import type { OutputLimits } from '../../guard/outputPace.ts';
 import {
-  EXIT_ALREADY_GUARDED,
+  exitAlreadyGuarded,
   type GuardMethod,
   type GuardMethods,
   guardSocketPath,
@@ -39,13 +39,13 @@ export class GuardUnavailable extends Error {
 }
 
 /** From the first try to connect until we give up. A guard starts in a tenth of a second; on a busy machine in some. */
-const CONNECT_DEADLINE_MS = 15_000;
-const CONNECT_RETRY_MS = 20;
+const connectDeadlineMs = 15_000;
+const connectRetryMs = 20;
 /** Before another guard is started: one that holds the directory without listening is about to, or about to be gone. */
-const RESTART_PAUSE_MS = 200;
+const restartPauseMs = 200;
 /** A request that loses this many connections in a row, each soon after it was sent, probably is what kills the guard. */
-const QUICK_LOSSES_MAX = 5;
-const QUICK_LOSS_MS = 5000;
+const quickLossesMax = 5;
+const quickLossMs = 5000;
 
 export class GuardClient implements Fence {
   private readonly options: GuardClientOptions;
@@ -72,8 +72,8 @@ export class GuardClient implements Fence {
         return await connection.request(method, params);
       } catch (error) {
         if (!(error instanceof ConnectionLost) || this.isClosed) throw error;
-        quickLosses = performance.now() - sentAtMs < QUICK_LOSS_MS ? quickLosses + 1 : 0;
-        if (quickLosses >= QUICK_LOSSES_MAX) {
+        quickLosses = performance.now() - sentAtMs < quickLossMs ? quickLosses + 1 : 0;
+        if (quickLosses >= quickLossesMax) {
           throw new GuardUnavailable(`the guard exited ${quickLosses} times during "${method}"`, {
             cause: error,
           });
@@ -121,7 +121,7 @@ export class GuardClient implements Fence {
   }
 
   private async openConnection(): Promise<GuardConnection> {
-    const deadlineMs = performance.now() + CONNECT_DEADLINE_MS;
+    const deadlineMs = performance.now() + connectDeadlineMs;
     let start: GuardStart | null = null;
     for (;;) {
       if (this.isClosed) throw new ConnectionLost('the connection to the guard was closed');
@@ -139,10 +139,10 @@ export class GuardClient implements Fence {
         return connection;
       }
       if (start?.failure !== undefined) throw new GuardUnavailable(start.failure);
-      if (start?.hasLeft) await delay(RESTART_PAUSE_MS);
+      if (start?.hasLeft) await delay(restartPauseMs);
       if (this.options.guardCommand !== null && (start === null || start.hasLeft))
         start = this.startGuard(this.options.guardCommand);
-      await delay(CONNECT_RETRY_MS);
+      await delay(connectRetryMs);
     }
   }
 
@@ -180,7 +180,7 @@ export class GuardClient implements Fence {
       });
       child.on('error', (error) => fail(error.message));
       child.on('exit', (code, signal) => {
-        if (code === EXIT_ALREADY_GUARDED || code === 0) start.hasLeft = true;
+        if (code === exitAlreadyGuarded || code === 0) start.hasLeft = true;
         else fail(`it ended with ${signal ?? `status ${code}`}`);
       });
       child.unref();

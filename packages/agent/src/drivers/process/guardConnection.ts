@@ -1,12 +1,12 @@
 /** One connection to a guard: requests out, responses back by id. Knows nothing of starting guards or trying again. */
 import { connect, type Socket } from 'node:net';
 import {
-  GUARD_PROTOCOL,
   type GuardFailure,
   type GuardHello,
   type GuardMethod,
   type GuardMethods,
   type GuardResponse,
+  guardProtocol,
   readLines,
   writeLine,
 } from '../../guard/protocol.ts';
@@ -127,9 +127,9 @@ export class GuardConnection {
 function checkHello(line: string, path: string): void {
   const hello = parseHello(line);
   if (hello?.guard !== 'muster') throw new GuardMismatch(`what listens at ${path} is not a Muster guard`);
-  if (hello.protocol === GUARD_PROTOCOL) return;
+  if (hello.protocol === guardProtocol) return;
   throw new GuardMismatch(
-    `the guard at ${path} (pid ${hello.pid}) speaks protocol ${hello.protocol} and this agent ${GUARD_PROTOCOL}: ` +
+    `the guard at ${path} (pid ${hello.pid}) speaks protocol ${hello.protocol} and this agent ${guardProtocol}: ` +
       'let its tasks end, stop it, and start the agent again',
   );
 }

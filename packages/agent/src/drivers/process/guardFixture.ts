@@ -23,11 +23,11 @@ import { aLaunch } from '../launchFixture.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardClient } from './guardClient.ts';
 
-const GUARD = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
-const DEADLINE_MS = 30_000;
+const guardProgram = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
+const deadlineMs = 30_000;
 
 /** Shell code that runs until it is ended; traps run at once. */
-export const IDLE = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
+export const idleScript = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 export interface GuardFixtureOptions {
   readonly containment?: ContainmentMode;
@@ -161,14 +161,14 @@ export function canContain(mode: ContainmentMode): boolean {
 
 function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
   const options = ['--containment', containment, '--idle-exit-ms', String(idleExitMs)];
-  return [...guardCommand(process.execPath, GUARD), ...options];
+  return [...guardCommand(process.execPath, guardProgram), ...options];
 }
 
 /** @throws {Error} when it does not become true in time */
 export async function eventually(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + deadlineMs;
   while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`waited ${DEADLINE_MS} ms for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -195,7 +195,7 @@ export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
 const strangers: number[] = [];
 
 /** A process in a session of its own that no guard started; its group is ended after the test. */
-export function aStranger(env: Record<string, string>, script = IDLE): number {
+export function aStranger(env: Record<string, string>, script = idleScript): number {
   const { pid } = spawn('/bin/sh', ['-c', script], {
     env: { PATH: '/usr/bin:/bin', ...env },
     stdio: 'ignore',

@@ -6,10 +6,18 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, it } from 'vitest';
-import { EXIT_ALREADY_GUARDED, guardSocketPath, writeLine } from '../../guard/protocol.ts';
+import { exitAlreadyGuarded, guardSocketPath, writeLine } from '../../guard/protocol.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardConnection } from './guardConnection.ts';
-import { cgroupOf, eventually, IDLE, never, outputContains, processGone, useGuards } from './guardFixture.ts';
+import {
+  cgroupOf,
+  eventually,
+  idleScript,
+  never,
+  outputContains,
+  processGone,
+  useGuards,
+} from './guardFixture.ts';
 
 const aGuard = useGuards();
 
@@ -17,7 +25,7 @@ describe('one guard per runtime directory', () => {
   it('serves several drivers, also when all want to start it at once', async () => {
     const guard = aGuard();
     const drivers = [guard.driver(), guard.driver(), guard.driver(), guard.driver()];
-    const task = await guard.script(IDLE);
+    const task = await guard.script(idleScript);
     await Promise.all(drivers.map((driver) => driver.list()));
     await drivers[0]?.start(task);
     for (const driver of drivers) expect(await driver.recover(task)).toMatchObject({ kind: 'running' });
@@ -43,7 +51,7 @@ describe('one guard per runtime directory', () => {
     await guard.driver().list();
     const [file = '', ...args] = guard.guardArgv;
     const second = spawn(file, [...args, '--runtime-dir', guard.runtimeDir], { stdio: 'ignore' });
-    expect(await once(second, 'exit')).toEqual([EXIT_ALREADY_GUARDED, null]);
+    expect(await once(second, 'exit')).toEqual([exitAlreadyGuarded, null]);
   });
 
   it('is private', async () => {
@@ -68,7 +76,7 @@ describe('the end of a guard', () => {
   it('comes by itself when nobody needs it, and leaves nothing behind', async () => {
     const guard = aGuard({ idleExitMs: 100 });
     const driver = guard.driver();
-    const task = await guard.script(`trap 'exit 0' USR1; echo ready; ${IDLE}`);
+    const task = await guard.script(`trap 'exit 0' USR1; echo ready; ${idleScript}`);
     await driver.start(task);
     await outputContains(task, 'ready\n');
     const pid = await guard.livePid();
@@ -84,7 +92,7 @@ describe('the end of a guard', () => {
   it('does not come while a task runs, nor through a terminal, and comes when asked without tasks', async () => {
     const guard = aGuard({ idleExitMs: 100 });
     const driver = guard.driver();
-    const task = await guard.script(`trap 'exit 3' USR1; echo ready; ${IDLE}`);
+    const task = await guard.script(`trap 'exit 3' USR1; echo ready; ${idleScript}`);
     await driver.start(task);
     await outputContains(task, 'ready\n');
     await driver.close();

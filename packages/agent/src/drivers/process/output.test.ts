@@ -7,7 +7,7 @@ import { readOutputRecord } from '../../logs/outputRecord.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { groupOf } from './driver.ts';
-import { GuardFixture, IDLE } from './guardFixture.ts';
+import { GuardFixture, idleScript } from './guardFixture.ts';
 
 const mebibyte = 1024 * 1024;
 const outputLimits = { capBytes: 8 * mebibyte, rateBytes: 8 * mebibyte, reserveBytes: 0 };
@@ -19,7 +19,7 @@ const sizeOf = (task: TaskLaunch) => statSync(outputOf(task)).size;
 const isHeldBack = (task: TaskLaunch) => readOutputRecord(outputOf(task)).heldBack;
 
 /** Writes a first line, then more than the cap and the burst together, then a last line, and waits. */
-const flood = `echo first; head -c ${64 * mebibyte} /dev/zero | tr '\\0' x; echo; echo last; ${IDLE}`;
+const flood = `echo first; head -c ${64 * mebibyte} /dev/zero | tr '\\0' x; echo; echo last; ${idleScript}`;
 
 describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', (containment) => {
   test('is held back, and of its output the beginning and the end are kept, with lines that say so', async () => {
@@ -100,7 +100,7 @@ test('what a task does to its own files hurts nobody', async () => {
   const guard = new GuardFixture({ outputLimits });
   const driver = guard.driver();
   const task = await guard.script(
-    `cd "$DIR" && rm output.log && mkfifo output.log output.json; echo gone; ${IDLE}`,
+    `cd "$DIR" && rm output.log && mkfifo output.log output.json; echo gone; ${idleScript}`,
   );
   const own = { ...task, env: { ...task.env, DIR: task.directory } };
   await driver.start(own);

@@ -17,7 +17,7 @@ import type { TaskExit, TaskLocation } from '../../taskFacts/execution.ts';
 import {
   aStranger,
   type GuardFixture,
-  IDLE,
+  idleScript,
   mainPid,
   never,
   outputContains,
@@ -29,13 +29,13 @@ import {
 
 const aGuard = useGuards();
 
-const LOST: Partial<TaskExit> = { exitCode: null, signal: null, statusLost: true };
+const lost: Partial<TaskExit> = { exitCode: null, signal: null, statusLost: true };
 
 describe('a guard that is killed', () => {
   it('leaves its tasks running; the next guard finds them and ends them whole', async () => {
     const guard = aGuard();
-    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${IDLE}'`;
-    const task = await guard.script(`(${daemon} &); echo ready; ${IDLE}`);
+    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${idleScript}'`;
+    const task = await guard.script(`(${daemon} &); echo ready; ${idleScript}`);
     const driver = guard.driver();
     await driver.start(task);
     await outputContains(task, 'daemon\n');
@@ -48,15 +48,15 @@ describe('a guard that is killed', () => {
     expect(found).toEqual(before);
     expect(await guard.driver().list()).toEqual([task.key]);
     const stopped = await driver.stop(task, { signal: 'SIGTERM', graceMs: 200 });
-    expect(stopped).toMatchObject(LOST);
+    expect(stopped).toMatchObject(lost);
     expect(await waiting).toEqual(stopped);
     expect(processesOf(task)).toEqual([]);
   });
 
   it('costs the exit status of a task that ends meanwhile, and what it left behind is killed', async () => {
     const guard = aGuard();
-    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${IDLE}'`;
-    const task = await guard.script(`(${daemon} &); echo ready; ${IDLE}`);
+    const daemon = `setsid /bin/sh -c 'trap "" TERM HUP; echo daemon; ${idleScript}'`;
+    const task = await guard.script(`(${daemon} &); echo ready; ${idleScript}`);
     const driver = guard.driver();
     await driver.start(task);
     await outputContains(task, 'daemon\n');
@@ -67,9 +67,9 @@ describe('a guard that is killed', () => {
     await processGone(pid);
 
     const next = guard.driver();
-    expect(await next.wait(task, never())).toMatchObject(LOST);
+    expect(await next.wait(task, never())).toMatchObject(lost);
     expect(processesOf(task)).toEqual([]);
-    expect(await next.recover(task)).toMatchObject({ kind: 'exited', exit: LOST });
+    expect(await next.recover(task)).toMatchObject({ kind: 'exited', exit: lost });
   });
 
   it('keeps the exit status it had already seen', async () => {
@@ -87,7 +87,7 @@ describe('a guard that is killed', () => {
     await announce(guard, task);
     const driver = guard.driver();
     await driver.start(task);
-    expect(await driver.wait(task, never())).toMatchObject(LOST);
+    expect(await driver.wait(task, never())).toMatchObject(lost);
     await processGone(orphan);
     expect(existsSync(join(task.directory, 'output.log'))).toBe(false);
   });
@@ -115,7 +115,7 @@ describe('records of an earlier guard', () => {
       const driver = guard.driver();
       expect(await driver.recover(task)).toMatchObject({ kind: expect.stringMatching('running|exited') });
       await driver.signal(task, 'SIGTERM');
-      expect(await driver.stop(task, { signal: 'SIGTERM', graceMs: 0 })).toMatchObject(LOST);
+      expect(await driver.stop(task, { signal: 'SIGTERM', graceMs: 0 })).toMatchObject(lost);
       expect(isRunning({ pid: stranger, startTicks: readStat(stranger)?.startTicks ?? -1 })).toBe(true);
     },
   );
@@ -125,7 +125,7 @@ describe('records of an earlier guard', () => {
     const task = await guard.task(['true']);
     const { leader, member } = await anOrphanedSession();
     await writeRecord(task, { pid: leader, startTicks: 1 });
-    expect(await guard.driver().wait(task, never())).toMatchObject(LOST);
+    expect(await guard.driver().wait(task, never())).toMatchObject(lost);
     expect(isRunning(member)).toBe(true);
   });
 
@@ -136,7 +136,7 @@ describe('records of an earlier guard', () => {
     const startTicks = readStat(stranger)?.startTicks ?? -1;
     await writeRecord(task, { pid: stranger, startTicks, bootId: 'another boot' });
     const driver = guard.driver();
-    expect(await driver.recover(task)).toMatchObject({ kind: 'exited', exit: LOST });
+    expect(await driver.recover(task)).toMatchObject({ kind: 'exited', exit: lost });
     await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
     expect(isRunning({ pid: stranger, startTicks })).toBe(true);
   });
@@ -145,14 +145,14 @@ describe('records of an earlier guard', () => {
     const guard = aGuard();
     const task = await guard.task(['true']);
     await writeFile(join(task.directory, 'process.jsonl'), '{"pid": 12');
-    expect(await guard.driver().wait(task, never())).toMatchObject(LOST);
+    expect(await guard.driver().wait(task, never())).toMatchObject(lost);
   });
 });
 
 describe('an agent that is killed', () => {
   it('in the grace of a stop does not save the task from its SIGKILL', async () => {
     const guard = aGuard();
-    const task = await guard.script(`trap 'echo told' TERM; echo ready; ${IDLE}`);
+    const task = await guard.script(`trap 'echo told' TERM; echo ready; ${idleScript}`);
     const agent = spawn(
       process.execPath,
       [

@@ -10,7 +10,7 @@ import {
   cgroupOf,
   eventually,
   type GuardFixture,
-  IDLE,
+  idleScript,
   mainPid,
   never,
   outputContains,
@@ -20,13 +20,13 @@ import {
 } from './guardFixture.ts';
 
 const aGuard = useGuards();
-const TOO_LONG = 'too long an argument';
+const tooLong = 'too long an argument';
 
 describe('a task', () => {
   it('has a session and a process group of its own', async () => {
     const guard = aGuard();
     const driver = guard.driver();
-    const task = await guard.script(IDLE);
+    const task = await guard.script(idleScript);
     await driver.start(task);
     const pid = await mainPid(driver, task);
     expect(readStat(pid)).toMatchObject({ pid, session: pid });
@@ -48,7 +48,7 @@ describe('a task', () => {
     const guard = aGuard({ containment: 'session' });
     const driver = guard.driver();
     const task = await guard.script(
-      `trap 'exit 0' USR1; (trap '' USR1; exec env -i /bin/sleep 1000) & echo $!; ${IDLE}`,
+      `trap 'exit 0' USR1; (trap '' USR1; exec env -i /bin/sleep 1000) & echo $!; ${idleScript}`,
     );
     await driver.start(task);
     await outputContains(task, '\n');
@@ -64,7 +64,9 @@ describe('a task', () => {
   it('that is being stopped is not given more time by a second, more patient stop', async () => {
     const guard = aGuard();
     const driver = guard.driver();
-    const task = await guard.script(`trap 'echo told' TERM; trap 'echo hurry' INT; echo ready; ${IDLE}`);
+    const task = await guard.script(
+      `trap 'echo told' TERM; trap 'echo hurry' INT; echo ready; ${idleScript}`,
+    );
     await driver.start(task);
     await outputContains(task, 'ready\n');
     const patient = { signal: 'SIGTERM', graceMs: 3_600_000 };
@@ -85,7 +87,7 @@ describe('a task', () => {
     async () => {
       const guard = aGuard({ containment: 'freezer' });
       const driver = guard.driver();
-      const task = await guard.script(`echo ready; ${IDLE}`);
+      const task = await guard.script(`echo ready; ${idleScript}`);
       await driver.start(task);
       await outputContains(task, 'ready\n');
       const freezer = join(dirname(cgroupOf(task) ?? ''), 'freezer.state');
@@ -243,7 +245,7 @@ describe('a preparation or a start that fails', () => {
       /working directory \/etc\/passwd is not a directory/,
     ],
     [
-      TOO_LONG,
+      tooLong,
       (guard) => guard.task(['true', 'x'.repeat(200_000)]),
       'exit_code',
       /\(2\d{5} bytes\) exceed the limit of the kernel/,
@@ -257,7 +259,7 @@ describe('a preparation or a start that fails', () => {
     const before = await readdir(task.directory);
     const refusal = { name: 'DriverError', causeKind, message: expect.stringMatching(message) };
     // The size of an argument only the kernel judges.
-    if (name !== TOO_LONG) await expect(driver.prepare(task, () => {})).rejects.toMatchObject(refusal);
+    if (name !== tooLong) await expect(driver.prepare(task, () => {})).rejects.toMatchObject(refusal);
     await expect(driver.start(task)).rejects.toMatchObject(refusal);
     expect(await readdir(task.directory)).toEqual(before);
     expect(await driver.recover(task)).toEqual({ kind: 'absent' });

@@ -22,10 +22,10 @@ const absences = new Set([
   'err!',
 ]);
 
-const CELL_LENGTH_MAX = 256;
+const cellLengthMax = 256;
 /** A sensor that claims more reads garbage. */
-const CELSIUS_MIN = -100;
-const CELSIUS_MAX = 250;
+const celsiusMin = -100;
+const celsiusMax = 250;
 
 function withoutBrackets(cell: string): string {
   return /^\[(.*)\]$/.exec(cell)?.[1] ?? cell;
@@ -54,7 +54,7 @@ export function readPercent(cell: string | null | undefined): number | null {
 
 export function readCelsius(cell: string | null | undefined): number | null {
   const value = readNumber(cell);
-  return value !== null && value >= CELSIUS_MIN && value <= CELSIUS_MAX ? value : null;
+  return value !== null && value >= celsiusMin && value <= celsiusMax ? value : null;
 }
 
 /** `0x0000000000000020`; null also where a double cannot hold all bits. */
@@ -73,7 +73,7 @@ export function readFlag(cell: string | null | undefined): boolean | null {
 /** Free text, such as a model's name, without what could disturb a terminal. */
 export function readText(cell: string | null | undefined): string | null {
   if (cell == null || absences.has(withoutBrackets(cell).toLowerCase())) return null;
-  return cell.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '').slice(0, CELL_LENGTH_MAX);
+  return cell.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '').slice(0, cellLengthMax);
 }
 
 /** `GPU-…`, `MIG-…`, `MIG-GPU-…/3/0`. It ends up in tasks' environments, so nothing else passes. */

@@ -14,15 +14,15 @@ export type SmiFailure =
   /** The driver works and has no card to show. */
   | { readonly scope: 'no_devices'; readonly problem: GpuProblem };
 
-const EVIDENCE_LENGTH_MAX = 300;
+const evidenceLengthMax = 300;
 
 /** The beginning of an output, on one line, fit for a terminal. */
 export function excerpt(text: string): string {
   const line = text
-    .slice(0, 4 * EVIDENCE_LENGTH_MAX)
+    .slice(0, 4 * evidenceLengthMax)
     .replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Cn}\uFFFD]+/gu, ' ')
     .trim();
-  return line.length > EVIDENCE_LENGTH_MAX ? `${line.slice(0, EVIDENCE_LENGTH_MAX)} …` : line;
+  return line.length > evidenceLengthMax ? `${line.slice(0, evidenceLengthMax)} …` : line;
 }
 
 /** A problem of the node as a whole, or of a card that the caller fills in. */

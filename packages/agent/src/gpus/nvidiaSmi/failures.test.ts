@@ -9,7 +9,7 @@ const workshop = useWorkshop();
 const { aNode, aScript, aSource } = workshop;
 const [first, second] = [fakeGpu(0), fakeGpu(1)];
 
-const SHORT_MS = 200;
+const shortMs = 200;
 
 describe('the driver fails', () => {
   test.each([
@@ -54,7 +54,7 @@ describe('the driver fails', () => {
 [ "$1" = --help-query-gpu ] && printf '"uuid"\\n"temperature.gpu"\\n'
 case "$1" in --query-gpu=*) echo 'GPU-a, 50' ;; esac
 exit 0`,
-      { deadlineMs: SHORT_MS },
+      { deadlineMs: shortMs },
     );
     await source.list();
     writeFileSync(join(workshop.dir, 'hung'), '');
@@ -67,7 +67,7 @@ exit 0`,
   test('nothing is started behind a program that cannot be killed', async () => {
     const source = aScript(
       `echo start >>"${workshop.dir}/starts"; while [ ! -e "${workshop.dir}/release" ]; do sleep 0.05; done`,
-      { inventoryDeadlineMs: SHORT_MS, killGroup: () => {} },
+      { inventoryDeadlineMs: shortMs, killGroup: () => {} },
     );
     try {
       expect(await source.list()).toMatchObject({ problems: [{ kind: 'hung' }] });

@@ -22,7 +22,7 @@ export const emptySmiInventory: Inventory = {
 };
 
 /** No node has more; the search by number ends earlier, where there is no such card. */
-const CARDS_MAX = 64;
+const cardsMax = 64;
 
 /** @param last what was found last time, and still holds where the driver as a whole gives no answer */
 export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: Inventory): Promise<Inventory> {
@@ -74,7 +74,7 @@ async function searchOneByOne(
   let log: SmiLog | null = null;
   const cards: { readonly card: XmlCard; readonly index: number }[] = [];
   const dead: GpuProblem[] = [];
-  for (let index = 0; index < CARDS_MAX; index++) {
+  for (let index = 0; index < cardsMax; index++) {
     const reply = await smi.ask(['-q', '-x', '-i', String(index)], deadlineMs);
     const answer = reply.kind === 'printed' ? parseSmiXml(reply.text) : null;
     const card = answer?.cards[0];

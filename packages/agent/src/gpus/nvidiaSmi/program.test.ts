@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { waitFor } from '../../../../../test/support/services.ts';
 import { Program, type ProgramOptions } from './program.ts';
 
-const LONG_MS = 15_000;
-const SHORT_MS = 150;
+const longMs = 15_000;
+const shortMs = 150;
 
 let dir = '';
 beforeEach(() => {
@@ -32,7 +32,7 @@ function isAlive(pid: number): boolean {
 
 test('what it printed, and how it ended', async () => {
   const program = aProgram('echo "$1 $LC_ALL"; echo oops >&2; exit 6');
-  expect(await program.run(['-q'], LONG_MS)).toEqual({
+  expect(await program.run(['-q'], longMs)).toEqual({
     kind: 'exited',
     status: 6,
     stdout: '-q C\n',
@@ -42,11 +42,11 @@ test('what it printed, and how it ended', async () => {
 
 test('a program that cannot be started', async () => {
   const missing = new Program({ path: join(dir, 'none'), environment: {}, outputBytesMax: 1000 });
-  expect(await missing.run([], LONG_MS)).toEqual({ kind: 'not_started', reason: 'there is no such program' });
+  expect(await missing.run([], longMs)).toEqual({ kind: 'not_started', reason: 'there is no such program' });
   const path = join(dir, 'text');
   writeFileSync(path, 'no program');
   const text = new Program({ path, environment: {}, outputBytesMax: 1000 });
-  expect(await text.run([], LONG_MS)).toEqual({ kind: 'not_started', reason: 'it may not be executed' });
+  expect(await text.run([], longMs)).toEqual({ kind: 'not_started', reason: 'it may not be executed' });
   await Promise.all([missing.close(), text.close()]);
 });
 
@@ -54,7 +54,7 @@ test('a program is killed with all that it started', async () => {
   const program = aProgram(
     `sleep 600 & echo $! >"${dir}/child.new"; mv "${dir}/child.new" "${dir}/child"; wait`,
   );
-  const run = program.run([], LONG_MS);
+  const run = program.run([], longMs);
   await waitFor('its child', () => existsSync(join(dir, 'child')));
   const child = Number(readFileSync(join(dir, 'child'), 'utf8'));
   await program.close();
@@ -64,9 +64,9 @@ test('a program is killed with all that it started', async () => {
 
 test('after a hang the next run starts, once the killed one is gone', async () => {
   const program = aProgram(`[ -e "${dir}/mended" ] && exec echo fine; sleep 600`);
-  expect(await program.run([], SHORT_MS)).toMatchObject({ kind: 'hung' });
+  expect(await program.run([], shortMs)).toMatchObject({ kind: 'hung' });
   writeFileSync(join(dir, 'mended'), '');
-  expect(await program.run([], LONG_MS)).toMatchObject({ kind: 'exited', stdout: 'fine\n' });
+  expect(await program.run([], longMs)).toMatchObject({ kind: 'exited', stdout: 'fine\n' });
 });
 
 test('behind a process that cannot be killed nothing is started, and close waits for it', async () => {
@@ -75,16 +75,16 @@ test('behind a process that cannot be killed nothing is started, and close waits
     // What SIGKILL does to a process in uninterruptible sleep.
     { killGroup: () => {} },
   );
-  const hung = await program.run([], SHORT_MS);
+  const hung = await program.run([], shortMs);
   expect(hung).toMatchObject({ kind: 'hung' });
-  expect(await program.run([], SHORT_MS)).toEqual({ ...hung, kind: 'stuck' });
+  expect(await program.run([], shortMs)).toEqual({ ...hung, kind: 'stuck' });
   expect(readFileSync(join(dir, 'starts'), 'utf8')).toBe('start\n');
 
   let isClosed = false;
   const closing = program.close().then(() => {
     isClosed = true;
   });
-  expect(await program.run([], SHORT_MS)).toMatchObject({ kind: 'not_started' });
+  expect(await program.run([], shortMs)).toMatchObject({ kind: 'not_started' });
   expect(isClosed).toBe(false);
   writeFileSync(join(dir, 'release'), '');
   await closing;
@@ -93,7 +93,7 @@ test('behind a process that cannot be killed nothing is started, and close waits
 
 test('output without end is cut off, and its program killed', async () => {
   const program = aProgram(`echo head; exec cat /dev/zero`);
-  const outcome = await program.run([], LONG_MS);
+  const outcome = await program.run([], longMs);
   expect(outcome).toMatchObject({ kind: 'too_long', stdout: expect.stringMatching(/^head/) });
   expect(outcome.kind === 'too_long' && outcome.stdout.length).toBeLessThan(10_000);
   await program.close();
@@ -103,7 +103,7 @@ test('runs wait for one another', async () => {
   const program = aProgram(
     `[ -e "${dir}/running" ] && echo overlap; : >"${dir}/running"; sleep 0.05; rm "${dir}/running"; echo "$1"`,
   );
-  const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => program.run([name], LONG_MS)));
+  const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => program.run([name], longMs)));
   expect(outcomes.map((each) => (each.kind === 'exited' ? each.stdout : each.kind))).toEqual([
     'a\n',
     'b\n',

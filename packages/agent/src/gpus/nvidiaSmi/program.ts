@@ -34,10 +34,10 @@ interface Run {
   readonly gone: Promise<void>;
 }
 
-const STDERR_BYTES_MAX = 4096;
-const KILL_TAKES_MS = 500;
+const stderrBytesMax = 4096;
+const killTakesMs = 500;
 /** Enough to recognise what a program printed that was cut off. */
-const HEAD_BYTES = 4096;
+const headBytes = 4096;
 
 /** A program that is run again and again, never twice at the same time. */
 export class Program {
@@ -93,7 +93,7 @@ export class Program {
   private async lastGone(): Promise<void> {
     if (this.current === null) return;
     const { promise: patience, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, KILL_TAKES_MS);
+    const timer = setTimeout(resolve, killTakesMs);
     await Promise.race([this.current.gone, patience]);
     clearTimeout(timer);
   }
@@ -105,7 +105,7 @@ export class Program {
     if (pid !== undefined) this.current = { child, pid, gone };
 
     const stdout = new BoundedText(this.options.outputBytesMax);
-    const stderr = new BoundedText(STDERR_BYTES_MAX);
+    const stderr = new BoundedText(stderrBytesMax);
     const abandon = (ending: ProgramOutcome): void => {
       if (pid !== undefined && this.current?.child === child) this.kill(pid);
       child.stdout?.destroy();
@@ -118,7 +118,7 @@ export class Program {
 
     child.stdout?.on('data', (chunk: Buffer) => {
       if (stdout.add(chunk)) return;
-      abandon({ kind: 'too_long', stdout: stdout.head(HEAD_BYTES) });
+      abandon({ kind: 'too_long', stdout: stdout.head(headBytes) });
     });
     child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk));
     child.once('error', (error) => {

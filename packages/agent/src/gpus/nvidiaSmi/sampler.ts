@@ -32,7 +32,7 @@ export interface SamplerOptions {
  * The processes cost a second start of the program, which without persistence mode initialises every card: so only
  * where the first took less than this.
  */
-const CHEAP_START_MS = 250;
+const cheapStartMs = 250;
 
 const csvFormat = '--format=csv,noheader,nounits';
 
@@ -92,7 +92,7 @@ export class SmiSampler {
 
     const samples = cards.flatMap(({ uuid }) => readings.get(uuid)?.samples ?? []);
     const isAnswering = samples.length > 0 && !problems.some(({ kind }) => kind === 'hung');
-    if (hasMig || !isAnswering || startMs > CHEAP_START_MS) return { samples, problems };
+    if (hasMig || !isAnswering || startMs > cheapStartMs) return { samples, problems };
     return { samples: withProcesses(samples, await this.readProcesses()), problems };
   }
 

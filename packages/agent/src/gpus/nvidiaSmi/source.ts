@@ -28,12 +28,12 @@ export interface NvidiaSmiOptions {
 }
 
 /** The document of 16 cards with a thousand processes has 1 MiB. */
-const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
+const usualOutputBytesMax = 4 * 1024 * 1024;
 /** Cards that were ever seen; a program that invents new ones must not fill the memory. */
-const REMEMBERED_CARDS_MAX = 256;
+const rememberedCardsMax = 256;
 
 export function createNvidiaSmiSource(options: NvidiaSmiOptions): GpuSource {
-  const { path, environment, killGroup, outputBytesMax = OUTPUT_BYTES_MAX } = options;
+  const { path, environment, killGroup, outputBytesMax = usualOutputBytesMax } = options;
   const smi = new NvidiaSmi(
     new Program({ path, environment, outputBytesMax, ...(killGroup === undefined ? {} : { killGroup }) }),
   );
@@ -59,7 +59,7 @@ class NvidiaSmiSource implements GpuSource {
   async list(): Promise<GpuListing> {
     this.inventory = await readInventory(this.smi, this.inventoryDeadlineMs, this.inventory);
     for (const { uuid, card } of this.inventory.cards) {
-      if (card.pciBusId === null || this.uuids.size >= REMEMBERED_CARDS_MAX) continue;
+      if (card.pciBusId === null || this.uuids.size >= rememberedCardsMax) continue;
       this.uuids.set(card.pciBusId, uuid);
     }
     const { listing } = this.inventory;

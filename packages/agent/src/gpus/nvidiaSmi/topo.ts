@@ -31,14 +31,14 @@ interface TopologyLink {
   readonly kind: string;
 }
 
-const ESCAPE_CODES = new RegExp(String.raw`${String.fromCodePoint(27)}\[[\d;]*m`, 'g');
+const escapeCodes = new RegExp(String.raw`${String.fromCodePoint(27)}\[[\d;]*m`, 'g');
 const deviceName = /^(?:GPU\d{1,4}|NIC\d{1,4}|[a-z][\w.:-]{0,40})$/;
 const linkKind = /^(?:NV\d{1,2}|PIX|PXB|PHB|NODE|SYS)$/;
 const cpuList = /^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$/;
 
 /** null: the text holds no such matrix. */
 export function parseTopology(text: string): TopologyMatrix | null {
-  const lines = text.replaceAll(ESCAPE_CODES, '').split('\n');
+  const lines = text.replaceAll(escapeCodes, '').split('\n');
   const headerAt = lines.findIndex((line) => /^\s+GPU\d+(?:\s|$)/.test(line));
   const header = lines[headerAt];
   if (header === undefined) return null;

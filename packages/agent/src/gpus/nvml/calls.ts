@@ -1,7 +1,7 @@
 /** Calls about one card at a time: what is absent becomes null, what went wrong is remembered. */
 import type { NvmlFunction } from './functions.ts';
 import type { CallArgument, NvmlLibrary } from './library.ts';
-import { endsReading, graver, type NvmlFailure, problemKindOf, SUCCESS } from './returnCodes.ts';
+import { endsReading, graver, type NvmlFailure, problemKindOf, success } from './returnCodes.ts';
 import { readPointer, readString, u32Of, u64Of } from './structs.ts';
 
 export class Calls {
@@ -43,23 +43,23 @@ export class Calls {
 
   /** Whether it succeeded. */
   run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
-    return this.call(name, args) === SUCCESS;
+    return this.call(name, args) === success;
   }
 
   /** For functions whose last parameter is where the value goes; so are the following. */
   u32(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    return this.call(name, args) === SUCCESS ? u32Of(this.words[0]) : null;
+    return this.call(name, args) === success ? u32Of(this.words[0]) : null;
   }
 
   u64(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    return this.call(name, args) === SUCCESS ? u64Of(this.words[1], this.words[0]) : null;
+    return this.call(name, args) === success ? u64Of(this.words[1], this.words[0]) : null;
   }
 
   pointer(name: NvmlFunction, ...args: CallArgument[]): number | null {
     args.push(this.out);
-    if (this.call(name, args) !== SUCCESS) return null;
+    if (this.call(name, args) !== success) return null;
     const pointer = readPointer(this.out, 0);
     return pointer === 0 ? null : pointer;
   }
@@ -67,7 +67,7 @@ export class Calls {
   private call(name: NvmlFunction, args: readonly CallArgument[]): number | null {
     if (this.hasEnded) return null;
     const code = this.library.call(name, args);
-    if (code === SUCCESS) return code;
+    if (code === success) return code;
     const kind = problemKindOf(code);
     if (kind !== null) {
       this.gravestFailure = graver(this.gravestFailure, { kind, code, call: name });

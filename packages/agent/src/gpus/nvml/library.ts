@@ -1,8 +1,8 @@
 /** NVML's library, loaded into this process. Runs in the reader only: whatever goes wrong in there takes the process along. */
 import koffi, { type LibraryHandle } from 'koffi';
 import { functionNames, type NvmlFunction, nvmlFunctions } from './functions.ts';
-import { FUNCTION_NOT_FOUND } from './returnCodes.ts';
-import { NONE, tracePage } from './trace.ts';
+import { functionNotFound } from './returnCodes.ts';
+import { none, tracePage } from './trace.ts';
 
 type KoffiFunction = ReturnType<LibraryHandle['func']>;
 
@@ -38,13 +38,13 @@ export function openLibrary(nameOrPath: string, trace: Int32Array): NvmlLibrary 
     has: (name) => functions.has(name),
     call(name, args) {
       const found = functions.get(name);
-      if (found === undefined) return FUNCTION_NOT_FOUND;
+      if (found === undefined) return functionNotFound;
       trace[tracePage.call] = found.number;
       return found.run(...args) as number;
     },
     callAside(name, ...args) {
       const found = functions.get(name);
-      if (found === undefined) return Promise.resolve(FUNCTION_NOT_FOUND);
+      if (found === undefined) return Promise.resolve(functionNotFound);
       return new Promise((resolve, reject) => {
         found.run.async(...args, (error: unknown, code: number) => {
           if (error == null) resolve(code);
@@ -56,8 +56,8 @@ export function openLibrary(nameOrPath: string, trace: Int32Array): NvmlLibrary 
       trace[tracePage.card] = index;
     },
     setIdle() {
-      trace[tracePage.card] = NONE;
-      trace[tracePage.call] = NONE;
+      trace[tracePage.card] = none;
+      trace[tracePage.call] = none;
     },
   };
 }

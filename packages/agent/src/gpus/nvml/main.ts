@@ -10,7 +10,7 @@ import { LineSplitter } from '@muster/common/lineSplitter';
 import { kernelHelp, openLibrary } from './library.ts';
 import { type ReaderMessage, type ReaderRequest, readerLineLengthMax } from './protocol.ts';
 import { NvmlSession } from './session.ts';
-import { NONE } from './trace.ts';
+import { none } from './trace.ts';
 
 const stdin = 0;
 const stdout = 1;
@@ -48,7 +48,7 @@ function main(): void {
   kernel.dieWithParent();
   const trace = kernel.tracePage();
   const page = trace?.page ?? new Int32Array(2);
-  page.fill(NONE);
+  page.fill(none);
   say({ kind: 'started', traceFd: trace?.fd ?? null });
 
   let library: ReturnType<typeof openLibrary>;

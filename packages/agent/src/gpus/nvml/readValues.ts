@@ -9,7 +9,7 @@ import type {
 } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
 import type { FieldBatch } from './fieldValues.ts';
-import { INSUFFICIENT_SIZE, SUCCESS } from './returnCodes.ts';
+import { insufficientSize, success } from './returnCodes.ts';
 import {
   memoryV1,
   memoryV2,
@@ -218,7 +218,7 @@ function readRetiredPages(calls: Calls, handle: number): RetiredPages | null {
     // Without room for the addresses it tells how many there are.
     calls.out.writeUInt32LE(0, 0);
     const code = calls.code('nvmlDeviceGetRetiredPages', handle, cause, calls.out, null);
-    return code === SUCCESS || code === INSUFFICIENT_SIZE ? readU32(calls.out, 0) : null;
+    return code === success || code === insufficientSize ? readU32(calls.out, 0) : null;
   };
   const pending = calls.u32('nvmlDeviceGetRetiredPagesPendingStatus', handle);
   return orNull({
@@ -255,8 +255,8 @@ export class ProcessReader {
       count.writeUInt32LE(room, 0);
       const code = calls.code('nvmlDeviceGetComputeRunningProcesses_v3', handle, count, this.buffer);
       const found = count.readUInt32LE(0);
-      if (code === SUCCESS) return found <= room ? this.decode(found) : null;
-      if (code !== INSUFFICIENT_SIZE || found > processesMax) return null;
+      if (code === success) return found <= room ? this.decode(found) : null;
+      if (code !== insufficientSize || found > processesMax) return null;
       // Room for those that start before the next call.
       this.buffer = Buffer.alloc((found * 2 + 8) * processInfo.size);
     }

@@ -10,7 +10,7 @@ import {
   type ReaderRequest,
   readerLineLengthMax,
 } from './protocol.ts';
-import { NONE, tracePage } from './trace.ts';
+import { none, tracePage } from './trace.ts';
 
 export interface ReaderOptions {
   /** argv of the reader; name of the library and flags follow. */
@@ -144,9 +144,9 @@ export class ReaderProcess {
 }
 
 function readTrace(fd: number): Standing | null {
-  const page = new Int32Array(tracePage.bytes / 4).fill(NONE);
+  const page = new Int32Array(tracePage.bytes / 4).fill(none);
   readSync(fd, page, 0, tracePage.bytes, 0);
-  const cardIndex = page[tracePage.card] ?? NONE;
-  const call = functionNames[page[tracePage.call] ?? NONE];
+  const cardIndex = page[tracePage.card] ?? none;
+  const call = functionNames[page[tracePage.call] ?? none];
   return cardIndex < 0 || call === undefined ? null : { cardIndex, call };
 }

@@ -1,13 +1,13 @@
 /** What NVML's return codes mean to us. Numbers from nvmlReturn_t in NVIDIA's nvml.h. */
 import type { GpuProblem } from '../gpuSource.ts';
 
-export const SUCCESS = 0;
-export const NOT_FOUND = 6;
-export const INSUFFICIENT_SIZE = 7;
-export const TIMEOUT = 10;
+export const success = 0;
+export const notFound = 6;
+export const insufficientSize = 7;
+export const timeout = 10;
 /** Also what a call of a function answers that this library does not have. */
-export const FUNCTION_NOT_FOUND = 13;
-export const GPU_IS_LOST = 15;
+export const functionNotFound = 13;
+export const gpuIsLost = 15;
 
 export type ProblemKind = GpuProblem['kind'];
 
@@ -46,7 +46,7 @@ const kinds: Readonly<Record<number, ProblemKind>> = {
 
 /** @returns null: there is no such value here */
 export function problemKindOf(code: number): ProblemKind | null {
-  if (code === SUCCESS || absent.has(code)) return null;
+  if (code === success || absent.has(code)) return null;
   return kinds[code] ?? 'unknown_error';
 }
 

@@ -8,7 +8,7 @@ import { type Enumeration, enumerateCards, type NvmlCard } from './enumerate.ts'
 import type { NvmlLibrary } from './library.ts';
 import type { NvmlListing, NvmlSampling } from './protocol.ts';
 import { ProcessReader } from './readValues.ts';
-import { isOfNode, nvmlProblem, SUCCESS, TIMEOUT } from './returnCodes.ts';
+import { isOfNode, nvmlProblem, success, timeout } from './returnCodes.ts';
 import { eventData, gpmMetrics, readPointer, readString, readU64, versionSize } from './structs.ts';
 import { type NvLink, readLinks, readNvLinks } from './topology.ts';
 
@@ -177,8 +177,8 @@ class XidWatch {
   private async waitFor(set: number): Promise<never> {
     for (;;) {
       const code = await this.library.callAside('nvmlEventSetWait_v2', set, this.event, waitMs);
-      if (code === SUCCESS) this.reportEvent();
-      else if (code !== TIMEOUT) await delay(pauseMs);
+      if (code === success) this.reportEvent();
+      else if (code !== timeout) await delay(pauseMs);
     }
   }
 

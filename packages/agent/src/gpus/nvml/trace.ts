@@ -7,4 +7,4 @@
 export const tracePage = { bytes: 8, card: 0, call: 1 } as const;
 
 /** No card, or no call. */
-export const NONE = -1;
+export const none = -1;

@@ -25,7 +25,7 @@ export interface Workshop {
   aScript(script: string, options?: Partial<NvidiaSmiOptions>): GpuSource;
 }
 
-const NEVER_MISSED_MS = 15_000;
+const neverMissedMs = 15_000;
 
 export function useWorkshop(): Workshop {
   let dir = '';
@@ -47,8 +47,8 @@ export function useWorkshop(): Workshop {
       const source = createNvidiaSmiSource({
         path,
         environment: { PATH: '/usr/bin:/bin' },
-        deadlineMs: NEVER_MISSED_MS,
-        inventoryDeadlineMs: NEVER_MISSED_MS,
+        deadlineMs: neverMissedMs,
+        inventoryDeadlineMs: neverMissedMs,
         // Starts are always cheap.
         nowMs: () => 0,
         ...options,
