@@ -110,15 +110,15 @@ function scrape(): void {
     gpus: { observation, nodeName: 'bench', hostnameLabel: 'Hostname', lastXids: new Map() },
     host,
     agent: {
-      ...{
-        version: 'bench',
-        startedAtMs: 0,
-        cpuSeconds: 0,
-        residentBytes: 0,
-        tasks: new Map(),
-        connected: true,
-      },
-      ...{ heartbeatAgeSeconds: 1, gpuReads, conditions: monitor.conditions() },
+      version: 'bench',
+      startedAtMs: 0,
+      cpuSeconds: 0,
+      residentBytes: 0,
+      tasks: new Map(),
+      connected: true,
+      heartbeatAgeSeconds: 1,
+      gpuReads,
+      conditions: monitor.conditions(),
     },
   });
   scrapes += page.length > 0 ? 1 : 0;
@@ -153,7 +153,11 @@ try {
   const { user, system } = process.cpuUsage(cpuBefore);
   const [first = 0] = heapByHour.slice(1);
   report('a day of samples', {
-    ...{ hours, gpuCount, readings, scrapes, seconds: rounded((performance.now() - startedMs) / 1000) },
+    hours,
+    gpuCount,
+    readings,
+    scrapes,
+    seconds: rounded((performance.now() - startedMs) / 1000),
     cpuMsPerSample: rounded((user + system) / 1000 / (hours * 3_600)),
     heapMibByHour: heapByHour,
     growthMib: rounded((heapByHour.at(-1) ?? 0) - first),

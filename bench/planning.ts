@@ -97,11 +97,21 @@ for (const job of state.jobs.values()) waitTimes.follow(job, clock.monotonicMs()
 const online = new Set(state.nodes.keys());
 const nothing = new Set<string>();
 const loop = new Loop({
-  ...{ state, store: new InstantStore(new Memory('bench')), clock, log: silentLogger, waitTimes },
-  ...{ onlineNodes: () => online, paused: () => null, leaseMs: 60_000, leaseFreeBootId: null },
-  ...{ orphanGpus: () => nothing, needsPreflight: () => false, onViolation: () => {} },
+  state,
+  store: new InstantStore(new Memory('bench')),
+  clock,
+  log: silentLogger,
+  waitTimes,
+  onlineNodes: () => online,
+  paused: () => null,
+  leaseMs: 60_000,
+  leaseFreeBootId: null,
+  orphanGpus: () => nothing,
+  needsPreflight: () => false,
+  onViolation: () => {},
   contained: new Contained(silentLogger, () => 0),
-  ...{ followers: {}, freeBallast: () => false },
+  followers: {},
+  freeBallast: () => false,
   onFatal: (error) => {
     throw error;
   },

@@ -80,12 +80,16 @@ async function giveWay(api: MusterApi, round: string): Promise<readonly [number,
   const jobId = await submit(api, round, {
     command: ['/bin/sh', '-c', lingering(place)],
     resources: { nodes: 1, gpus: 1 },
-    ...{ preemptible: true, priority: 10, stop_grace: '10m', checkpoint: { dir: place } },
+    preemptible: true,
+    priority: 10,
+    stop_grace: '10m',
+    checkpoint: { dir: place },
   });
   await untilJob(api, jobId, ({ checkpoints }) => checkpoints.some(({ verdict }) => verdict === 'verified'));
   const winner = await submit(api, `${round}-winner`, {
     command: ['/bin/sh', '-c', `${stampFirst(join(place, 'began'))}; exec sleep 1`],
-    ...{ resources: { nodes: 1, gpus: 1 }, priority: 90 },
+    resources: { nodes: 1, gpus: 1 },
+    priority: 90,
   });
   await untilTrue(() => existsSync(join(place, 'began')));
   const savedAtMs = readStamp(join(place, 'saved'));
@@ -105,7 +109,9 @@ async function dieAndGoOn(api: MusterApi, round: string): Promise<number> {
   const jobId = await submit(api, round, {
     command: ['/bin/sh', '-c', dying(place)],
     resources: { nodes: 2 },
-    ...{ retry: { on: ['exit_code'] }, checkpoint: { dir: place }, stop_grace: '1s' },
+    retry: { on: ['exit_code'] },
+    checkpoint: { dir: place },
+    stop_grace: '1s',
   });
   await untilJob(api, jobId, ({ checkpoints }) => checkpoints.some(({ verdict }) => verdict === 'verified'));
   await untilTrue(() => existsSync(join(place, 'pid.1')) && existsSync(join(place, 'pid.0')));
@@ -155,22 +161,31 @@ try {
   const ways = await samples('way', (round) => giveWay(api, round));
   const unit = 'ms';
   report('checkpoint complete to place free', {
-    ...{ unit, ...summary(ways.map(([free]) => free)), busyPercent, target: 'p50 < 1000' },
+    unit,
+    ...summary(ways.map(([free]) => free)),
+    busyPercent,
+    target: 'p50 < 1000',
   });
   report('checkpoint complete to first instruction of the job that wanted the place', {
-    ...{ unit, ...summary(ways.map(([, began]) => began)), busyPercent },
+    unit,
+    ...summary(ways.map(([, began]) => began)),
+    busyPercent,
   });
   await api.undrainNode('node-2');
   const deaths = await samples('death', (round) => dieAndGoOn(api, round));
   report('a rank is killed to first instruction of all ranks from the checkpoint', {
-    ...{ unit, ...summary(deaths), busyPercent, target: 'p50 < 3000' },
-    ...{
-      ofThatBackoffMs: defaultBackoffMs,
-      p50WithoutBackoff: rounded((summary(deaths)['p50'] ?? 0) - defaultBackoffMs),
-    },
+    unit,
+    ...summary(deaths),
+    busyPercent,
+    target: 'p50 < 3000',
+
+    ofThatBackoffMs: defaultBackoffMs,
+    p50WithoutBackoff: rounded((summary(deaths)['p50'] ?? 0) - defaultBackoffMs),
   });
   report('floor: the same ranks ended and started by Node', {
-    ...{ unit, ...summary(await samples('floor', floorOfDying)), busyPercent },
+    unit,
+    ...summary(await samples('floor', floorOfDying)),
+    busyPercent,
   });
 } finally {
   await cluster.stop();

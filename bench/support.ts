@@ -139,7 +139,10 @@ export async function startCluster(nodes: number, gpus: number): Promise<BenchCl
   const token = readFileSync(join(dataDir, 'admin.token'), 'utf8').trim();
   const api = connectMuster({ address: connection.addr, token });
   return {
-    ...{ api, address: connection.addr, token, env },
+    api,
+    address: connection.addr,
+    token,
+    env,
     pids: (role) => pidsNaming(dataDir, role),
     async stop() {
       api.close();

@@ -58,7 +58,11 @@ async function start(dataDir: string, flags: readonly string[] = []): Promise<Se
   await api.getCluster();
   const servesAfterMs = performance.now() - startedMs;
   return {
-    ...{ api, address, token, pid: child.pid ?? 0, servesAfterMs },
+    api,
+    address,
+    token,
+    pid: child.pid ?? 0,
+    servesAfterMs,
     async stop() {
       api.close();
       const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -83,9 +87,11 @@ async function reportStart(figure: string, dataDir: string, staysMs: number): Pr
   report(figure, {
     servesAfterMs: rounded(server.servesAfterMs),
     rssAtStartMib: atStart,
-    ...{ staysMs, rssThenMib: memoryMib(server.pid, 'VmRSS') },
+    staysMs,
+    rssThenMib: memoryMib(server.pid, 'VmRSS'),
     rssMostMib: memoryMib(server.pid, 'VmHWM'),
-    ...{ busyPercent, target: 'servesAfterMs < 2000, rss < 200' },
+    busyPercent,
+    target: 'servesAfterMs < 2000, rss < 200',
   });
   await server.stop();
 }
@@ -115,7 +121,8 @@ async function reportDelays(
   report(figure, {
     pingMs: summary(took),
     ...(work === null ? {} : { ownMs: summary(own) }),
-    ...{ busyPercent, target: 'pingMs.max < 200' },
+    busyPercent,
+    target: 'pingMs.max < 200',
   });
 }
 
@@ -190,7 +197,8 @@ async function reportRetention(dataDir: string, jobs: number): Promise<void> {
   report('retention at work, from its first minute', {
     pingMs: summary(took),
     rssMib: memoryMib(server.pid, 'VmRSS'),
-    ...{ busyPercent, target: 'pingMs.max < 200' },
+    busyPercent,
+    target: 'pingMs.max < 200',
   });
   await server.stop();
 }

@@ -129,8 +129,11 @@ function seal(dataDir: string, jobs: number): void {
     const pages = writeAllPageSums({ database, sums, pageBytes: 4_096 });
     createWitness(paths.witness, {
       ...firstWitness,
-      ...{ isOpen: false, pages, commits: 1 },
-      ...{ lastEventSeq: jobs * eventsPerJob, lastSubmitSeq: jobs },
+      isOpen: false,
+      pages,
+      commits: 1,
+      lastEventSeq: jobs * eventsPerJob,
+      lastSubmitSeq: jobs,
     });
   } finally {
     closeSync(sums);

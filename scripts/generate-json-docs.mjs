@@ -64,8 +64,14 @@ const answers = [
   ],
 ];
 const shown = [
-  ...['SubmitResponse', 'Job', 'ExplainJobResponse', 'RequeueJobResponse', 'QueryMetricsResponse', 'Node'],
-  ...['Cluster', 'Credential'],
+  'SubmitResponse',
+  'Job',
+  'ExplainJobResponse',
+  'RequeueJobResponse',
+  'QueryMetricsResponse',
+  'Node',
+  'Cluster',
+  'Credential',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */

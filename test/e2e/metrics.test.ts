@@ -58,8 +58,12 @@ test('3,000 steps are there once each, over restarts of the coordinator and of t
   const { metrics, thinned } = await cluster.api.summarizeTraining({ jobId });
   expect(thinned).toBe(false);
   expect(metrics[0]).toMatchObject({
-    ...{ name: 'train_loss', rows: 3_000, last: 1 / 3_000, bestStep: 2_999 },
-    ...{ notFinite: 1, notFiniteStep: 7 },
+    name: 'train_loss',
+    rows: 3_000,
+    last: 1 / 3_000,
+    bestStep: 2_999,
+    notFinite: 1,
+    notFiniteStep: 7,
   });
   const { series } = await cluster.api.queryMetrics({ jobId, name: 'train_loss' });
   const times = series[0]?.points.map(({ atMs }) => atMs) ?? [];

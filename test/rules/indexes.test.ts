@@ -135,7 +135,7 @@ test('the checker sees names of files that do not exist', () => {
 
 test('checklists name files that exist', () => {
   const paths = new Set(files.map(({ path }) => path));
-  for (const path of [...paths]) addParents(paths, path);
+  for (const path of Array.from(paths)) addParents(paths, path);
   expectNone(
     pagesOf('docs/checklists').flatMap((page) => missingFiles(page, (path) => paths.has(path))),
     'A checklist that names a file which was moved stops people at its first step.',

@@ -129,7 +129,11 @@ function statusOf({ health }: Machine, address: string): NodeStatus {
   const { gpus, conditions } = health;
   const inventory = {
     ...emptyInventory,
-    ...{ gpus, cpus: 64, memoryMb: 262_144, addresses: [address], drivers: ['process', 'docker'] },
+    gpus,
+    cpus: 64,
+    memoryMb: 262_144,
+    addresses: [address],
+    drivers: ['process', 'docker'],
   };
   return { inventory, conditions };
 }
@@ -146,7 +150,9 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
     consequence: isConsequence || stopping,
     rank: null,
     message: said?.message ?? (isConsequence ? 'connection reset by peer' : 'it ended'),
-    ...{ kind: said?.kind ?? null, blame: null, line: said === null ? null : 1 },
+    kind: said?.kind ?? null,
+    blame: null,
+    line: said === null ? null : 1,
     atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
   };
 }

@@ -79,8 +79,13 @@ export class SimulatedCheckpoints implements Checkpoints {
     const key = taskKey(task);
     if (task.nodeRank !== 0 || this.watches.has(key)) return;
     const watch: Watch = {
-      ...{ task, ...this.placeOf(assignment), known: new Map(), checkpointJobId: assignment.checkpointJobId },
-      ...{ isVerifying: false, hasEnded: false, before: null },
+      task,
+      ...this.placeOf(assignment),
+      known: new Map(),
+      checkpointJobId: assignment.checkpointJobId,
+      isVerifying: false,
+      hasEnded: false,
+      before: null,
     };
     this.watches.set(key, watch);
     for (const saved of watch.shelf.checkpoints.values()) {
@@ -211,8 +216,18 @@ function newsOf({ shelf, known }: Watch): readonly SavedCheckpoint[] {
 function factsOf({ name, version, step, savedAtMs, verdict, reread }: SavedCheckpoint): CheckpointFacts {
   return {
     reread,
-    ...{ name, version, step, savedAtMs: savedAtMs ?? 0, verdict: verdict ?? 'unverified' },
-    ...{ format: 'torch', bytes: 1_048_576, files: 1, saveDurationMs: 10, metrics: {}, digest: null },
-    ...{ depth: 'quick', problem: verdict === 'corrupt' ? 'it is cut off' : null },
+    name,
+    version,
+    step,
+    savedAtMs: savedAtMs ?? 0,
+    verdict: verdict ?? 'unverified',
+    format: 'torch',
+    bytes: 1_048_576,
+    files: 1,
+    saveDurationMs: 10,
+    metrics: {},
+    digest: null,
+    depth: 'quick',
+    problem: verdict === 'corrupt' ? 'it is cut off' : null,
   };
 }

@@ -115,7 +115,9 @@ export class Client {
     const answer = await this.call<{ jobs: Job__Output[] }>('ListJobs', request);
     const jobs = answer.jobs.map(jobFromWire);
     const brief = jobs.map(({ id, state, attempts, submitSeq }) => ({
-      ...{ id, state, submitSeq },
+      id,
+      state,
+      submitSeq,
       attempt: attempts.at(-1)?.number ?? 0,
     }));
     this.parts.history.add({ kind: 'listed', askedAtMs, jobs: brief });

@@ -53,14 +53,17 @@ export const leaseSettings = { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000, 
 
 /** The credential of everybody. It never has to be renewed: how that is done has tests of its own. */
 export const simulated: Credential = {
-  ...{ id: 'simulated', kind: 'admin', subject: 'admin', secretHash: 'simulated', createdAtMs: 0 },
-  ...{
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
-    usedFor: null,
-    nextHash: null,
-    lastUsedAtMs: null,
-    replaces: false,
-  },
+  id: 'simulated',
+  kind: 'admin',
+  subject: 'admin',
+  secretHash: 'simulated',
+  createdAtMs: 0,
+
+  expiresAtMs: Number.MAX_SAFE_INTEGER,
+  usedFor: null,
+  nextHash: null,
+  lastUsedAtMs: null,
+  replaces: false,
 };
 
 /** Resolves when it serves. To be called in the turn of the process itself. */

@@ -77,7 +77,7 @@ export const faults = {
   muteAgent: partition(['up']),
   deafAgent: partition(['down']),
   cutConnections: onSite((world, _random, { machine }) => {
-    for (const connection of [...world.network.connections])
+    for (const connection of Array.from(world.network.connections))
       if (connection.machine === machine) connection.cut();
     return 0;
   }),

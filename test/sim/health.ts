@@ -41,8 +41,13 @@ export class Health {
     if (this.held.has(key)) return;
     this.held.set(key, {
       ...condition,
-      ...{ severity: 'critical', message: `${key} is simulated`, evidence: key, task: null },
-      ...{ sinceMs: 0, lastSeenAtMs: 0, count: 1 },
+      severity: 'critical',
+      message: `${key} is simulated`,
+      evidence: key,
+      task: null,
+      sinceMs: 0,
+      lastSeenAtMs: 0,
+      count: 1,
     });
     this.changed('raised', condition);
   }
@@ -74,7 +79,7 @@ export class Health {
 
   heal(): void {
     for (const condition of this.conditions) this.recover(condition);
-    for (const gpuUuid of [...this.missing]) this.setMissing(gpuUuid, false);
+    for (const gpuUuid of Array.from(this.missing)) this.setMissing(gpuUuid, false);
   }
 
   private end(place: Place): void {

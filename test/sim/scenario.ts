@@ -91,7 +91,10 @@ export async function simulate(
   const plan = planOf(seed);
   const verdict: Verdict = new Verdict(() => world.timeline.nowMs);
   const world: World = new World({
-    ...{ seed, print, gpus: plan.gpus, conditions: plan.conditions },
+    seed,
+    print,
+    gpus: plan.gpus,
+    conditions: plan.conditions,
     onAssertion: (what) => verdict.require(false, 'assertion', () => what),
   });
   const { timeline, history, network, life } = world;

@@ -43,7 +43,7 @@ export class Service {
   /** It answers nobody for a while; what it does by itself it does. */
   hang(forMs: number): void {
     this.awayUntilMs = this.machine.timeline.nowMs + forMs;
-    for (const fail of [...this.unanswered]) fail(new Error(`the ${this.name} has gone away`));
+    for (const fail of Array.from(this.unanswered)) fail(new Error(`the ${this.name} has gone away`));
   }
 
   /** Its tasks run on without it. */

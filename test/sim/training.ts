@@ -43,8 +43,14 @@ export class Training {
     const beganMs = machine.timeline.nowMs;
     machine.saves += 1;
     const saved: SavedCheckpoint = {
-      ...{ name, version: `${machine.name}-${machine.saves}`, step, quality },
-      ...{ savedBy: process.task, savedAtMs: null, verdict: null, reread: false },
+      name,
+      version: `${machine.name}-${machine.saves}`,
+      step,
+      quality,
+      savedBy: process.task,
+      savedAtMs: null,
+      verdict: null,
+      reread: false,
     };
     shelf.checkpoints.set(name, saved);
     process.after(writeMs, () => {

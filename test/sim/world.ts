@@ -87,9 +87,14 @@ export class World {
       const name = `node-${index + 1}`;
       const random = this.random(name);
       const machine = new Machine({
-        ...{ name, gpuCount, timeline: this.timeline, random, history: this.history },
+        name,
+        gpuCount,
+        timeline: this.timeline,
+        random,
+        history: this.history,
         directory: join(this.directory, name),
-        ...{ wallOffsetMs: () => this.wallOffsetMs, shared: this.shelves },
+        wallOffsetMs: () => this.wallOffsetMs,
+        shared: this.shelves,
         onBadEnd: (process) => this.tellGang(process),
       });
       return {
@@ -163,7 +168,7 @@ export class World {
     this.coordinator = null;
     this.network.coordinator = null;
     life.end();
-    for (const connection of [...this.network.connections]) connection.coordinatorDied();
+    for (const connection of Array.from(this.network.connections)) connection.coordinatorDied();
   }
 
   startAgent(site: Site): void {
@@ -177,7 +182,14 @@ export class World {
     const { network, fabric, timeline } = this;
     timeline.at(random.between(5, 100), life, () =>
       startAgent({
-        ...{ life, machine, guard, engine, network, fabric, timeline, random },
+        life,
+        machine,
+        guard,
+        engine,
+        network,
+        fabric,
+        timeline,
+        random,
         log: this.logger(life.name),
         onRefused: (error) => {
           this.history.add({ kind: 'process', name: life.name, what: `refused: ${error.message}` });

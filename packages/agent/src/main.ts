@@ -125,7 +125,9 @@ async function openOnMachine(
   const uid = process.geteuid?.() ?? 0;
   if (uid === 0 && options.rootTasks === null) log.warn({}, rootTasksWarning);
   const guard = {
-    ...{ guardCommand: options.guardCommand, runtimeDir: join(options.dataDir, 'run'), log },
+    guardCommand: options.guardCommand,
+    runtimeDir: join(options.dataDir, 'run'),
+    log,
     environment: loginEnvironment(),
     outputLimits: options.outputLimits,
   };
@@ -134,8 +136,13 @@ async function openOnMachine(
   const drivers = {
     process: createProcessDriver({ ...guard, refusal: rootTasksRefusal(options.rootTasks, uid) }),
     docker: createDockerDriver({
-      ...{ socketPath: options.dockerSocket, dataDir: options.dataDir, policy: options.containers },
-      ...{ agentId: instanceId, bootId, fence, log },
+      socketPath: options.dockerSocket,
+      dataDir: options.dataDir,
+      policy: options.containers,
+      agentId: instanceId,
+      bootId,
+      fence,
+      log,
     }),
   };
   const records = new TaskRecords(join(options.dataDir, 'tasks'));
@@ -144,13 +151,17 @@ async function openOnMachine(
   const network = () => hostInventory.network();
   const [ownAddress = '127.0.0.1'] = nodeAddresses(devices.nics, devices.rdmaDevices, address);
   const rendezvous = createRendezvous({
-    ...{ nodeName, coordinator: address, labels: options.labels, network },
+    nodeName,
+    coordinator: address,
+    labels: options.labels,
+    network,
     ports: taskPorts({
       ephemeral: tryReadKernelFile('/proc/sys/net/ipv4/ip_local_port_range'),
       reserved: tryReadKernelFile('/proc/sys/net/ipv4/ip_local_reserved_ports'),
     }),
     runProgram: programRunner((image) => (image === null ? drivers.process : drivers.docker)),
-    ...{ monotonicMs, chance: Math.random },
+    monotonicMs,
+    chance: Math.random,
   });
 
   const dirs = checkpointDirs(join(options.dataDir, 'checkpoints'));

@@ -112,7 +112,10 @@ function complete(
     hash.update(JSON.stringify([path, inode, bytes, mtimeMs]));
   for (const { path, kind } of others) hash.update(JSON.stringify([path, kind]));
   return {
-    ...{ files, others, empty, isCut: found.isCut },
+    files,
+    others,
+    empty,
+    isCut: found.isCut,
     bytes: files.reduce((sum, each) => sum + each.bytes, 0),
     savedAtMs: Math.floor(files.reduce((newest, { mtimeMs }) => Math.max(newest, mtimeMs), -Infinity)),
     version: hash.digest('hex').slice(0, 32),

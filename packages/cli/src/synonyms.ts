@@ -67,8 +67,15 @@ export const commandSynonyms: readonly Synonym[] = [
   },
   {
     words: [
-      ...['hold', 'pause', 'suspend', 'freeze', 'release'],
-      ...['scontrol hold', 'scontrol suspend', 'scontrol release', 'scontrol resume'],
+      'hold',
+      'pause',
+      'suspend',
+      'freeze',
+      'release',
+      'scontrol hold',
+      'scontrol suspend',
+      'scontrol release',
+      'scontrol resume',
     ],
     lines: ['submit --after JOB'],
     note: 'A job cannot be held. Nearest, a job that waits for another:',

@@ -9,8 +9,12 @@ test.each(causeKinds)('%s is blamed on whoever its kind is usually the fault of'
 
 test('a cause is about nothing in particular unless it is said', () => {
   expect(causeOf('unknown', 'it ended')).toEqual({
-    ...{ kind: 'unknown', message: 'it ended', nodeRank: null, node: null },
-    ...{ evidence: null, blame: 'unknown' },
+    kind: 'unknown',
+    message: 'it ended',
+    nodeRank: null,
+    node: null,
+    evidence: null,
+    blame: 'unknown',
   });
   const evidence = { line: 3, text: 'x', rank: 1 };
   const place = { nodeRank: 1, node: 'node-2' };

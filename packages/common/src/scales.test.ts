@@ -7,8 +7,10 @@ function jobOf(spec: Readonly<Record<string, unknown>>, scales: Partial<JobView>
   const cause = causeOf('cuda_oom', 'CUDA out of memory');
   const attempts: readonly Partial<AttemptView>[] = [{ number: 1, cause }];
   return {
-    ...{ spec: { name: 'train', ...spec }, batchScale: 1, lrScale: 1 },
-    ...{ attempts: attempts as readonly AttemptView[] },
+    spec: { name: 'train', ...spec },
+    batchScale: 1,
+    lrScale: 1,
+    attempts: attempts as readonly AttemptView[],
     ...scales,
   };
 }

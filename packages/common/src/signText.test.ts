@@ -8,17 +8,21 @@ const spike = { kind: 'loss_spike', step: 60, lastGoodStep: 59 } as const;
 
 function anAttempt(number: number, fields: Partial<AttemptView> = {}): AttemptView {
   return {
-    ...{
-      number,
-      state: 'running',
-      tasks: [],
-      cause: null,
-      allocatedAtMs: 1,
-      runningAtMs: 1,
-      endedAtMs: null,
-    },
-    ...{ masterAddr: null, masterPort: null, gpuUsage: null, resume: null, leaseMs: null },
-    ...{ signs: [], hungAtMs: null, hangs: false },
+    number,
+    state: 'running',
+    tasks: [],
+    cause: null,
+    allocatedAtMs: 1,
+    runningAtMs: 1,
+    endedAtMs: null,
+    masterAddr: null,
+    masterPort: null,
+    gpuUsage: null,
+    resume: null,
+    leaseMs: null,
+    signs: [],
+    hungAtMs: null,
+    hangs: false,
     ...fields,
   };
 }

@@ -23,10 +23,15 @@ test.each([
   const store = new MemoryStore(memory);
   const state = new ClusterState(await store.load());
   const loop = new Loop({
-    ...{ state, store, clock: new TestClock(), log: silentLogger, waitTimes: new WaitTimes() },
+    state,
+    store,
+    clock: new TestClock(),
+    log: silentLogger,
+    waitTimes: new WaitTimes(),
     onlineNodes: () => new Set(state.nodes.keys()),
     paused: () => null,
-    ...{ leaseMs: 60_000, leaseFreeBootId },
+    leaseMs: 60_000,
+    leaseFreeBootId,
     needsPreflight: () => false,
     orphanGpus: () => new Set(),
     onViolation: () => {},

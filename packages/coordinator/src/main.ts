@@ -117,7 +117,12 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const { host } = listenAddress(options.listen);
     const { dataDir, advertise } = options;
     const tls = await openServerTls({
-      ...{ dataDir, clusterId: state.clusterId, host, advertise, random, log },
+      dataDir,
+      clusterId: state.clusterId,
+      host,
+      advertise,
+      random,
+      log,
       wallMs: clock.wallMs,
     });
     releases.push(() => tls?.close());
@@ -156,7 +161,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       // Loaded only where it is used: the client costs memory that a lab without NATS need not pay.
       const { startNatsRelay } = await import('./events/natsRelay.ts');
       const relay = startNatsRelay(options.natsUrl, {
-        ...{ clusterId: state.clusterId, store, committed: coordinator.committed, log },
+        clusterId: state.clusterId,
+        store,
+        committed: coordinator.committed,
+        log,
         credentials: options.natsCredentials,
       });
       releases.push(() => relay.close());

@@ -55,8 +55,15 @@ function ended(task: TaskRef, exitCode = 0): Fact {
 /** Events as one commit, numbered on from `seq`. */
 function committed(seq: number, ...events: readonly Partial<StoredEvent>[]): Fact {
   const numbered = events.map((event, index) => ({
-    ...{ seq: seq + index, id: `c-${seq + index}`, subject: job, subjectSeq: seq + index },
-    ...{ kind: 'job.submitted' as const, data: {}, timeMs: 0, by: 'test', peer: '' },
+    seq: seq + index,
+    id: `c-${seq + index}`,
+    subject: job,
+    subjectSeq: seq + index,
+    kind: 'job.submitted' as const,
+    data: {},
+    timeMs: 0,
+    by: 'test',
+    peer: '',
     ...event,
   }));
   return { kind: 'committed', events: numbered };

@@ -48,8 +48,15 @@ const truth = (gpuUuid: string | null = 'GPU-1'): Fact => {
 
 test('a condition that comes and goes, with work beside it and after it, is no violation', () => {
   const story = committed(
-    ...[joined, said('raised'), allocated('GPU-2'), allocated(), said('changed', 'note'), allocated('GPU-1')],
-    ...[said('changed'), said('cleared'), allocated('GPU-1')],
+    joined,
+    said('raised'),
+    allocated('GPU-2'),
+    allocated(),
+    said('changed', 'note'),
+    allocated('GPU-1'),
+    said('changed'),
+    said('cleared'),
+    allocated('GPU-1'),
   );
   expect(judge([truth(), story])).toEqual([]);
 });

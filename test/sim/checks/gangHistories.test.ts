@@ -107,10 +107,14 @@ test('nodes of earlier failed starts are no others for a job that keeps failing'
   const story = (end: object) =>
     judge([
       joined('node-1', 'node-2', 'node-3'),
-      ...[...runs(1, 'node-1', 'node-2'), ...stops(1, end)],
-      ...[allocated(2, 'node-1', 'node-2'), ...stops(2, cause)],
-      ...[...runs(3, 'node-1', 'node-3'), ...stops(3, end)],
-      ...[allocated(4, 'node-1', 'node-3'), ...stops(4, { ...cause, node: 'node-3' })],
+      ...runs(1, 'node-1', 'node-2'),
+      ...stops(1, end),
+      allocated(2, 'node-1', 'node-2'),
+      ...stops(2, cause),
+      ...runs(3, 'node-1', 'node-3'),
+      ...stops(3, end),
+      allocated(4, 'node-1', 'node-3'),
+      ...stops(4, { ...cause, node: 'node-3' }),
       allocated(5, 'node-1', 'node-3'),
     ]).filter((each) => each.startsWith('exclusion'));
   expect(story(limit)).toEqual([]);
@@ -120,7 +124,8 @@ test('nodes of earlier failed starts are no others for a job that keeps failing'
 test('a node that an attempt failed on is used again where it alone has the checkpoint', () => {
   const saved = (node: string) => ofJob('checkpoint.saved', { checkpoint: 'step-7', step: 7, node });
   const again = ofJob('attempt.allocated', {
-    ...{ attempt: 2, resume: { name: 'step-7', step: 7 } },
+    attempt: 2,
+    resume: { name: 'step-7', step: 7 },
     tasks: ['node-2', 'node-1'].map((node) => ({ node, gpuUuids: [] })),
   });
   const story = (node: string, shared: boolean) => {
@@ -154,11 +159,17 @@ test('a cause that names a rank which only followed', () => {
 });
 
 const start = (attempt: number): Fact => ({
-  ...{ kind: 'started', machine: `node-${attempt}`, task: ref(0, attempt), nodeCount: 0, gpuUuids: [] },
-  ...{ portWasHeld: true, resume: null },
+  kind: 'started',
+  machine: `node-${attempt}`,
+  task: ref(0, attempt),
+  nodeCount: 0,
+  gpuUuids: [],
+  portWasHeld: true,
+  resume: null,
 });
 const lostEnd = {
-  ...{ exitCode: null, signal: null },
+  exitCode: null,
+  signal: null,
   startError: { kind: 'node_lost', message: 'node-1 has been silent for 11 s and its lease has expired' },
 };
 const lost = ofJob('task.ended', { nodeRank: 0, exit: lostEnd });

@@ -38,15 +38,22 @@ export class JobStories {
   follow({ kind, subject, data }: StoredEvent): JobStory | null {
     if (!subject.startsWith('job_')) return null;
     const story = this.stories.get(subject) ?? {
-      ...{ id: subject, file: this.fileOf(String(data['name'])), attempt: null, last: null },
+      id: subject,
+      file: this.fileOf(String(data['name'])),
+      attempt: null,
+      last: null,
     };
     this.stories.set(subject, story);
     const { attempt } = story;
     if (kind === 'attempt.allocated') {
       const { tasks, resume } = data as { tasks: { node: string }[]; resume: { step: number } | null };
       story.attempt = {
-        ...{ number: Number(data['attempt']), nodes: tasks.map(({ node }) => node) },
-        ...{ resumeStep: resume?.step ?? null, isReleased: false, stopCause: null, isRequeued: false },
+        number: Number(data['attempt']),
+        nodes: tasks.map(({ node }) => node),
+        resumeStep: resume?.step ?? null,
+        isReleased: false,
+        stopCause: null,
+        isRequeued: false,
       };
       story.last = story.attempt;
     } else if (kind === 'attempt.ended') story.attempt = null;

@@ -82,13 +82,22 @@ test('a silence that an earlier coordinator noticed says nothing of this one', (
 });
 
 const started: Fact = {
-  ...{ kind: 'started', machine: 'node-1', task: task(0), nodeCount: 2, gpuUuids: [] },
-  ...{ portWasHeld: true, resume: null },
+  kind: 'started',
+  machine: 'node-1',
+  task: task(0),
+  nodeCount: 2,
+  gpuUuids: [],
+  portWasHeld: true,
+  resume: null,
 };
 const told: Fact = { kind: 'toldToStop', machine: 'node-1', task: task(0) };
 const killed: Fact = {
-  ...{ kind: 'ended', machine: 'node-1', task: task(0), exitCode: null },
-  ...{ signal: 'SIGKILL', by: 'stop' },
+  kind: 'ended',
+  machine: 'node-1',
+  task: task(0),
+  exitCode: null,
+  signal: 'SIGKILL',
+  by: 'stop',
 };
 
 test('a task that is killed before the end of its grace, unless its end was recorded before', () => {

@@ -66,7 +66,8 @@ export class LeavingCheck {
     else if (kind === 'node.drained') {
       const deadlineMs = data['deadlineMs'] as number | null;
       this.leaving.set(subject, {
-        ...{ sinceMs: nowMs, forMs: deadlineMs === null ? null : deadlineMs - timeMs },
+        sinceMs: nowMs,
+        forMs: deadlineMs === null ? null : deadlineMs - timeMs,
       });
     } else if (kind === 'attempt.allocated') {
       for (const { node } of data['tasks'] as { node: string }[]) {

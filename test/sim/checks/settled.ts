@@ -192,15 +192,28 @@ async function checkWholeClusterFree({ world, client, workload, verdict }: Settl
   const standing = world.sites.filter((site) => !site.lost);
   const gpus = Math.min(...standing.map(({ machine }) => machine.gpus.length));
   const program: Program = {
-    ...{ runMs: 100, exitCode: 0, failingRank: null, failsAfterMs: 0, succeedsFromAttempt: 1 },
-    ...{ onStop: 'exit', outputBytes: 10, startError: null },
-    ...{ failsTogether: false, saveMs: 0, failsWhen: 'started' },
-    ...{ lingerMs: 0, saveEveryMs: null, failureKind: null },
+    runMs: 100,
+    exitCode: 0,
+    failingRank: null,
+    failsAfterMs: 0,
+    succeedsFromAttempt: 1,
+    onStop: 'exit',
+    outputBytes: 10,
+    startError: null,
+    failsTogether: false,
+    saveMs: 0,
+    failsWhen: 'started',
+    lingerMs: 0,
+    saveEveryMs: null,
+    failureKind: null,
   };
   const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };
   workload.submissions.set(file.name, {
-    ...{ name: file.name, requestId: 'whole', file, program },
+    name: file.name,
+    requestId: 'whole',
+    file,
+    program,
     ...resources,
   });
   const [id] = await client.submit('whole', file, 0);

@@ -17,18 +17,25 @@ const digestLabel = 'muster-test.packages';
 
 /** A shell and its tools, networks, mounts, and PyTorch with what it imports. Python's own names carry its version. */
 const packages = [
-  ...['base-files', 'libc6', 'libc-bin', 'dash', 'coreutils', 'util-linux', 'mount', 'iproute2'],
-  ...[
-    'grep',
-    'sed',
-    'hostname',
-    'busybox-static',
-    'media-types',
-    'python3-minimal',
-    'python3-torch',
-    'python3-numpy',
-  ],
-  ...['python3-typing-extensions', 'python3-yaml'],
+  'base-files',
+  'libc6',
+  'libc-bin',
+  'dash',
+  'coreutils',
+  'util-linux',
+  'mount',
+  'iproute2',
+
+  'grep',
+  'sed',
+  'hostname',
+  'busybox-static',
+  'media-types',
+  'python3-minimal',
+  'python3-torch',
+  'python3-numpy',
+  'python3-typing-extensions',
+  'python3-yaml',
 ];
 const notNeeded =
   /^\/usr\/(?:share\/(?:doc|man|locale|info|lintian)|include)\/|\/torch\/(?:include|test)\/|\/torch\/bin\/(?!torch_shm_manager)/;

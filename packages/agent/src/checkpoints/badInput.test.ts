@@ -181,7 +181,10 @@ function anIndexOf(name: string) {
     problem: null,
   };
   return {
-    ...{ version: 1, job: aTask.jobId, sinceMs: 0, quarantined: [] },
+    version: 1,
+    job: aTask.jobId,
+    sinceMs: 0,
+    quarantined: [],
     checkpoints: [{ ...facts, ...rest, attempt: 1, node: 'a' }],
   };
 }

@@ -112,26 +112,23 @@ function checkpointFrom(json: unknown): IndexedCheckpoint | null {
   if (!isTextOrNull(digest) || !isTextOrNull(problem)) return null;
   const values = Object.entries(metrics).filter((entry): entry is [string, number] => isNumber(entry[1]));
   return {
-    ...{
-      name,
-      version,
-      step,
-      format,
-      bytes,
-      files,
-      savedAtMs,
-      saveDurationMs,
-      digest,
-      problem,
-      attempt,
-      node,
-    },
-    ...{
-      metrics: Object.fromEntries(values),
-      verdict: knownVerdict,
-      depth: knownDepth,
-      reread: reread === true,
-    },
+    name,
+    version,
+    step,
+    format,
+    bytes,
+    files,
+    savedAtMs,
+    saveDurationMs,
+    digest,
+    problem,
+    attempt,
+    node,
+
+    metrics: Object.fromEntries(values),
+    verdict: knownVerdict,
+    depth: knownDepth,
+    reread: reread === true,
   };
 }
 

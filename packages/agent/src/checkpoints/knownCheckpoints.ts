@@ -298,7 +298,17 @@ export class KnownCheckpoints {
     const step = found.step ?? candidate.step;
     const { name, version, bytes, files, savedAtMs } = candidate;
     return {
-      ...{ name, version, step, bytes, files, savedAtMs, digest, verdict, depth, problem, reread: false },
+      name,
+      version,
+      step,
+      bytes,
+      files,
+      savedAtMs,
+      digest,
+      verdict,
+      depth,
+      problem,
+      reread: false,
       format: format === 'unknown' ? candidate.format : format,
       saveDurationMs: writtenForMs(observation),
       metrics: this.parts.metricsAt(this.of.task, step),

@@ -26,8 +26,15 @@ function aNode() {
 /** What the agent in its sandbox says; the guard outside of it sees all of the node. */
 function inSandbox({ root, shared, home }: ReturnType<typeof aNode>, calls: readonly string[]): unknown[] {
   const onNode = [
-    ...[root, shared, join(shared, 'ours'), join(shared, 'theirs')],
-    ...[home, join(home, 'alice'), join(home, 'alice/ck'), '/tmp', '/'],
+    root,
+    shared,
+    join(shared, 'ours'),
+    join(shared, 'theirs'),
+    home,
+    join(home, 'alice'),
+    join(home, 'alice/ck'),
+    '/tmp',
+    '/',
   ];
   const program = `
     import { placeProblem, rootProblem } from ${JSON.stringify(join(import.meta.dirname, 'place.ts'))};
@@ -91,7 +98,10 @@ test('a root that cannot be written to is said until it can; what a job has is s
   const missing = join(aNode().shared, 'missing');
   const sent: (string | null)[] = [];
   const roots = new CheckpointRoots({
-    ...{ roots: [missing], mounts, againMs: 20, log: silentLogger },
+    roots: [missing],
+    mounts,
+    againMs: 20,
+    log: silentLogger,
     onProblem: (problem) => sent.push(problem?.directory ?? null),
   });
   onTestFinished(() => roots.close());

@@ -4,9 +4,20 @@ import { type KeepRules, toDelete } from './retention.ts';
 
 function saved(step: number, changes: Partial<CheckpointFacts> = {}): CheckpointFacts {
   return {
-    ...{ name: `step_${step}`, version: 'v', step, format: 'torch', bytes: 1, files: 1, digest: null },
-    ...{ savedAtMs: step * 1_000, saveDurationMs: null, metrics: {}, problem: null, reread: false },
-    ...{ verdict: 'verified', depth: 'quick' },
+    name: `step_${step}`,
+    version: 'v',
+    step,
+    format: 'torch',
+    bytes: 1,
+    files: 1,
+    digest: null,
+    savedAtMs: step * 1_000,
+    saveDurationMs: null,
+    metrics: {},
+    problem: null,
+    reread: false,
+    verdict: 'verified',
+    depth: 'quick',
     ...changes,
   };
 }

@@ -22,7 +22,10 @@ describe('a checkpoint that appears', () => {
     await node.says('step_10.pt verified');
     const [message] = node.sent;
     expect(message).toMatchObject({
-      ...{ kind: 'checkpoint', task: aTask, shared: false, afterStop: false },
+      kind: 'checkpoint',
+      task: aTask,
+      shared: false,
+      afterStop: false,
       checkpoint: { step: 10, format: 'torch', files: 1, depth: 'quick', metrics: { train_loss: 1.5 } },
     });
     await eventually(() => {

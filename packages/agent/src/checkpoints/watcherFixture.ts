@@ -60,8 +60,17 @@ export function assignmentFor(
   return {
     task,
     spec: decodeJobSpec(JSON.stringify({ name: 'test', command: ['train'], ...spec, checkpoint })),
-    ...{ nodeCount: 1, gpuUuids: [], array: null, resume: null, checkpointJobId: task.jobId, lineage: [] },
-    ...{ batchScale: 1, lrScale: 1, quarantine: [], doubted: [], proof: '' },
+    nodeCount: 1,
+    gpuUuids: [],
+    array: null,
+    resume: null,
+    checkpointJobId: task.jobId,
+    lineage: [],
+    batchScale: 1,
+    lrScale: 1,
+    quarantine: [],
+    doubted: [],
+    proof: '',
     ...changes,
   };
 }

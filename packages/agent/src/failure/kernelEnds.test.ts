@@ -78,7 +78,11 @@ async function aProcess(): Promise<{ readonly main: ChildProcess; readonly child
   });
   const stat = readStat(main.pid ?? 0);
   writeProcessRecord(directory, {
-    ...{ key, bootId: 'b', startedAtMs: 1, cgroup: null, mainExit: null },
+    key,
+    bootId: 'b',
+    startedAtMs: 1,
+    cgroup: null,
+    mainExit: null,
     main: { pid: main.pid ?? 0, startTicks: stat?.startTicks ?? 0 },
   });
   return { main, childPid };
@@ -250,7 +254,11 @@ describe('the kernel itself', () => {
     const main = spawn('sh', ['-c', script], { stdio: 'ignore' });
     const { pid = 0 } = main;
     writeProcessRecord(directory, {
-      ...{ key, bootId: 'b', startedAtMs: 1, cgroup: null, mainExit: null },
+      key,
+      bootId: 'b',
+      startedAtMs: 1,
+      cgroup: null,
+      mainExit: null,
       main: { pid, startTicks: readStat(pid)?.startTicks ?? 0 },
     });
     const looking = setInterval(() => kills.look(), 5);

@@ -12,7 +12,10 @@ import { type OpenedSources, openSources } from './openSources.ts';
 
 async function opened(options: AgentOptions): Promise<OpenedSources> {
   const sources = await openSources(options, {
-    ...{ log: silentLogger, clock: systemClock, searchPath: process.env['PATH'] ?? '', libraryPath: null },
+    log: silentLogger,
+    clock: systemClock,
+    searchPath: process.env['PATH'] ?? '',
+    libraryPath: null,
     busyGpus: () => new Set(),
     listedGpus: () => [],
   });

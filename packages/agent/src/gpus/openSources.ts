@@ -77,7 +77,10 @@ export async function openSources(options: SourceOptions, parts: SourceParts): P
 function simulated(nodeName: string, count: number, parts: SourceParts): GpuSource {
   const { clock, busyGpus, simulatedStates: states } = parts;
   return createSimulatedSource({
-    ...{ nodeName, count, nowMs: () => clock.monotonicMs(), holders: busyGpus },
+    nodeName,
+    count,
+    nowMs: () => clock.monotonicMs(),
+    holders: busyGpus,
     ...(states === undefined ? {} : { states }),
   });
 }

@@ -22,7 +22,11 @@ function notedGroup() {
   const done: string[] = [];
   let isFrozen = true;
   const group: TaskGroup = {
-    ...{ pids: () => [1], isEmpty: () => false, looksNeeded: 1, kill: () => true, release: () => true },
+    pids: () => [1],
+    isEmpty: () => false,
+    looksNeeded: 1,
+    kill: () => true,
+    release: () => true,
     isFrozen: () => isFrozen,
     freeze: () => {
       isFrozen = true;

@@ -81,10 +81,12 @@ export class Supervisor {
       monotonicMs: () => clock.monotonicMs(),
       mayRun: ({ key, directory }) =>
         this.fences.mayRun(key) && agentLets(directory, this.bootId, boottimeMs()),
-      ...{ ballast, log },
+      ballast,
+      log,
     });
     this.context = {
-      ...{ clock, log },
+      clock,
+      log,
       now: () => ({ finishedAtMs: clock.wallMs(), finishedBoottimeMs: boottimeMs() }),
       mayRun: (key) => this.fences.mayRun(key),
       isHeld: (key) => this.outputs.isHeld(key),

@@ -194,7 +194,7 @@ export class HealthMonitor {
 
   private tell(uptimeMs: number): void {
     this.loggedAtMs = uptimeMs;
-    for (const listener of [...this.listeners]) listener(this.visible);
+    for (const listener of Array.from(this.listeners)) listener(this.visible);
   }
 
   private save(uptimeMs: number): void {

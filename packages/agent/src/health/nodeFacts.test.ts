@@ -24,7 +24,11 @@ test('a checkpoint directory that cannot be watched is a condition that names th
   const node = new HealthNode().takes({ kind: 'checkpoint_directory', problem });
   expect(node.conditions).toMatchObject([
     {
-      ...{ kind: 'checkpoint_directory', severity: 'warning', action: 'note', gpuUuid: null, task },
+      kind: 'checkpoint_directory',
+      severity: 'warning',
+      action: 'note',
+      gpuUuid: null,
+      task,
       message: expect.stringContaining('/data/run is a symbolic link'),
       evidence: 'job_0123456789ab: /data/run is a symbolic link',
     },

@@ -104,7 +104,7 @@ function applyProblems(
   }
   const read = new Set([...observation.samples.keys()].map((uuid) => cardOf.get(uuid) ?? uuid));
   const driverAnswers = read.size > 0 || !problems.some(isOfNode);
-  for (const { condition } of [...draft.entries.values()]) {
+  for (const { condition } of Array.from(draft.entries.values())) {
     const { kind, gpuUuid } = condition;
     if (!problemConditionKinds.has(kind) || reported.has(conditionKey(condition))) continue;
     // A card of which nothing was read is not known to be well.

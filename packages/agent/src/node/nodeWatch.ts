@@ -154,8 +154,12 @@ export class NodeWatch {
   async start(): Promise<void> {
     const { options, log, clock, bootId, boottimeMs } = this.parts;
     this.health = await startHealth({
-      ...{ dataDir: options.dataDir, kernelLog: options.kernelLog, conditionTable: options.conditionTable },
-      ...{ paths: watchedPaths.filter((path) => existsSync(path)), bootId, log },
+      dataDir: options.dataDir,
+      kernelLog: options.kernelLog,
+      conditionTable: options.conditionTable,
+      paths: watchedPaths.filter((path) => existsSync(path)),
+      bootId,
+      log,
       now: () => ({ wallMs: clock.wallMs(), uptimeMs: boottimeMs() }),
       onKernelRecord: this.parts.onKernelRecord,
     });
@@ -179,13 +183,19 @@ export class NodeWatch {
   private async openGpus(): Promise<void> {
     const { options, log, clock, searchPath, libraryPath } = this.parts;
     const { source, profiling, profilingName } = await openSources(options, {
-      ...{ log, clock, searchPath, libraryPath },
+      log,
+      clock,
+      searchPath,
+      libraryPath,
       busyGpus: () => new Set(this.holders().keys()),
       listedGpus: () => this.sampler?.lastListing.gpus ?? [],
       simulatedStates: () => readSimulatedStates(options.dataDir),
     });
     const reader = new GpuReader({
-      ...{ source, profiling, clock, log },
+      source,
+      profiling,
+      clock,
+      log,
       deadlines: source.name === 'nvidia-smi' ? { sampleMs: nvidiaSmiReadingMs } : {},
     });
     // The agent may have ended while a driver took its time.

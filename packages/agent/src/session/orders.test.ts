@@ -6,13 +6,24 @@ import { orderOf, taskMessageToWire } from './orders.ts';
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 0 };
 const assigned: Assignment__Output = {
-  ...{ task: null, specJson: '{}', nodeCount: 1, gpuUuids: [], arraySize: 0, arrayIndex: 0 },
-  ...{ start: null, stop: null, check: null, leaseMs: 0 },
+  task: null,
+  specJson: '{}',
+  nodeCount: 1,
+  gpuUuids: [],
+  arraySize: 0,
+  arrayIndex: 0,
+  start: null,
+  stop: null,
+  check: null,
+  leaseMs: 0,
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
   lineage: ['job_ba9876543211', '../elsewhere'],
-  ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
-  ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
+  batchScale: 0.5,
+  lrScale: 0.1,
+  quarantine: [{ name: 'step_20.pt', version: 'v1' }],
+  doubted: [{ name: 'step_30.pt', version: 'v2' }],
+  proof: '7.mac',
 };
 const assignmentOf = (changes: Partial<Assignment__Output>) => {
   const order = orderOf({ ...assigned, ...changes }, task);
@@ -24,8 +35,11 @@ test('an assignment says what to begin from, with which adjustments, and what to
     resume: { name: 'step_10.pt', step: 10 },
     checkpointJobId: 'job_ba9876543210',
     lineage: ['job_ba9876543211'],
-    ...{ batchScale: 0.5, lrScale: 0.1, quarantine: [{ name: 'step_20.pt', version: 'v1' }] },
-    ...{ doubted: [{ name: 'step_30.pt', version: 'v2' }], proof: '7.mac' },
+    batchScale: 0.5,
+    lrScale: 0.1,
+    quarantine: [{ name: 'step_20.pt', version: 'v1' }],
+    doubted: [{ name: 'step_30.pt', version: 'v2' }],
+    proof: '7.mac',
   });
 });
 
@@ -46,14 +60,19 @@ test.each(['../../etc', 'job_', '/'])('"%s" is no job to name a directory after'
 test('a checkpoint and a sign go to the coordinator with their task', () => {
   const wireTask = { jobId: task.jobId, attempt: 2, nodeRank: 0 };
   const checkpoint: CheckpointFacts = {
-    ...{ name: 'step_10.pt', version: 'v', step: 10, format: 'torch', bytes: 5, files: 1, savedAtMs: 7 },
-    ...{
-      saveDurationMs: null,
-      metrics: { train_loss: 1 },
-      digest: null,
-      verdict: 'verified',
-      depth: 'quick',
-    },
+    name: 'step_10.pt',
+    version: 'v',
+    step: 10,
+    format: 'torch',
+    bytes: 5,
+    files: 1,
+    savedAtMs: 7,
+
+    saveDurationMs: null,
+    metrics: { train_loss: 1 },
+    digest: null,
+    verdict: 'verified',
+    depth: 'quick',
     problem: null,
     reread: false,
   };

@@ -33,15 +33,18 @@ const inventory: NodeInventory = {
 
 const conditions: readonly Condition[] = [
   {
-    ...{ kind: 'xid_79', gpuUuid: 'GPU-1', severity: 'critical', action: 'drain_gpu', clears: 'by_reboot' },
-    ...{
-      message: 'GPU 0 fell off the bus',
-      evidence: 'Xid 79',
-      sinceMs: 5,
-      lastSeenAtMs: 6,
-      count: 1,
-      task: null,
-    },
+    kind: 'xid_79',
+    gpuUuid: 'GPU-1',
+    severity: 'critical',
+    action: 'drain_gpu',
+    clears: 'by_reboot',
+
+    message: 'GPU 0 fell off the bus',
+    evidence: 'Xid 79',
+    sinceMs: 5,
+    lastSeenAtMs: 6,
+    count: 1,
+    task: null,
   },
 ];
 

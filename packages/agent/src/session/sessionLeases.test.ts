@@ -185,7 +185,9 @@ test('what the coordinator proved of its term and of a task is said again in eve
   all.first.end();
   const second = await all.hub.session(2);
   expect(await second.gets('hello')).toMatchObject({
-    ...{ highestTerm: 3, termProof: 'of the term', clusterId: 'c1' },
+    highestTerm: 3,
+    termProof: 'of the term',
+    clusterId: 'c1',
     proofs: [{ task: wireTask, proof: 'of the task' }],
   });
 });

@@ -8,8 +8,15 @@ import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
 function reports(count: number, state: TaskReport['state'], from = 0): readonly TaskReport[] {
   return Array.from({ length: count }, (_, index) => ({
     task: { jobId: `job_${String(from + index).padStart(12, '0')}` as JobId, attempt: 1, nodeRank: 0 },
-    ...{ state, exit: null, startedAtMs: null, runningForMs: null, frozen: false, doing: null },
-    ...{ trainingComplete: false, training: null, hang: null },
+    state,
+    exit: null,
+    startedAtMs: null,
+    runningForMs: null,
+    frozen: false,
+    doing: null,
+    trainingComplete: false,
+    training: null,
+    hang: null,
   }));
 }
 

@@ -54,7 +54,8 @@ function assignmentOf(
   const { nodeRank = 1, ...rest } = changes;
   const task = { jobId: 'job_0123456789ab' as JobId, attempt: 3, nodeRank };
   return {
-    ...{ task, ...fromNothing(task) },
+    task,
+    ...fromNothing(task),
     spec: decodeJobSpec(JSON.stringify({ name: 'llama', command: ['torchrun', 'train.py'], ...spec })),
     nodeCount: 2,
     gpuUuids: [],

@@ -91,7 +91,9 @@ export function buildLaunch(
       spec.network,
     ),
     checkpointDir,
-    ...{ resume, batchScale, lrScale },
+    resume,
+    batchScale,
+    lrScale,
     // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
     ownDirectory: inContainer ? null : { path: location.directory, errorFile: errorFileName },
     hostfiles: hostfiles?.seen ?? null,

@@ -86,7 +86,10 @@ describe('one task', () => {
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'command_not_found',
       message: 'it could not be started',
-      ...{ node: 'a', nodeRank: 0, blame: 'job', evidence: null },
+      node: 'a',
+      nodeRank: 0,
+      blame: 'job',
+      evidence: null,
     });
     expect(node.process.calls.filter((call) => call.startsWith('start'))).toHaveLength(1);
   });

@@ -81,7 +81,8 @@ export class TaskManager {
   setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
     // First, because by the checkpoints the coordinator chooses what follows an end that it learns of next.
     this.parts.checkpoints.resend();
-    for (const [key, runner] of [...this.runners]) if (!orders.has(key)) runner.post({ kind: 'unnamed' });
+    for (const [key, runner] of Array.from(this.runners))
+      if (!orders.has(key)) runner.post({ kind: 'unnamed' });
     for (const { task, order } of orders.values()) this.setOrder(task, order);
   }
 

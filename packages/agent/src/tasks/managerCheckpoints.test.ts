@@ -243,8 +243,10 @@ describe('what an attempt begins from', () => {
       {
         command: ['train', `--resume=${root}/step_10.pt`, '--bs=4'],
         env: {
-          ...{ MUSTER_RESUME_FROM: `${root}/step_10.pt`, MUSTER_RESUME_STEP: '10' },
-          ...{ MUSTER_BATCH_SCALE: '0.5', MUSTER_LR_SCALE: '1' },
+          MUSTER_RESUME_FROM: `${root}/step_10.pt`,
+          MUSTER_RESUME_STEP: '10',
+          MUSTER_BATCH_SCALE: '0.5',
+          MUSTER_LR_SCALE: '1',
         },
       },
     ]);

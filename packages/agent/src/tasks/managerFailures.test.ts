@@ -120,7 +120,10 @@ describe('a full disk', () => {
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'disk_full',
       message: 'no task directory: ENOSPC: no space left on device',
-      ...{ node: 'a', nodeRank: 0, blame: 'storage', evidence: null },
+      node: 'a',
+      nodeRank: 0,
+      blame: 'storage',
+      evidence: null,
     });
     expect(node.heldPorts.size).toBe(0);
     agent.order(forget);

@@ -139,7 +139,7 @@ export class TestNode {
   readonly rendezvous: NodeRendezvous = {
     endpointProblem: () => null,
     endpoints: (wanted) => [
-      { ...{ address: '10.0.0.7', network: wanted, interface: 'eth0' }, speedMbps: 10_000, rdma: false },
+      { address: '10.0.0.7', network: wanted, interface: 'eth0', speedMbps: 10_000, rdma: false },
     ],
     hold: () => this.holdPort(),
     check: async (_task, _launch, { round, peers }, abort) => {
@@ -233,13 +233,18 @@ export class TestAgent {
     const boottimeMs = parts.boottimeMs ?? (() => node.boottimeMs);
     const wallMs = () => 1_000_000;
     this.leases = new TaskLeases({
-      ...{ bootId, boottimeMs, log },
+      bootId,
+      boottimeMs,
+      log,
       onChange: (task) => this.manager.leaseChanged(task),
     });
     this.manager = new TaskManager({
       ...node.agentPorts(),
       ...node.observers(),
-      ...{ bootId, boottimeMs, wallMs, log },
+      bootId,
+      boottimeMs,
+      wallMs,
+      log,
       leases: this.leases,
       gpuProblem: async () => null,
       failureOf: async (end) =>

@@ -133,7 +133,10 @@ describe('a node that cannot prepare the task reports that as its end', () => {
     expect(startError(agent)).toEqual({
       kind: 'image_pull',
       message: 'it could not be prepared',
-      ...{ node: 'a', nodeRank: 0, blame: 'platform', evidence: null },
+      node: 'a',
+      nodeRank: 0,
+      blame: 'platform',
+      evidence: null,
     });
     expect(node.process.calls).not.toContain(`start ${aKey}`);
     const next = await node.restart(agent);

@@ -31,12 +31,16 @@ export class TaskUploads {
     const { client, metadata, log, chance, monotonicMs } = parts;
     this.rows = new RowUploader({
       openStream: () => client.UploadRows(metadata()),
-      ...{ log, chance, monotonicMs },
+      log,
+      chance,
+      monotonicMs,
     });
     this.output = new LogUploader({
       openStream: () => client.UploadLogs(metadata()),
       onComplete: (task) => this.outputArrived(task),
-      ...{ log, chance, monotonicMs },
+      log,
+      chance,
+      monotonicMs,
     });
   }
 

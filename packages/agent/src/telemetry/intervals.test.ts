@@ -33,9 +33,18 @@ describe('a reading', () => {
     intervals.add(aSample({ temperature: 40 }), null, 0, wall);
     expect(intervals.close(wall)).toEqual([
       {
-        ...{ gpuUuid: 'GPU-1', atMs: wall, intervalMs: 0, task: null, temperature: 40 },
-        ...{ utilization: null, memoryUsedMb: null, powerWatts: null, energyJoules: null },
-        ...{ smActive: null, tensorActive: null, dramActive: null },
+        gpuUuid: 'GPU-1',
+        atMs: wall,
+        intervalMs: 0,
+        task: null,
+        temperature: 40,
+        utilization: null,
+        memoryUsedMb: null,
+        powerWatts: null,
+        energyJoules: null,
+        smActive: null,
+        tensorActive: null,
+        dramActive: null,
       },
     ]);
   });

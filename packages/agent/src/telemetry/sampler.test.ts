@@ -13,12 +13,20 @@ import { UsageMeter } from './usageMeter.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const lost: GpuProblem = {
-  ...{ kind: 'lost', gpuUuid: 'GPU-1', pciBusId: '00000000:1b:00.0' },
-  ...{ message: 'GPU 0 is lost', evidence: 'GPU is lost' },
+  kind: 'lost',
+  gpuUuid: 'GPU-1',
+  pciBusId: '00000000:1b:00.0',
+  message: 'GPU 0 is lost',
+  evidence: 'GPU is lost',
 };
 const host: HostReading = {
-  ...{ atMs: 1, intervalMs: 10_000, cpuUtilization: 5, memoryUsedMb: 10, load1: 1 },
-  ...{ networkReceiveBytes: null, networkTransmitBytes: null },
+  atMs: 1,
+  intervalMs: 10_000,
+  cpuUtilization: 5,
+  memoryUsedMb: 10,
+  load1: 1,
+  networkReceiveBytes: null,
+  networkTransmitBytes: null,
 };
 
 beforeEach(() => {
@@ -35,7 +43,11 @@ function aNode(listIntervalMs = 60_000) {
     listings: 0,
     isGpuMissing: false,
     list: async (): Promise<GpuListing> => ({
-      ...{ gpus: [bareGpu('GPU-1')], driverVersion: '580.1', cudaVersion: '13.0', links: [], problems: [] },
+      gpus: [bareGpu('GPU-1')],
+      driverVersion: '580.1',
+      cudaVersion: '13.0',
+      links: [],
+      problems: [],
     }),
     sample: async (): Promise<GpuSampling> => ({
       samples: [{ ...emptySample('GPU-1'), utilization: 50, powerWatts: 100 }],
@@ -180,7 +192,11 @@ test('what stays as it is until somebody changes the node asks for no more listi
   const { driver, sampler } = aNode(600_000);
   const well = driver.list;
   const lasting: GpuProblem = {
-    ...{ kind: 'no_instances', gpuUuid: 'GPU-2', pciBusId: null, message: 'm', evidence: 'e' },
+    kind: 'no_instances',
+    gpuUuid: 'GPU-2',
+    pciBusId: null,
+    message: 'm',
+    evidence: 'e',
   };
   driver.list = async () => ({ ...(await well()), problems: [lasting] });
   await sampler.start();

@@ -8,8 +8,17 @@ import { TelemetryUploader } from './telemetryUploader.ts';
 
 function aReading(atMs: number): GpuReading {
   return {
-    ...{ gpuUuid: 'GPU-1', atMs, intervalMs: 10_000, task: null, utilization: 0, memoryUsedMb: null },
-    ...{ powerWatts: null, energyJoules: null, smActive: null, tensorActive: null, dramActive: null },
+    gpuUuid: 'GPU-1',
+    atMs,
+    intervalMs: 10_000,
+    task: null,
+    utilization: 0,
+    memoryUsedMb: null,
+    powerWatts: null,
+    energyJoules: null,
+    smActive: null,
+    tensorActive: null,
+    dramActive: null,
     temperature: null,
   };
 }

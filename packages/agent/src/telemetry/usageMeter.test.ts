@@ -37,8 +37,14 @@ test('usage is what the samples say', () => {
   }
   const reading = { gpuUuid: 'GPU-1', atMs: 0, intervalMs: 10_000, task, utilization: 90 };
   meter.addReading({
-    ...{ ...reading, memoryUsedMb: null, powerWatts: null, energyJoules: null },
-    ...{ smActive: null, tensorActive: null, dramActive: null, temperature: null },
+    ...reading,
+    memoryUsedMb: null,
+    powerWatts: null,
+    energyJoules: null,
+    smActive: null,
+    tensorActive: null,
+    dramActive: null,
+    temperature: null,
   });
   expect(meter.usageOf(task)).toEqual({
     gpus: 2,
@@ -59,8 +65,14 @@ test('a task without readings has no usage, and one whose GPUs do not tell has n
   meter.add(task, aSample('GPU-1', {}), 0);
   meter.add(task, aSample('GPU-1', {}), 1_000);
   expect(meter.usageOf(task)).toMatchObject({
-    ...{ gpus: 1, observedGpuSeconds: 1, utilizationMean: null, utilizationPeak: null, memoryPeakMb: null },
-    ...{ energyKwh: null, idleGpuSeconds: null, smActiveMean: null },
+    gpus: 1,
+    observedGpuSeconds: 1,
+    utilizationMean: null,
+    utilizationPeak: null,
+    memoryPeakMb: null,
+    energyKwh: null,
+    idleGpuSeconds: null,
+    smActiveMean: null,
   });
 });
 

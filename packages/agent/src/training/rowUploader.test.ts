@@ -10,7 +10,10 @@ import { RowUploader, type RowUploaderParts } from './rowUploader.ts';
 
 const other: TaskRef = { ...aTask, nodeRank: 1 };
 const row = (position: number): TrainingRow => ({
-  ...{ position, atMs: 1_700_000_000_000, values: { train_loss: position }, lossNotFinite: false },
+  position,
+  atMs: 1_700_000_000_000,
+  values: { train_loss: position },
+  lossNotFinite: false,
 });
 
 /** A coordinator that keeps rows by task, and an uploader that sends them to it. */

@@ -102,8 +102,15 @@ export class RowUploader {
     let of = this.tasks.get(key);
     if (of === undefined) {
       of = {
-        ...{ task, rows: [], isKnown: false, isUnderWay: false, hasEnded: false, isComplete: false },
-        ...{ pausedUntilMs: Number.NEGATIVE_INFINITY, isThinned: false, onComplete: [] },
+        task,
+        rows: [],
+        isKnown: false,
+        isUnderWay: false,
+        hasEnded: false,
+        isComplete: false,
+        pausedUntilMs: Number.NEGATIVE_INFINITY,
+        isThinned: false,
+        onComplete: [],
       };
       this.tasks.set(key, of);
     }

@@ -23,15 +23,24 @@ describe('rows', () => {
     const endOf = (line: string) => Buffer.byteLength(output.slice(0, output.indexOf(line) + line.length));
     expect(node.rows).toEqual([
       {
-        ...{ task: aTask, atMs: 1_000_000, lossNotFinite: false, position: endOf(step(0, 4).trimEnd()) },
+        task: aTask,
+        atMs: 1_000_000,
+        lossNotFinite: false,
+        position: endOf(step(0, 4).trimEnd()),
         values: expect.objectContaining({ step: 0, train_loss: 4 }),
       },
       {
-        ...{ task: aTask, atMs: 1_005_000, lossNotFinite: true, position: endOf(step(1, 'nan').trimEnd()) },
+        task: aTask,
+        atMs: 1_005_000,
+        lossNotFinite: true,
+        position: endOf(step(1, 'nan').trimEnd()),
         values: expect.not.objectContaining({ train_loss: expect.anything() }),
       },
       {
-        ...{ task: aTask, atMs: 1_005_000, lossNotFinite: false, position: Buffer.byteLength(output) },
+        task: aTask,
+        atMs: 1_005_000,
+        lossNotFinite: false,
+        position: Buffer.byteLength(output),
         values: expect.objectContaining({ step: 2, train_loss: 2 }),
       },
     ]);

@@ -312,8 +312,18 @@ export class TaskTraining {
       },
     });
     const followed: Followed = {
-      ...{ task, output, follower, hang, historyBytes: 0, size: 0, isFinalSize: false },
-      ...{ hasSkipped: false, hasFailed: false, written: null, ending: null, hasEnded: false },
+      task,
+      output,
+      follower,
+      hang,
+      historyBytes: 0,
+      size: 0,
+      isFinalSize: false,
+      hasSkipped: false,
+      hasFailed: false,
+      written: null,
+      ending: null,
+      hasEnded: false,
     };
     this.followed.set(taskKey(task), followed);
     return followed;

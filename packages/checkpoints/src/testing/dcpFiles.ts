@@ -32,8 +32,12 @@ function infoOf({ file, offset, length, transforms }: ListedPiece): Buffer {
   return Buffer.concat([
     classOf('torch.distributed.checkpoint.filesystem', '_StorageInfo'),
     Buffer.from(')\x81\x94}\x94(', 'latin1'),
-    ...[textOf('relative_path'), textOf(file)],
-    ...[textOf('offset'), numberOf(offset), textOf('length'), numberOf(length)],
+    textOf('relative_path'),
+    textOf(file),
+    textOf('offset'),
+    numberOf(offset),
+    textOf('length'),
+    numberOf(length),
     ...(transforms === undefined
       ? []
       : [textOf('transform_descriptors'), Buffer.from(']('), ...transforms.map(textOf), Buffer.from('e')]),

@@ -32,7 +32,10 @@ test('logs of an array shows job after job, each line with its index', async () 
   expect(requests.at(-1)).toMatchObject({ request: { jobId: memberId(2), tailLines: 5, follow: false } });
   const json = await run(['logs', arrayId, '-o', 'json'], answers);
   expect(JSON.parse(json.stdout.split('\n')[0] ?? '')).toEqual({
-    ...{ index: 0, jobId: memberId(0), attempt: 1, nodeRank: 0 },
+    index: 0,
+    jobId: memberId(0),
+    attempt: 1,
+    nodeRank: 0,
     line: `hello of ${memberId(0)}`,
   });
   const acting = await run(['logs', arrayId, '-o', 'json'], {

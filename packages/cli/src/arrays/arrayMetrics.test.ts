@@ -13,7 +13,11 @@ function answersFor(size: number) {
       attempts: [anAttempt({ state: 'ended' })],
       // The last one is the best.
       training: {
-        ...{ framework: null, atMs: submittedAtMs, totalSteps: null, etaMs: null, rows: 2 },
+        framework: null,
+        atMs: submittedAtMs,
+        totalSteps: null,
+        etaMs: null,
+        rows: 2,
         latest: { step: 10, train_loss: size - index },
       },
     }),
@@ -33,8 +37,16 @@ function answersFor(size: number) {
     SummarizeTraining: ({ jobId }: { jobId: string }) => ({
       metrics: [
         wire.summary({
-          ...{ name: 'train_loss', unit: 'loss', last: indexOf(jobId), best: indexOf(jobId) / 2, rows: 2 },
-          ...{ firstStep: 0, lastStep: 1, bestStep: 1, notFinite: 0, notFiniteStep: null },
+          name: 'train_loss',
+          unit: 'loss',
+          last: indexOf(jobId),
+          best: indexOf(jobId) / 2,
+          rows: 2,
+          firstStep: 0,
+          lastStep: 1,
+          bestStep: 1,
+          notFinite: 0,
+          notFiniteStep: null,
         }),
       ],
       thinned: false,

@@ -82,8 +82,11 @@ export function summarizeArray(
       ? []
       : [
           {
-            ...{ kind: pending.kind, message: pending.message, remedy: pending.remedy },
-            ...{ count: indexes.length, indexes },
+            kind: pending.kind,
+            message: pending.message,
+            remedy: pending.remedy,
+            count: indexes.length,
+            indexes,
           },
         ],
   );
@@ -98,7 +101,9 @@ export function summarizeArray(
     causes: causes.map(({ cause: _cause, ...group }) => group),
     waits,
     marks: grouped(marked, ({ mark }) => mark).map(({ first: { mark }, indexes }) => ({
-      ...{ mark, count: indexes.length, indexes },
+      mark,
+      count: indexes.length,
+      indexes,
     })),
     ledger: together(members.flatMap(({ ledger }) => ledger)),
     longest: longestRuns(members),

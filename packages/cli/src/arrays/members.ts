@@ -30,8 +30,16 @@ export function memberOf(job: JobView, nowMs: number): Member {
   const beganMs = attempt?.runningAtMs ?? null;
   const endMs = attempt?.endedAtMs ?? job.endedAtMs ?? nowMs;
   return {
-    ...{ index: job.array?.index ?? 0, id, name: nameOf(job), state, submitSeq, submittedAtMs },
-    ...{ cause, pending, ledger, marks: signMarks(job) },
+    index: job.array?.index ?? 0,
+    id,
+    name: nameOf(job),
+    state,
+    submitSeq,
+    submittedAtMs,
+    cause,
+    pending,
+    ledger,
+    marks: signMarks(job),
     ranMs: beganMs === null ? null : Math.max(0, endMs - beganMs),
   };
 }

@@ -213,7 +213,9 @@ test('store advance says whether jobs are started again', async () => {
 
 const orphan: OrphanTask = {
   task: { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 2, nodeRank: 0 },
-  ...{ name: 'llama', gpuUuids: ['GPU-0', 'GPU-1'], frozen: true },
+  name: 'llama',
+  gpuUuids: ['GPU-0', 'GPU-1'],
+  frozen: true,
 };
 const withOrphan = aNode({
   orphans: [orphan],

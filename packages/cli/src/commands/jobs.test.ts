@@ -169,8 +169,12 @@ test('a user whom nobody is gets no jobs, and the reason', async () => {
 });
 
 const training = (train_loss: number, step: number): JobView['training'] => ({
-  ...{ framework: null, latest: { train_loss, step }, totalSteps: 100, etaMs: 60_000 },
-  ...{ rows: 1, atMs: submittedAtMs },
+  framework: null,
+  latest: { train_loss, step },
+  totalSteps: 100,
+  etaMs: 60_000,
+  rows: 1,
+  atMs: submittedAtMs,
 });
 const member = (index: number, loss: number | null) =>
   aJob({

@@ -100,7 +100,9 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
     if (flags.watch === true) {
       const look = (abort: AbortSignal) =>
         session.retrying(async (api) => (await read(api)).jobs, {
-          ...{ patienceMs: Number.POSITIVE_INFINITY, onAway() {}, abort },
+          patienceMs: Number.POSITIVE_INFINITY,
+          onAway() {},
+          abort,
         });
       await watchJobs(context, jobs, { look, table });
       return exitCodes.ok;

@@ -31,8 +31,17 @@ const answers = {
   SummarizeTraining: () => ({ metrics: [], thinned: false }),
 };
 const summaryOf = (change: Partial<TrainingSummary> = {}): TrainingSummary => ({
-  ...{ name: 'train_loss', unit: 'loss', last: 0.5, best: 0.25, firstStep: 0, lastStep: 40, bestStep: 30 },
-  ...{ rows: 41, notFinite: 0, notFiniteStep: null, ...change },
+  name: 'train_loss',
+  unit: 'loss',
+  last: 0.5,
+  best: 0.25,
+  firstStep: 0,
+  lastStep: 40,
+  bestStep: 30,
+  rows: 41,
+  notFinite: 0,
+  notFiniteStep: null,
+  ...change,
 });
 const training = (...summaries: readonly TrainingSummary[]) => ({
   metrics: summaries.map(wire.summary),
@@ -139,7 +148,10 @@ const trainingJob = aJob({
 });
 const otherJob = aJob({ ...trainingJob, id: 'job_aaaaaaaaaaaa', name: 'other', state: 'succeeded' });
 const lossSeries = (slope: number) => ({
-  ...{ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '' },
+  attempt: 1,
+  nodeRank: 0,
+  node: 'node-1',
+  gpuUuid: '',
   points: Array.from({ length: 41 }, (_, step) =>
     step === 20
       ? { atMs: submittedAtMs, value: null, step, notFinite: 1 }
@@ -253,7 +265,8 @@ test('-o csv has a line per point, and -o json says which points are buckets', a
   ]);
   const json = await run(['metrics', 'train', 'train_loss', '-o', 'json'], { ...curveAnswers, QueryMetrics });
   expect(JSON.parse(json.stdout)).toMatchObject({
-    ...{ unit: 'loss', thinned: true },
+    unit: 'loss',
+    thinned: true,
     series: [
       {
         points: [

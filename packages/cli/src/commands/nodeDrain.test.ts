@@ -20,7 +20,11 @@ const drained = aNode({
 
 const aTask = (jobId: string, given: Partial<NodeTask> = {}): NodeTask => ({
   task: { jobId: jobId as JobId, attempt: 1, nodeRank: 0 },
-  ...{ name: 'llama', gpus: 2, cpus: 8, stopAtMs: null, stopping: false },
+  name: 'llama',
+  gpus: 2,
+  cpus: 8,
+  stopAtMs: null,
+  stopping: false,
   ...given,
 });
 

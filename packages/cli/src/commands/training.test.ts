@@ -136,8 +136,14 @@ test('checkpoints lists what was saved, newest first', async () => {
   const checkpoints = [
     aCheckpoint({ metrics: { step: 500, train_loss: 2.34567 } }),
     aCheckpoint({
-      ...{ name: 'checkpoint-1000', step: 1000, verdict: 'corrupt', depth: 'quick', saveDurationMs: null },
-      ...{ problem: 'the central directory is missing', attempt: 2, shared: true },
+      name: 'checkpoint-1000',
+      step: 1000,
+      verdict: 'corrupt',
+      depth: 'quick',
+      saveDurationMs: null,
+      problem: 'the central directory is missing',
+      attempt: 2,
+      shared: true,
     }),
   ];
   const GetJob = () => wire.job({ ...running, checkpoints });

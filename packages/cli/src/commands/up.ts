@@ -191,7 +191,10 @@ function argumentsOf(flags: UpFlags, dataDir: string): readonly string[] {
     value === undefined ? [] : [name, String(value)];
   const each = (name: string, values: readonly string[] = []) => values.flatMap((value) => [name, value]);
   return [
-    ...['up', '--in-background', '--data', dataDir],
+    'up',
+    '--in-background',
+    '--data',
+    dataDir,
     ...one('--nodes', flags.nodes),
     ...one('--gpus', flags.gpus),
     ...one('--cpus', flags.cpus),

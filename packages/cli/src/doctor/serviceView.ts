@@ -31,7 +31,10 @@ export async function findService(service: string): Promise<number> {
     });
   }
   const { stdout } = await promisify(execFile)('systemctl', [
-    ...['show', '--property=MainPID', '--value', unitOfAgent],
+    'show',
+    '--property=MainPID',
+    '--value',
+    unitOfAgent,
   ]);
   const pid = Number(stdout.trim());
   if (pid > 0) return pid;
@@ -95,9 +98,15 @@ export function privilegesOf(status: string): readonly string[] {
   const groups = /^Groups:[ \t]*(.*)$/m.exec(status)?.[1]?.trim() ?? '';
   const bounding = capabilities(field('CapBnd'));
   return [
-    ...['--reuid', field('Uid'), '--regid', field('Gid')],
+    '--reuid',
+    field('Uid'),
+    '--regid',
+    field('Gid'),
     ...(groups === '' ? ['--clear-groups'] : ['--groups', groups.split(/\s+/).join(',')]),
-    ...['--inh-caps', '-all', '--bounding-set', ['-all', ...bounding.map((each) => `+${each}`)].join(',')],
+    '--inh-caps',
+    '-all',
+    '--bounding-set',
+    ['-all', ...bounding.map((each) => `+${each}`)].join(','),
     ...(field('NoNewPrivs') === '1' ? ['--no-new-privs'] : []),
     '--',
   ];

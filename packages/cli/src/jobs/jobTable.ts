@@ -24,22 +24,20 @@ function stateStyle(job: JobView): Style | null {
 
 /** In the order of `--wide`. */
 export const jobColumns = [
-  ...[
-    'id',
-    'array',
-    'name',
-    'state',
-    'needs',
-    'submitted',
-    'ran',
-    'step',
-    'loss',
-    'eta',
-    'project',
-    'user',
-    'labels',
-    'why',
-  ],
+  'id',
+  'array',
+  'name',
+  'state',
+  'needs',
+  'submitted',
+  'ran',
+  'step',
+  'loss',
+  'eta',
+  'project',
+  'user',
+  'labels',
+  'why',
 ] as const;
 
 const usualColumns = ['id', 'name', 'state', 'needs', 'submitted', 'ran', 'why'];

@@ -51,8 +51,22 @@ interface ExportedMetric {
 }
 
 const columns = [
-  ...['job', 'metric', 'unit', 'attempt', 'rank', 'node', 'gpu', 'step', 'time', 'value'],
-  ...['not_finite', 'rows', 'first_step', 'min', 'max', 'last'],
+  'job',
+  'metric',
+  'unit',
+  'attempt',
+  'rank',
+  'node',
+  'gpu',
+  'step',
+  'time',
+  'value',
+  'not_finite',
+  'rows',
+  'first_step',
+  'min',
+  'max',
+  'last',
 ];
 
 /** With a header. `rows` is how many rows a point stands for; where it is 1, `min`, `max` and `last` are empty. */
@@ -70,9 +84,22 @@ function csvOf(metrics: readonly ExportedMetric[]): readonly string[] {
 function line(jobId: string, name: string, unit: string, series: MetricSeries, point: MetricPoint): string {
   const { atMs, value, step = null, notFinite = 0, bucket } = point;
   return [
-    ...[jobId, name, unit, series.attempt, series.nodeRank, series.node, series.gpuUuid, step],
-    ...[new Date(atMs).toISOString(), value, notFinite, bucket?.rows ?? 1],
-    ...[bucket?.firstStep, bucket?.min, bucket?.max, bucket?.last],
+    jobId,
+    name,
+    unit,
+    series.attempt,
+    series.nodeRank,
+    series.node,
+    series.gpuUuid,
+    step,
+    new Date(atMs).toISOString(),
+    value,
+    notFinite,
+    bucket?.rows ?? 1,
+    bucket?.firstStep,
+    bucket?.min,
+    bucket?.max,
+    bucket?.last,
   ]
     .map((field) => fieldText(field ?? null))
     .join(',');

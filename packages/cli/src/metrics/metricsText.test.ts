@@ -102,7 +102,10 @@ test('rows stand by their steps, every one of a short run, and buckets count as 
       { atMs: 2, value: 8, step: 3 },
     ]),
   ).toMatchObject({
-    ...{ min: 1, mean: 5, max: 9, last: 8 },
+    min: 1,
+    mean: 5,
+    max: 9,
+    last: 8,
   });
 });
 

@@ -86,7 +86,9 @@ test('points without steps are placed by time, and buckets show how far they rea
 
 test('the axis begins with the first step of the first bucket', () => {
   const point = (firstStep: number) => ({
-    ...{ atMs: 0, value: 1, step: firstStep + 9 },
+    atMs: 0,
+    value: 1,
+    step: firstStep + 9,
     bucket: { rows: 10, firstStep, min: 1, max: 2, last: 1 },
   });
   const lines = drawPlot([{ points: [point(0), point(10), point(20)] }], 'loss', plain);
@@ -99,7 +101,10 @@ test('of several ranks the lowest is drawn, its attempts one behind the other', 
     { attempt: 1, nodeRank: 1, step: 1 },
     { attempt: 1, nodeRank: 0, step: 3 },
   ].map(({ attempt, nodeRank, step }) => ({
-    ...{ attempt, nodeRank, node: 'node-1', gpuUuid: '' },
+    attempt,
+    nodeRank,
+    node: 'node-1',
+    gpuUuid: '',
     points: [{ atMs: 0, value: 1, step }],
   }));
   expect(curveOf(series).points.map(({ step }) => step)).toEqual([3, 5]);

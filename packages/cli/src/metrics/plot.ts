@@ -143,7 +143,9 @@ function spotOf(
   const to = across === 'steps' ? (step ?? 0) : (atMs - startMs) / 1_000;
   const from = across === 'steps' ? (bucket?.firstStep ?? to) : to;
   return {
-    ...{ x: (from + to) / 2, from, to },
+    x: (from + to) / 2,
+    from,
+    to,
     y: value,
     low: bucket?.min ?? null,
     high: bucket?.max ?? null,

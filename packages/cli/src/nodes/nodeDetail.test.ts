@@ -14,13 +14,18 @@ function textOf(machine: MachineFacts | null): string {
 
 test('what the machine is made of, equal parts once', () => {
   const text = textOf({
-    ...{ model: 'Example Inc. GPU Server', board: 'Example Inc. X1', bios: 'Example BIOS 2.1' },
+    model: 'Example Inc. GPU Server',
+    board: 'Example Inc. X1',
+    bios: 'Example BIOS 2.1',
     disks: [
       { model: 'Example 990', type: 'NVMe', sizeBytes: 2 ** 40 },
       { model: 'Example RAID', type: '', sizeBytes: null },
     ],
     memoryModules: Array.from({ length: 16 }, () => ({
-      ...{ sizeBytes: 2 ** 36, type: 'DDR5', clockMhz: 4_800, model: 'Example M321' },
+      sizeBytes: 2 ** 36,
+      type: 'DDR5',
+      clockMhz: 4_800,
+      model: 'Example M321',
     })),
   });
   expect(text).toMatch(

@@ -111,9 +111,12 @@ function ownMachineFlags(
   const own = [home, workingDir].filter((path) => path !== '/');
   return [
     ...[...new Set([...own, ...mountRoots])].flatMap((path) => ['--mount-root', path]),
-    ...['--mount-deny', dataDir],
-    ...['--root-tasks', 'allow'],
-    ...['--container-user', uid === 0 ? 'image' : `${uid}:${gid}`],
+    '--mount-deny',
+    dataDir,
+    '--root-tasks',
+    'allow',
+    '--container-user',
+    uid === 0 ? 'image' : `${uid}:${gid}`,
   ];
 }
 

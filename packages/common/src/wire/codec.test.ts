@@ -21,7 +21,9 @@ import { sent } from './wireFixture.ts';
 
 const cause = {
   kind: 'exit_code',
-  ...{ message: 'rank 0 on node-1 exited', nodeRank: 0, node: 'node-1' },
+  message: 'rank 0 on node-1 exited',
+  nodeRank: 0,
+  node: 'node-1',
   evidence: { line: 2 ** 40, text: 'Segmentation fault', rank: 0 },
   blame: 'gpu',
 } as const;
@@ -34,7 +36,12 @@ const training: TrainingProgress = {
   atMs: 1_700_000_000_122,
 };
 const noTraining: TrainingProgress = {
-  ...{ framework: null, latest: {}, totalSteps: null, etaMs: null, rows: 0, atMs: 1 },
+  framework: null,
+  latest: {},
+  totalSteps: null,
+  etaMs: null,
+  rows: 0,
+  atMs: 1,
 };
 const end: TaskEnd = {
   exitCode: 0,
@@ -56,8 +63,14 @@ const end: TaskEnd = {
     tensorActiveMean: 0.125,
   },
   failure: {
-    ...{ source: 'error_file', consequence: true, rank: 0, message: 'ValueError: x', atBoottimeMs: 5 },
-    ...{ kind: 'python_exception', blame: 'job', line: 7 },
+    source: 'error_file',
+    consequence: true,
+    rank: 0,
+    message: 'ValueError: x',
+    atBoottimeMs: 5,
+    kind: 'python_exception',
+    blame: 'job',
+    line: 7,
   },
   training,
 };
@@ -134,27 +147,46 @@ const fullJob: JobView = {
   excludedNodes: [{ node: 'node-3', cause: { ...cause, kind: 'image_pull' } }],
   checkpoints: [
     {
-      ...{ name: 'checkpoint-500', version: 'v1', step: 0, format: 'huggingface', bytes: 2 ** 40, files: 12 },
-      ...{
-        savedAtMs: 1_700_000_000_000,
-        saveDurationMs: 0,
-        metrics: { eval_loss: 0.5 },
-        digest: 'sha256:ab',
-      },
-      ...{ verdict: 'corrupt', depth: 'deep', problem: 'model.safetensors is cut off' },
-      ...{ attempt: 3, node: 'node-1', shared: true, suspect: true, reread: true },
+      name: 'checkpoint-500',
+      version: 'v1',
+      step: 0,
+      format: 'huggingface',
+      bytes: 2 ** 40,
+      files: 12,
+
+      savedAtMs: 1_700_000_000_000,
+      saveDurationMs: 0,
+      metrics: { eval_loss: 0.5 },
+      digest: 'sha256:ab',
+      verdict: 'corrupt',
+      depth: 'deep',
+      problem: 'model.safetensors is cut off',
+      attempt: 3,
+      node: 'node-1',
+      shared: true,
+      suspect: true,
+      reread: true,
     },
     {
-      ...{ name: 'last.bin', version: 'v2', step: null, format: 'unknown', bytes: 1, files: 1, savedAtMs: 2 },
-      ...{
-        saveDurationMs: null,
-        metrics: {},
-        digest: null,
-        verdict: 'unverified',
-        depth: null,
-        problem: null,
-      },
-      ...{ attempt: 1, node: 'node-1', shared: false, suspect: false, reread: false },
+      name: 'last.bin',
+      version: 'v2',
+      step: null,
+      format: 'unknown',
+      bytes: 1,
+      files: 1,
+      savedAtMs: 2,
+
+      saveDurationMs: null,
+      metrics: {},
+      digest: null,
+      verdict: 'unverified',
+      depth: null,
+      problem: null,
+      attempt: 1,
+      node: 'node-1',
+      shared: false,
+      suspect: false,
+      reread: false,
     },
   ],
   training,
@@ -176,8 +208,14 @@ const bareJob: JobView = {
   cause: null,
   attempts: [
     {
-      ...{ ...attempt, cause: null, runningAtMs: null, endedAtMs: null },
-      ...{ masterAddr: null, masterPort: null, gpuUsage: null, resume: { name: 'last.bin', step: null } },
+      ...attempt,
+      cause: null,
+      runningAtMs: null,
+      endedAtMs: null,
+      masterAddr: null,
+      masterPort: null,
+      gpuUsage: null,
+      resume: { name: 'last.bin', step: null },
     },
     { ...attempt, number: 4, resume: null, leaseMs: null },
   ],
@@ -228,8 +266,14 @@ test('a value that a newer peer sends becomes what claims least', () => {
 
 test('what nobody knows of a failure stays unknown: not rank 0', () => {
   const failure: TaskFailure = {
-    ...{ source: 'log', consequence: false, rank: null, message: 'm', atBoottimeMs: 2 ** 40 },
-    ...{ kind: null, blame: null, line: null },
+    source: 'log',
+    consequence: false,
+    rank: null,
+    message: 'm',
+    atBoottimeMs: 2 ** 40,
+    kind: null,
+    blame: null,
+    line: null,
   };
   const tasks = [
     { ...bareTask, nodeRank: 0, node: 'node-1', state: 'ended', exit: { ...noEnd, failure } },
@@ -277,8 +321,15 @@ test.each([
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
 const report: TaskReport = {
-  ...{ task, state: 'ended', exit: end, startedAtMs: 1, runningForMs: 2 },
-  ...{ frozen: true, doing: 'testing the paths to its peers', trainingComplete: true, training },
+  task,
+  state: 'ended',
+  exit: end,
+  startedAtMs: 1,
+  runningForMs: 2,
+  frozen: true,
+  doing: 'testing the paths to its peers',
+  trainingComplete: true,
+  training,
   hang: { quietForMs: 600_000, usualMs: 1, gpus: 'pinned', rank: 0 },
 };
 
@@ -292,8 +343,16 @@ test('a report is the same on the other side, in every state', () => {
   expect(reported(report)).toEqual(report);
   for (const state of taskStates) {
     const bare: TaskReport = {
-      ...{ task, state, exit: null, startedAtMs: null, runningForMs: null },
-      ...{ frozen: false, doing: null, trainingComplete: false, training: null, hang: null },
+      task,
+      state,
+      exit: null,
+      startedAtMs: null,
+      runningForMs: null,
+      frozen: false,
+      doing: null,
+      trainingComplete: false,
+      training: null,
+      hang: null,
     };
     expect(reported(bare)).toEqual(bare);
   }

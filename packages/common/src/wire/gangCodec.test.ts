@@ -25,8 +25,11 @@ const { Session } = agentHubService;
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 1 };
 
 const full: Endpoint = {
-  ...{ address: '10.1.0.7', network: '10.1.0.0/16', interface: 'ib0' },
-  ...{ speedMbps: 200_000, rdma: true },
+  address: '10.1.0.7',
+  network: '10.1.0.0/16',
+  interface: 'ib0',
+  speedMbps: 200_000,
+  rdma: true,
 };
 const bare: Endpoint = { address: 'fd00::7', network: null, interface: null, speedMbps: null, rdma: false };
 
@@ -55,7 +58,9 @@ test.each([
 });
 
 const measured: PreflightResult = {
-  ...{ error: null, backend: 'nccl', allReduceBytesPerS: 2.5e10 },
+  error: null,
+  backend: 'nccl',
+  allReduceBytesPerS: 2.5e10,
   pairs: [{ nodeRank: 0, bytesPerS: 1.25e9 }],
 };
 

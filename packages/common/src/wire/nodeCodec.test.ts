@@ -135,7 +135,11 @@ const condition: Condition = {
 };
 const aNodeTask: NodeTask = {
   task: { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 },
-  ...{ name: 'train', gpus: 2, cpus: 0.5, stopAtMs: 0, stopping: false },
+  name: 'train',
+  gpus: 2,
+  cpus: 0.5,
+  stopAtMs: 0,
+  stopping: false,
 };
 const node: NodeView = {
   name: 'node-1',
@@ -163,8 +167,16 @@ test('a node is the same on the other side; heard just now is not never heard, f
   for (const state of nodeStates) expect(overTheWire({ ...node, state })).toEqual({ ...node, state });
   const bare = {
     ...node,
-    ...{ silentForMs: null, inventory: emptyInventory, conditions: [], drained: false, drainedGpuUuids: [] },
-    ...{ fencedInMs: null, bandwidths: [], drain: null, tasks: [], orphans: [] },
+    silentForMs: null,
+    inventory: emptyInventory,
+    conditions: [],
+    drained: false,
+    drainedGpuUuids: [],
+    fencedInMs: null,
+    bandwidths: [],
+    drain: null,
+    tasks: [],
+    orphans: [],
   };
   expect(overTheWire(bare)).toEqual(bare);
   const unhurried = { ...node, drain: { reason: '', sinceMs: 1, deadlineMs: null } };
@@ -205,12 +217,11 @@ test('every word has its own name on the wire', () => {
 test('a value that a newer peer sends becomes what claims least', () => {
   const wire = {
     ...conditionToWire(condition),
-    ...{
-      severity: 'apocalyptic',
-      action: 'reboot_node',
-      clears: 'by_prayer',
-      task: { jobId: '../../etc', attempt: 1 },
-    },
+
+    severity: 'apocalyptic',
+    action: 'reboot_node',
+    clears: 'by_prayer',
+    task: { jobId: '../../etc', attempt: 1 },
   };
   const { status } = asked(agentHubService.Session, { status: { conditions: [wire] } });
   expect(status?.conditions.map(conditionFromWire)).toEqual([

@@ -32,20 +32,45 @@ const reading: GpuReading = {
   temperature: 64,
 };
 const idle: GpuReading = {
-  ...{ ...reading, task: null, utilization: 0, memoryUsedMb: 0, powerWatts: 0, energyJoules: 0 },
-  ...{ smActive: 0, tensorActive: 0, dramActive: 0, temperature: 0 },
+  ...reading,
+  task: null,
+  utilization: 0,
+  memoryUsedMb: 0,
+  powerWatts: 0,
+  energyJoules: 0,
+  smActive: 0,
+  tensorActive: 0,
+  dramActive: 0,
+  temperature: 0,
 };
 const unread: GpuReading = {
-  ...{ ...reading, task: null, utilization: null, memoryUsedMb: null, powerWatts: null, energyJoules: null },
-  ...{ smActive: null, tensorActive: null, dramActive: null, temperature: null },
+  ...reading,
+  task: null,
+  utilization: null,
+  memoryUsedMb: null,
+  powerWatts: null,
+  energyJoules: null,
+  smActive: null,
+  tensorActive: null,
+  dramActive: null,
+  temperature: null,
 };
 const host: HostReading = {
-  ...{ atMs: 1_700_000_000_000, intervalMs: 10_000, cpuUtilization: 12.5, memoryUsedMb: 2 ** 33 },
-  ...{ load1: 1.5, networkReceiveBytes: 1.25e9, networkTransmitBytes: 0 },
+  atMs: 1_700_000_000_000,
+  intervalMs: 10_000,
+  cpuUtilization: 12.5,
+  memoryUsedMb: 2 ** 33,
+  load1: 1.5,
+  networkReceiveBytes: 1.25e9,
+  networkTransmitBytes: 0,
 };
 const hostUnread: HostReading = {
-  ...{ ...host, cpuUtilization: null, memoryUsedMb: null },
-  ...{ load1: null, networkReceiveBytes: null, networkTransmitBytes: null },
+  ...host,
+  cpuUtilization: null,
+  memoryUsedMb: null,
+  load1: null,
+  networkReceiveBytes: null,
+  networkTransmitBytes: null,
 };
 
 const readingThrough = (value: GpuReading) => {
@@ -75,12 +100,26 @@ test('numbers that are none were not read', () => {
 });
 
 const usage: GpuUsage = {
-  ...{ gpus: 8, observedGpuSeconds: 80.5, utilizationMean: 0, utilizationPeak: 100, memoryPeakMb: 0 },
-  ...{ energyKwh: 0.001, idleGpuSeconds: 80.5, smActiveMean: 0, tensorActiveMean: 0.1 },
+  gpus: 8,
+  observedGpuSeconds: 80.5,
+  utilizationMean: 0,
+  utilizationPeak: 100,
+  memoryPeakMb: 0,
+  energyKwh: 0.001,
+  idleGpuSeconds: 80.5,
+  smActiveMean: 0,
+  tensorActiveMean: 0.1,
 };
 const usageUnread: GpuUsage = {
-  ...{ gpus: 0, observedGpuSeconds: 0, utilizationMean: null, utilizationPeak: null, memoryPeakMb: null },
-  ...{ energyKwh: null, idleGpuSeconds: null, smActiveMean: null, tensorActiveMean: null },
+  gpus: 0,
+  observedGpuSeconds: 0,
+  utilizationMean: null,
+  utilizationPeak: null,
+  memoryPeakMb: null,
+  energyKwh: null,
+  idleGpuSeconds: null,
+  smActiveMean: null,
+  tensorActiveMean: null,
 };
 
 test.each([usage, usageUnread, null])(

@@ -48,14 +48,13 @@ const facts: CheckpointFacts = {
 };
 const bareFacts: CheckpointFacts = {
   ...facts,
-  ...{
-    step: null,
-    saveDurationMs: null,
-    metrics: {},
-    digest: null,
-    depth: null,
-    problem: 'not looked at yet',
-  },
+
+  step: null,
+  saveDurationMs: null,
+  metrics: {},
+  digest: null,
+  depth: null,
+  problem: 'not looked at yet',
   verdict: 'unverified',
 };
 
@@ -92,7 +91,12 @@ test('a verdict that nobody knows is no verdict, and a checkpoint of no task is 
 });
 
 const sign: TrainingSign = {
-  ...{ kind: 'nan_loss', step: 0, lastGoodStep: 0, rank: 0, line: 2 ** 40, text: 'loss nan' },
+  kind: 'nan_loss',
+  step: 0,
+  lastGoodStep: 0,
+  rank: 0,
+  line: 2 ** 40,
+  text: 'loss nan',
 };
 
 function signed(value: TrainingSign, kind: string = value.kind) {
@@ -143,7 +147,12 @@ test('progress is of known metrics only', () => {
     report: { training: { latest: { step: 5, karma: 1, train_loss: Number.NaN }, rows: 1, atMs: 2 } },
   });
   expect(progressFromWire(report?.training ?? null)).toEqual({
-    ...{ framework: null, latest: { step: 5 }, totalSteps: null, etaMs: null, rows: 1, atMs: 2 },
+    framework: null,
+    latest: { step: 5 },
+    totalSteps: null,
+    etaMs: null,
+    rows: 1,
+    atMs: 2,
   });
 });
 

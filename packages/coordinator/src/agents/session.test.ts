@@ -169,13 +169,18 @@ test('an assignment tells where to begin, with what scales, what to set aside an
   const attempt = { ...attemptOf('allocated', 'assigned'), resume: { name: 'checkpoint-2', step: 2 } };
   const job: Job = {
     ...jobIn({ kind: 'starting', attempt }),
-    ...{ checkpoints, checkpointJobId: predecessor, batchScale: 0.25, lrScale: 0.1 },
+    checkpoints,
+    checkpointJobId: predecessor,
+    batchScale: 0.25,
+    lrScale: 0.1,
   };
   const { messages } = welcomed([job]);
   expect(messages[0]?.welcome?.desired).toMatchObject([
     {
-      ...{ resume: { name: 'checkpoint-2', step: 2 }, checkpointJobId: predecessor },
-      ...{ batchScale: 0.25, lrScale: 0.1 },
+      resume: { name: 'checkpoint-2', step: 2 },
+      checkpointJobId: predecessor,
+      batchScale: 0.25,
+      lrScale: 0.1,
       quarantine: [aCheckpoint(1), aCheckpoint(4)].map(({ name, version }) => ({ name, version })),
       // Found so once.
       doubted: [aCheckpoint(7)].map(({ name, version }) => ({ name, version })),

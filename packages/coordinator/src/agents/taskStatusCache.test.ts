@@ -30,7 +30,12 @@ test('where its training is, that it stands still and what was noticed of it go 
   };
   const hang = { quietForMs: 600_000, usualMs: 1_000, gpus: 'idle', rank: 0 } as const;
   const sign: TrainingSign = {
-    ...{ kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: 0, line: 7, text: 'loss nan' },
+    kind: 'nan_loss',
+    step: 5,
+    lastGoodStep: 4,
+    rank: 0,
+    line: 7,
+    text: 'loss nan',
   };
   taskStatus.record(aReport(task, { training, hang }));
   taskStatus.recordSign(task, { ...sign, step: 4 });

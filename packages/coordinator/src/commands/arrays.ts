@@ -22,8 +22,13 @@ export function addArray(
   nowMs: number,
 ): JobArrayRecord {
   const array = {
-    ...{ id: newArrayId(random), spec, size: arraySize(wanted) },
-    ...{ filled: 0, early: new Set<number>(), by: draft.by, submittedAtMs: nowMs },
+    id: newArrayId(random),
+    spec,
+    size: arraySize(wanted),
+    filled: 0,
+    early: new Set<number>(),
+    by: draft.by,
+    submittedAtMs: nowMs,
     // Whatever is submitted while its jobs are being stored comes after them.
     firstSubmitSeq: draft.takeSubmitSeqs(arraySize(wanted)),
   };

@@ -35,8 +35,16 @@ export function createJoinToken(
   const id = `join:${shortHash(secretHash)}`;
   const expiresAtMs = nowMs + joinTokenLifetimeMs;
   draft.putCredential({
-    ...{ id, kind: 'join', subject: node, secretHash, createdAtMs: nowMs, expiresAtMs, replaces },
-    ...{ usedFor: null, nextHash: null, lastUsedAtMs: null },
+    id,
+    kind: 'join',
+    subject: node,
+    secretHash,
+    createdAtMs: nowMs,
+    expiresAtMs,
+    replaces,
+    usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
   });
   draft.emit({ kind: 'token.created', subject: clusterSubject, data: { id, node, replaces } }, nowMs);
   return expiresAtMs;
@@ -85,14 +93,17 @@ export function joinNode(
   if (before !== undefined) draft.removeCredential(before);
   const id = `agent:${node}:${shortHash(credentialHash)}`;
   draft.putCredential({
-    ...{ id, kind: 'agent', subject: node, secretHash: credentialHash, createdAtMs: nowMs },
-    ...{
-      expiresAtMs: nowMs + lifetimeMs,
-      usedFor: null,
-      nextHash: null,
-      lastUsedAtMs: null,
-      replaces: false,
-    },
+    id,
+    kind: 'agent',
+    subject: node,
+    secretHash: credentialHash,
+    createdAtMs: nowMs,
+
+    expiresAtMs: nowMs + lifetimeMs,
+    usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
+    replaces: false,
   });
   const data = { id, node, token: token.id, ...(before === undefined ? {} : { replaced: before.id }) };
   draft.emit({ kind: 'token.joined', subject: clusterSubject, data }, nowMs);
@@ -181,8 +192,10 @@ export function keepSecret(draft: Draft, id: string, lifetimeMs: number, nowMs: 
   if (credential === undefined || credential.nextHash === null) return;
   draft.putCredential({
     ...credential,
-    ...{ secretHash: credential.nextHash, nextHash: null },
-    ...{ createdAtMs: nowMs, expiresAtMs: nowMs + lifetimeMs },
+    secretHash: credential.nextHash,
+    nextHash: null,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + lifetimeMs,
   });
   const data = { id, node: credential.subject };
   draft.emit({ kind: 'token.renewed', subject: clusterSubject, data }, nowMs);

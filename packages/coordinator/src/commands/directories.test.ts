@@ -14,16 +14,16 @@ const savingIn = (dir: string, more: Partial<JobSpecFile> = {}) => aSpec({ ...mo
 /** With jobs 1, 2, … of these specs in the queue. */
 function draftWith(...specs: readonly Partial<JobSpecFile>[]): Draft {
   const state = new ClusterState({
-    ...{
-      clusterId: 'c',
-      unfilledArrays: [],
-      outcomes: new Map(),
-      successors: new Map(),
-      arrayFailures: new Map(),
-      nodes: [],
-      credentials: [],
-    },
-    ...{ lastSubmitSeq: specs.length, lastEventSeq: 0, subjectSeqs: new Map() },
+    clusterId: 'c',
+    unfilledArrays: [],
+    outcomes: new Map(),
+    successors: new Map(),
+    arrayFailures: new Map(),
+    nodes: [],
+    credentials: [],
+    lastSubmitSeq: specs.length,
+    lastEventSeq: 0,
+    subjectSeqs: new Map(),
     activeJobs: specs.map((spec, index) => aJob(index + 1, { spec: aSpec(spec) })),
   });
   return new Draft(state);

@@ -55,7 +55,8 @@ export function inheritedCheckpointsOf(
     ? // The new job counts its attempts from 1, so attempt 0 is older than each of them.
       {
         checkpoints: checkpoints.map((each) => ({ ...each, attempt: 0 })),
-        ...{ checkpointJobId, lineage: predecessor.lineage },
+        checkpointJobId,
+        lineage: predecessor.lineage,
       }
     : { checkpoints: readFromOutside(predecessor, successor) };
   const [best] = resumeCandidates({ checkpoints: inherited.checkpoints, resumeChoice: from });
@@ -93,11 +94,25 @@ export function continuationAt(path: string): InheritedCheckpoints {
   const { base: name } = posix.parse(path);
   const step = /(\d+)(?:\.[a-z0-9_]+)*$/i.exec(name)?.[1];
   const checkpoint: Checkpoint = {
-    ...{ name: path, version: '', step: step === undefined ? null : Number(step), format: 'unknown' },
-    ...{ bytes: 0, files: 0, savedAtMs: 0, saveDurationMs: null, metrics: {}, digest: null },
+    name: path,
+    version: '',
+    step: step === undefined ? null : Number(step),
+    format: 'unknown',
+    bytes: 0,
+    files: 0,
+    savedAtMs: 0,
+    saveDurationMs: null,
+    metrics: {},
+    digest: null,
     // The user vouches for it, and the agent checks it before the task runs.
-    ...{ verdict: 'verified', depth: null, problem: null, reread: false },
-    ...{ attempt: 0, node: '', shared: true, suspect: false },
+    verdict: 'verified',
+    depth: null,
+    problem: null,
+    reread: false,
+    attempt: 0,
+    node: '',
+    shared: true,
+    suspect: false,
   };
   return {
     checkpoints: [checkpoint],

@@ -43,7 +43,10 @@ const links = [
 const before = anInventory({
   gpus: [gpu, otherGpu],
   gpuDriver: { source: 'nvml', profilingSource: null, driverVersion: '580.1', cudaVersion: '13.0' },
-  ...{ nics: [nic], rdmaDevices: [rdmaDevice], host, links },
+  nics: [nic],
+  rdmaDevices: [rdmaDevice],
+  host,
+  links,
 });
 
 test('the same hardware has not changed, in whatever order it is listed', () => {

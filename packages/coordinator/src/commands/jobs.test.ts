@@ -74,8 +74,14 @@ describe('a job that has ended and is requeued', () => {
       checkpointJobId: jobIdOf(77),
       resumeChoice: from,
       state: { kind: 'queued', sinceMs: nowMs },
-      ...{ lastAttempt: 0, failures: 0, failuresInRow: 0, preemptions: 0, extraRuntimeMs: 0 },
-      ...{ batchScale: 1, lrScale: 1, ledger: [] },
+      lastAttempt: 0,
+      failures: 0,
+      failuresInRow: 0,
+      preemptions: 0,
+      extraRuntimeMs: 0,
+      batchScale: 1,
+      lrScale: 1,
+      ledger: [],
     });
   });
 
@@ -100,7 +106,9 @@ describe('a job that has ended and is requeued', () => {
     expect(() => again({ kind: 'newest' })).toThrow(refusal(`${first} continues from the checkpoints`));
     const fresh = again({ kind: 'start' });
     expect(draft.job(fresh ?? failed.id)).toMatchObject({
-      ...{ checkpoints: [], checkpointJobId: fresh, lineage: [jobIdOf(77)] },
+      checkpoints: [],
+      checkpointJobId: fresh,
+      lineage: [jobIdOf(77)],
     });
   });
 

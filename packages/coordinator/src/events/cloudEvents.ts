@@ -33,8 +33,15 @@ export function noticeView(
   { notice: { number, kind, subject, timeMs, data }, position }: WatchedNotice,
 ): EventView {
   const event = {
-    ...{ seq: position, id: `${clusterId}-${position}-notice-${timeMs}-${number}`, kind, subject },
-    ...{ subjectSeq: 0, timeMs, by: '', peer: '', data },
+    seq: position,
+    id: `${clusterId}-${position}-notice-${timeMs}-${number}`,
+    kind,
+    subject,
+    subjectSeq: 0,
+    timeMs,
+    by: '',
+    peer: '',
+    data,
   };
   const { sequence: _, subjectsequence: __, ...cloudEvent } = cloudEventOf(clusterId, event);
   return { ...eventView(clusterId, event), cloudEvent };

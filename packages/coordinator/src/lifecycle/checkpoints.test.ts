@@ -20,8 +20,15 @@ describe('a checkpoint that is seen', () => {
     const wanted = { name: 'checkpoint-100', step: 100, attempt: 1, node: 'node-1', suspect: false };
     expect(story.job.checkpoints).toMatchObject([wanted]);
     expect(story.data('checkpoint.saved')).toMatchObject({
-      ...{ name: 'train', checkpoint: 'checkpoint-100', step: 100, attempt: 1, node: 'node-1' },
-      ...{ bytes: 1_048_576, saveDurationMs: 1_000, verdict: 'verified', metrics: { train_loss: 2 } },
+      name: 'train',
+      checkpoint: 'checkpoint-100',
+      step: 100,
+      attempt: 1,
+      node: 'node-1',
+      bytes: 1_048_576,
+      saveDurationMs: 1_000,
+      verdict: 'verified',
+      metrics: { train_loss: 2 },
     });
   });
 

@@ -162,7 +162,9 @@ describe('a task that ends before the release', () => {
       state: {
         kind: 'queued',
         lastCause: {
-          ...{ kind: 'image_pull', nodeRank: 1, node: 'node-2' },
+          kind: 'image_pull',
+          nodeRank: 1,
+          node: 'node-2',
           message: 'rank 1 on node-2 did not start: there is no image train:2',
         },
       },

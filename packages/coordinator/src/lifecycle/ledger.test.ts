@@ -84,7 +84,9 @@ describe('an attempt', () => {
   it('that fails has lost what it did since its last checkpoint', () => {
     const story = after(ranFor(39).saved(10), 19).ended(0, crash);
     expect(sums(story.job.ledger)).toEqual({
-      ...{ queued: 1, starting: 2, productive: 39 },
+      queued: 1,
+      starting: 2,
+      productive: 39,
       'failure exit_code': 21,
     });
   });

@@ -9,7 +9,9 @@ describe('a job that is preempted', () => {
     const story = aGang().allRunning().preempted();
     expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { charge: 'preemption' } });
     expect(story.data('job.preempted')).toMatchObject({
-      ...{ attempt: 1, by: jobIdOf(2), message: 'preempted by job_2, which has more priority' },
+      attempt: 1,
+      by: jobIdOf(2),
+      message: 'preempted by job_2, which has more priority',
     });
     expect(story.ended(0, terminated).ended(1, crash).job).toMatchObject({
       submitSeq: 1,

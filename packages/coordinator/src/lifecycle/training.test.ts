@@ -10,8 +10,14 @@ describe('a sign', () => {
   it('is told with its place', () => {
     const story = aGang().allRunning().noticed({ rank: 3 }, 1);
     expect(story.data('training.nan_loss')).toMatchObject({
-      ...{ attempt: 1, nodeRank: 1, node: 'node-2', rank: 3, step: 120, lastGoodStep: 119 },
-      ...{ line: 7, text: 'loss nan' },
+      attempt: 1,
+      nodeRank: 1,
+      node: 'node-2',
+      rank: 3,
+      step: 120,
+      lastGoodStep: 119,
+      line: 7,
+      text: 'loss nan',
     });
     expect(story.job.state.kind).toBe('running');
   });
@@ -130,7 +136,12 @@ describe('a hang', () => {
     story.nowMs += 600_000;
     story.hung({ quietForMs: 590_000, rank: 3 }, 1);
     expect(story.data('attempt.hung')).toMatchObject({
-      ...{ nodeRank: 1, node: 'node-2', rank: 3, quietForMs: 590_000, usualMs: 30_000, gpus: 'pinned' },
+      nodeRank: 1,
+      node: 'node-2',
+      rank: 3,
+      quietForMs: 590_000,
+      usualMs: 30_000,
+      gpus: 'pinned',
     });
     const before = story.job;
     expect(story.hung({ quietForMs: 591_000 }).job).toBe(before);

@@ -197,7 +197,9 @@ class Walk {
           kind: this.pick('nan_loss', 'loss_spike'),
           step: this.pick(3, 4, null),
           lastGoodStep: this.pick(2, null),
-          ...{ rank: null, line: 1, text: 'loss nan' },
+          rank: null,
+          line: 1,
+          text: 'loss nan',
         },
       },
       hung: {

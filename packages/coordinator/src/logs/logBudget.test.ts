@@ -35,7 +35,9 @@ async function write(job: number, bytes: number, age: number, attempt = 1): Prom
 
 function aBudget(bytesMax: number): LogBudget {
   return new LogBudget({
-    ...{ logs, bytesMax, log: silentLogger },
+    logs,
+    bytesMax,
+    log: silentLogger,
     liveAttempt: (jobId) => [...live].find(([job]) => jobIdOf(job) === jobId)?.[1] ?? null,
     onRemoved: (jobId, bytes) => void removed.push(`${jobId}: ${bytes}`),
   });

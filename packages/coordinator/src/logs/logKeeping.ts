@@ -54,7 +54,8 @@ export class LogKeeping {
     this.parts = parts;
     this.logEvents = new LogEvents(loop, log);
     this.budget = new LogBudget({
-      ...{ logs, log },
+      logs,
+      log,
       bytesMax: limits.budgetBytes,
       liveAttempt: (jobId) => state.jobs.get(jobId)?.lastAttempt ?? null,
       onRemoved: (jobId, bytes) => this.logEvents.removed(coordinatorPart('logs'), jobId, bytes, 'budget'),

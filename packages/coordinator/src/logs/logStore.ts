@@ -228,7 +228,8 @@ export class LogStore {
   /** Of a job that nobody knows any more: its directory and all that is in it. @returns bytes of output freed */
   async remove(jobId: JobId): Promise<number> {
     const freed = await this.clear(jobId, 'removed');
-    for (const key of [...this.layouts.keys()]) if (key.startsWith(`${jobId}.`)) this.layouts.delete(key);
+    for (const key of Array.from(this.layouts.keys()))
+      if (key.startsWith(`${jobId}.`)) this.layouts.delete(key);
     await rm(this.directoryOf(jobId), { recursive: true, force: true });
     return freed;
   }

@@ -53,7 +53,8 @@ test('views of nodes are those that are made from scratch, whatever changes in b
       } else if (change === 2 && held?.state.kind === 'running') {
         const tasks = held.state.attempt.tasks.map((task) => ({
           ...task,
-          ...{ state: 'ended' as const, exit: anExit() },
+          state: 'ended' as const,
+          exit: anExit(),
         }));
         holders.set(id, { ...held, state: { kind: 'running', attempt: { ...held.state.attempt, tasks } } });
       } else if (change === 3) {
@@ -87,8 +88,12 @@ function carriedOut(draft: Draft): ReadonlyMap<JobId, readonly string[]> {
     const view = planningView(
       draft,
       {
-        ...{ onlineNodes, memory, waitTimes: new WaitTimes(), leaseMs: 60_000 },
-        ...{ orphanGpus: () => new Set<string>(), needsPreflight: () => false },
+        onlineNodes,
+        memory,
+        waitTimes: new WaitTimes(),
+        leaseMs: 60_000,
+        orphanGpus: () => new Set<string>(),
+        needsPreflight: () => false,
       },
       1_000,
     );
@@ -130,9 +135,17 @@ test('a queue of which only the first of equals are looked at starts as one that
     });
     const state = (activeJobs: readonly Job[]) =>
       new ClusterState({
-        ...{ clusterId: 'test', activeJobs, nodes, unfilledArrays: [], credentials: [] },
-        ...{ outcomes: new Map(), successors: new Map(), arrayFailures: new Map() },
-        ...{ subjectSeqs: new Map(), lastSubmitSeq: 999, lastEventSeq: 0 },
+        clusterId: 'test',
+        activeJobs,
+        nodes,
+        unfilledArrays: [],
+        credentials: [],
+        outcomes: new Map(),
+        successors: new Map(),
+        arrayFailures: new Map(),
+        subjectSeqs: new Map(),
+        lastSubmitSeq: 999,
+        lastEventSeq: 0,
       });
     const whole = new Draft(state([]));
     for (const job of jobs) whole.addJob(job);

@@ -63,7 +63,7 @@ export class NodeViews {
     }
     if (this.holders.size === holders.length) return;
     const ids = new Set(holders.map(({ id }) => id));
-    for (const job of [...this.holders.values()]) if (!ids.has(job.id)) this.drop(job);
+    for (const job of Array.from(this.holders.values())) if (!ids.has(job.id)) this.drop(job);
   }
 
   private add(job: Job): void {

@@ -53,7 +53,7 @@ export class ArrayFiller {
   private async fill(): Promise<void> {
     const { state, loop, random } = this.parts;
     while (state.arrays.size > 0) {
-      for (const { id, by } of [...state.arrays.values()]) {
+      for (const { id, by } of Array.from(state.arrays.values())) {
         await loop.run(by, (draft, nowMs) => fillArray(draft, id, random, nowMs), true);
         if (state.arrays.has(id)) continue;
         for (const resolve of this.waiting.get(id) ?? []) resolve();

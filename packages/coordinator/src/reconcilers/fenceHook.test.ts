@@ -45,7 +45,11 @@ function aHook(paused: () => string | null = () => null) {
     end(exitCode: number): void;
   }[] = [];
   const hook = new FenceHook({
-    ...{ state, loop, agents, log: silentLogger, paused },
+    state,
+    loop,
+    agents,
+    log: silentLogger,
+    paused,
     monotonicMs: () => clock.nowMs,
     runCommand: (name, addresses) =>
       new Promise((resolve) => {

@@ -39,7 +39,9 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
   };
   let monotonicMs = 0;
   const retention = new Retention({
-    ...{ state, store, keep: { ...keep, ...settings } },
+    state,
+    store,
+    keep: { ...keep, ...settings },
     logs: { remove: async (id) => removedLogs.push(id) },
     rows: { remove: async () => 0 },
     publishedSeq: async () => publishedSeq,
@@ -87,7 +89,11 @@ test('no more than so many ended jobs are kept, the newest', async () => {
 test('what active jobs name is kept, and the newest number of a submission', async () => {
   const array = { id: 'arr_000000000001' as ArrayId, size: 2 };
   await start([
-    ...[over(1), over(2), over(3), over(4), over(5, { array: { ...array, index: 0 } })],
+    over(1),
+    over(2),
+    over(3),
+    over(4),
+    over(5, { array: { ...array, index: 0 } }),
     aJob(6, { array: { ...array, index: 1 } }),
     aJob(7, { spec: aSpec({ after: [jobIdOf(1)] }), requeuedFrom: jobIdOf(2), checkpointJobId: jobIdOf(3) }),
     over(8),
@@ -100,8 +106,12 @@ test('what active jobs name is kept, and the newest number of a submission', asy
 
 test('old events go, but none unpublished and not the newest of who may get another', async () => {
   const events = [
-    ...[anEvent(1, jobIdOf(1), 1), anEvent(2, jobIdOf(2), 1), anEvent(3, jobIdOf(1), 2)],
-    ...[anEvent(4, 'gone', 1), anEvent(5, 'gone', 2), anEvent(6, 'gone', 3)],
+    anEvent(1, jobIdOf(1), 1),
+    anEvent(2, jobIdOf(2), 1),
+    anEvent(3, jobIdOf(1), 2),
+    anEvent(4, 'gone', 1),
+    anEvent(5, 'gone', 2),
+    anEvent(6, 'gone', 3),
   ];
   await start([aJob(1), over(2)], events);
 

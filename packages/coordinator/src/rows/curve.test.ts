@@ -63,11 +63,23 @@ test('a summary has the last and the best with their steps, of the lowest rank',
   await store.append({ ...someTask, nodeRank: 1 }, someRows(0, 20), 2 ** 30, rowsAtMs);
   const { metrics } = await look(store);
   expect(metrics.map(({ name }) => name)).toEqual([
-    ...['train_loss', 'eval_loss', 'learning_rate', 'step', 'tokens_per_second'],
+    'train_loss',
+    'eval_loss',
+    'learning_rate',
+    'step',
+    'tokens_per_second',
   ]);
   expect(metrics[0]).toEqual({
-    ...{ name: 'train_loss', unit: 'loss', last: 0.1, lastStep: 9, firstStep: 0, best: 0.01, bestStep: 3 },
-    ...{ rows: 10, notFinite: 1, notFiniteStep: 8 },
+    name: 'train_loss',
+    unit: 'loss',
+    last: 0.1,
+    lastStep: 9,
+    firstStep: 0,
+    best: 0.01,
+    bestStep: 3,
+    rows: 10,
+    notFinite: 1,
+    notFiniteStep: 8,
   });
   expect(metrics[4]).toMatchObject({ best: 9, bestStep: 3, last: 5, rows: 9 });
   expect(metrics[2]).toMatchObject({ best: null, last: 0.1 });
@@ -84,14 +96,20 @@ test('fewer points have the extremes of those that they stand for, and say how m
   const few = reduced(withNan, 4);
   expect(few).toHaveLength(4);
   expect(few[1]).toEqual({
-    ...{ atMs: 5, value: (3 + 5) / 2, step: 5, notFinite: 1 },
+    atMs: 5,
+    value: (3 + 5) / 2,
+    step: 5,
+    notFinite: 1,
     bucket: { rows: 3, firstStep: 3, min: 3, max: 5, last: 5 },
   });
   expect(few.at(-1)).toEqual({ atMs: 9, value: 9, step: 9 });
   const one = reduced(few, 1);
   expect(one).toEqual([
     {
-      ...{ atMs: 9, value: (45 - 4) / 9, step: 9, notFinite: 1 },
+      atMs: 9,
+      value: (45 - 4) / 9,
+      step: 9,
+      notFinite: 1,
       bucket: { rows: 10, firstStep: 0, min: 0, max: 9, last: 9 },
     },
   ]);
@@ -99,7 +117,8 @@ test('fewer points have the extremes of those that they stand for, and say how m
 
 test('pages have every point once', () => {
   const curve = (attempt: number, count: number) => ({
-    ...{ attempt, nodeRank: 0 },
+    attempt,
+    nodeRank: 0,
     points: Array.from({ length: count }, (_, step) => ({ atMs: 0, value: 1, step })),
   });
   const curves = [curve(1, 5), curve(2, 0), curve(3, 4)];

@@ -17,7 +17,10 @@ async function keeping(bytesMax: number, live: readonly JobId[]) {
   }
   let nowMs = 0;
   const budget = new RowBudget({
-    ...{ rows, bytesMax, log: silentLogger, monotonicMs: () => nowMs },
+    rows,
+    bytesMax,
+    log: silentLogger,
+    monotonicMs: () => nowMs,
     isLive: (jobId) => live.includes(jobId),
   });
   const run = async () => {

@@ -37,7 +37,10 @@ export class RowKeeping {
       log.warn({ job: jobId, error: messageOf(error) }, 'the metrics of a job could not be thinned'),
     );
     this.budget = new RowBudget({
-      ...{ rows: this.rows, bytesMax: budgetBytes, monotonicMs, log },
+      rows: this.rows,
+      bytesMax: budgetBytes,
+      monotonicMs,
+      log,
       isLive: (jobId) => state.jobs.has(jobId),
     });
     this.intake = new RowIntake({ reserve, budget: this.budget, monotonicMs });

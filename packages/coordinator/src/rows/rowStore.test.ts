@@ -23,7 +23,10 @@ describe('a row', () => {
     const stored = await storedRows(aRowStore(directory));
     expect(stored).toEqual(
       rows.map(({ atMs, values: each, lossNotFinite }) => ({
-        ...{ atMs, values: each, notFinite: lossNotFinite ? 1 : 0, bucket: null },
+        atMs,
+        values: each,
+        notFinite: lossNotFinite ? 1 : 0,
+        bucket: null,
       })),
     );
   });
@@ -58,7 +61,10 @@ describe('a row', () => {
 test('rows of a task are in the order of their times, also where an agent estimates them', async () => {
   const directory = aDirectory();
   const at = (position: number, atMs: number) => ({
-    ...{ position, atMs: rowsAtMs + atMs, values: { step: position }, lossNotFinite: false },
+    position,
+    atMs: rowsAtMs + atMs,
+    values: { step: position },
+    lossNotFinite: false,
   });
   await aRowStore(directory).append(someTask, [at(1, 0), at(2, 90)], plenty, laterMs);
   await aRowStore(directory).append(someTask, [at(3, 40), at(4, 120), at(5, 70)], plenty, laterMs);

@@ -204,8 +204,11 @@ export class RowStore {
 
   private async readKnown(jobId: JobId): Promise<Known> {
     const known: Known = {
-      ...{ bytes: 0, isThinned: false, hasRest: false },
-      ...{ ends: new Map(), firstSteps: new Map() },
+      bytes: 0,
+      isThinned: false,
+      hasRest: false,
+      ends: new Map(),
+      firstSteps: new Map(),
     };
     const file = await openIfThere(this.path(jobId));
     if (file === null) return known;

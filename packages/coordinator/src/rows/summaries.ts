@@ -66,8 +66,16 @@ export class Summaries {
     if (before !== undefined && before.nodeRank < nodeRank) return null;
     if (before !== undefined && before.nodeRank === nodeRank) return before;
     const fresh: Summed = {
-      ...{ name, nodeRank, last: null, lastStep: null, firstStep: null, best: null, bestStep: null },
-      ...{ rows: 0, notFinite: 0, notFiniteStep: null },
+      name,
+      nodeRank,
+      last: null,
+      lastStep: null,
+      firstStep: null,
+      best: null,
+      bestStep: null,
+      rows: 0,
+      notFinite: 0,
+      notFiniteStep: null,
     };
     this.byName.set(name, fresh);
     return fresh;

@@ -125,7 +125,13 @@ export class Thinner {
   take({ attempt, nodeRank, position, rows }: Frame): void {
     const key = `${attempt}.${nodeRank}`;
     const task: TaskThinning = this.tasks.get(key) ?? {
-      ...{ attempt, nodeRank, position, rests: 0, evaluations: 0, gathered: null, rows: [] },
+      attempt,
+      nodeRank,
+      position,
+      rests: 0,
+      evaluations: 0,
+      gathered: null,
+      rows: [],
     };
     this.tasks.set(key, task);
     for (const row of rows) this.takeRow(task, row);
@@ -188,7 +194,11 @@ function gather(before: Gathered | null, row: StoredRow): Gathered {
   const { values, notFinite } = row;
   const loss = values.train_loss ?? null;
   const bucket: LossBucket = row.bucket ?? {
-    ...{ rows: 1, firstStep: values.step ?? null, min: loss, max: loss, mean: loss },
+    rows: 1,
+    firstStep: values.step ?? null,
+    min: loss,
+    max: loss,
+    mean: loss,
   };
   const sum = bucket.mean === null ? 0 : bucket.mean * (bucket.rows - notFinite);
   if (before === null) {

@@ -175,7 +175,13 @@ async function beginSession(
   const inventory = inventoryFromWire(wire.inventory);
   const conditions = conditionsOf(wire.conditions, doubt);
   const command = {
-    ...{ name: node, instanceId, bootId, agentVersion, inventory, conditions, observed },
+    name: node,
+    instanceId,
+    bootId,
+    agentVersion,
+    inventory,
+    conditions,
+    observed,
     leavingInMs: wire.leavingInMs ?? null,
     failedAtMs: failureTimes(parts.taskStatus, node, bootId),
     lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
@@ -199,8 +205,10 @@ async function beginSession(
   const { jobs } = parts.state;
   session.welcome(
     {
-      ...{ heartbeatIntervalMs: parts.heartbeatIntervalMs, leaseMs: parts.leaseMs },
-      ...{ ...parts.term(node), clusterId: parts.state.clusterId },
+      heartbeatIntervalMs: parts.heartbeatIntervalMs,
+      leaseMs: parts.leaseMs,
+      ...parts.term(node),
+      clusterId: parts.state.clusterId,
     },
     jobs.values(),
     observed.map((each) => each.task),

@@ -42,8 +42,11 @@ test('what an agent was told is proven by it: a store restored from an older cop
 
   coordinator = await startTestCoordinator({ memory: Object.assign(new Memory('test'), backup) });
   const hello: Hello = {
-    ...{ highestTerm: welcome?.term ?? 0, termProof: welcome?.termProof ?? '', clusterId: 'test' },
-    ...{ observed: [{ task, state: 'TASK_STATE_RUNNING' }], proofs: [{ task, proof }] },
+    highestTerm: welcome?.term ?? 0,
+    termProof: welcome?.termProof ?? '',
+    clusterId: 'test',
+    observed: [{ task, state: 'TASK_STATE_RUNNING' }],
+    proofs: [{ task, proof }],
   };
   const back = agentFixture.openSession(coordinator.client(), agent.token);
   back.say(agentFixture.helloMessage(hello));

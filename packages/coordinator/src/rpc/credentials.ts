@@ -48,12 +48,15 @@ export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
       const credentials = sorted.map((each) => {
         const lastUsedAtMs = gate.lastUsedMs.get(each.id) ?? each.lastUsedAtMs;
         return {
-          ...{ id: each.id, kind: each.kind, node: each.kind === 'admin' ? '' : each.subject },
+          id: each.id,
+          kind: each.kind,
+          node: each.kind === 'admin' ? '' : each.subject,
           createdAtMs: each.createdAtMs,
           ...(lastUsedAtMs === null ? {} : { lastUsedAtMs }),
           ...(each.expiresAtMs === null ? {} : { expiresAtMs: each.expiresAtMs }),
           openCalls: gate.calls.count(each.id),
-          ...{ used: each.usedFor !== null, replaces: each.replaces },
+          used: each.usedFor !== null,
+          replaces: each.replaces,
         };
       });
       return { credentials };

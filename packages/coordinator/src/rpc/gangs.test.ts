@@ -74,7 +74,10 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
   const addresses = ['10.0.0.1', '10.0.0.2'];
   await vi.waitFor(() =>
     expect(first.told.at(-1)?.check).toMatchObject({
-      ...{ task: taskOf(0), round: 1, addresses, preflight: null },
+      task: taskOf(0),
+      round: 1,
+      addresses,
+      preflight: null,
       peers: [{ nodeRank: 1, address: '10.0.0.2', port: 29_501 }],
     }),
   );

@@ -20,7 +20,10 @@ const [llama, mixtral, other] = [holder(2, 'llama-8b'), holder(3, 'mixtral'), ho
 /** Only of llama-8b is known how long it takes. */
 const taskStatus = {
   of: ({ jobId }: { readonly jobId: string }) => ({
-    ...{ frozen: false, doing: null, hang: null, signs: [] },
+    frozen: false,
+    doing: null,
+    hang: null,
+    signs: [],
     training: jobId === llama.id ? someProgress({ etaMs: 12 * 60_000 }) : null,
   }),
 };

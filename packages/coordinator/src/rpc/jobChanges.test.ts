@@ -186,7 +186,8 @@ describe('a job that continues from another one', () => {
     );
     expect(state.jobs.get(jobId as JobId)).toMatchObject({
       spec: { env: { LR: '1' } },
-      ...{ requeuedFrom: id, checkpointJobId: id },
+      requeuedFrom: id,
+      checkpointJobId: id,
       resumedFrom: { jobId: id, name: 'checkpoint-20', step: 20 },
     });
     const again = api.requeueJob(jobId, 'q2', { kind: 'newest' }, saving('/runs/a'));

@@ -221,10 +221,8 @@ test('a running job is requeued as itself, an ended one as a new job, once per r
   const id = await submitOne('r1');
   await start(id);
   await expect(api.requeueJob(id, 'q1')).rejects.toMatchObject({
-    ...{
-      code: 'failed_precondition',
-      message: expect.stringMatching(/requeueing it stops attempt 1\. .* --force/),
-    },
+    code: 'failed_precondition',
+    message: expect.stringMatching(/requeueing it stops attempt 1\. .* --force/),
   });
   expect((await api.getJob(id)).state).not.toBe('stopping');
   expect(await api.requeueJob(id, 'q1', { kind: 'newest' }, '', true)).toEqual({ jobId: id, newJob: false });
@@ -297,7 +295,8 @@ test('a job that ends between being looked at and being requeued becomes a new j
   expect(newJob).toBe(true);
   expect(reads, 'it was read again').toBeGreaterThan(2);
   expect(await coordinator.api.getJob(jobId)).toMatchObject({
-    ...{ requeuedFrom: id, state: 'queued' },
+    requeuedFrom: id,
+    state: 'queued',
     checkpoints: [{ name: 'checkpoint-10' }],
   });
 });

@@ -222,7 +222,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const answer = {
         jobIds: [...jobIds],
         arrayId: arrayId ?? '',
-        ...{ repeatedRequest: repeated, arraySize: sizeOf(spec) },
+        repeatedRequest: repeated,
+        arraySize: sizeOf(spec),
       };
       return waits === null ? answer : { ...answer, waits: pendingToWire(waits) };
     }),
@@ -302,7 +303,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       // The same while it runs and when it has ended: the second call for one requeue may find another state.
       const command = {
         ...withDigest({ spec, requestId, requeuedFrom: id, place: array }, from),
-        ...{ from, isEdited, force: request.force },
+        from,
+        isEdited,
+        force: request.force,
       };
       const { record } = await once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();

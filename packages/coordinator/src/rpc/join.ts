@@ -26,7 +26,9 @@ export async function join(
   }
   requireSecret(credential);
   const command = {
-    ...{ node: caller.node, tokenHash: hashToken(joinToken), credentialHash: hashToken(credential) },
+    node: caller.node,
+    tokenHash: hashToken(joinToken),
+    credentialHash: hashToken(credential),
     lifetimeMs: parts.credentialLifetimeMs,
   };
   await parts.loop.run(caller, (draft, nowMs) => joinNode(draft, command, nowMs));

@@ -33,7 +33,9 @@ class UnreadCall extends EventEmitter {
 
 const upload = {
   task: { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 },
-  ...{ offset: 0, data: Buffer.from('x'), complete: false },
+  offset: 0,
+  data: Buffer.from('x'),
+  complete: false,
 };
 
 test('an agent that does not read what became of its output is not read either, until it does', async () => {

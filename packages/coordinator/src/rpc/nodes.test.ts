@@ -75,9 +75,7 @@ describe('a node', () => {
     expect((await coordinator.api.getNode(name)).drained).toBe(true);
     say({ status: { inventory, conditions: [] } });
     await vi.waitFor(() => expect(told.at(-1)?.prepare?.gpuUuids).toEqual(['GPU-a-0']));
-    expect(eventsOfNode()).toEqual([
-      ...['node.joined', 'node.online', 'condition.raised', 'condition.cleared'],
-    ]);
+    expect(eventsOfNode()).toEqual(['node.joined', 'node.online', 'condition.raised', 'condition.cleared']);
   });
 
   test('that says the same again, by status or by Hello, is no event', async () => {
@@ -192,16 +190,14 @@ describe('clearing a condition', () => {
     const { state, loop, agents, leases, memory } = coordinator;
     const paths = await PathHistory.open(new MemoryStore(memory), state);
     const parts = {
-      ...{
-        state,
-        loop,
-        agents,
-        orphans: new OrphanTasks(state),
-        leases,
-        paths,
-        random: countingBytes(),
-        committed: new CommitNotifier(),
-      },
+      state,
+      loop,
+      agents,
+      orphans: new OrphanTasks(state),
+      leases,
+      paths,
+      random: countingBytes(),
+      committed: new CommitNotifier(),
       clearWaitMs: 500,
     };
     const refused = refusalOf(nodeCalls(parts).ClearCondition, { ...place, gpuUuid: sick.gpuUuid ?? '' });

@@ -45,7 +45,10 @@ export async function queryRows(
   return {
     unit,
     series: page.curves.map(({ attempt, nodeRank, points }) => ({
-      ...{ attempt, nodeRank, node: nodeOf(attempt, nodeRank), gpuUuid: '' },
+      attempt,
+      nodeRank,
+      node: nodeOf(attempt, nodeRank),
+      gpuUuid: '',
       points,
     })),
     ...(page.nextSkip === null ? {} : { nextSkip: page.nextSkip }),

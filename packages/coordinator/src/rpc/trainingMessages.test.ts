@@ -15,10 +15,19 @@ import { connected } from './agentFixture.ts';
 
 const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
 const sign: TrainingSign = {
-  ...{ kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: 0, line: 7, text: 'loss nan' },
+  kind: 'nan_loss',
+  step: 5,
+  lastGoodStep: 4,
+  rank: 0,
+  line: 7,
+  text: 'loss nan',
 };
 const training: TrainingProgress = {
-  ...{ framework: 'nanogpt', latest: { step: 5, train_loss: 2.5 }, totalSteps: 10, etaMs: null, rows: 5 },
+  framework: 'nanogpt',
+  latest: { step: 5, train_loss: 2.5 },
+  totalSteps: 10,
+  etaMs: null,
+  rows: 5,
   atMs: someMs,
 };
 
@@ -225,7 +234,8 @@ test('heartbeats are watched for hangs', async () => {
   const [first, second] = [await agentOf(0), await agentOf(1)];
   const beat = (nodeRank: number, fields: Partial<TaskReport>) => ({
     heartbeat: {
-      ...{ seq: 1, sentBoottimeMs: 0 },
+      seq: 1,
+      sentBoottimeMs: 0,
       observed: [taskReportToWire(aReport({ ...task, nodeRank }, fields))],
     },
   });

@@ -37,7 +37,10 @@ describe('a job that takes a range of nodes', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_gpus_free',
-      ...{ have: 1, want: 2, used: 1, total: 16 },
+      have: 1,
+      want: 2,
+      used: 1,
+      total: 16,
       obstacles: { ...noObstacles, silent: ['node-3'] },
     });
   });
@@ -52,7 +55,9 @@ describe('a job that takes a range of nodes', () => {
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4)).plan().nodesOf(1)).toEqual(['node-1']);
     expect(aCluster().node({ gpus: 8 }).job(oneTo(4, 2)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
-      ...{ lack: 'nodes', have: 1, want: 2 },
+      lack: 'nodes',
+      have: 1,
+      want: 2,
     });
   });
 

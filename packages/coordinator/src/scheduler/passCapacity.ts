@@ -118,7 +118,7 @@ export class PassCapacity {
 
   /** For a job that outranks the preemptors and fits nowhere otherwise. */
   grantAll(): void {
-    for (const preemptor of [...this.promised.keys()]) this.grantTo(preemptor);
+    for (const preemptor of Array.from(this.promised.keys())) this.grantTo(preemptor);
   }
 
   /** Something is promised to a job that has not had its turn. */

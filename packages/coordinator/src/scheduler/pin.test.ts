@@ -167,7 +167,8 @@ it('a node that a person drained gets no work', () => {
 
   expect(result.reasonOf(1)).toEqual({
     kind: 'drained',
-    ...{ have: 0, want: 1 },
+    have: 0,
+    want: 1,
     obstacles: {
       ...noObstacles,
       drained: [{ node: 'node-1', gpus: null, of: 2, kinds: [], drainReason: 'kernel update' }],

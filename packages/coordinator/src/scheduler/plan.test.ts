@@ -43,7 +43,10 @@ describe('placement', () => {
     expect(plan.tasksOf(2)?.[0]?.gpuUuids).toEqual(['GPU-node-1-2', 'GPU-node-1-3']);
     expect(plan.reasonOf(3)).toEqual({
       kind: 'no_gpus_free',
-      ...{ have: 0, want: 1, used: 4, total: 4 },
+      have: 0,
+      want: 1,
+      used: 4,
+      total: 4,
       obstacles: noObstacles,
     });
   });
@@ -114,7 +117,9 @@ describe('placement', () => {
 
     expect(plan.reasonOf(1)).toEqual({
       kind: 'no_nodes',
-      ...{ have: 0, want: 1, of: 1 },
+      have: 0,
+      want: 1,
+      of: 1,
       obstacles: { ...noObstacles, silent: ['node-1'] },
     });
   });

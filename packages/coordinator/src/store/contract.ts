@@ -341,8 +341,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 /** All that its readers show, to find out whether anything changed. */
 async function everythingIn(store: Store): Promise<unknown> {
   const all = {
-    ...{ states: [], arrayId: null, name: null },
-    ...{ limit: 1_000, sizeMax: 10_000_000, beforeSubmitSeq: null },
+    states: [],
+    arrayId: null,
+    name: null,
+    limit: 1_000,
+    sizeMax: 10_000_000,
+    beforeSubmitSeq: null,
   };
   const { records: listed } = await store.listJobs(all);
   return {

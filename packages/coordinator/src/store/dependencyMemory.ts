@@ -48,7 +48,9 @@ export async function dependencySnapshot(
 ): Promise<Pick<DependencyMemory, 'outcomes' | 'successors' | 'arrayFailures'>> {
   const memory: DependencyMemory = {
     jobs: new Map(activeJobs.map(({ id }) => [id, true])),
-    ...{ outcomes: new Map(), successors: new Map(), arrayFailures: new Map() },
+    outcomes: new Map(),
+    successors: new Map(),
+    arrayFailures: new Map(),
   };
   const texts = new Set(activeJobs.flatMap(({ spec }) => spec.after));
   await learnDependencies(memory, store, [...texts].map(parseDependency));

@@ -13,8 +13,12 @@ export function describeFinding(opened: () => Store): void {
     const commit = (batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
     const arrayId = 'arr_000000000001' as ArrayId;
     const query: JobQuery = {
-      ...{ states: [], arrayId: null, name: null },
-      ...{ limit: 100, sizeMax: 1_000_000, beforeSubmitSeq: null },
+      states: [],
+      arrayId: null,
+      name: null,
+      limit: 100,
+      sizeMax: 1_000_000,
+      beforeSubmitSeq: null,
     };
     const list = async (fields: Partial<JobQuery>) =>
       (await store.listJobs({ ...query, ...fields })).records.map(({ job }) => job.submitSeq);
@@ -65,7 +69,11 @@ export function describeFinding(opened: () => Store): void {
 
     it('jobs by name and array in any combination of states, and says whether there are more', async () => {
       const filters = [
-        ...[{}, { name: aSpec().name }, { arrayId }, { name: aSpec().name, arrayId }, { name: 'none' }],
+        {},
+        { name: aSpec().name },
+        { arrayId },
+        { name: aSpec().name, arrayId },
+        { name: 'none' },
       ];
       const states = [[], ['queued'], ['starting', 'succeeded'], ['queued', 'failed', 'succeeded']] as const;
       const everything = (await store.listJobs(query)).records.map(({ job }) => job);

@@ -17,7 +17,11 @@ test('a coordinator on loopback does not load the library that writes certificat
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   const open = async (host: string) => {
     const tls = await openServerTls({
-      ...{ dataDir, clusterId: 'c0ffee', host, advertise: [], random: countingBytes() },
+      dataDir,
+      clusterId: 'c0ffee',
+      host,
+      advertise: [],
+      random: countingBytes(),
       wallMs: Date.now,
       log: silentLogger,
     });

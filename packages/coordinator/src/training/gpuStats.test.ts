@@ -35,7 +35,10 @@ describe('the words', () => {
     expect(gpuStats([], null)).toBeNull();
     expect(gpuStats([gpu({ memoryUsedMb: null, utilization: null })], null)).toBeNull();
     expect(gpuStats([gpu(), gpu({ memoryUsedMb: null, utilization: 46 })], null)).toMatchObject({
-      ...{ memoryUsedMb: 46_284, memoryTotalMb: 81_559, utilization: 69, samplesPerSecond: null },
+      memoryUsedMb: 46_284,
+      memoryTotalMb: 81_559,
+      utilization: 69,
+      samplesPerSecond: null,
     });
   });
 });
@@ -82,7 +85,8 @@ describe('a coordinator', () => {
     coordinator.clock.nowMs += 29_999;
     expect(texts()).toEqual([text]);
     expect(told[0]).toMatchObject({
-      ...{ kind: 'training.stats', subject: runningJobId },
+      kind: 'training.stats',
+      subject: runningJobId,
       data: { attempt: 1, utilization: 60, name: 'train' },
     });
     expect(await coordinator.logs.size(task), 'not in its output').toBe(0);

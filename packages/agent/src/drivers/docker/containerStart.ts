@@ -33,7 +33,16 @@ import { outputPath } from './taskOutputs.ts';
  * What images for training have. They are asked for one by one: an engine lists a directory only by sending all that is in it.
  */
 const usualPrograms = [
-  ...['python', 'python3', 'torchrun', 'accelerate', 'deepspeed', 'mpirun', 'uv', 'bash', 'sh', 'nvidia-smi'],
+  'python',
+  'python3',
+  'torchrun',
+  'accelerate',
+  'deepspeed',
+  'mpirun',
+  'uv',
+  'bash',
+  'sh',
+  'nvidia-smi',
 ];
 
 /** For a container whose start got no answer: to see it dead before it is deleted. */

@@ -11,8 +11,11 @@ import { allowedVolumes } from './mounts.ts';
 function aNode() {
   const root = tempDir('mounts').path;
   const paths = {
-    ...{ root, data: join(root, 'data'), scratch: join(root, 'scratch') },
-    ...{ agent: join(root, 'agent'), home: join(root, 'home') },
+    root,
+    data: join(root, 'data'),
+    scratch: join(root, 'scratch'),
+    agent: join(root, 'agent'),
+    home: join(root, 'home'),
   };
   for (const path of Object.values(paths)) mkdirSync(join(path, 'inside'), { recursive: true });
   return paths;
@@ -28,7 +31,9 @@ async function answer(
 ): Promise<string> {
   const rules = {
     policy: { ...containerDefaults, ...policy },
-    ...{ dataDir: node.agent, dockerSocket: join(node.root, 'docker.sock'), fence: { realPaths } },
+    dataDir: node.agent,
+    dockerSocket: join(node.root, 'docker.sock'),
+    fence: { realPaths },
   };
   try {
     const volumes = [{ source, target: '/data', readOnly }];

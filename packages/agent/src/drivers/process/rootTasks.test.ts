@@ -30,7 +30,10 @@ test('what is refused is neither prepared nor started, and what runs is looked a
   const running = await node.script('sleep 1000');
   await before.start(running);
   const driver = createProcessDriver({
-    ...{ guardCommand: node.guardArgv, environment: {}, runtimeDir: node.runtimeDir, log: silentLogger },
+    guardCommand: node.guardArgv,
+    environment: {},
+    runtimeDir: node.runtimeDir,
+    log: silentLogger,
     refusal: 'not here',
   });
   const launch = await node.script('true');

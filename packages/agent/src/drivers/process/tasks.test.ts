@@ -174,7 +174,8 @@ describe('a preparation', () => {
     const guard = aGuard();
     const task = await guard.task(['true'], { directories: ['/etc/passwd/runs'] });
     await expect(guard.driver().prepare(task, () => {})).rejects.toMatchObject({
-      ...{ name: 'DriverError', causeKind: 'unknown' },
+      name: 'DriverError',
+      causeKind: 'unknown',
       message: expect.stringMatching(
         /^the checkpoint directory \/etc\/passwd\/runs is missing and .* \(a file is in its place\): create it on this node for .*checkpoint\.dir/,
       ),

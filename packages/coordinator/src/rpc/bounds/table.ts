@@ -90,8 +90,11 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     fileSystems: atMost(1_024),
   },
   MachineFacts: {
-    ...{ model: address, board: address, bios: address },
-    ...{ disks: atMost(256), memoryModules: atMost(256) },
+    model: address,
+    board: address,
+    bios: address,
+    disks: atMost(256),
+    memoryModules: atMost(256),
   },
   MachineDisk: { model: address, type: word },
   MemoryModule: { model: address, type: word },

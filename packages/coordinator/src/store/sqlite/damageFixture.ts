@@ -62,7 +62,11 @@ export class Jobs {
     if (first === 1) return { ...emptyBatch, newJobs, requests, events };
     const begun = started(aJob(first - 1), 1);
     return {
-      ...{ ...emptyBatch, newJobs, requests, jobs: [begun], attempts: attemptsOf(begun) },
+      ...emptyBatch,
+      newJobs,
+      requests,
+      jobs: [begun],
+      attempts: attemptsOf(begun),
       events: [...events, anEvent(this.nextEvent(), begun.id, 2)],
     };
   }

@@ -174,7 +174,12 @@ export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): S
   const witness = { ...firstWitness, ...newestNumbers(database), commits, pages: databasePages };
   createWitness(paths.witness, witness);
   return new StoreFiles({
-    ...{ paths, database, databaseFile, witness, pageBytes, databasePages },
+    paths,
+    database,
+    databaseFile,
+    witness,
+    pageBytes,
+    databasePages,
     uncarried: new Map(),
   });
 }

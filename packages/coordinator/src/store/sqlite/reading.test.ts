@@ -57,9 +57,18 @@ it.each(asked)('a list by %o is a search in an index, in its order', (filter) =>
 });
 
 it.each([
-  ...[selectJob, selectUnfilledArrays, selectJobIds, selectRequest, selectOutcomes],
-  ...[selectEvents, selectEventsOfSubject, selectPositions, selectSubjectPositions, selectActiveJobs],
-  ...[selectEndedJobs, selectEndBeyond],
+  selectJob,
+  selectUnfilledArrays,
+  selectJobIds,
+  selectRequest,
+  selectOutcomes,
+  selectEvents,
+  selectEventsOfSubject,
+  selectPositions,
+  selectSubjectPositions,
+  selectActiveJobs,
+  selectEndedJobs,
+  selectEndBeyond,
 ])('%o reads no whole table that grows', ({ sql }) => {
   const steps = planOf(sql);
 

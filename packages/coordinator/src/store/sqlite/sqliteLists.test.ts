@@ -14,8 +14,12 @@ import { listedIds } from './sqliteLists.ts';
 
 const arrayId = 'arr_000000000001' as ArrayId;
 const everyJob: JobQuery = {
-  ...{ states: [], arrayId: null, name: null },
-  ...{ limit: 100, sizeMax: 1_000_000, beforeSubmitSeq: null },
+  states: [],
+  arrayId: null,
+  name: null,
+  limit: 100,
+  sizeMax: 1_000_000,
+  beforeSubmitSeq: null,
 };
 const ended: JobStateKind[] = ['succeeded', 'failed'];
 const jobs = Array.from({ length: 60 }, (_, index) => {
@@ -23,7 +27,9 @@ const jobs = Array.from({ length: 60 }, (_, index) => {
   const labels = number % 3 === 0 ? { team: `team-${number % 4}` } : {};
   const spec = aSpec({ name: `name-${number % 2}`, project: `project-${number % 5}`, labels });
   return aJob(number, {
-    ...{ spec, submittedAtMs: someMs + number, user: number === 7 ? 'ann' : 'admin' },
+    spec,
+    submittedAtMs: someMs + number,
+    user: number === 7 ? 'ann' : 'admin',
     state: number > 55 ? queuedState() : { kind: 'succeeded', endedAtMs: someMs },
     array: number > 10 && number <= 40 ? { id: arrayId, index: number, size: 50 } : null,
   });

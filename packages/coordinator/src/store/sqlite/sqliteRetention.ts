@@ -66,8 +66,10 @@ export function sqliteRetention({ rows, change, transaction }: SqliteRetentionPa
       );
       return found.map(
         ({ seq, subject, subject_seq, time_ms }): EventPlace => ({
-          ...{ seq, subject },
-          ...{ subjectSeq: subject_seq, timeMs: time_ms },
+          seq,
+          subject,
+          subjectSeq: subject_seq,
+          timeMs: time_ms,
         }),
       );
     },
@@ -86,8 +88,10 @@ export function sqliteRetention({ rows, change, transaction }: SqliteRetentionPa
       );
       return found.map(
         ({ id, submit_seq, array_id, ended_at_ms }): EndedJob => ({
-          ...{ id, submitSeq: submit_seq },
-          ...{ arrayId: array_id, endedAtMs: ended_at_ms },
+          id,
+          submitSeq: submit_seq,
+          arrayId: array_id,
+          endedAtMs: ended_at_ms,
         }),
       );
     },

@@ -318,8 +318,12 @@ function startCommitting(dataDir: string, first: number) {
 
 async function storedNumbers(store: Store): Promise<readonly number[]> {
   const query = {
-    ...{ states: [], arrayId: null, name: null },
-    ...{ limit: 100_000, sizeMax: Number.POSITIVE_INFINITY, beforeSubmitSeq: null },
+    states: [],
+    arrayId: null,
+    name: null,
+    limit: 100_000,
+    sizeMax: Number.POSITIVE_INFINITY,
+    beforeSubmitSeq: null,
   } as const;
   return (await store.listJobs(query)).records.map(({ job }) => job.submitSeq).reverse();
 }
