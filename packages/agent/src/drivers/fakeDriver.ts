@@ -21,6 +21,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
+import { statusLost } from './docker/taskExit.ts';
 import type { TaskDriver, TaskLaunch } from './driver.ts';
 
 type Method =
@@ -44,15 +45,6 @@ interface FakeTask {
   frozen: boolean;
   readonly ended: PromiseWithResolvers<TaskExit>;
 }
-
-/** What a task without a status ended with. */
-export const statusLost: TaskExit = {
-  exitCode: null,
-  signal: null,
-  oomKilled: false,
-  finishedAtMs: null,
-  statusLost: true,
-};
 
 export function exited(exitCode: number): TaskExit {
   return { ...statusLost, exitCode, finishedAtMs: 2_000, statusLost: false };

@@ -1,6 +1,7 @@
 /** Tasks under leases: what agents, one after the other, do to them with and without word from the coordinator. */
 import { describe, expect, test } from 'vitest';
-import { exited, statusLost } from '../drivers/fakeDriver.ts';
+import { statusLost } from '../drivers/docker/taskExit.ts';
+import { exited } from '../drivers/fakeDriver.ts';
 import {
   aKey,
   anAssignment,

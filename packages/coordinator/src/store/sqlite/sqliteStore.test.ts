@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
@@ -18,6 +18,7 @@ import type { StoredEvent } from '../../model.ts';
 import { aJob, jobIdOf, seededRandom } from '../../modelFixture.ts';
 import { describeStore } from '../contract.ts';
 import { type Batch, emptyBatch, type Store, StoreError, type StoreErrorKind } from '../store.ts';
+import { asOrdinaryUser, smallDisk } from './hostFixture.ts';
 import { closeDatabase, openDatabase } from './open.ts';
 import { openSqliteStore } from './sqliteStore.ts';
 
@@ -372,32 +373,4 @@ function overwrite(path: string, from: number, to: number): void {
   const content = readFileSync(path);
   content.fill(0xa5, from, Math.min(to, content.length));
   writeFileSync(path, content);
-}
-
-/** Nothing is forbidden to root, so root steps down for as long as this takes. */
-function asOrdinaryUser(act: () => void): void {
-  const nobody = 65_534;
-  if (process.geteuid?.() !== 0) {
-    act();
-    return;
-  }
-  process.seteuid?.(nobody);
-  try {
-    act();
-  } finally {
-    process.seteuid?.(0);
-  }
-}
-
-function smallDisk(parent: string, size: string) {
-  const path = join(parent, 'disk');
-  mkdirSync(path);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path], { stdio: 'pipe' });
-  } catch (error) {
-    throw new Error('this test mounts a small tmpfs, which takes root (in a container: with CAP_SYS_ADMIN)', {
-      cause: error,
-    });
-  }
-  return { path, unmount: () => void execFileSync('umount', [path]) };
 }
