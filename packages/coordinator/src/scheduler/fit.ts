@@ -85,7 +85,7 @@ export function fit(
   }
 
   const away = eligible.filter((node) => !node.online);
-  const spared = couldEver.filter((node) => node.online && !eligible.includes(node));
+  const spared = eligible === couldEver ? [] : sparedOf(couldEver, new Set(eligible));
   const steps = { away, online, undrained, withGpus, withCpus, withMemory, free };
   return { kind: 'waits', reason: whyNotNow(steps, spared, demand, history, nodes.length) };
 }
@@ -128,6 +128,14 @@ function excludedLast(excludedNodes: ExcludedNodes, a: SchedulerNode, b: Schedul
 function placement(node: SchedulerNode, { resources, task }: JobDemand): Fit {
   const gpus = [...acceptableGpus(node.freeGpus, resources)].sort(gpuOrder);
   return { node, gpus: chooseGpus(gpus, task.gpus, node.inventory.links) };
+}
+
+/** Nodes that answer, and that a job is kept away from. */
+function sparedOf(
+  couldEver: readonly SchedulerNode[],
+  eligible: ReadonlySet<SchedulerNode>,
+): readonly SchedulerNode[] {
+  return couldEver.filter((node) => node.online && !eligible.has(node));
 }
 
 /** What is left of the nodes that a job may use, step by step. */
