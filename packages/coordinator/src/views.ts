@@ -2,7 +2,7 @@
 import { drainedBy } from '@muster/common/conditions';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
-import { jobSpecToFile } from '@muster/common/spec/serialize';
+import { jobSpecToFile, shownSettings } from '@muster/common/spec/serialize';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
 import type { TaskStatusCache } from './agents/taskStatusCache.ts';
@@ -11,7 +11,7 @@ import { ledgerOf } from './lifecycle/ledger.ts';
 import type { Attempt, Job, Node } from './model.ts';
 import { currentAttempt } from './model.ts';
 import { stopAtMs } from './reconcilers/drains.ts';
-import { ownSpec } from './spec/ownSpec.ts';
+import { ownName, ownSpec } from './spec/ownSpec.ts';
 import type { HeldTask } from './state/heldTasks.ts';
 
 const notLookedAtYet: PendingReason = {
@@ -52,6 +52,47 @@ export function jobView(
     attempts: attempts.map((attempt) => attemptView(job.id, attempt, taskStatus, inventoryOf)),
     training: trainingOf(job, attempts, taskStatus),
     ledger: ledgerOf(job, nowMs),
+    outputAtMs: null,
+  };
+}
+
+/**
+ * What a table of jobs shows of a job. All else is empty, and saves most of the work of a long list on both sides: whoever shows
+ * more in a table adds it here. The parameters are those of `jobView`.
+ */
+export function briefJobView(
+  job: Job,
+  attempts: readonly Attempt[],
+  reason: PendingReason | undefined,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
+): JobView {
+  const { id, spec, state } = job;
+  const cause = causeOf(job);
+  return {
+    id,
+    name: ownName(job),
+    project: spec.project,
+    state: state.kind,
+    spec: shownSettings(spec),
+    submitSeq: job.submitSeq,
+    submittedAtMs: job.submittedAtMs,
+    endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
+    user: job.user,
+    array: job.array,
+    pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
+    cause: cause && { ...cause, evidence: null },
+    attempts: attempts.slice(-1).map((attempt) => briefAttemptView(id, attempt, taskStatus)),
+    training: trainingOf(job, attempts, taskStatus),
+    requeuedFrom: null,
+    resumedFrom: null,
+    excludedNodes: [],
+    checkpoints: [],
+    ledger: [],
+    preemptions: 0,
+    failures: 0,
+    batchScale: 0,
+    lrScale: 0,
+    extraRuntimeMs: 0,
     outputAtMs: null,
   };
 }
@@ -125,6 +166,24 @@ function attemptView(
     hungAtMs: attempt.hungToldAtMs,
     // What one agent suspects is a hang only once the coordinator has found it to be one.
     hangs: attempt.hungToldAtMs !== null && noted.some(({ hang }) => hang !== null),
+  };
+}
+
+function briefAttemptView(
+  jobId: JobId,
+  attempt: Attempt,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
+): AttemptView {
+  const shown = attemptView(jobId, attempt, taskStatus, () => null);
+  const tasks = shown.tasks.filter(({ frozen, doing }) => frozen || doing !== null);
+  return {
+    ...shown,
+    cause: shown.cause && { ...shown.cause, message: '', evidence: null },
+    tasks: tasks.map((task) => ({ ...task, exit: null, gpuUuids: [], address: null })),
+    masterAddr: null,
+    masterPort: null,
+    gpuUsage: null,
+    resume: null,
   };
 }
 

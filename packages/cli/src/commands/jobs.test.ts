@@ -96,6 +96,7 @@ test('filters reach the coordinator', async () => {
         states: ['JOB_STATE_FAILED', 'JOB_STATE_CANCELLED', 'JOB_STATE_QUEUED'],
         arrayId: 'arr_0123456789ab',
         limit: 7,
+        brief: true,
       },
     },
   ]);
@@ -108,7 +109,10 @@ test('--all asks page after page, each from where the last one ended', async () 
   ];
   const { stdout, requests } = await run(['jobs', '--all', '-o', 'json'], { ListJobs: () => pages.shift() });
   expect(JSON.parse(stdout).jobs).toHaveLength(3);
-  expect(requests).toMatchObject([{ request: { beforeSubmitSeq: 0 } }, { request: { beforeSubmitSeq: 8 } }]);
+  expect(requests).toMatchObject([
+    { request: { beforeSubmitSeq: 0, brief: false } },
+    { request: { beforeSubmitSeq: 8, brief: false } },
+  ]);
 });
 
 test('the newest jobs alone come with a hint', async () => {

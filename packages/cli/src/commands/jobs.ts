@@ -89,7 +89,7 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
     });
   return withSession(context, flags, async (session) => {
     const read = async (api: MusterApi) => {
-      const page = await collectJobs(api, filter, limit);
+      const page = await collectJobs(api, { ...filter, brief: flags.output !== 'json' }, limit);
       return { ...page, jobs: metric === undefined ? page.jobs : byMetric(page.jobs, metric) };
     };
     const { jobs, more, notStored } = await read(session.api);

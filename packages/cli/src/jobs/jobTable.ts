@@ -6,12 +6,12 @@ import type { Colours, Style } from '../output/colours.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
 import {
+  labelsOf,
   markedState,
   nameOf,
   needsText,
   ranText,
   resourcesOf,
-  specOf,
   stateStyles,
   whyText,
 } from './summary.ts';
@@ -112,7 +112,7 @@ function etaText({ training, state }: JobView): string {
 }
 
 function labelsText(job: JobView): string {
-  return Object.entries(specOf(job).labels)
+  return Object.entries(labelsOf(job))
     .map(([name, value]) => (value === '' ? name : `${name}=${value}`))
     .join(',');
 }

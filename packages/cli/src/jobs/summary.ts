@@ -1,7 +1,7 @@
 /** A job in a few words. Pure. */
 
 import { signMarks, signSummary } from '@muster/common/signText';
-import { normalizeJobSpec, normalizeResources } from '@muster/common/spec/serialize';
+import { normalizeJobSpec, normalizeLabels, normalizeResources } from '@muster/common/spec/serialize';
 import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { AttemptView, JobView, TaskEnd } from '@muster/common/views';
@@ -28,6 +28,12 @@ export function specOf(job: JobView): JobSpec {
 export function resourcesOf(job: JobView): JobResources {
   const { resources = {} }: JobSpecFile = job.spec;
   return normalizeResources(resources);
+}
+
+/** As `specOf(job).labels`, also of a job of a brief list. */
+export function labelsOf(job: JobView): JobSpec['labels'] {
+  const { labels = {} }: JobSpecFile = job.spec;
+  return normalizeLabels(labels);
 }
 
 /** `train`, or `train[3]` as part of an array. */

@@ -17,6 +17,16 @@ export function normalizeResources(resources: NonNullable<JobSpecFile['resources
   return jobFields.resources.read(resources, {});
 }
 
+/** Alone, too, for lists. */
+export function normalizeLabels(labels: NonNullable<JobSpecFile['labels']>): JobSpec['labels'] {
+  return jobFields.labels.read(labels, {});
+}
+
+/** The settings that a table of jobs shows. `jobSpecToFile` has them in the same shape, and costs several times as much. */
+export function shownSettings({ resources, labels }: JobSpec): Pick<JobSpecFile, 'resources' | 'labels'> {
+  return { resources: jobFields.resources.write(resources), labels: jobFields.labels.write(labels) };
+}
+
 /** The canonical file shape: one spec has exactly one. What is not set is left out. */
 export function jobSpecToFile(spec: JobSpec): JobSpecFile {
   return writeFields(jobFields, spec);

@@ -69,6 +69,8 @@ export interface JobFilter {
   /** Wall clock. */
   readonly sinceMs?: number;
   readonly requestId?: string;
+  /** Only what a table shows of each job: all else of the views is empty. Default: all of it. */
+  readonly brief?: boolean;
 }
 
 export interface LogRequest {

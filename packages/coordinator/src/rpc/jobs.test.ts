@@ -68,6 +68,10 @@ test('an array is N jobs in order, listed and stopped by its id', async () => {
   expect(jobs.map(({ id, array }) => [id, array?.index, array?.size])).toEqual(
     jobIds.map((id, index) => [id, index, 3]).reverse(),
   );
+  const briefly = await coordinator.api.listJobs({ arrayId: arrayId ?? '', brief: true });
+  expect(briefly.jobs.map(({ id, name, spec }) => [id, name, spec['command']])).toEqual(
+    jobs.map(({ id, name }) => [id, name, undefined]),
+  );
   const stopped = await coordinator.api.stopJobs([arrayId ?? '', jobIds[0] ?? '']);
   expect(stopped.map((job) => job.state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
   expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual([]);

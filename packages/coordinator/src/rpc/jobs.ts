@@ -37,7 +37,7 @@ import { dependenciesOf } from '../state/dependencies.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
 import { learnDependencies } from '../store/dependencyMemory.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
-import { type InventoryOf, jobView } from '../views.ts';
+import { briefJobView, type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/rounds.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { unary } from './calls.ts';
@@ -113,8 +113,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return { ...shown, pending, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
-  /** In a list, where the checkpoints of each job would be most of the answer. */
-  function brief(record: JobRecord): JobView {
+  /** A job of a list. The checkpoints of each job would be most of the answer. */
+  function listed(record: JobRecord, isBrief: boolean): JobView {
+    const { job, attempts } = record;
+    if (isBrief) return briefJobView(job, attempts, pendingNow(parts, job), taskStatus);
     const shown = view(record);
     return { ...shown, checkpoints: shown.checkpoints.slice(-1) };
   }
@@ -242,7 +244,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       if (accepted?.arrayId === null) {
         const [jobId] = accepted.jobIds;
         const record = jobId === undefined ? null : await store.readJob(jobId);
-        return { jobs: record === null ? [] : [jobToWire(brief(record))], more: false };
+        return { jobs: record === null ? [] : [jobToWire(listed(record, request.brief))], more: false };
       }
       const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
       const named = request.arrayId === '' ? null : await arrayIdOf(request.arrayId);
@@ -258,7 +260,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         beforeSubmitSeq: request.beforeSubmitSeq || null,
         also: filtersOf(request),
       });
-      return { jobs: records.map((record) => jobToWire(brief(record))), more, notStored };
+      return { jobs: records.map((record) => jobToWire(listed(record, request.brief))), more, notStored };
     }),
 
     StopJobs: unary(async (request, caller) => {
@@ -284,7 +286,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const jobs: ReturnType<typeof jobToWire>[] = [];
       for (const slice of inSlices(ids.slice(0, stopIdsMax), jobsPerRead)) {
         const records = await Promise.all(slice.map((id) => store.readJob(id)));
-        jobs.push(...records.flatMap((record) => (record === null ? [] : [jobToWire(brief(record))])));
+        jobs.push(
+          ...records.flatMap((record) => (record === null ? [] : [jobToWire(listed(record, false))])),
+        );
         await nextRound();
       }
       return { jobs };

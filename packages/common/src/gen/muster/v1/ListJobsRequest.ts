@@ -14,6 +14,7 @@ export interface ListJobsRequest {
   'sinceMs'?: (number | string | Long);
   'requestId'?: (string);
   'user'?: (string);
+  'brief'?: (boolean);
 }
 
 export interface ListJobsRequest__Output {
@@ -27,4 +28,5 @@ export interface ListJobsRequest__Output {
   'sinceMs': (number);
   'requestId': (string);
   'user': (string);
+  'brief': (boolean);
 }
