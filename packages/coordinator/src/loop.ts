@@ -14,7 +14,7 @@ import { currentAttempt, type Job } from './model.ts';
 import { jobsAhead } from './planning/jobsAhead.ts';
 import { PendingReasons } from './planning/pendingReasons.ts';
 import { planningView } from './planning/planningView.ts';
-import { SchedulerState } from './planning/schedulerState.ts';
+import { SchedulerState, surveyOf } from './planning/schedulerState.ts';
 import type { WaitTimes } from './planning/waitTimes.ts';
 import { queueOrder } from './scheduler/order.ts';
 import { type Decision, plan } from './scheduler/plan.ts';
@@ -263,11 +263,10 @@ export class Loop {
     const { waitTimes, leaseMs, orphanGpus, needsPreflight } = this.parts;
     const { memory } = this;
     const onlineNodes = this.parts.onlineNodes();
-    const names = [...draft.nodesByName()].map(({ name }) => name);
-    const jobs = [...draft.jobsToPlan()].map(({ job }) => job);
-    memory.look(jobs, names, onlineNodes, { wallMs, monotonicMs });
+    const survey = surveyOf(draft);
+    memory.look(survey, onlineNodes, { wallMs, monotonicMs });
     const around = { onlineNodes, waitTimes, memory, leaseMs, orphanGpus, needsPreflight };
-    return planningView(draft, around, monotonicMs);
+    return planningView(draft, survey, around, monotonicMs);
   }
 
   private carryOut(

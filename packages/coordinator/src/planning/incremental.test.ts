@@ -19,7 +19,7 @@ import { plan } from '../scheduler/plan.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { NodeViews } from './nodeViews.ts';
 import { planningView } from './planningView.ts';
-import { SchedulerState } from './schedulerState.ts';
+import { SchedulerState, surveyOf } from './schedulerState.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 const random = seededRandom(11_081_961);
@@ -67,8 +67,11 @@ test('views of nodes are those that are made from scratch, whatever changes in b
       } else if (change === 6) {
         orphaned.set(name, new Set(upTo(1) === 0 ? [] : [gpu]));
       }
+      // Some passes see several changes, and some see the jobs in another order.
+      if (upTo(2) === 0) continue;
+      const jobs = upTo(3) === 0 ? [...holders.values()].reverse() : [...holders.values()];
       const look = (views: NodeViews) =>
-        views.of([...nodes.values()], [...holders.values()], (node) => ({
+        views.of([...nodes.values()], jobs, (node) => ({
           online: !away.has(node),
           awaitedUntilMs: away.has(node) ? step : null,
           orphaned: orphaned.get(node) ?? new Set(),
@@ -87,6 +90,7 @@ function carriedOut(draft: Draft): ReadonlyMap<JobId, readonly string[]> {
   for (let another = true; another; ) {
     const view = planningView(
       draft,
+      surveyOf(draft),
       {
         onlineNodes,
         memory,

@@ -32,7 +32,8 @@ interface KnownView extends NodeFacts {
 }
 
 export class NodeViews {
-  private readonly holders = new Map<JobId, Job>();
+  /** The jobs that have attempts, as of the last pass. */
+  private last: readonly Job[] = [];
   private readonly onNode = new Map<NodeName, Map<JobId, Job>>();
   private readonly known = new Map<NodeName, KnownView>();
 
@@ -55,19 +56,28 @@ export class NodeViews {
   }
 
   private follow(holders: readonly Job[]): void {
-    for (const job of holders) {
-      const before = this.holders.get(job.id);
-      if (before === job) continue;
-      if (before !== undefined) this.drop(before);
-      this.add(job);
+    const { last } = this;
+    const gone: Job[] = [];
+    const come: Job[] = [];
+    // Jobs keep their order from pass to pass, so almost all of them are where they were, or one place beside it.
+    let [before, now] = [0, 0];
+    while (before < last.length || now < holders.length) {
+      const [old, job] = [last[before], holders[now]];
+      const isSame = old === job;
+      const hasGone = last[before + 1] === job;
+      const hasCome = holders[now + 1] === old && !hasGone;
+      if (!isSame && old !== undefined && !hasCome) gone.push(old);
+      if (!isSame && job !== undefined && !hasGone) come.push(job);
+      if (!hasCome || isSame) before += 1;
+      if (!hasGone || isSame) now += 1;
     }
-    if (this.holders.size === holders.length) return;
-    const ids = new Set(holders.map(({ id }) => id));
-    for (const job of Array.from(this.holders.values())) if (!ids.has(job.id)) this.drop(job);
+    this.last = holders;
+    const [allGone, allCome] = [new Set(gone), new Set(come)];
+    for (const job of gone) if (!allCome.has(job)) this.drop(job);
+    for (const job of come) if (!allGone.has(job)) this.add(job);
   }
 
   private add(job: Job): void {
-    this.holders.set(job.id, job);
     for (const { node } of currentAttempt(job)?.tasks ?? []) {
       let jobs = this.onNode.get(node);
       if (jobs === undefined) this.onNode.set(node, (jobs = new Map()));
@@ -77,7 +87,6 @@ export class NodeViews {
   }
 
   private drop(job: Job): void {
-    this.holders.delete(job.id);
     for (const { node } of currentAttempt(job)?.tasks ?? []) {
       const jobs = this.onNode.get(node);
       jobs?.delete(job.id);

@@ -23,7 +23,7 @@ import {
 import { nodeTasksMax } from '../scheduler/capacity.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { buildView, planningView } from './planningView.ts';
-import { SchedulerState } from './schedulerState.ts';
+import { SchedulerState, surveyOf } from './schedulerState.ts';
 import { WaitTimes } from './waitTimes.ts';
 
 function viewOf(
@@ -186,8 +186,8 @@ class Watched {
     });
     const draft = new Draft(state);
     const { memory, online, monotonicMs } = this;
-    const names = this.nodes.map(({ name }) => name);
-    memory.look(jobs, names, online, this);
+    const survey = surveyOf(draft);
+    memory.look(survey, online, this);
     const around = {
       onlineNodes: online,
       waitTimes: new WaitTimes(),
@@ -196,7 +196,7 @@ class Watched {
       orphanGpus: () => new Set<string>(),
       needsPreflight: (node: string) => this.unmeasured.has(node),
     };
-    return planningView(draft, around, monotonicMs);
+    return planningView(draft, survey, around, monotonicMs);
   }
 
   pass(ms: number): this {

@@ -16,7 +16,7 @@ import {
 } from '../scheduler/view.ts';
 import { dependencyState, type KnownJobs } from '../state/dependencies.ts';
 import type { Draft } from '../state/state.ts';
-import { SchedulerState } from './schedulerState.ts';
+import { SchedulerState, type Survey, surveyOf } from './schedulerState.ts';
 import type { WaitTimes } from './waitTimes.ts';
 
 /** An agent whose connection broke dials in again within seconds. */
@@ -52,21 +52,25 @@ export function buildView(
     orphanGpus,
     needsPreflight: () => false,
   };
-  return planningView(draft, around, monotonicMs);
+  return planningView(draft, surveyOf(draft), around, monotonicMs);
 }
 
 /** By boot id, which tells machines apart. */
 type Machines = ReadonlyMap<string, readonly Node[]>;
 
-export function planningView(draft: Draft, around: PlanningInputs, monotonicMs: number): SchedulerView {
+export function planningView(
+  draft: Draft,
+  { nodes, jobs }: Survey,
+  around: PlanningInputs,
+  monotonicMs: number,
+): SchedulerView {
   const { onlineNodes, memory, orphanGpus, needsPreflight } = around;
   const queue: QueuedJob[] = [];
   const holders: Holder[] = [];
   const held: Job[] = [];
   const arraysAtWork = new Map<ArrayId, number>();
-  const nodes = [...draft.nodesByName()];
   const machines: Machines = Map.groupBy(nodes, ({ bootId }) => bootId);
-  for (const { job, behind } of draft.jobsToPlan()) {
+  for (const { job, behind } of jobs) {
     const { state } = job;
     if (state.kind === 'queued') {
       queue.push({

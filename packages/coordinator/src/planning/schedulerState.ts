@@ -7,7 +7,9 @@
  * worst preempts one attempt more than necessary.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
-import { type Attempt, currentAttempt, type Job } from '../model.ts';
+import { type Attempt, currentAttempt, type Node } from '../model.ts';
+import type { JobToPlan } from '../state/jobGroups.ts';
+import type { Draft } from '../state/state.ts';
 import { NodeViews } from './nodeViews.ts';
 
 /** When something last happened to an attempt. */
@@ -26,6 +28,17 @@ interface Preemptor {
   readonly by: JobId;
 }
 
+/** What of a draft one pass looks at. */
+export interface Survey {
+  /** By name. */
+  readonly nodes: readonly Node[];
+  readonly jobs: readonly JobToPlan[];
+}
+
+export function surveyOf(draft: Draft): Survey {
+  return { nodes: [...draft.nodesByName()], jobs: [...draft.jobsToPlan()] };
+}
+
 export class SchedulerState {
   readonly nodeViews = new NodeViews();
   private readonly preemptors = new Map<JobId, Preemptor>();
@@ -36,17 +49,16 @@ export class SchedulerState {
   private away = new Map<NodeName, number>();
   private monotonicMs = 0;
 
-  /** Must be called before each pass, with every active job and every node. */
+  /** Must be called before each pass. */
   look(
-    jobs: Iterable<Job>,
-    nodes: Iterable<NodeName>,
+    { nodes, jobs }: Survey,
     online: ReadonlySet<string>,
     { wallMs, monotonicMs }: { readonly wallMs: number; readonly monotonicMs: number },
   ): void {
     const unsaved: Moments = new Map();
     const stopping: Moments = new Map();
     const holding = new Set<JobId>();
-    for (const job of jobs) {
+    for (const { job } of jobs) {
       const attempt = currentAttempt(job);
       if (attempt === null) continue;
       if (this.preemptors.size > 0) holding.add(job.id);
@@ -61,7 +73,7 @@ export class SchedulerState {
     }
     for (const id of this.preemptors.keys()) if (!holding.has(id)) this.preemptors.delete(id);
     const away = new Map<NodeName, number>();
-    for (const node of nodes) if (!online.has(node)) away.set(node, this.away.get(node) ?? monotonicMs);
+    for (const { name } of nodes) if (!online.has(name)) away.set(name, this.away.get(name) ?? monotonicMs);
     this.unsaved = unsaved;
     this.stopping = stopping;
     this.away = away;
