@@ -26,7 +26,7 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
       'job_aaaaaaaaaaaa  llama had already succeeded\n',
   );
   expect(requests.at(-1)).toMatchObject({
-    request: { ids: ['job_bbbbbb', 'llama', 'arr_0123456789ab'], reason: 'typo' },
+    request: { ids: ['job_bbbbbb', 'llama', 'arr_0123456789ab'], reason: 'typo', brief: true },
   });
 });
 

@@ -37,7 +37,7 @@ async function stopJobs(
     const progress = startProgress(io.stderr, clock);
     const showing = setTimeout(() => progress.show('Stopping'), quietMs);
     try {
-      return await api.stopJobs(references, flags.reason);
+      return await api.stopJobs(references, flags.reason, flags.output !== 'json');
     } finally {
       clearTimeout(showing);
       progress.end();

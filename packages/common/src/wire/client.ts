@@ -132,7 +132,8 @@ export interface MusterApi {
   resolveJob(reference: string): Promise<JobReferent>;
   /** `notStored`: jobs of the array that was asked for that are queued, and not listed because they are still being stored. */
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean; notStored: number }>;
-  stopJobs(ids: readonly string[], reason?: string): Promise<readonly JobView[]>;
+  /** @param brief the views have only what a table shows, as in a brief list */
+  stopJobs(ids: readonly string[], reason?: string, brief?: boolean): Promise<readonly JobView[]>;
   /**
    * @param from which checkpoint to begin from; left out: as the job would by itself
    * @param specJson another spec, for a job that has ended; left out: its own
@@ -292,8 +293,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       const answer = await call('ListJobs', { ...rest, states: states.map(jobStateWire.toWire) });
       return { jobs: answer.jobs.map(jobFromWire), more: answer.more, notStored: answer.notStored };
     },
-    stopJobs: async (ids, reason = '') =>
-      (await call('StopJobs', { ids: [...ids], reason }, arraySizeMax)).jobs.map(jobFromWire),
+    stopJobs: async (ids, reason = '', brief = false) =>
+      (await call('StopJobs', { ids: [...ids], reason, brief }, arraySizeMax)).jobs.map(jobFromWire),
     requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = '', force = false) =>
       call('RequeueJob', {
         jobId,

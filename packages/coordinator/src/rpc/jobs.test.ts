@@ -75,6 +75,10 @@ test('an array is N jobs in order, listed and stopped by its id', async () => {
   const stopped = await coordinator.api.stopJobs([arrayId ?? '', jobIds[0] ?? '']);
   expect(stopped.map((job) => job.state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
   expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual([]);
+  const last = await submitOne('r2');
+  const [shown] = await coordinator.api.stopJobs([last], 'enough', true);
+  expect(shown).toMatchObject({ id: last, name: 'train', state: 'cancelled' });
+  expect(shown?.spec).not.toHaveProperty('command');
 });
 
 test('the jobs of a request are listed in pages, those of an array too', async () => {

@@ -287,7 +287,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       for (const slice of inSlices(ids.slice(0, stopIdsMax), jobsPerRead)) {
         const records = await Promise.all(slice.map((id) => store.readJob(id)));
         jobs.push(
-          ...records.flatMap((record) => (record === null ? [] : [jobToWire(listed(record, false))])),
+          ...records.flatMap((record) => (record === null ? [] : [jobToWire(listed(record, request.brief))])),
         );
         await nextRound();
       }

@@ -4,9 +4,11 @@
 export interface StopJobsRequest {
   'ids'?: (string)[];
   'reason'?: (string);
+  'brief'?: (boolean);
 }
 
 export interface StopJobsRequest__Output {
   'ids': (string)[];
   'reason': (string);
+  'brief': (boolean);
 }
