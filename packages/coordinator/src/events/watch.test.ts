@@ -202,6 +202,13 @@ test('an event as a CloudEvent', () => {
   });
 });
 
+test('an event without a caller has neither caller nor address as a CloudEvent', () => {
+  const event = cloudEventOf('c1', { ...anEvent(7, 'job_1', 3), by: '', peer: '' });
+  expect(event).toMatchObject({ type: 'muster.job.submitted' });
+  expect(event).not.toHaveProperty('by');
+  expect(event).not.toHaveProperty('peer');
+});
+
 test('a notice as an event shows where its watch goes on, and as a CloudEvent no sequence', () => {
   const notice = { ...said('job_1', 'a'), number: 3, timeMs: someMs };
   const { cloudEvent, ...event } = noticeView('c1', { notice, position: 41 });

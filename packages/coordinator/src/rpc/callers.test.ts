@@ -191,14 +191,3 @@ test('what an agent says names its credential, and what the coordinator does by 
   await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.released')).toBe(true));
   expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.released')?.by).toMatch(/^agent:node-1/);
 });
-
-test('an event without a caller is shown without one', async () => {
-  const { memory, api } = coordinator;
-  await submitJob(coordinator, 'r1');
-  const [seq, event] = [...memory.events][0] ?? expect.fail('no event');
-  memory.events.set(seq, { ...event, by: '', peer: '' });
-  const shown = [];
-  for await (const each of api.watchEvents({ sinceSeq: 0, follow: false })) shown.push(each.cloudEvent);
-  expect(shown[0]).toMatchObject({ type: 'muster.job.submitted' });
-  expect(Object.keys(shown[0] ?? {})).not.toEqual(expect.arrayContaining(['by']));
-});
