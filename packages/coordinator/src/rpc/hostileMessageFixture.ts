@@ -39,11 +39,21 @@ export function hostileMessage(kind: string, how: Hostility): Record<string, unk
   const type = field?.resolve().resolvedType;
   if (field === undefined || type == null || !('fieldsById' in type))
     throw new Error('a kind without a message');
-  return { [field.name]: hostile(type, how) };
+  return { [field.name]: hostile(type, { ...how, room: { left: messageBytesMax } }) };
 }
 
-function hostile(type: MessageType, how: Hostility): Record<string, unknown> {
-  const { chance, tasks, beyond, share } = how;
+/** Many times what a server reads of one message. Lists in lists, each at its largest, would be gigabytes. */
+const messageBytesMax = 24 * 1024 * 1024;
+/** What a value costs at least, on the wire and in memory. */
+const valueBytes = 16;
+
+interface HostileMessage extends Hostility {
+  /** Bytes that the message may still grow by. */
+  readonly room: { left: number };
+}
+
+function hostile(type: MessageType, how: HostileMessage): Record<string, unknown> {
+  const { chance, tasks, beyond, share, room } = how;
   if (type.name === 'TaskRef' && chance() < 0.9) return { ...tasks[Math.floor(chance() * tasks.length)] };
   const entries = type.fieldsArray.flatMap((field): [string, unknown][] => {
     if (chance() < 0.1) return [];
@@ -52,7 +62,9 @@ function hostile(type: MessageType, how: Hostility): Record<string, unknown> {
     const one = (): unknown => {
       if (inner !== null && 'fieldsById' in inner) return hostile(inner, how);
       if (inner !== null) return Math.floor(chance() * 9);
-      return hostileScalar(field.type, max, chance);
+      const value = hostileScalar(field.type, max, chance);
+      room.left -= valueBytes + (typeof value === 'string' ? value.length : 0);
+      return value;
     };
     if (field.map) {
       const value = () =>
@@ -60,7 +72,12 @@ function hostile(type: MessageType, how: Hostility): Record<string, unknown> {
       const keys = Array.from({ length: Math.ceil(max * share) }, (_, index) => `k${index}${'y'.repeat(50)}`);
       return [[field.name, Object.fromEntries(keys.map((key) => [key, value()]))]];
     }
-    if (field.repeated) return [[field.name, Array.from({ length: Math.ceil(max * share * chance()) }, one)]];
+    if (field.repeated) {
+      const list: unknown[] = [];
+      for (let left = Math.ceil(max * share * chance()); left > 0 && room.left > 0; left -= 1)
+        list.push(one());
+      return [[field.name, list]];
+    }
     return [[field.name, one()]];
   });
   return Object.fromEntries(entries);
