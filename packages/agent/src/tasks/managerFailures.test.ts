@@ -1,3 +1,4 @@
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
@@ -110,6 +111,23 @@ describe('a driver that does not answer', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 });
+
+test.each([
+  ['a link to itself', (path: string) => symlinkSync('output.log', path)],
+  ['a directory', (path: string) => mkdirSync(join(path, 'more'), { recursive: true })],
+])(
+  '%s in place of its output keeps neither the end of a task from being reported nor its removal',
+  async (_, put) => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await agent.bringToRunning();
+    put(join(node.root, 'tasks', aKey, 'output.log'));
+    node.process.end(aKey, exited(3));
+    await agent.says('ended 3');
+    agent.order(forget);
+    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
+  },
+);
 
 describe('a full disk', () => {
   test('is why a task is not prepared, and is reported at once', async () => {

@@ -9,6 +9,7 @@
 import {
   closeSync,
   fsync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -17,7 +18,6 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
-  statSync,
   writeSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -85,9 +85,14 @@ export class TaskRecords {
     return join(this.directory(task), 'output.log');
   }
 
-  /** Bytes of output so far. */
+  /** Bytes of output so far. What a task has put in the place of its output, such as a link, has none. */
   outputSize(task: TaskRef): number {
-    return statSync(this.outputPath(task), { throwIfNoEntry: false })?.size ?? 0;
+    try {
+      const found = lstatSync(this.outputPath(task), { throwIfNoEntry: false });
+      return found?.isFile() === true ? found.size : 0;
+    } catch {
+      return 0;
+    }
   }
 
   /**
@@ -117,7 +122,7 @@ export class TaskRecords {
 
   /** The record goes first: half of a task's output must not pass for all of it after a crash. */
   async remove(task: TaskRef): Promise<void> {
-    rmSync(this.path(task), { force: true });
+    await rm(this.path(task), { recursive: true, force: true });
     const directory = this.directory(task);
     const isSmall = this.outputSize(task) < outputBytesAtOnce;
     if (!isSmall || !removeKnown(directory)) await rm(directory, { recursive: true, force: true });
@@ -168,10 +173,10 @@ const outputBytesAtOnce = 1024 * 1024;
 /** What agent and guard write into the directory of a task. */
 const knownFiles = ['output.log', 'output.json', 'process.jsonl', 'usage.json', 'lease'];
 
-/** Handing each small step to a thread would cost more than the steps do. @returns false: something else is there */
+/** Handing each small step to a thread would cost more than the steps do. @returns false: something else is left, such as a directory */
 function removeKnown(directory: string): boolean {
-  for (const name of knownFiles) rmSync(join(directory, name), { force: true });
   try {
+    for (const name of knownFiles) rmSync(join(directory, name), { force: true });
     rmdirSync(directory);
     return true;
   } catch (error) {

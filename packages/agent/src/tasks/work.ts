@@ -167,7 +167,17 @@ export async function concludeTask({ shared, context }: TaskWorker, exit: ExitOf
       }
     }),
   );
-  const measured = hooks.map((hook) => hook.measure?.(context) ?? {});
+  const measured = hooks.map((hook) => {
+    try {
+      return hook.measure?.(context) ?? {};
+    } catch (error) {
+      parts.log.error(
+        { task: context.location.key, error: messageOf(error) },
+        'the end of a task is not fully known',
+      );
+      return {};
+    }
+  });
   return Object.assign({ ...nothingRan, ...seenOf(exit) }, ...concluded, ...measured);
 }
 
