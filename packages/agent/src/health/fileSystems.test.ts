@@ -74,6 +74,16 @@ test('behind two paths that hang the others are not asked, and nothing is report
   await expect.poll(() => disks.asked).toContain('/c');
 });
 
+test('the data directory is read while two mounts hang', async () => {
+  const disks = fileSystems('/a', '/b');
+  await disks.probe('/a', '/b');
+  expect(await disks.probe('/a', '/b')).toMatchObject([
+    { path: '/data', isDataDir: true, space, failure: null },
+    { path: '/a', failure: 'no answer within 0.02 s' },
+    { path: '/b', failure: 'no answer within 0.02 s' },
+  ]);
+});
+
 let directory: string;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-file-systems-'));

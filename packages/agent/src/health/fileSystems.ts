@@ -40,7 +40,7 @@ async function probePath(path: string, parts: FileSystemProbeParts): Promise<Fil
   const place = { path, isDataDir: path === dataDir };
   const unread = { ...place, space: null, readOnly: null };
   try {
-    const answer = await withDeadline(questions.ask(path), deadlineMs);
+    const answer = await withDeadline(questions.ask(path, place.isDataDir), deadlineMs);
     if (answer === 'late') {
       // Behind two that hang it never came to be asked, and nothing is known of it.
       const isAsked = questions.isOpen(path);

@@ -84,6 +84,26 @@ test('no more than two questions are open, so that threads are left for other fi
   await expect.poll(() => spaces.readings(60_000)[2]?.space).toEqual(space);
 });
 
+test('the data directory is asked about beside two dead mounts, and behind no other path', async () => {
+  const disk = controlled();
+  const mounts = new FileSystemSpaces(['/dead1', '/dead2', '/data', '/sets'], { questions: disk.questions });
+  const own = new FileSystemSpaces(['/data'], { questions: disk.questions, isOwn: true });
+  void mounts.ask(0);
+  expect([disk.asked, disk.questions.isOpen('/data')]).toEqual([['/dead1', '/dead2'], false]);
+  const answered = own.ask(0);
+  expect([disk.asked, disk.questions.isOpen('/data')]).toEqual([['/dead1', '/dead2', '/data'], true]);
+  disk.answer('/data');
+  await answered;
+  expect(own.readings(60_000)).toEqual([{ path: '/data', space, isAnswering: true }]);
+  expect(mounts.readings(1)[2]).toEqual({ path: '/data', space, isAnswering: true });
+  expect(disk.asked).toEqual(['/dead1', '/dead2', '/data']);
+
+  // A data directory that does not answer takes no place of the others either.
+  void own.ask(1);
+  disk.answer('/dead1');
+  await expect.poll(() => disk.asked).toContain('/sets');
+});
+
 test('what cannot be read has no value, nor has what answers with nothing', async () => {
   const refused = new FileSystemSpaces(['/data'], {
     questions: asking(() => Promise.reject(new Error('EIO'))),

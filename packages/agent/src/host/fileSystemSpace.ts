@@ -1,7 +1,8 @@
 /**
  * How full file systems are, and where a path really is. Asking a dead NFS mount never returns, and the question holds one of the
  * four threads that all file access of the process shares. So the questions of the whole process go through one place: a path has at
- * most one question open, whoever asks, and all paths together at most two.
+ * most one question open, whoever asks, and all paths together at most two. The data directory is asked about beside these: dead
+ * mounts of others must not hide that it is full.
  */
 import type { StatsFs } from 'node:fs';
 import { realpath, statfs } from 'node:fs/promises';
@@ -28,42 +29,55 @@ export interface FileSystemCalls {
   realPath(path: string): Promise<string>;
 }
 
-interface Question {
-  readonly answer: Promise<FileSystemAnswer>;
-  /** false: it waits for a thread. */
-  isOpen: boolean;
+interface Question extends PromiseWithResolvers<FileSystemAnswer> {
+  readonly path: string;
+  /** `waiting`: for a thread. `own`: outside of the limit. */
+  state: 'waiting' | 'open' | 'own';
 }
 
 const openQuestionsMax = 2;
 
 export class FileSystemQuestions {
   private readonly calls: FileSystemCalls;
+  /** In the order in which they were asked. */
   private readonly questions = new Map<string, Question>();
-  private readonly waiting: (() => void)[] = [];
-  private open = 0;
 
   constructor(calls: FileSystemCalls) {
     this.calls = calls;
   }
 
-  /** Joins the question about this path that has no answer yet. Rejects with the error of the kernel; may never settle. */
-  ask(path: string): Promise<FileSystemAnswer> {
+  /**
+   * Joins the question about this path that has no answer yet. Rejects with the error of the kernel; may never settle.
+   * @param isOwn the path is the data directory, and waits for no other
+   */
+  ask(path: string, isOwn = false): Promise<FileSystemAnswer> {
     const asked = this.questions.get(path);
-    if (asked !== undefined) return asked.answer;
-    const { promise, resolve } = Promise.withResolvers<FileSystemAnswer>();
-    const question: Question = { answer: promise, isOpen: false };
+    const question: Question = asked ?? {
+      path,
+      state: 'waiting',
+      ...Promise.withResolvers<FileSystemAnswer>(),
+    };
     this.questions.set(path, question);
-    this.waiting.push(() => {
-      question.isOpen = true;
-      resolve(this.read(path));
-    });
-    this.next();
-    return promise;
+    if (isOwn && question.state === 'waiting') this.open(question, 'own');
+    else this.next();
+    return question.promise;
   }
 
   /** Whether the kernel was asked about this path and has not answered. */
   isOpen(path: string): boolean {
-    return this.questions.get(path)?.isOpen === true;
+    return (this.questions.get(path)?.state ?? 'waiting') !== 'waiting';
+  }
+
+  private next(): void {
+    const all = [...this.questions.values()];
+    const waiting = all.find(({ state }) => state === 'waiting');
+    const openCount = all.filter(({ state }) => state === 'open').length;
+    if (waiting !== undefined && openCount < openQuestionsMax) this.open(waiting, 'open');
+  }
+
+  private open(question: Question, state: 'open' | 'own'): void {
+    question.state = state;
+    question.resolve(this.read(question.path));
   }
 
   private async read(path: string): Promise<FileSystemAnswer> {
@@ -72,16 +86,8 @@ export class FileSystemQuestions {
       return { space, realPath: await this.calls.realPath(path) };
     } finally {
       this.questions.delete(path);
-      this.open -= 1;
       this.next();
     }
-  }
-
-  private next(): void {
-    const begin = this.open < openQuestionsMax ? this.waiting.shift() : undefined;
-    if (begin === undefined) return;
-    this.open += 1;
-    begin();
   }
 }
 
@@ -106,23 +112,29 @@ interface Known {
   waitingSinceMs: number | null;
 }
 
+export interface FileSystemSpacesOptions {
+  /** After which a file system counts as not answering. */
+  readonly deadlineMs?: number;
+  readonly questions?: FileSystemQuestions;
+  /** The paths are the data directory. Left out: they are any others. */
+  readonly isOwn?: boolean;
+}
+
 /** Values are those of the last answer: nobody waits for one here. */
 export class FileSystemSpaces {
   private readonly known = new Map<string, Known>();
   private readonly questions: FileSystemQuestions;
   private readonly deadlineMs: number;
+  private readonly isOwn: boolean;
 
-  /** @param options.deadlineMs after which a file system counts as not answering */
   constructor(
     paths: readonly string[],
-    {
-      deadlineMs = 5_000,
-      questions = fileSystemQuestions,
-    }: { readonly deadlineMs?: number; readonly questions?: FileSystemQuestions } = {},
+    { deadlineMs = 5_000, questions = fileSystemQuestions, isOwn = false }: FileSystemSpacesOptions = {},
   ) {
     for (const path of paths) this.known.set(path, { space: null, waitingSinceMs: null });
     this.deadlineMs = deadlineMs;
     this.questions = questions;
+    this.isOwn = isOwn;
   }
 
   /** What the last answers said. @param nowMs monotonic */
@@ -140,7 +152,7 @@ export class FileSystemSpaces {
       Array.from(this.known, async ([path, known]) => {
         if (known.waitingSinceMs !== null) return;
         known.waitingSinceMs = nowMs;
-        known.space = await this.questions.ask(path).then(
+        known.space = await this.questions.ask(path, this.isOwn).then(
           ({ space }) => space,
           () => null,
         );

@@ -49,7 +49,7 @@ export interface NicCounters {
 
 export interface HostMetricsOptions {
   readonly root?: string;
-  /** Whose file systems are watched. */
+  /** Whose file systems are watched: directories of the agent itself, which wait for no other mount. */
   readonly paths: readonly string[];
   readonly monotonicMs: () => number;
   readonly spaces?: FileSystemSpaces;
@@ -65,10 +65,10 @@ export class HostMetrics {
   /** By interface; asked once, as long as it is there. */
   private isHardware: ReadonlyMap<string, boolean> = new Map();
 
-  constructor({ root = '/', paths, monotonicMs, spaces = new FileSystemSpaces(paths) }: HostMetricsOptions) {
+  constructor({ root = '/', paths, monotonicMs, spaces }: HostMetricsOptions) {
     this.root = root;
     this.monotonicMs = monotonicMs;
-    this.spaces = spaces;
+    this.spaces = spaces ?? new FileSystemSpaces(paths, { isOwn: true });
   }
 
   sample(): HostSample {
