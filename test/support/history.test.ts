@@ -1,18 +1,13 @@
+import { nothingRan } from '@muster/common/cause';
 import type { JobView, TaskEnd } from '@muster/common/views';
 import { describe, expect, test } from 'vitest';
 import { contradictions, parseHistory } from './history.ts';
 
 const exited = (exitCode: number | null): TaskEnd => ({
+  ...nothingRan,
   exitCode,
   signal: exitCode === null ? 'SIGKILL' : null,
-  oomKilled: false,
   finishedAtMs: 0,
-  statusLost: false,
-  startError: null,
-  logBytes: 0,
-  gpuUsage: null,
-  failure: null,
-  training: null,
 });
 
 /** A job of which each attempt had one task, with the exit codes given. */

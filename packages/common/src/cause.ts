@@ -1,7 +1,7 @@
-/** Makes causes: who is to blame follows from the kind, unless more is known of the single case. */
+/** Makes causes, and the end of a task that has none. Who is to blame follows from the kind, unless more is known of the case. */
 import { causeFacts } from './causeFacts.ts';
 import type { CauseKind, Evidence } from './spec/causes.ts';
-import type { Cause } from './views.ts';
+import type { Cause, TaskEnd } from './views.ts';
 
 /** What a cause is about. Only the end of a task names its rank. */
 export type CausePlace = Pick<Cause, 'nodeRank' | 'node'>;
@@ -21,3 +21,17 @@ export function causeOf(
 ): Cause {
   return { kind, message, nodeRank, node, evidence, blame: causeFacts[kind].blame };
 }
+
+/** The end of a task that was never released: no process of it ran, and nothing is left. */
+export const nothingRan: TaskEnd = {
+  exitCode: null,
+  signal: null,
+  oomKilled: false,
+  finishedAtMs: null,
+  statusLost: false,
+  startError: null,
+  logBytes: 0,
+  gpuUsage: null,
+  failure: null,
+  training: null,
+};

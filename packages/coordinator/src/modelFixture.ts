@@ -1,5 +1,6 @@
 /** Values for tests. Everything has a default, so every field that a test sets matters to it. */
 
+import { nothingRan } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Endpoint, TaskFailure } from '@muster/common/gangs';
@@ -141,19 +142,7 @@ export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attemp
 }
 
 export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
-  return {
-    exitCode: 0,
-    signal: null,
-    oomKilled: false,
-    finishedAtMs: null,
-    statusLost: false,
-    startError: null,
-    logBytes: 0,
-    gpuUsage: null,
-    failure: null,
-    training: null,
-    ...fields,
-  };
+  return { ...nothingRan, exitCode: 0, ...fields };
 }
 
 /** What an agent says of a task that it runs. */

@@ -5,7 +5,7 @@
  */
 
 import { untilAborted } from '@muster/common/async';
-import { causeOf } from '@muster/common/cause';
+import { causeOf, nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -26,7 +26,6 @@ import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
 import { buildLaunch, launchCheckpoints, type NodeFacts, writeLaunchFiles } from './launch.ts';
 import type { TaskRecords } from './records.ts';
-import { nothingRan } from './state.ts';
 
 /** The output of tasks, as it tells of their training. */
 export interface TrainingOfTasks {

@@ -10,12 +10,12 @@ import {
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nothingRan } from '@muster/common/cause';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fromNothing } from './managerFixture.ts';
 import { type Phase, type TaskRecord, TaskRecords } from './records.ts';
-import { nothingRan } from './state.ts';
 
 let root: string;
 let records: TaskRecords;

@@ -3,6 +3,7 @@
  * each effect as an event. Nothing here survives the agent, and nothing has to.
  */
 
+import { nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
@@ -13,7 +14,7 @@ import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import type { ExitOfTask, TaskContext } from './hooks.ts';
 import type { TaskRecord } from './records.ts';
 import { reportOf } from './report.ts';
-import { heardOf, nothingRan, type TaskState } from './state.ts';
+import { heardOf, type TaskState } from './state.ts';
 import { restored, step } from './step.ts';
 import { stopTask } from './stopTask.ts';
 import {

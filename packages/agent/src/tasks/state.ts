@@ -135,17 +135,3 @@ export function heardOf(task: TaskRef): TaskState {
 export function mayHoldGpus({ life }: TaskState): boolean {
   return life.kind === 'starting' || life.kind === 'running' || life.kind === 'ending';
 }
-
-/** The end of a task that did nothing. */
-export const nothingRan: TaskEnd = {
-  exitCode: null,
-  signal: null,
-  oomKilled: false,
-  finishedAtMs: null,
-  statusLost: false,
-  startError: null,
-  logBytes: 0,
-  gpuUsage: null,
-  failure: null,
-  training: null,
-};

@@ -1,8 +1,9 @@
+import { nothingRan } from '@muster/common/cause';
 import { expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Effect, TaskMoment } from './events.ts';
 import { anAssignment, aTask, checkRound, forget, prepare, start, stop } from './managerFixture.ts';
-import { heardOf, type Life, nothingRan, type Order, type TaskState } from './state.ts';
+import { heardOf, type Life, type Order, type TaskState } from './state.ts';
 import { step } from './step.ts';
 
 const now: TaskMoment = { wallMs: 1_000, boottimeMs: 500, isLeased: false };

@@ -4,20 +4,13 @@
  * compares what is ordered with what is true, and begins what is missing; it never remembers what it was about to do.
  */
 
+import { nothingRan } from '@muster/common/cause';
 import { backoffMs } from '@muster/common/retry';
 import type { TaskEnd } from '@muster/common/views';
 import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
 import type { Effect, TaskEvent, TaskMoment, TaskStep } from './events.ts';
 import type { TaskRecord } from './records.ts';
-import {
-  heardOf,
-  type Life,
-  nothingRan,
-  type Order,
-  type Prepared,
-  type StartOrder,
-  type TaskState,
-} from './state.ts';
+import { heardOf, type Life, type Order, type Prepared, type StartOrder, type TaskState } from './state.ts';
 
 /** The pause after a failure of the node. A new kind of order ends it. */
 const pause = { initialMs: 100, maxMs: 10_000 } as const;

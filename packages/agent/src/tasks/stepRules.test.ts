@@ -1,11 +1,12 @@
 /** Any sequence of events keeps the rules of a task's life on its node, and a task whose node answers comes to its end. */
 
+import { nothingRan } from '@muster/common/cause';
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import { anAssignment, aTask, checkRound, forget, start, stop } from './managerFixture.ts';
-import { heardOf, type Life, nothingRan, type Order, type TaskState } from './state.ts';
+import { heardOf, type Life, type Order, type TaskState } from './state.ts';
 import { restored, step } from './step.ts';
 
 const task: TaskRef = aTask;

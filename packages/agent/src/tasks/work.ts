@@ -1,5 +1,6 @@
 /** What takes its time in the life of a task. The result of each is the event that says what has come of it. */
 
+import { nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskRef } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
@@ -20,7 +21,7 @@ import {
 import { buildLaunch, launchCheckpoints, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import type { TaskMessage } from './messages.ts';
 import type { TaskRecords } from './records.ts';
-import { type Life, nothingRan, type Order, type StartOrder, type TaskState } from './state.ts';
+import { type Life, type Order, type StartOrder, type TaskState } from './state.ts';
 
 export interface RunnerParts extends HookParts {
   readonly drivers: Readonly<Record<TaskDriver['name'], TaskDriver>>;

@@ -10,6 +10,7 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
+import { nothingRan } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
@@ -278,19 +279,7 @@ export function aCause(kind: Cause['kind'], message: string, given: Partial<Caus
 
 /** It ended, and nothing more is known. */
 export function anEnd(given: Partial<TaskEnd> = {}): TaskEnd {
-  return {
-    exitCode: null,
-    signal: null,
-    oomKilled: false,
-    finishedAtMs: null,
-    statusLost: false,
-    startError: null,
-    logBytes: 0,
-    gpuUsage: null,
-    failure: null,
-    training: null,
-    ...given,
-  };
+  return { ...nothingRan, ...given };
 }
 
 /** Verified, on node-1. */

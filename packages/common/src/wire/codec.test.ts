@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { nothingRan } from '../cause.ts';
 import type { TaskFailure } from '../gangs.ts';
 import type { JobId } from '../ids.ts';
 import { attemptStates, jobStates, taskStates } from '../states.ts';
@@ -74,18 +75,6 @@ const end: TaskEnd = {
   },
   training,
 };
-const noEnd: TaskEnd = {
-  exitCode: null,
-  signal: null,
-  oomKilled: false,
-  finishedAtMs: null,
-  statusLost: false,
-  startError: null,
-  logBytes: 0,
-  gpuUsage: null,
-  failure: null,
-  training: null,
-};
 const bareTask = {
   gpuUuids: [],
   exit: null,
@@ -109,7 +98,7 @@ const attempt = {
       address: '10.1.0.7',
       gpuIndexes: [0, 7],
     },
-    { ...bareTask, nodeRank: 1, node: 'node-2', state: 'ended', exit: noEnd },
+    { ...bareTask, nodeRank: 1, node: 'node-2', state: 'ended', exit: nothingRan },
     { ...bareTask, nodeRank: 2, node: 'node-3', state: 'assigned' },
   ],
   cause,
@@ -276,7 +265,7 @@ test('what nobody knows of a failure stays unknown: not rank 0', () => {
     line: null,
   };
   const tasks = [
-    { ...bareTask, nodeRank: 0, node: 'node-1', state: 'ended', exit: { ...noEnd, failure } },
+    { ...bareTask, nodeRank: 0, node: 'node-1', state: 'ended', exit: { ...nothingRan, failure } },
   ] as const;
   const job = { ...bareJob, attempts: [{ ...attempt, tasks }] };
   expect(jobFromWire(sent(musterService.GetJob, jobToWire(job)))).toEqual(job);

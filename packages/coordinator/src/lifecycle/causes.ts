@@ -16,20 +16,6 @@ const hardwareCauses: readonly CauseKind[] = ['gpu_fault', 'gpu_hw_ecc', 'gpu_hw
 
 const evidenceLengthMax = 500;
 
-/** The end of a task that was never released: nothing ran, nothing is left. */
-export const neverStartedEnd: TaskEnd = {
-  exitCode: null,
-  signal: null,
-  oomKilled: false,
-  finishedAtMs: null,
-  statusLost: false,
-  startError: null,
-  logBytes: 0,
-  gpuUsage: null,
-  failure: null,
-  training: null,
-};
-
 export function endedWell(exit: TaskEnd): boolean {
   return exit.exitCode === 0 && exit.startError === null;
 }

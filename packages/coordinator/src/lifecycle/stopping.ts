@@ -1,6 +1,6 @@
 /** The part of an attempt from a stop to its end. When its tasks have ended, the job gets the state of the outcome. */
+import { nothingRan } from '@muster/common/cause';
 import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
-import { neverStartedEnd } from './causes.ts';
 import { verdictEvents } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
 import { gpuUsageOf } from './gpuUsage.ts';
@@ -12,7 +12,7 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
   const tasks = isReleased(attempt)
     ? attempt.tasks
     : attempt.tasks.map(
-        (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: neverStartedEnd }),
+        (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: nothingRan }),
       );
   const stoppingAtMs = attempt.stoppingAtMs ?? nowMs;
   const stopping: Job = {

@@ -26,7 +26,7 @@
  * - If the coordinator ordered the stop, that is the cause, whatever the exit codes are.
  * - Terminal states never change (G6).
  */
-import { causeOf } from '@muster/common/cause';
+import { causeOf, nothingRan } from '@muster/common/cause';
 import type { TaskEnd } from '@muster/common/views';
 import { type Attempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
 import {
@@ -99,18 +99,8 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
     if (attempt === null || task === undefined || task.state === 'ended') return unchanged(job);
-    const exit: TaskEnd = {
-      exitCode: null,
-      signal: null,
-      oomKilled: false,
-      finishedAtMs: null,
-      statusLost: true,
-      startError: causeOf('node_lost', event.message, { nodeRank: event.nodeRank, node: task.node }),
-      logBytes: 0,
-      gpuUsage: null,
-      failure: null,
-      training: null,
-    };
+    const startError = causeOf('node_lost', event.message, { nodeRank: event.nodeRank, node: task.node });
+    const exit: TaskEnd = { ...nothingRan, statusLost: true, startError };
     const failedAtMs = event.lastHeardMs ?? nowMs;
     return afterTaskEnd(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
   },
