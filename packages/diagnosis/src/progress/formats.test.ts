@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { linesOf } from '../lines/lineReader.ts';
 import type { Framework } from '../words.ts';
-import type { Values } from './format.ts';
+import type { Values } from './lineShape.ts';
 import { ProgressReader, type ProgressRow } from './progressReader.ts';
 
 function rowsOf(output: string): readonly ProgressRow[] {

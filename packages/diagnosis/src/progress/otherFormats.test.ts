@@ -106,6 +106,11 @@ test.each([
   expect(read(line).signs).toMatchObject([{ kind: 'nan_loss', line: 1 }]),
 );
 
+test('names that every object has are names of values', () => {
+  const { rows } = read('Step 90 | constructor:7 toString:8 loss:1.5');
+  expect(rows[0]?.values).toEqual({ step: 90, constructor: 7, toString: 8, loss: 1.5 });
+});
+
 test('a total that a row tells is the total of the training', () => {
   const { reader } = read('step:7/5100 train_loss:6.5000 train_time:1750ms step_avg:250.50ms');
   expect(reader.progress?.totalSteps).toBe(5_100);

@@ -6,9 +6,8 @@ import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@must
 import type { Framework, Line, MetricRow } from '../words.ts';
 import { type Bar, barIn } from './bars.ts';
 import { canonical, saysLossIsNaN } from './canonical.ts';
-import type { LineFormat, Values } from './format.ts';
-import { jsonLines } from './formats/jsonLines.ts';
-import { lineFormats } from './formats.ts';
+import { jsonLines, type LineFormat, lineFormats } from './formats.ts';
+import type { Values } from './lineShape.ts';
 import { type SaveMention, saveIn, saveMark } from './saves.ts';
 
 export interface ProgressRow extends MetricRow {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { seededChance } from '../../../../test/support/chance.ts';
-import { numberIn, secondsOf } from './format.ts';
+import { numberIn, secondsIn } from './numbers.ts';
 
 test.each<[string, number | null | undefined]>([
   ['2.0123', 2.0123],
@@ -36,6 +36,6 @@ test('numbers are read to the last bit as JavaScript reads them, milliseconds wi
     const exponent = chance.pick(['e-05', 'E+2', 'e3', 'e22', 'e-30']);
     expect(numberIn(text), text).toBe(Number(text));
     expect(numberIn(text + exponent), text + exponent).toBe(Number(text + exponent));
-    expect(secondsOf(text), text).toBe(Number(`${text}e-3`));
+    expect(secondsIn(text), text).toBe(Number(`${text}e-3`));
   }
 });

@@ -1,15 +1,4 @@
-/** What every format of metrics is made of: data and one function of a line's text. */
-import type { Framework, MetricRow } from '../words.ts';
-
-export type Values = MetricRow['values'];
-
-export interface LineFormat {
-  readonly framework: Framework;
-  /** A line without any of these is not one of this format. Found much faster than a pattern, so they spare it most lines. */
-  readonly marks: readonly string[];
-  /** null: no line of metrics. */
-  read(text: string): Values | null;
-}
+/** Numbers as programs print them. */
 
 /** As far as Python, C and people write numbers; bounded, so that no line can make a search slow. */
 const plainNumber = /^[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?$/;
@@ -31,7 +20,7 @@ const exactDigitsMax = 15;
  * ten are exact, and the quotient of two exact doubles is the double nearest to the true one.
  *
  * @param thousandths whether the point is to be moved by three digits
- * @returns undefined: it is another one, or no number; a pattern may know
+ * @returns undefined: it has another form, or is no number
  */
 function shortNumber(text: string, thousandths = false): number | undefined {
   const sign = text.charCodeAt(0);
@@ -53,7 +42,7 @@ function shortNumber(text: string, thousandths = false): number | undefined {
 const powersOfTen: readonly number[] = Array.from({ length: exactDigitsMax + 4 }, (_, power) => 10 ** power);
 
 /**
- * @returns null where the text says that it is not a (finite) number or not known; undefined where it is no number at all
+ * @returns null where the text stands for no (finite) number, or for one that is not known; undefined where it is no number at all
  */
 export function numberIn(text: string): number | null | undefined {
   const short = shortNumber(text);
@@ -67,22 +56,15 @@ export function numberIn(text: string): number | null | undefined {
 }
 
 /**
- * For values that are worth no row of their own. A loss is read with `numberIn`, and a line in which it is no number at all
- * is no line of metrics: as null it would be taken for a loss that is not a number.
+ * Moves the decimal point in the text: a division would turn 25593.4 ms into 25.593400000000003 s.
+ *
+ * @param text in milliseconds
+ * @returns as `numberIn`, in seconds
  */
-export function numberOrNull(text: string | undefined): number | null {
-  return text === undefined ? null : (numberIn(text) ?? null);
-}
-
-/** Moves the decimal point in the text: a division would turn 25593.4 ms into 25.593400000000003 s. */
-export function secondsOf(milliseconds: string | undefined): number | null {
-  if (milliseconds === undefined) return null;
-  const short = shortNumber(milliseconds, true);
+export function secondsIn(text: string): number | null | undefined {
+  const short = shortNumber(text, true);
   if (short !== undefined) return short;
-  const value = numberOrNull(milliseconds);
-  return value === null ? null : thousandthOf(milliseconds, value);
-}
-
-function thousandthOf(text: string, value: number): number {
+  const value = numberIn(text);
+  if (typeof value !== 'number') return value;
   return /^[-+\d.]+$/.test(text) ? Number(`${text}e-3`) : value / 1000;
 }
