@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import type { GpuSample, GpuSampling } from '../../../packages/agent/src/gpus/gpuSource.ts';
 import { nvmlReaderCommand } from '../../../packages/agent/src/gpus/nvml/command.ts';
-import type { NvmlDeadlines } from '../../../packages/agent/src/gpus/nvml/deadlines.ts';
+import type { NvmlDeadlines } from '../../../packages/agent/src/gpus/nvml/readerProcess.ts';
 import { createNvmlSource, type NvmlSource } from '../../../packages/agent/src/gpus/nvml/source.ts';
 import { tempDir } from '../services.ts';
 import { buildFakeNvml, type FakeNvml, type FakeNvmlOptions } from './fakeNvml.ts';

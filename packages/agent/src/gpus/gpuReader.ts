@@ -10,12 +10,14 @@ import type { GpuSourceName } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
 import {
   emptyActivity,
+  emptyListing,
   type GpuActivity,
   type GpuListing,
   type GpuProblem,
   type GpuSample,
   type GpuSampling,
   type GpuSource,
+  nodeProblem,
   type ProfilingSource,
   type XidEvent,
 } from './gpuSource.ts';
@@ -41,14 +43,6 @@ export interface GpuReaderOptions {
   readonly log: Logger;
   readonly deadlines?: Partial<GpuReaderDeadlines>;
 }
-
-const emptyListing: GpuListing = {
-  gpus: [],
-  driverVersion: null,
-  cudaVersion: null,
-  links: [],
-  problems: [],
-};
 
 export class GpuReader {
   private readonly options: GpuReaderOptions;
@@ -134,10 +128,10 @@ export class GpuReader {
       case 'waiting':
         return [];
       case 'failed':
-        return [problem('unknown_error', messageOf(outcome.error), `${name} failed to ${call}`)];
+        return [nodeProblem('unknown_error', messageOf(outcome.error), `${name} failed to ${call}`)];
       case 'hung':
         return [
-          problem(
+          nodeProblem(
             'hung',
             `${name} does not answer on this node: look at the kernel log, drain the node and reboot it`,
             `no answer to ${outcome.call} for ${Math.round(outcome.forMs / 1000)} s`,
@@ -147,10 +141,6 @@ export class GpuReader {
         return outcome satisfies never;
     }
   }
-}
-
-function problem(kind: GpuProblem['kind'], message: string, evidence: string): GpuProblem {
-  return { kind, gpuUuid: null, pciBusId: null, message, evidence };
 }
 
 function profilingErrorOf(outcome: Outcome<unknown>, name: string, deadlineMs: number): string | null {

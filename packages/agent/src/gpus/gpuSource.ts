@@ -18,6 +18,15 @@ export interface GpuListing {
   readonly problems: readonly GpuProblem[];
 }
 
+/** The listing of a node of whose GPUs nothing is known, or that has none. */
+export const emptyListing: GpuListing = {
+  gpus: [],
+  driverVersion: null,
+  cudaVersion: null,
+  links: [],
+  problems: [],
+};
+
 /** A card, or the whole driver, that does not answer as it should. */
 export interface GpuProblem {
   readonly kind: /** The card fell off the bus, or needs a reset. */
@@ -45,6 +54,11 @@ export interface GpuProblem {
   readonly message: string;
   /** What was read. */
   readonly evidence: string;
+}
+
+/** A problem of the node as a whole. @param message one sentence */
+export function nodeProblem(kind: GpuProblem['kind'], message: string, evidence: string): GpuProblem {
+  return { kind, gpuUuid: null, pciBusId: null, message, evidence };
 }
 
 /** One reading of one device, at one moment. */
@@ -218,3 +232,8 @@ export const emptyActivity: GpuActivity = {
   nvlinkTxBytes: null,
   nvlinkRxBytes: null,
 };
+
+/** A group of values, such as ECC counters: null where none of them could be read. */
+export function unlessAllAbsent<T extends object>(values: T): T | null {
+  return Object.values(values).some((value) => value !== null) ? values : null;
+}

@@ -8,7 +8,7 @@ import type { Logger } from '@muster/common/log';
 import type { AgentOptions } from '../options.ts';
 import { createDmonSource } from './dcgm/dmonSource.ts';
 import { createDcgmExporterSource } from './dcgm/exporterSource.ts';
-import type { GpuSource, ProfilingSource } from './gpuSource.ts';
+import { emptyListing, type GpuSource, type ProfilingSource } from './gpuSource.ts';
 import { createNvidiaSmiSource } from './nvidiaSmi/source.ts';
 import { createNvmlSource, type NvmlSource } from './nvml/source.ts';
 import { createSimulatedSource, type SimulatedState } from './simulated.ts';
@@ -177,7 +177,7 @@ async function answers(source: ProfilingSource): Promise<boolean> {
 const noGpus: GpuSource = {
   name: 'none',
   onXid: null,
-  list: async () => ({ gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] }),
+  list: async () => emptyListing,
   sample: async () => ({ samples: [], problems: [] }),
   close: async () => {},
 };

@@ -1,8 +1,10 @@
 /**
  * GPUs that are not there, for trying Muster out: labelled as simulated in the inventory, and with them every sample.
  * A sample is a function of the time, the number of the GPU, whether a task holds it and what it was told to do meanwhile
- * (simulatedStates.ts); only the energy adds up.
+ * (`readSimulatedStates`); only the energy adds up.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Gpu, simulatedUuidPrefix } from '@muster/common/hardware';
 import { emptySample, type GpuActivity, type GpuSample, type GpuSource } from './gpuSource.ts';
 
@@ -196,4 +198,40 @@ class EnergyMeter {
     this.lastMs = nowMs;
     return this.millijoules;
   }
+}
+
+// ---- What simulated GPUs are told to do
+
+/** In the data directory of an agent. */
+const fileName = 'simulated-gpus';
+/** As many as can be simulated. */
+const gpusMax = 64;
+
+/**
+ * The file by which a test, or somebody who tries Muster out, makes simulated GPUs do what real ones do when a training
+ * hangs. A line is a state for all GPUs, or the index of one and its state:
+ *
+ *     pinned
+ *     1 idle
+ *
+ * @returns states by index; empty: there is no such file. A line that is not understood is left out.
+ */
+export function readSimulatedStates(dataDir: string): ReadonlyMap<number, SimulatedState> {
+  try {
+    return statesIn(readFileSync(join(dataDir, fileName), 'utf8'));
+  } catch {
+    return new Map();
+  }
+}
+
+function statesIn(text: string): ReadonlyMap<number, SimulatedState> {
+  const states = new Map<number, SimulatedState>();
+  for (const line of text.split('\n')) {
+    const [, index, word] = /^(?:(\d{1,2}) )?([a-z]+)$/.exec(line.trim()) ?? [];
+    const state = simulatedStates.find((each) => each === word);
+    if (state === undefined) continue;
+    if (index !== undefined) states.set(Number(index), state);
+    else for (let gpu = 0; gpu < gpusMax; gpu += 1) states.set(gpu, state);
+  }
+  return states;
 }

@@ -22,7 +22,7 @@ import { GpuReader } from '../gpus/gpuReader.ts';
 import type { GpuProblem } from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { nvidiaSmiReadingMs, openSources } from '../gpus/openSources.ts';
-import { readSimulatedStates } from '../gpus/simulatedStates.ts';
+import { readSimulatedStates } from '../gpus/simulated.ts';
 import type { KernelRecord } from '../health/kernelRecord.ts';
 import { type HealthWatch, startHealth } from '../health/start.ts';
 import { HostMetrics, type HostSample, toReading } from '../host/hostMetrics.ts';

@@ -10,7 +10,14 @@ import type { GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/comm
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type GpuReading, type HostReading, readingIntervalMs } from '@muster/common/telemetry';
-import type { GpuListing, GpuProblem, GpuSample, GpuSampling } from '../gpus/gpuSource.ts';
+import {
+  emptyListing,
+  type GpuListing,
+  type GpuProblem,
+  type GpuSample,
+  type GpuSampling,
+  nodeProblem,
+} from '../gpus/gpuSource.ts';
 import type { GpuObservation } from '../gpus/observation.ts';
 import { Intervals } from './intervals.ts';
 import type { UsageMeter } from './usageMeter.ts';
@@ -55,12 +62,10 @@ const lasting: ReadonlySet<GpuProblem['kind']> = new Set(['unreadable', 'no_inst
 /** A listing of a driver that hangs takes a minute, in which nothing is sampled: what was read before it is history then. */
 const staleMs = 15_000;
 
-const noListing: GpuListing = { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] };
-
 export class TelemetrySampler {
   private readonly parts: SamplerParts;
   private readonly intervals: Intervals;
-  private listing: GpuListing = noListing;
+  private listing: GpuListing = emptyListing;
   private samples: ReadonlyMap<string, GpuSample> = new Map();
   private problems: readonly GpuProblem[] = [];
   private listedMs = Number.NEGATIVE_INFINITY;
@@ -220,5 +225,5 @@ function problemsText(problems: readonly GpuProblem[]): string {
 
 function unreadable(error: unknown): GpuProblem {
   const message = messageOf(error);
-  return { kind: 'unreadable', gpuUuid: null, pciBusId: null, message, evidence: message };
+  return nodeProblem('unreadable', message, message);
 }

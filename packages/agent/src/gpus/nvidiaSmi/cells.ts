@@ -115,8 +115,3 @@ export function faultOf(cell: string): CellFault | null {
       return null;
   }
 }
-
-/** Of a record of values all of which may be absent: null where all are. */
-export function unlessAllAbsent<T extends object>(values: T): T | null {
-  return Object.values(values).some((value) => value !== null) ? values : null;
-}

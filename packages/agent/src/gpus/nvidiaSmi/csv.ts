@@ -6,7 +6,7 @@
  * One field that this nvidia-smi does not know fails the whole call, so the names are first taken from its own
  * `--help-query-gpu`. Cells are not quoted: a row counts only when it has as many as fields were asked for.
  */
-import type { GpuProblem, GpuProcess, GpuSample } from '../gpuSource.ts';
+import { type GpuProblem, type GpuProcess, type GpuSample, unlessAllAbsent } from '../gpuSource.ts';
 import {
   type CellFault,
   faultOf,
@@ -19,7 +19,6 @@ import {
   readPercent,
   readRecoveryAction,
   readUuid,
-  unlessAllAbsent,
 } from './cells.ts';
 import { cardProblem } from './errors.ts';
 

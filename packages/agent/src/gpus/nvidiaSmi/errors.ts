@@ -2,7 +2,7 @@
  * What nvidia-smi says when it fails: plain text on stdout, in place of CSV or XML. Its exit status tells less (it is
  * often 0) and is not looked at where there is a text.
  */
-import type { GpuProblem } from '../gpuSource.ts';
+import { type GpuProblem, nodeProblem } from '../gpuSource.ts';
 import { type CellFault, readPciBusId } from './cells.ts';
 
 /** How much of the node a failure speaks for. */
@@ -27,7 +27,7 @@ export function excerpt(text: string): string {
 
 /** A problem of the node as a whole, or of a card that the caller fills in. */
 export function smiProblem(kind: GpuProblem['kind'], message: string, evidence: string): GpuProblem {
-  return { kind, gpuUuid: null, pciBusId: null, message, evidence: excerpt(evidence) };
+  return nodeProblem(kind, message, excerpt(evidence));
 }
 
 const driverFailures: readonly {

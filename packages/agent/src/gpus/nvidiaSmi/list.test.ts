@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseList } from './list.ts';
+import { parseList } from './inventory.ts';
 import { capture, hasCaptures } from './testing/captures.ts';
 
 test('cards, and the instances of those in MIG mode', () => {

@@ -1,9 +1,16 @@
 /** Reads the inventory: `-q -x`, `topo -m`, and `-L` where those two leave something open. */
-import type { GpuListing, GpuProblem } from '../gpuSource.ts';
+import { emptyListing, type GpuListing, type GpuProblem } from '../gpuSource.ts';
 import type { SmiFailure } from './errors.ts';
 import { smiProblem } from './errors.ts';
-import { devicesOf, type FoundCard, needsList, usableCards, withListedIndexes } from './inventory.ts';
-import { type ListedCard, parseList } from './list.ts';
+import {
+  devicesOf,
+  type FoundCard,
+  type ListedCard,
+  needsList,
+  parseList,
+  usableCards,
+  withListedIndexes,
+} from './inventory.ts';
 import type { NvidiaSmi } from './nvidiaSmi.ts';
 import { deviceLinks, parseTopology, type TopologyMatrix } from './topo.ts';
 import { parseSmiXml, type SmiLog, type XmlCard } from './xml.ts';
@@ -16,7 +23,7 @@ export interface Inventory {
 }
 
 export const emptySmiInventory: Inventory = {
-  listing: { gpus: [], driverVersion: null, cudaVersion: null, links: [], problems: [] },
+  listing: emptyListing,
   cards: [],
   hasDeadCard: false,
 };
@@ -40,7 +47,7 @@ export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: In
       // It says nothing about which cards there are.
       return { ...last, listing: { ...last.listing, problems: [failure.problem] } };
     case 'no_devices':
-      return { ...emptySmiInventory, listing: { ...emptySmiInventory.listing, problems: [failure.problem] } };
+      return { ...emptySmiInventory, listing: { ...emptyListing, problems: [failure.problem] } };
     case 'card': {
       const search = await searchOneByOne(smi, deadlineMs, failure);
       if ('failure' in search)

@@ -9,16 +9,9 @@ import {
   type GpuSample,
   type RetiredPages,
   type RowRemaps,
-} from '../gpuSource.ts';
-import {
-  readAmount,
-  readCelsius,
-  readCount,
-  readFlag,
-  readPercent,
-  readRecoveryAction,
   unlessAllAbsent,
-} from './cells.ts';
+} from '../gpuSource.ts';
+import { readAmount, readCelsius, readCount, readFlag, readPercent, readRecoveryAction } from './cells.ts';
 import { elementAt, elementsAt, textAt, type XmlCard, type XmlElement, type XmlMigDevice } from './xml.ts';
 
 export function sampleOfCard(card: XmlCard, uuid: string): GpuSample {

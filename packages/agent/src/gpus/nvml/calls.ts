@@ -38,33 +38,6 @@ export class Calls {
 
   /** @returns the return code; one that means trouble is remembered. null: not called, because the card is gone */
   code(name: NvmlFunction, ...args: readonly CallArgument[]): number | null {
-    return this.call(name, args);
-  }
-
-  /** Whether it succeeded. */
-  run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
-    return this.call(name, args) === success;
-  }
-
-  /** For functions whose last parameter is where the value goes; so are the following. */
-  u32(name: NvmlFunction, ...args: CallArgument[]): number | null {
-    args.push(this.out);
-    return this.call(name, args) === success ? u32Of(this.words[0]) : null;
-  }
-
-  u64(name: NvmlFunction, ...args: CallArgument[]): number | null {
-    args.push(this.out);
-    return this.call(name, args) === success ? u64Of(this.words[1], this.words[0]) : null;
-  }
-
-  pointer(name: NvmlFunction, ...args: CallArgument[]): number | null {
-    args.push(this.out);
-    if (this.call(name, args) !== success) return null;
-    const pointer = readPointer(this.out, 0);
-    return pointer === 0 ? null : pointer;
-  }
-
-  private call(name: NvmlFunction, args: readonly CallArgument[]): number | null {
     if (this.hasEnded) return null;
     const code = this.library.call(name, args);
     if (code === success) return code;
@@ -74,6 +47,29 @@ export class Calls {
       this.hasEnded = endsReading(kind);
     }
     return code;
+  }
+
+  /** Whether it succeeded. */
+  run(name: NvmlFunction, ...args: readonly CallArgument[]): boolean {
+    return this.code(name, ...args) === success;
+  }
+
+  /** For functions whose last parameter is where the value goes; so are the following. */
+  u32(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    return this.code(name, ...args) === success ? u32Of(this.words[0]) : null;
+  }
+
+  u64(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    return this.code(name, ...args) === success ? u64Of(this.words[1], this.words[0]) : null;
+  }
+
+  pointer(name: NvmlFunction, ...args: CallArgument[]): number | null {
+    args.push(this.out);
+    if (this.code(name, ...args) !== success) return null;
+    const pointer = readPointer(this.out, 0);
+    return pointer === 0 ? null : pointer;
   }
 
   /** @returns null for an empty one */

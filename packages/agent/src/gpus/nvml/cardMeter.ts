@@ -16,7 +16,6 @@ import {
   readNvlinkErrors,
   readQuickValues,
   readSlowValues,
-  type SlowValues,
 } from './readValues.ts';
 import { graver, type NvmlFailure } from './returnCodes.ts';
 
@@ -63,7 +62,7 @@ export class CardMeter {
     nvlinkTxBytes: new CounterRate(),
     nvlinkRxBytes: new CounterRate(),
   };
-  private slow: SlowValues | null = null;
+  private slow: ReturnType<typeof readSlowValues> | null = null;
   private slowTurns = 0;
   private readonly quickFailures = new FailureFilter();
   private readonly slowFailures = new FailureFilter();

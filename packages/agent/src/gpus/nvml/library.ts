@@ -1,8 +1,8 @@
 /** NVML's library, loaded into this process. Runs in the reader only: whatever goes wrong in there takes the process along. */
 import koffi, { type LibraryHandle } from 'koffi';
 import { functionNames, type NvmlFunction, nvmlFunctions } from './functions.ts';
+import { none, tracePage } from './protocol.ts';
 import { functionNotFound } from './returnCodes.ts';
-import { none, tracePage } from './trace.ts';
 
 type KoffiFunction = ReturnType<LibraryHandle['func']>;
 

@@ -8,9 +8,8 @@ import { accessSync, read, writeSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { LineSplitter } from '@muster/common/lineSplitter';
 import { kernelHelp, openLibrary } from './library.ts';
-import { type ReaderMessage, type ReaderRequest, readerLineLengthMax } from './protocol.ts';
+import { none, type ReaderMessage, type ReaderRequest, readerLineLengthMax } from './protocol.ts';
 import { NvmlSession } from './session.ts';
-import { none } from './trace.ts';
 
 const stdin = 0;
 const stdout = 1;

@@ -13,7 +13,7 @@ export interface ReaderRequest {
 
 /** From the reader. */
 export type ReaderMessage =
-  /** First of all, before the library is touched. `traceFd`: its page of `trace.ts`; null: it could not make one. */
+  /** First of all, before the library is touched. `traceFd`: its `tracePage`; null: it could not make one. */
   | { readonly kind: 'started'; readonly traceFd: number | null }
   | { readonly kind: 'opened'; readonly missing: readonly string[] }
   /** The library cannot be loaded; the reader ends. */
@@ -49,3 +49,12 @@ export interface NvmlSampling extends GpuSampling {
 
 /** The limit of a line in characters. Every message is far shorter; a longer line is not from a reader of ours. */
 export const readerLineLengthMax = 8 * 1024 * 1024;
+
+/**
+ * Where the reader is: the number of the card and of the function that it is about to call, as 32-bit integers in a page of
+ * memory that the agent can read while the reader hangs, and still when it has crashed. To note it is one store to memory.
+ */
+export const tracePage = { bytes: 8, card: 0, call: 1 } as const;
+
+/** No card, or no call. */
+export const none = -1;

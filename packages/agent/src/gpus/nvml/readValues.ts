@@ -1,11 +1,11 @@
 /** One reading of a card: what is cheap and changes quickly, and what is dear and changes slowly. */
-import type {
-  EccCounters,
-  GpuProcess,
-  GpuSample,
-  NvlinkErrors,
-  RetiredPages,
-  RowRemaps,
+import {
+  type EccCounters,
+  type GpuProcess,
+  type NvlinkErrors,
+  type RetiredPages,
+  type RowRemaps,
+  unlessAllAbsent,
 } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
 import type { FieldBatch } from './fieldValues.ts';
@@ -24,24 +24,10 @@ import {
 
 // ---- At each sample
 
-export type QuickValues = Pick<
-  GpuSample,
-  | 'utilization'
-  | 'memoryUtilization'
-  | 'temperature'
-  | 'memoryTemperature'
-  | 'powerWatts'
-  | 'energyMillijoules'
-  | 'smClockMhz'
-  | 'memoryClockMhz'
-  | 'clockEventReasons'
-  | 'recoveryAction'
->;
-
 const clockTypes = { sm: 1, memory: 2 } as const;
 
 /** @param batch has been read for this card */
-export function readQuickValues(calls: Calls, handle: number, batch: FieldBatch): QuickValues {
+export function readQuickValues(calls: Calls, handle: number, batch: FieldBatch) {
   const hasRates = calls.run('nvmlDeviceGetUtilizationRates', handle, calls.out);
   const utilization = hasRates ? percent(readU32(calls.out, 0)) : null;
   const memoryUtilization = hasRates ? percent(readU32(calls.out, 4)) : null;
@@ -90,13 +76,8 @@ function degrees(value: number | null): number | null {
   return value !== null && value > 0 && value < 250 ? value : null;
 }
 
-export type MemoryValues = Pick<
-  GpuSample,
-  'memoryTotalMb' | 'memoryUsedMb' | 'memoryFreeMb' | 'memoryReservedMb'
->;
-
 /** Of a card or of a MIG instance. */
-export function readMemory(calls: Calls, handle: number): MemoryValues {
+export function readMemory(calls: Calls, handle: number) {
   const { out } = calls;
   const sizeAt = (offset: number) => toMebibytes(readU64(out, offset));
   out.writeUInt32LE(memoryV2.version, 0);
@@ -119,22 +100,11 @@ export function readMemory(calls: Calls, handle: number): MemoryValues {
 
 // ---- Now and then
 
-export interface SlowValues {
-  /** Training has little to encode or decode. */
-  readonly encoderUtilization: number | null;
-  readonly decoderUtilization: number | null;
-  readonly powerLimitWatts: number | null;
-  readonly pcieReplays: number | null;
-  readonly nvlinkErrors: NvlinkErrors | null;
-  readonly ecc: EccCounters | null;
-  readonly rows: RowRemaps | null;
-  readonly retiredPages: RetiredPages | null;
-}
-
 /** @param nvlinkErrors read by `readNvlinkErrors` */
-export function readSlowValues(calls: Calls, handle: number, nvlinkErrors: NvlinkErrors | null): SlowValues {
+export function readSlowValues(calls: Calls, handle: number, nvlinkErrors: NvlinkErrors | null) {
   const milliwatts = calls.u32('nvmlDeviceGetEnforcedPowerLimit', handle);
   return {
+    // Training has little to encode or decode.
     encoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetEncoderUtilization', handle)),
     decoderUtilization: percent(readCoder(calls, 'nvmlDeviceGetDecoderUtilization', handle)),
     powerLimitWatts: milliwatts === null ? null : milliwatts / 1000,
@@ -162,7 +132,8 @@ export function readNvlinkErrors(
   turn: number,
 ): NvlinkErrors | null {
   const sum = (name: keyof NvlinkErrors) => sumOverLinks(calls, handle, links, linkCounters[name]);
-  if (turn === 0) return orNull({ replay: sum('replay'), recovery: sum('recovery'), crc: sum('crc') });
+  if (turn === 0)
+    return unlessAllAbsent({ replay: sum('replay'), recovery: sum('recovery'), crc: sum('crc') });
   const name = linkCounterNames[turn % linkCounterNames.length];
   return before === null || name === undefined ? before : { ...before, [name]: sum(name) };
 }
@@ -190,7 +161,7 @@ function readEcc(calls: Calls, handle: number): EccCounters | null {
   const status = Buffer.alloc(sramStatus.size);
   status.writeUInt32LE(sramStatus.version, 0);
   const hasStatus = calls.run('nvmlDeviceGetSramEccErrorStatus', handle, status);
-  return orNull({
+  return unlessAllAbsent({
     correctedVolatile: total(corrected, volatile),
     uncorrectedVolatile: total(uncorrected, volatile),
     correctedAggregate: total(corrected, aggregate),
@@ -221,16 +192,11 @@ function readRetiredPages(calls: Calls, handle: number): RetiredPages | null {
     return code === success || code === insufficientSize ? readU32(calls.out, 0) : null;
   };
   const pending = calls.u32('nvmlDeviceGetRetiredPagesPendingStatus', handle);
-  return orNull({
+  return unlessAllAbsent({
     singleBit: count(pageCauses.multipleSingleBit),
     doubleBit: count(pageCauses.doubleBit),
     pending: pending === null ? null : pending !== 0,
   });
-}
-
-/** A group of which nothing could be read is absent as a whole. */
-function orNull<T extends object>(group: T): T | null {
-  return Object.values(group).every((value) => value === null) ? null : group;
 }
 
 // ---- Processes

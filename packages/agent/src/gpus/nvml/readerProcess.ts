@@ -6,11 +6,12 @@ import { functionNames, type NvmlFunction } from './functions.ts';
 import {
   type NvmlListing,
   type NvmlSampling,
+  none,
   type ReaderMessage,
   type ReaderRequest,
   readerLineLengthMax,
+  tracePage,
 } from './protocol.ts';
-import { none, tracePage } from './trace.ts';
 
 export interface ReaderOptions {
   /** argv of the reader; name of the library and flags follow. */
@@ -21,6 +22,34 @@ export interface ReaderOptions {
   /** Functions that this library does not have. */
   readonly onOpened: (missing: readonly string[]) => void;
 }
+
+/** How long the reader is waited for, and how long it is left alone after it has failed. */
+export interface NvmlDeadlines {
+  /** Opening the driver and listing: seconds per card where nothing keeps the cards initialised. */
+  readonly listMs: number;
+  readonly sampleMs: number;
+  /** Before a card at which a reader hung or crashed is read again; doubles each time, up to the maximum. */
+  readonly avoidMs: number;
+  readonly avoidMaxMs: number;
+  /** Before a reader is started again that ended for no reason of one card; likewise. */
+  readonly restartMs: number;
+  readonly restartMaxMs: number;
+  /**
+   * Age of a reader from which on a listing starts over with a new one while a card is missing: a driver that is open
+   * does not notice its return.
+   */
+  readonly refreshMs: number;
+}
+
+export const nvmlDeadlines: NvmlDeadlines = {
+  listMs: 60_000,
+  sampleMs: 3_000,
+  avoidMs: 60_000,
+  avoidMaxMs: 30 * 60_000,
+  restartMs: 1_000,
+  restartMaxMs: 60_000,
+  refreshMs: 60_000,
+};
 
 /** Where a reader hangs, or crashed. */
 export interface Standing {

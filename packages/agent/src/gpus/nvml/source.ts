@@ -13,11 +13,24 @@ import type { Clock } from '@muster/common/clock';
 import { cardUuid, type DeviceLink } from '@muster/common/hardware';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
-import type { GpuListing, GpuProblem, GpuSampling, GpuSource, XidEvent } from '../gpuSource.ts';
-import { type NvmlDeadlines, nvmlDeadlines } from './deadlines.ts';
+import {
+  emptyListing,
+  type GpuListing,
+  type GpuProblem,
+  type GpuSampling,
+  type GpuSource,
+  nodeProblem,
+  type XidEvent,
+} from '../gpuSource.ts';
 import { KnownCards, Suspects } from './knownCards.ts';
 import type { NvmlListing } from './protocol.ts';
-import { type ReaderEnd, type ReaderOptions, ReaderProcess } from './readerProcess.ts';
+import {
+  type NvmlDeadlines,
+  nvmlDeadlines,
+  type ReaderEnd,
+  type ReaderOptions,
+  ReaderProcess,
+} from './readerProcess.ts';
 import { cardTitle } from './returnCodes.ts';
 
 export interface NvmlSourceOptions {
@@ -53,14 +66,6 @@ export function createNvmlSource(
 const killMs = 1_000;
 /** How many cards one listing may find hanging. */
 const listAttemptsMax = 4;
-
-const emptyListing: GpuListing = {
-  gpus: [],
-  driverVersion: null,
-  cudaVersion: null,
-  links: [],
-  problems: [],
-};
 
 class Source implements NvmlSource {
   readonly name = 'nvml';
@@ -256,7 +261,8 @@ class Source implements NvmlSource {
   private noReader(): GpuProblem {
     if (this.lastFailure instanceof Error) throw this.lastFailure;
     return (
-      this.lastFailure ?? nodeProblem('unknown_error', 'the reader of NVML has ended and starts again soon')
+      this.lastFailure ??
+      nodeProblem('unknown_error', 'the reader of NVML has ended and starts again soon', '')
     );
   }
 
@@ -376,8 +382,4 @@ function undivided({ cards, gpus }: NvmlListing): readonly GpuProblem[] {
 
 function isProblem(outcome: object): outcome is GpuProblem {
   return 'evidence' in outcome;
-}
-
-function nodeProblem(kind: GpuProblem['kind'], message: string, evidence = ''): GpuProblem {
-  return { kind, gpuUuid: null, pciBusId: null, message, evidence };
 }
