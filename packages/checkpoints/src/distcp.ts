@@ -11,6 +11,8 @@ import { examineTorch, examineTorchSeries } from './torch.ts';
 import { beginsLikeZip, findEnd } from './zip.ts';
 
 const headBytes = 64;
+/** Of a piece without a length, which is safetensors: the length of the header, and a header of two braces. */
+const smallestBytes = 10;
 
 /**
  * @param pieces as `.metadata` tells them; empty: it does not
@@ -30,7 +32,7 @@ export async function examineDistcp(
 /** A file of other contents is not a damaged one: programs may save in their own way. */
 async function examineUnlisted(file: OpenedFile, pace: ReadPace): Promise<readonly SummedRange[]> {
   if (findEnd(file, file.bytes) !== null) return examineTorchSeries(file, pace);
-  if (!beginsLikeSafetensors(readPart(file, 0, headBytes), file.bytes))
+  if (!beginsLikeSafetensors(readPart(file, 0, headBytes)))
     throw new OpaqueFile('does not end with what torch.save writes');
   examineSafetensors(file);
   return [];
@@ -44,6 +46,13 @@ async function examineListed(
   const end = pieces.reduce((highest, { start, bytes }) => Math.max(highest, start + bytes), 0);
   if (end > file.bytes)
     throw new CorruptFile(`was cut off: .metadata looks for ${end} bytes in it, and it has ${file.bytes}`);
+  const begun = pieces.find(
+    ({ start, bytes, isTransformed }) => bytes === 0 && !isTransformed && start + smallestBytes > file.bytes,
+  );
+  if (begun !== undefined)
+    throw new CorruptFile(
+      `was cut off: a piece begins at byte ${begun.start}, and it has ${file.bytes} bytes in all`,
+    );
   const sums: SummedRange[] = [];
   let doubt: string | null = null;
   for (const range of rangesOf(pieces, file.bytes)) {
@@ -91,7 +100,7 @@ async function examinePiece(
   const head = readPart(piece, 0, headBytes);
   try {
     if (beginsLikeZip(head)) return await examineTorch(piece, pace);
-    if (!beginsLikeSafetensors(head, piece.bytes)) return null;
+    if (!beginsLikeSafetensors(head)) return null;
     examineSafetensors(piece);
     return [];
   } catch (error) {

@@ -78,7 +78,7 @@ async function examine(file: OpenedFile, pace: ReadPace, buffer: Buffer): Promis
     throw new CorruptFile('is damaged: it begins with zeros');
   if (head[0] === 0x80 && (head[1] ?? 0) <= 5)
     throw new OpaqueFile('is a pickle, which is not loaded to look at it');
-  if (isStateFileName(name) && beginsLikeSafetensors(head, file.bytes)) return wholeSafetensors(file);
+  if (isStateFileName(name) && beginsLikeSafetensors(head)) return wholeSafetensors(file);
   throw new OpaqueFile('has an unknown format');
 }
 

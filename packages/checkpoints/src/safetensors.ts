@@ -49,11 +49,14 @@ const bitsOf: Readonly<Record<string, number>> = {
   C64: 64,
 };
 
-export function beginsLikeSafetensors(head: Buffer, fileBytes: number): boolean {
+/**
+ * @param head at least the first 9 bytes, where there are as many
+ * @returns whether it begins as safetensors do, also where the rest of the header is missing
+ */
+export function beginsLikeSafetensors(head: Buffer): boolean {
   if (head.length <= lengthBytes) return false;
-  const headerBytes = head.readBigUInt64LE(0);
   const first = head.toString('latin1', lengthBytes).trimStart()[0];
-  return headerBytes <= BigInt(fileBytes - lengthBytes) && first === '{';
+  return head.readBigUInt64LE(0) <= BigInt(headerBytesAllowed) && first === '{';
 }
 
 /** @throws {CorruptFile} {OpaqueFile} */

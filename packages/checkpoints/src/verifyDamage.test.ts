@@ -28,6 +28,7 @@ const torch = zipOf(torchEntries(Buffer.alloc(5_000, 7)));
 const unsummed = zipOf(withoutSums(torchEntries(Buffer.alloc(5_000, 7))));
 
 const asSafetensors = safetensorsOf(headerOf({ a: 8_192 }), Buffer.alloc(8_192, 1));
+const onlySafetensors = dcpOf([[asSafetensors]], () => 0);
 const mixed = dcpOf([[first, asSafetensors]], (piece) => (piece === asSafetensors ? 0 : piece.length));
 
 function cut(bytes: Buffer, share: number): Buffer {
@@ -101,6 +102,26 @@ test.each<[what: string, files: Files, problem: RegExp]>([
     'safetensors in it cut',
     { ...mixed, '__0_0.distcp': (mixed['__0_0.distcp'] as Buffer).subarray(0, -1) },
     /__0_0\.distcp is damaged: its piece from byte \d+ to \d+ was cut off: its tensors need/,
+  ],
+  [
+    'safetensors in it cut inside the header',
+    { ...mixed, '__0_0.distcp': (mixed['__0_0.distcp'] as Buffer).subarray(0, first.length + 20) },
+    /__0_0\.distcp is damaged: its piece from byte \d+ to \d+ was cut off: its header claims/,
+  ],
+  [
+    'safetensors alone in it cut inside the header',
+    { ...onlySafetensors, '__0_0.distcp': asSafetensors.subarray(0, 12) },
+    /__0_0\.distcp is damaged: its piece from byte 0 to 12 was cut off: its header claims/,
+  ],
+  [
+    'safetensors in it cut inside the length of the header',
+    { ...mixed, '__0_0.distcp': (mixed['__0_0.distcp'] as Buffer).subarray(0, first.length + 3) },
+    /__0_0\.distcp was cut off: a piece begins at byte \d+, and it has \d+ bytes in all/,
+  ],
+  [
+    'safetensors in it missing',
+    { ...mixed, '__0_0.distcp': (mixed['__0_0.distcp'] as Buffer).subarray(0, first.length) },
+    /__0_0\.distcp was cut off: a piece begins at byte \d+, and it has \d+ bytes in all/,
   ],
   [
     'optimizer states of DeepSpeed alone',
