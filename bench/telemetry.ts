@@ -22,9 +22,8 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { type GpuReading, readingIntervalMs } from '@muster/common/telemetry';
 import { bearer } from '@muster/common/wire/channel';
 import { connectMuster } from '@muster/common/wire/client';
-import { inventoryToWire } from '@muster/common/wire/nodeCodec';
+import { gpuReadingToWire, hostReadingToWire, inventoryToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
-import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/telemetryCodec';
 import { coordinatorDefaults } from '@muster/coordinator/options';
 import { quietMachine, report, reportMachine, rounded } from './support.ts';
 

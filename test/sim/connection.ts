@@ -7,8 +7,8 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { AgentMessage, AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import { taskRefFromWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import { simulated } from './coordinatorProcess.ts';
 import { HeartbeatTimes } from './grants.ts';
 import type { Machine } from './machine.ts';

@@ -6,7 +6,7 @@ import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMes
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import { type TaskKey, taskKey } from '@muster/common/ids';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire } from '@muster/common/wire/codec';
 import type { Machine } from './machine.ts';
 import type { Timeline } from './timeline.ts';
 

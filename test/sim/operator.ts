@@ -4,7 +4,7 @@
  * for a while.
  */
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
-import { nodeFromWire } from '@muster/common/wire/nodeCodec';
+import { nodeFromWire } from '@muster/common/wire/codec';
 import { CallError, type Client } from './client.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';

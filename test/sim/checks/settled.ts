@@ -10,7 +10,7 @@ import type { JobId } from '@muster/common/ids';
 import { parseDependency } from '@muster/common/spec/after';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, NodeView } from '@muster/common/views';
-import { nodeFromWire } from '@muster/common/wire/nodeCodec';
+import { nodeFromWire } from '@muster/common/wire/codec';
 import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';

@@ -3,7 +3,7 @@ import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
+import type { CheckpointSeen } from '@muster/common/wire/codec';
 import type { Mount } from '../host/mounts.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import type { DirectoryProblem } from './directoryProblems.ts';

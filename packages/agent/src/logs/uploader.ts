@@ -12,7 +12,7 @@ import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploa
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
 import { closeOutput, openOutput, outputFileSize, readOutput } from './outputFile.ts';
 import { type OutputRecord, readOutputRecord, untouched } from './outputRecord.ts';
 

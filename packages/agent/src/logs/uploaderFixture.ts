@@ -7,7 +7,7 @@ import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire } from '@muster/common/wire/codec';
 import { onTestFinished } from 'vitest';
 import { TestHub } from '../hubFixture.ts';
 import { LogUploader } from './uploader.ts';

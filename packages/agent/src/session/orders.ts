@@ -6,10 +6,16 @@ import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
 import type { Start__Output } from '@muster/common/gen/muster/v1/Start';
 import { isJobId, type TaskRef } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import { taskReportToWire } from '@muster/common/wire/codec';
-import { checkFromWire, endpointToWire, findingsToWire } from '@muster/common/wire/gangCodec';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
-import { checkpointSeenToWire, resumeFromWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
+import {
+  checkFromWire,
+  checkpointSeenToWire,
+  endpointToWire,
+  findingsToWire,
+  resumeFromWire,
+  taskRefToWire,
+  taskReportToWire,
+  trainingSignToWire,
+} from '@muster/common/wire/codec';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { PreparedMessage, TaskMessage } from '../tasks/messages.ts';
 import type { Order } from '../tasks/state.ts';

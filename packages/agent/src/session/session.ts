@@ -14,12 +14,16 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
-import { checkFromWire } from '@muster/common/wire/gangCodec';
-import { conditionToWire, inventoryToWire } from '@muster/common/wire/nodeCodec';
+import {
+  checkFromWire,
+  checkpointSeenToWire,
+  conditionToWire,
+  inventoryToWire,
+  taskRefFromWire,
+  taskRefToWire,
+} from '@muster/common/wire/codec';
 import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
-import { checkpointSeenToWire } from '@muster/common/wire/trainingCodec';
 import type { HighestTerm } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';

@@ -6,7 +6,7 @@ import type { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { taskRefToWire } from '@muster/common/wire/codec';
 import { expect, onTestFinished } from 'vitest';
 import { openAgent } from '../agent.ts';
 import { type HubSession, TestHub } from '../hubFixture.ts';

@@ -6,7 +6,7 @@
 import { messageOf } from '@muster/common/errors';
 import { type JobId, parseTaskKey, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
-import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
+import type { CheckpointSeen } from '@muster/common/wire/codec';
 import type { Driver } from '../drivers/driver.ts';
 import { endPreflight, parsePreflightKey, preflightLocation } from '../rendezvous/preflightRun.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';

@@ -9,7 +9,7 @@ import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { TaskReport } from '@muster/common/views';
-import type { CheckpointSeen } from '@muster/common/wire/trainingCodec';
+import type { CheckpointSeen } from '@muster/common/wire/codec';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { Observers } from '../agent.ts';
 import type { Checkpoints } from '../checkpoints/watcher.ts';

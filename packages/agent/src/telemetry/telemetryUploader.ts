@@ -9,7 +9,7 @@ import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUplo
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
-import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/telemetryCodec';
+import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/codec';
 
 type TelemetryStream = ClientDuplexStream<TelemetryUpload, TelemetryRequest__Output>;
 

@@ -2,7 +2,7 @@ import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire } from '@muster/common/wire/codec';
 import { expect, onTestFinished, test } from 'vitest';
 import { TestHub } from '../hubFixture.ts';
 import { aTask, eventually } from '../tasks/managerFixture.ts';

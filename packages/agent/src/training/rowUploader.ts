@@ -13,8 +13,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import type { TrainingRow } from '@muster/common/training';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
-import { trainingRowToWire } from '@muster/common/wire/trainingCodec';
+import { taskRefFromWire, taskRefToWire, trainingRowToWire } from '@muster/common/wire/codec';
 
 type RowStream = ClientDuplexStream<RowUpload, RowUploadAck__Output>;
 

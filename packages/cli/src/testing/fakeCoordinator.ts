@@ -27,11 +27,16 @@ import type {
   TaskEnd,
   TaskView,
 } from '@muster/common/views';
-import { eventToWire, jobToWire } from '@muster/common/wire/codec';
-import { nodeToWire } from '@muster/common/wire/nodeCodec';
+import {
+  eventToWire,
+  jobToWire,
+  metricsToWire,
+  nodeTelemetryToWire,
+  nodeToWire,
+  summaryToWire,
+} from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
 import { toServiceError } from '@muster/common/wire/status';
-import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/telemetryCodec';
 
 export const fakeToken = 'muster_admin_token_of_a_test';
 

@@ -7,9 +7,8 @@ import type { JobId } from '../ids.ts';
 import type { MetricsView, NodeTelemetry } from '../telemetry.ts';
 import type { NodeView } from '../views.ts';
 import { connectMuster, type MusterApi } from './client.ts';
-import { nodeToWire } from './nodeCodec.ts';
+import { metricsToWire, nodeTelemetryToWire, nodeToWire } from './codec.ts';
 import { musterService } from './service.ts';
-import { metricsToWire, nodeTelemetryToWire } from './telemetryCodec.ts';
 
 /** Answers one method and remembers what it was asked. */
 async function apiOf(method: keyof typeof musterService, answer: unknown) {

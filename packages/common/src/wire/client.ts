@@ -27,20 +27,23 @@ import type {
 } from '../views.ts';
 import {
   clusterFromWire,
+  credentialFromWire,
   eventFromWire,
   jobFromWire,
   jobStateWire,
   logPieceFromWire,
+  metricsFromWire,
+  nodeFromWire,
+  nodeTelemetryFromWire,
   pendingFromWire,
+  summaryFromWire,
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
-import { credentialFromWire, nodeFromWire } from './nodeCodec.ts';
 import { openChannel } from './openChannel.ts';
 import { remoteError } from './remoteError.ts';
 import { musterService } from './service.ts';
 import { problemsKey } from './statusCodes.ts';
 import { arraySizeIn } from './submitSize.ts';
-import { metricsFromWire, nodeTelemetryFromWire, summaryFromWire } from './telemetryCodec.ts';
 
 /** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
 const callTimeoutMs = 10_000;

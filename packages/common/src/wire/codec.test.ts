@@ -13,11 +13,11 @@ import {
   jobToWire,
   logPieceFromWire,
   logPieceToWire,
+  taskRefFromWire,
   taskReportFromWire,
   taskReportToWire,
 } from './codec.ts';
 import { agentHubService, musterService } from './service.ts';
-import { taskRefFromWire } from './taskRef.ts';
 import { sent } from './wireFixture.ts';
 
 const cause = {

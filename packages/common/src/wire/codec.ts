@@ -1,50 +1,254 @@
-/** Messages of jobs, their tasks and their events ↔ words of the domain. */
-import { blames, causeKinds, type Evidence } from '../spec/causes.ts';
-import { attemptStates, jobStates, taskStates } from '../states.ts';
+/**
+ * The messages of proto/ ↔ the values of the domain. A message is listed here where a caller maps it by itself, or where it
+ * has a member that needs a rule; `mapping.ts` maps all others by their fields.
+ */
 import {
-  type AttemptView,
-  type Cause,
-  type ClusterView,
-  type EventView,
-  type ExcludedNode,
-  type JobView,
-  type LogPiece,
-  type MissingOutput,
-  type PendingReason,
-  pendingKinds,
-  type TaskEnd,
-  type TaskReport,
-  type TaskView,
-} from '../views.ts';
-import { taskFailure } from './gangCodec.ts';
-import { enumMapping, json, message, needed, skip, sparse, word } from './mapping.ts';
-import { taskRef } from './taskRef.ts';
-import { gpuUsage } from './telemetryCodec.ts';
+  type Checkpoint,
+  type CheckpointFacts,
+  checkpointVerdicts,
+  verificationDepths,
+} from '../checkpoints.ts';
+import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
+import * as gangs from '../gangs.ts';
+import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
+import type { TrainingRow__Output, TrainingRow as WireRow } from '../gen/muster/v1/TrainingRow.ts';
+import * as hardware from '../hardware.ts';
+import { isJobId, type TaskRef } from '../ids.ts';
+import { blames, causeKinds } from '../spec/causes.ts';
+import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
+import type { GpuReading, GpuUsage, HostReading, MetricsView, NodeTelemetry } from '../telemetry.ts';
+import * as training from '../training.ts';
+import * as views from '../views.ts';
 import {
-  attemptSign,
-  checkpointWire,
-  hang,
-  ledgerEntry,
-  progress,
-  resume,
-  resumedFrom,
-} from './trainingCodec.ts';
+  enumMapping,
+  json,
+  knownWord,
+  message,
+  needed,
+  nullable,
+  orElse,
+  type Read,
+  type Sent,
+  skip,
+  sparse,
+  word,
+} from './mapping.ts';
+
+// ---- Tasks.
+
+/** @returns null for a reference that is missing or malformed; a message without one is ignored */
+export function taskRefFromWire(wire: TaskRef__Output | null): TaskRef | null {
+  if (wire === null || !isJobId(wire.jobId) || wire.attempt < 1) return null;
+  return { jobId: wire.jobId, attempt: wire.attempt, nodeRank: wire.nodeRank };
+}
+
+export function taskRefToWire(task: TaskRef): WireTaskRef {
+  return { jobId: task.jobId, attempt: task.attempt, nodeRank: task.nodeRank };
+}
+
+const taskRef = { toWire: taskRefToWire, fromWire: taskRefFromWire };
+
+// ---- Training and checkpoints.
+
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+type RowField = CamelCase<training.TrainingMetricName>;
+
+/** The fields of a row, with the metrics that they hold. */
+const rowFields = training.trainingMetricNames.map(
+  (name) =>
+    [name, name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as RowField] as const,
+);
+
+export function trainingRowToWire({ position, atMs, values, lossNotFinite }: training.TrainingRow): WireRow {
+  const row: WireRow = { position, atMs, lossNotFinite };
+  for (const [name, field] of rowFields) {
+    const value = values[name];
+    if (value !== undefined) row[field] = value;
+  }
+  return row;
+}
+
+export function trainingRowFromWire(wire: TrainingRow__Output): training.TrainingRow {
+  const values: Partial<Record<training.TrainingMetricName, number>> = {};
+  for (const [name, field] of rowFields) {
+    const value = wire[field];
+    if (value !== undefined && Number.isFinite(value)) values[name] = value;
+  }
+  const { position, atMs, lossNotFinite } = wire;
+  return { position, atMs, values, lossNotFinite };
+}
+
+/** Values of the metrics that this version knows. A number that is not finite was not read. */
+const trainingValues = {
+  toWire: (values: training.TrainingValues) => ({ ...values }),
+  fromWire: (wire: Readonly<Record<string, number>>): training.TrainingValues =>
+    Object.fromEntries(
+      Object.entries(wire).filter(
+        ([name, value]) => training.isTrainingMetricName(name) && Number.isFinite(value),
+      ),
+    ),
+};
+export const progress = message<training.TrainingProgress>()('TrainingProgress', { latest: trainingValues });
+
+/** A sign of a kind that this version does not know cannot be read. */
+const signKind = needed(knownWord(training.trainingSignKinds));
+export const { toWire: trainingSignToWire, fromWire: trainingSignFromWire } =
+  message<training.TrainingSign>()('TrainingSign', { kind: signKind });
+export const hang = message<training.HangSign>()('HangSign', { gpus: word(training.gpuStillnesses, 'idle') });
+/** Of a metric that this version does not know it is null. */
+export const { toWire: summaryToWire, fromWire: summaryFromWire } = message<training.TrainingSummary>()(
+  'TrainingSummary',
+  { name: needed(knownWord(training.trainingMetricNames)) },
+);
+
+const ofCheckpoint = {
+  verdict: word(checkpointVerdicts, 'unverified'),
+  depth: knownWord(verificationDepths),
+};
+const checkpointFacts = message<CheckpointFacts>()('Checkpoint', {
+  ...ofCheckpoint,
+  attempt: skip,
+  node: skip,
+  shared: skip,
+  suspect: skip,
+  diverged: skip,
+});
+
+export interface CheckpointSeen {
+  readonly task: TaskRef;
+  readonly checkpoint: CheckpointFacts;
+  readonly shared: boolean;
+  /** Begun after the first signal of a stop. */
+  readonly afterStop: boolean;
+}
+
+export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } = message<CheckpointSeen>()(
+  'CheckpointSeen',
+  { task: needed(taskRef), checkpoint: needed(checkpointFacts) },
+);
+export const { toWire: resumeToWire, fromWire: resumeFromWire } = nullable(message<views.Resume>()('Resume'));
+export const ledgerEntry = message<views.LedgerEntry>()('LedgerEntry', {
+  kind: needed(knownWord(views.ledgerKinds)),
+  cause: word(causeKinds, 'unknown'),
+});
+
+// ---- Telemetry.
+
+export const gpuUsage = message<GpuUsage>()('GpuUsage');
+const gpuReading = message<GpuReading>()('GpuReading', { task: taskRef });
+export const { toWire: gpuReadingToWire, fromWire: gpuReadingFromWire } = gpuReading;
+export const { toWire: hostReadingToWire, fromWire: hostReadingFromWire } =
+  message<HostReading>()('HostReading');
+export const { toWire: nodeTelemetryToWire, fromWire: nodeTelemetryFromWire } = message<NodeTelemetry>()(
+  'NodeTelemetry',
+  { gpus: gpuReading },
+);
+const point = message<MetricsView['series'][number]['points'][number]>()('MetricPoint', {
+  step: sparse(),
+  notFinite: sparse(),
+  bucket: sparse(),
+});
+export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<MetricsView>()(
+  'QueryMetricsResponse',
+  {
+    series: message<MetricsView['series'][number]>()('MetricSeries', { points: point }),
+    nextSkip: sparse(),
+    thinned: sparse(),
+  },
+);
+
+// ---- Gangs.
+
+export const { toWire: endpointToWire, fromWire: endpointFromWire } = message<gangs.Endpoint>()('Endpoint');
+
+const check = message<gangs.PathCheck>()('Check', {
+  task: skip,
+  preflight: message<NonNullable<gangs.PathCheck['preflight']>>()('Preflight', { master: needed() }),
+});
+export const { fromWire: checkFromWire } = check;
+
+export function checkToWire(task: TaskRef, value: gangs.PathCheck): Sent<'Check'> {
+  return { ...check.toWire(value), task: taskRefToWire(task) };
+}
+
+const backend = word(gangs.preflightBackends, 'tcp');
+const findings = message<gangs.PathFindings>()('Checked', {
+  task: skip,
+  preflight: message<gangs.PreflightResult>()('PreflightResult', { backend }),
+});
+export const { fromWire: findingsFromWire } = findings;
+
+export function findingsToWire(task: TaskRef, value: gangs.PathFindings): Sent<'Checked'> {
+  return { ...findings.toWire(value), task: taskRefToWire(task) };
+}
+
+export const taskFailure = message<gangs.TaskFailure>()('TaskFailure', {
+  source: word(gangs.failureSources, 'exit'),
+  kind: word(causeKinds, 'unknown'),
+  blame: knownWord(blames),
+});
+
+// ---- Nodes.
+
+const everyInventory = message<hardware.NodeInventory>()('NodeInventory', {
+  gpuDriver: orElse(
+    message<hardware.GpuDriver>()('GpuDriver', {
+      source: word(hardware.gpuSourceNames, 'none'),
+      profilingSource: knownWord(hardware.profilingSourceNames),
+    }),
+    hardware.emptyInventory.gpuDriver,
+  ),
+  nics: message<hardware.Nic>()('Nic', { state: word(['up', 'down', 'unknown'], 'unknown') }),
+});
+const inventory = {
+  toWire: everyInventory.toWire,
+  /** A UUID is one GPU, however often it is reported: counted twice, it would be given away twice. */
+  fromWire(wire: Read<'NodeInventory'>): hardware.NodeInventory {
+    const value = everyInventory.fromWire(wire);
+    return { ...value, gpus: [...new Map(value.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
+  },
+};
+export const { toWire: inventoryToWire } = inventory;
+
+export function inventoryFromWire(wire: Read<'NodeInventory'> | null): hardware.NodeInventory {
+  return wire === null ? hardware.emptyInventory : inventory.fromWire(wire);
+}
+
+const condition = message<Condition>()('Condition', {
+  severity: word(conditionSeverities, 'warning'),
+  action: word(conditionActions, 'note'),
+  clears: word(conditionEnds, 'by_hand'),
+  task: taskRef,
+});
+export const { toWire: conditionToWire, fromWire: conditionFromWire } = condition;
+
+export const { toWire: nodeToWire, fromWire: nodeFromWire } = message<views.NodeView>()('Node', {
+  state: enumMapping('NODE_STATE_', nodeStates, 'silent'),
+  inventory: orElse(inventory, hardware.emptyInventory),
+  conditions: condition,
+  bandwidths: message<gangs.PathBandwidth>()('PathBandwidth', { backend }),
+  tasks: message<views.NodeTask>()('NodeTask', { task: needed(taskRef) }),
+  orphans: message<views.OrphanTask>()('OrphanTask', { task: needed(taskRef) }),
+});
+export const { fromWire: credentialFromWire } = message<views.CredentialView>()('Credential');
+export const { fromWire: clusterFromWire } = message<views.ClusterView>()('Cluster');
+
+// ---- Jobs.
 
 export const jobStateWire = enumMapping('JOB_STATE_', jobStates, 'queued');
 const taskState = enumMapping('TASK_STATE_', taskStates, 'assigned');
-
-const cause = message<Cause>()('Cause', {
+const cause = message<views.Cause>()('Cause', {
   kind: word(causeKinds, 'unknown'),
-  evidence: message<Evidence>()('Evidence'),
   blame: word(blames, 'unknown'),
 });
-const taskEnd = message<TaskEnd>()('TaskExit', {
+const taskEnd = message<views.TaskEnd>()('TaskExit', {
   startError: cause,
-  gpuUsage,
   failure: taskFailure,
   training: progress,
 });
-export const { toWire: taskReportToWire, fromWire: taskReportFromWire } = message<TaskReport>()(
+export const { toWire: taskReportToWire, fromWire: taskReportFromWire } = message<views.TaskReport>()(
   'TaskReport',
   {
     task: needed(taskRef),
@@ -56,40 +260,29 @@ export const { toWire: taskReportToWire, fromWire: taskReportFromWire } = messag
     jobName: skip,
   },
 );
-
-const attempt = message<AttemptView>()('Attempt', {
+const attempt = message<views.AttemptView>()('Attempt', {
   state: enumMapping('ATTEMPT_STATE_', attemptStates, 'allocated'),
-  tasks: message<TaskView>()('Task', { state: taskState, exit: taskEnd }),
+  tasks: message<views.TaskView>()('Task', { state: taskState, exit: taskEnd }),
   cause,
-  gpuUsage,
-  resume,
-  signs: attemptSign,
+  signs: message<views.AttemptSign>()('AttemptSign', { kind: signKind }),
 });
-const pending = message<PendingReason>()('PendingReason', {
-  kind: word(pendingKinds, 'scheduling'),
+const pending = message<views.PendingReason>()('PendingReason', {
+  kind: word(views.pendingKinds, 'scheduling'),
   waitMs: sparse(),
 });
 export const { toWire: pendingToWire, fromWire: pendingFromWire } = pending;
-
-export const { toWire: jobToWire, fromWire: jobFromWire } = message<JobView>()('Job', {
+export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobView>()('Job', {
   state: jobStateWire,
   spec: json,
   pending,
   cause,
   attempts: attempt,
-  excludedNodes: message<ExcludedNode>()('ExcludedNode', { cause: needed(cause) }),
-  checkpoints: checkpointWire,
+  excludedNodes: message<views.ExcludedNode>()('ExcludedNode', { cause: needed(cause) }),
+  checkpoints: message<Checkpoint>()('Checkpoint', { ...ofCheckpoint, diverged: sparse() }),
   training: progress,
   ledger: ledgerEntry,
-  resumedFrom,
 });
-
-export const { toWire: eventToWire, fromWire: eventFromWire } = message<EventView>()('Event', {
+export const { toWire: eventToWire, fromWire: eventFromWire } = message<views.EventView>()('Event', {
   cloudEvent: json,
 });
-
-export const { toWire: logPieceToWire, fromWire: logPieceFromWire } = message<LogPiece>()('LogPiece', {
-  missing: message<MissingOutput>()('MissingOutput'),
-});
-
-export const { fromWire: clusterFromWire } = message<ClusterView>()('Cluster');
+export const { toWire: logPieceToWire, fromWire: logPieceFromWire } = message<views.LogPiece>()('LogPiece');

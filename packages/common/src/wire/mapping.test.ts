@@ -2,26 +2,31 @@
 import { describe, expect, test } from 'vitest';
 import type { Drain } from '../views.ts';
 import {
+  checkpointSeenFromWire,
+  checkpointSeenToWire,
+  conditionFromWire,
+  conditionToWire,
+  endpointFromWire,
+  endpointToWire,
   eventFromWire,
   eventToWire,
+  findingsFromWire,
+  findingsToWire,
   jobFromWire,
   jobToWire,
   logPieceFromWire,
   logPieceToWire,
+  metricsFromWire,
+  metricsToWire,
+  nodeFromWire,
+  nodeTelemetryFromWire,
+  nodeTelemetryToWire,
+  nodeToWire,
   taskReportFromWire,
   taskReportToWire,
 } from './codec.ts';
-import { endpointFromWire, endpointToWire, findingsFromWire, findingsToWire } from './gangCodec.ts';
 import { type MessageName, message, skip } from './mapping.ts';
-import { conditionFromWire, conditionToWire, nodeFromWire, nodeToWire } from './nodeCodec.ts';
 import { type MessageType, messageToObject, messageType } from './service.ts';
-import {
-  metricsFromWire,
-  metricsToWire,
-  nodeTelemetryFromWire,
-  nodeTelemetryToWire,
-} from './telemetryCodec.ts';
-import { checkpointSeenFromWire, checkpointSeenToWire } from './trainingCodec.ts';
 
 const task = { jobId: 'job_0123456789ab' as never, attempt: 1, nodeRank: 0 };
 

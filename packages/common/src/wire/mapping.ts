@@ -20,14 +20,10 @@ export type Read<Name extends MessageName> =
   Schema[Name] extends MessageTypeDefinition<infer _Sent, infer Message> ? Message : never;
 
 /** How a member travels whose value is not the same on both sides. */
-export interface Rule<Value> {
+interface Rule<Value, Result = Value | null> {
   readonly toWire: (value: Value) => unknown;
   /** @returns null for what cannot be read; a list leaves it out */
-  readonly fromWire: (wire: never) => Value | null;
-}
-
-interface SureRule<Value> extends Rule<Value> {
-  readonly fromWire: (wire: never) => Value;
+  readonly fromWire: (wire: never) => Result;
 }
 
 interface Needed {
@@ -35,8 +31,8 @@ interface Needed {
 }
 
 /** The message cannot be read without this member. */
-export function needed<R>(rule: R): R & Needed {
-  return { ...rule, needed: true };
+export function needed<R = unknown>(rule?: R): R & Needed {
+  return { ...(rule as R), needed: true };
 }
 
 /** What the member is where the field is absent. */
@@ -45,8 +41,8 @@ export function orElse<R, Value>(rule: R, absent: Value): R & { readonly absent:
 }
 
 /** The field is absent where the domain has no such member at all. */
-export function sparse<Value>(rule: Rule<Value> | null = null): { readonly sparse: true } {
-  return { ...rule, sparse: true };
+export function sparse(): { readonly sparse: true } {
+  return { sparse: true };
 }
 
 /** A field that is no member of the domain's value. */
@@ -54,7 +50,8 @@ export const skip = { skipped: true } as const;
 
 /** A word of a fixed list. @param fallback what a word counts as that only a newer peer knows */
 export function word<Word extends string>(words: readonly Word[], fallback: Word) {
-  return { toWire: (value: Word) => value, fromWire: (text: string) => known(words, text, fallback) };
+  const { toWire, fromWire } = knownWord(words);
+  return { toWire, fromWire: (text: string) => fromWire(text) ?? fallback };
 }
 
 /** A word of a fixed list. One that only a newer peer knows cannot be read. */
@@ -78,56 +75,52 @@ export function enumMapping<Word extends string, Prefix extends string>(
   };
 }
 
-/** An object whose members are nobody's business on the way. */
+/** An object that travels as text, whatever its members are. */
 export const json = {
   toWire: (value: Readonly<Record<string, unknown>>) => JSON.stringify(value),
   fromWire: (text: string) => JSON.parse(text || '{}') as Readonly<Record<string, unknown>>,
 };
 
-/** @returns the fallback for a word that only a newer peer knows */
-export function known<Word extends string>(words: readonly Word[], text: string, fallback: Word): Word {
-  return words.find((each) => each === text) ?? fallback;
-}
-
 type Fields<Wire> = Exclude<keyof Wire & string, `_${string}`>;
 type One<Value> = NonNullable<Value> extends readonly (infer Each)[] ? Each : NonNullable<Value>;
 type MayLack<Field> = undefined extends Field ? true : null extends Field ? true : false;
-/** A field that needs no rule. */
-type Plain<Field> = undefined extends Field ? Exclude<Field, undefined> | null : Field;
+/** What is read of a field without a rule, nested messages included. */
+type Plain<Field> = Field extends undefined
+  ? null
+  : Field extends Uint8Array
+    ? Uint8Array
+    : Field extends readonly (infer Each)[]
+      ? readonly Plain<Each>[]
+      : Field extends object
+        ? { readonly [K in Fields<Field>]: Plain<Field[K]> }
+        : Field;
+
+/** The rule by which a field and a value become each other; unknown: none is needed. */
+type Conversion<Value, Field, Result = Value | null> = [Value, Plain<Field>] extends [Plain<Field>, Value]
+  ? unknown
+  : Rule<Value, Result>;
 
 type RuleFor<Value, Field> = undefined extends Value
-  ? { readonly sparse: true }
-  : Field extends readonly unknown[]
-    ? Rule<One<Value>>
+  ? { readonly sparse: true } & ([Value] extends [Plain<Field> | undefined] ? unknown : Rule<One<Value>>)
+  : [Field] extends [readonly unknown[]]
+    ? Conversion<One<Value>, One<Field>>
     : null extends Value
       ? MayLack<Field> extends true
-        ? Rule<One<Value>>
+        ? Conversion<One<Value>, One<Field>>
         : 'its field must be optional'
       : MayLack<Field> extends true
-        ? Rule<One<Value>> & (Needed | { readonly absent: Value })
-        : SureRule<One<Value>> | (Rule<One<Value>> & Needed);
+        ? Conversion<Value, One<Field>> & (Needed | { readonly absent: Value })
+        : Conversion<Value, Field, Value> | (Conversion<Value, Field> & Needed);
 
-/** Whether the values of a field are those of the member as they are. No member is a symbol. */
-type IsPlain<Value, Field> = [
-  undefined extends Value
-    ? symbol
-    : null extends Value
-      ? MayLack<Field> extends true
-        ? Plain<Field>
-        : symbol
-      : Plain<Field>,
-] extends [Value]
-  ? true
-  : false;
-
+/** Rules for the members that need one. A member without a field and a field without a member do not compile. */
 type Rules<Domain, Wire> = {
-  readonly [K in Fields<Wire> & keyof Domain as IsPlain<Domain[K], Wire[K]> extends true
+  readonly [K in Fields<Wire> & keyof Domain as unknown extends RuleFor<Domain[K], Wire[K]>
     ? never
     : K]: RuleFor<Domain[K], Wire[K]>;
 } & {
-  readonly [K in Fields<Wire> & keyof Domain as IsPlain<Domain[K], Wire[K]> extends true
+  readonly [K in Fields<Wire> & keyof Domain as unknown extends RuleFor<Domain[K], Wire[K]>
     ? K
-    : never]?: RuleFor<Domain[K], Wire[K]>;
+    : never]?: Rule<One<Domain[K]>>;
 } & { readonly [K in Exclude<Fields<Wire>, keyof Domain>]: typeof skip } & {
   readonly [K in Exclude<keyof Domain, Fields<Wire>>]: 'the message has no such field';
 };
@@ -170,15 +163,12 @@ interface AnyRule {
   readonly absent?: unknown;
 }
 type AnyRules = Readonly<Record<string, AnyRule | undefined>>;
+type Members = Record<string, unknown>;
 
 interface FieldPlan extends AnyRule {
   readonly name: string;
   readonly isList: boolean;
-  /** What a number counts as that is not finite: printed by a program, it was not read. */
-  readonly notFinite: null | 0;
 }
-
-type Members = Record<string, unknown>;
 
 interface Plan {
   readonly fields: readonly FieldPlan[];
@@ -187,76 +177,60 @@ interface Plan {
 }
 
 /** @param typeOf asked once, at the first message */
-function objectMapping(typeOf: () => MessageType, rules: AnyRules) {
+function objectMapping(typeOf: () => MessageType, rules: AnyRules): AnyRule {
   let planned: Plan | null = null;
   const plan = () => (planned ??= planOf(typeOf(), rules));
   return {
-    toWire(value: Readonly<Members>): Members {
+    toWire(value) {
       const wire: Members = {};
       for (const { name, isList, toWire } of plan().fields) {
-        const member = value[name];
+        const member = (value as Members)[name];
         if (member === null || member === undefined) continue;
         if (toWire === undefined) wire[name] = member;
-        else wire[name] = isList ? (member as unknown[]).map(toWire) : toWire(member);
+        else wire[name] = isList ? (member as unknown[]).map((each) => toWire(each)) : toWire(member);
       }
       return wire;
     },
-    fromWire(wire: Readonly<Members>): Members | null {
+    fromWire(wire) {
       const { fields, absent } = plan();
       const value = { ...absent };
-      for (const field of fields) {
-        const { name } = field;
-        const member = wire[name];
-        const read = member === undefined || member === null ? null : readMember(field, member);
+      for (const { name, isList, fromWire, needed: isNeeded } of fields) {
+        const member = (wire as Members)[name] ?? null;
+        const read =
+          member === null || fromWire === undefined
+            ? member
+            : isList
+              ? (member as unknown[]).map((each) => fromWire(each)).filter((each) => each !== null)
+              : fromWire(member);
         if (read !== null) value[name] = read;
-        else if (field.needed) return null;
-        else if (member !== undefined && member !== null && !field.sparse) value[name] = null;
+        else if (isNeeded) return null;
       }
       return value;
     },
   };
 }
 
-function readMember({ isList, fromWire, notFinite }: FieldPlan, wire: unknown): unknown {
-  if (fromWire === undefined) return typeof wire === 'number' && !Number.isFinite(wire) ? notFinite : wire;
-  if (!isList) return fromWire(wire);
-  const values: unknown[] = [];
-  for (const each of wire as unknown[]) {
-    const value = fromWire(each);
-    if (value !== null) values.push(value);
-  }
-  return values;
-}
-
 function planOf(type: MessageType, rules: AnyRules): Plan {
-  const fields = fieldsOf(type, rules);
-  const members = fields.flatMap(({ name, isList, sparse: isSparse, absent = isList ? [] : null }) =>
-    isSparse ? [] : [[name, absent] as const],
-  );
-  return { fields, absent: Object.fromEntries(members) };
-}
-
-function fieldsOf(type: MessageType, rules: AnyRules): readonly FieldPlan[] {
-  return type.fieldsArray.flatMap((field) => {
-    const { name, map: isMap, repeated, options, resolvedType } = field.resolve();
+  const absent: [string, unknown][] = [];
+  const fields = type.fieldsArray.flatMap((field): readonly FieldPlan[] => {
+    const { name, map: isMap, repeated: isList, options, resolvedType, defaultValue } = field.resolve();
     const rule = rules[name];
     if (rule?.skipped) return [];
-    const nested =
-      rule?.fromWire === undefined && resolvedType !== null && 'fieldsArray' in resolvedType && !isMap
-        ? objectMapping(() => resolvedType, {})
-        : {};
-    const numbers = rule?.fromWire === undefined && isMap ? { toWire: copied, fromWire: finite } : {};
-    const isOptional = options?.['proto3_optional'] === true;
-    return [{ name, isList: repeated, notFinite: isOptional ? null : 0, ...nested, ...numbers, ...rule }];
+    const isNested = resolvedType !== null && 'fieldsArray' in resolvedType && !isMap;
+    const isOptional = isNested || options?.['proto3_optional'] === true;
+    if (!rule?.sparse) absent.push([name, rule?.absent ?? (isOptional && !isList ? null : defaultValue)]);
+    if (isNested) return [{ name, isList, ...objectMapping(() => resolvedType, {}), ...rule }];
+    return [{ name, isList, fromWire: isMap ? finiteValues : finite, ...rule }];
   });
+  // An object that grows member by member is slow to copy.
+  return { fields, absent: Object.fromEntries(absent) };
 }
 
-function copied(map: unknown): unknown {
-  return { ...(map as object) };
+/** A number that is not finite was printed by a program, and counts as not read. */
+function finite(value: unknown): unknown {
+  return typeof value === 'number' && !Number.isFinite(value) ? null : value;
 }
 
-function finite(map: unknown): unknown {
-  return Object.fromEntries(
-    Object.entries(map as object).filter(([, value]) => typeof value !== 'number' || Number.isFinite(value)),
-  );
+function finiteValues(map: unknown): unknown {
+  return Object.fromEntries(Object.entries(map as object).filter(([, value]) => finite(value) !== null));
 }

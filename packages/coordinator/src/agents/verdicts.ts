@@ -1,7 +1,7 @@
 /** The verdict on a task that an agent reports to have. It is computed from memory, because heartbeats wait for nothing (G4). */
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName, TaskRef } from '@muster/common/ids';
-import { taskRefToWire } from '@muster/common/wire/taskRef';
+import { taskRefToWire } from '@muster/common/wire/codec';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';

@@ -3,7 +3,7 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
-import { inventoryToWire } from '@muster/common/wire/nodeCodec';
+import { inventoryToWire } from '@muster/common/wire/codec';
 import { protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';

@@ -1,5 +1,4 @@
 /** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
-
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError, messageOf } from '@muster/common/errors';
@@ -15,10 +14,14 @@ import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
-import { endpointFromWire, findingsFromWire } from '@muster/common/wire/gangCodec';
-import { conditionFromWire, inventoryFromWire } from '@muster/common/wire/nodeCodec';
+import {
+  conditionFromWire,
+  endpointFromWire,
+  findingsFromWire,
+  inventoryFromWire,
+  taskRefFromWire,
+} from '@muster/common/wire/codec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
@@ -44,7 +47,7 @@ import { heldTask } from '../state/heldTasks.ts';
 import { type ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
-import { RefusedMessage } from './bounds/bounded.ts';
+import { taken } from './bounds/bounded.ts';
 import { endWithError, unary } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
@@ -84,10 +87,7 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   const allowances = new SessionAllowances(parts.monotonicMs);
   const uploads = new NodeAllowances(uploadRate, parts.monotonicMs);
   return {
-    Join: unary((request, caller) => {
-      if (request instanceof RefusedMessage) throw request.error;
-      return join(parts, request, caller);
-    }),
+    Join: unary((request, caller) => join(parts, taken(request), caller)),
     Session: (call) => serveSession(parts, allowances, call),
     UploadLogs: (call) => serveUpload(parts, call),
     UploadRows: (call) => serveRows(parts, call),
@@ -247,6 +247,7 @@ async function onMessage(
   // A newer connection of the same agent has taken over: what still trickles in here is history.
   if (!parts.agents.isCurrent(session)) return;
   parts.agents.heard(session);
+  const { caller } = session;
   if (message.heartbeat != null) onHeartbeat(parts, session, message.heartbeat);
   if (message.prepared != null) await onPrepared(parts, session, message.prepared);
   if (message.checked != null) await onChecked(parts, session, message.checked);
@@ -255,18 +256,16 @@ async function onMessage(
     if (reports.length > 0) await takeReports(parts, session, reports);
   }
   if (message.checkpoint != null && parts.pacer.take(session.node, 'training'))
-    await takeCheckpoint(parts, session.caller, message.checkpoint);
+    await takeCheckpoint(parts, caller, message.checkpoint);
   if (message.trainingSign != null && parts.pacer.take(session.node, 'training'))
-    await takeTrainingSign(parts, session.caller, message.trainingSign);
+    await takeTrainingSign(parts, caller, message.trainingSign);
   if (message.status != null) await takeStatus(parts, session, message.status);
   if (message.credentialOffer != null) await takeOffer(parts, session, message.credentialOffer.credential);
-  if (message.credentialKept != null) await keepOffered(parts, session);
-}
-
-/** The agent uses the secret that it offered: the one before ends. */
-async function keepOffered(parts: AgentHubParts, { caller }: AgentSession): Promise<void> {
-  const { loop, credentialLifetimeMs } = parts;
-  await loop.run(caller, (draft, nowMs) => keepSecret(draft, caller.id, credentialLifetimeMs, nowMs));
+  // The agent uses the secret that it offered: the one before ends.
+  if (message.credentialKept != null)
+    await parts.loop.run(caller, (draft, nowMs) =>
+      keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs),
+    );
 }
 
 async function onPrepared(

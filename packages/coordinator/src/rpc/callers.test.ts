@@ -1,5 +1,5 @@
 import type { Client } from '@grpc/grpc-js';
-import { conditionToWire } from '@muster/common/wire/nodeCodec';
+import { conditionToWire } from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';

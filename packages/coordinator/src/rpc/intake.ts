@@ -6,7 +6,7 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import { NodeAllowances, type Rate } from '../work/allowance.ts';
-import { RefusedMessage, readingCostOf } from './bounds/bounded.ts';
+import { readingCostOf, taken } from './bounds/bounded.ts';
 
 /** The server's end of a stream. */
 export interface IntakeCall<Message> {
@@ -77,8 +77,7 @@ export function takeInTurn<Message extends object>(
   call.on('data', (message) => {
     if (isRefused) return;
     try {
-      if (message instanceof RefusedMessage) throw message.error;
-      take(message);
+      take(taken(message));
     } catch (error) {
       end(error);
       return;

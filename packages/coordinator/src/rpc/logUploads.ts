@@ -5,7 +5,7 @@ import type { LogUpload__Output } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/taskRef';
+import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
 import { callerOf } from '../auth/interceptor.ts';
 import type { LogEvents } from '../logs/logEvents.ts';
 import type { LogIntake } from '../logs/logIntake.ts';
@@ -13,7 +13,7 @@ import type { LogStore } from '../logs/logStore.ts';
 import { currentAttempt } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
-import { RefusedMessage } from './bounds/bounded.ts';
+import { taken } from './bounds/bounded.ts';
 import { drained, endWithError } from './calls.ts';
 
 export interface LogUploadParts {
@@ -38,8 +38,7 @@ export function serveUpload(
     if (!call.write(ack)) await drained(call, over.signal);
   };
   const take = async (upload: LogUpload__Output) => {
-    if (upload instanceof RefusedMessage) throw upload.error;
-    const task = taskRefFromWire(upload.task);
+    const task = taskRefFromWire(taken(upload).task);
     if (task === null) return;
     if (!(await mayUpload(parts, node, task))) {
       // Dropped, and acknowledged as complete, so that the agent lets go of it.

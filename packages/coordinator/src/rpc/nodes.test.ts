@@ -3,7 +3,7 @@ import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
 import type { ClearConditionRequest__Output } from '@muster/common/gen/muster/v1/ClearConditionRequest';
 import type { TaskReport } from '@muster/common/gen/muster/v1/TaskReport';
-import { conditionToWire } from '@muster/common/wire/nodeCodec';
+import { conditionToWire } from '@muster/common/wire/codec';
 import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OrphanTasks } from '../agents/orphans.ts';

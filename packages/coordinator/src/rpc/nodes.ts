@@ -4,7 +4,7 @@ import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { musterVersion } from '@muster/common/version';
-import { nodeToWire } from '@muster/common/wire/nodeCodec';
+import { nodeToWire } from '@muster/common/wire/codec';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';

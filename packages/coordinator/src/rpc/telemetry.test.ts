@@ -1,7 +1,7 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUpload';
+import { gpuReadingToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
-import { gpuReadingToWire } from '@muster/common/wire/telemetryCodec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';

@@ -5,7 +5,7 @@ import { isNodeName, type NodeName } from '@muster/common/ids';
 import { closest } from '@muster/common/spec/suggest';
 import { isJobMetricName, jobMetrics } from '@muster/common/telemetry';
 import { isTrainingMetricName, trainingMetrics } from '@muster/common/training';
-import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/telemetryCodec';
+import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/codec';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { RowRange } from '../rows/curve.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';

@@ -4,7 +4,7 @@ import { MusterError } from '@muster/common/errors';
 import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import type { Logger } from '@muster/common/log';
-import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/telemetryCodec';
+import { gpuReadingFromWire, hostReadingFromWire } from '@muster/common/wire/codec';
 import { callerOf } from '../auth/interceptor.ts';
 import type { PageRequests, PageStream } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';

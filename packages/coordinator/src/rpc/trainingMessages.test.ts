@@ -3,9 +3,12 @@ import type { CheckpointFacts } from '@muster/common/checkpoints';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { TrainingProgress, TrainingSign } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
-import { taskReportToWire } from '@muster/common/wire/codec';
-import { inventoryToWire } from '@muster/common/wire/nodeCodec';
-import { checkpointSeenToWire, trainingSignToWire } from '@muster/common/wire/trainingCodec';
+import {
+  checkpointSeenToWire,
+  inventoryToWire,
+  taskReportToWire,
+  trainingSignToWire,
+} from '@muster/common/wire/codec';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aCheckpoint, anExit, anInventory, aReport, nodeNameOf, someGpus, someMs } from '../modelFixture.ts';

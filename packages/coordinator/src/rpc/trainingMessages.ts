@@ -6,8 +6,7 @@ import type { TrainingSignSeen__Output } from '@muster/common/gen/muster/v1/Trai
 import type { NodeName } from '@muster/common/ids';
 import type { TrainingProgress } from '@muster/common/training';
 import type { TaskReport } from '@muster/common/views';
-import { taskRefFromWire } from '@muster/common/wire/taskRef';
-import { checkpointSeenFromWire, trainingSignFromWire } from '@muster/common/wire/trainingCodec';
+import { checkpointSeenFromWire, taskRefFromWire, trainingSignFromWire } from '@muster/common/wire/codec';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';

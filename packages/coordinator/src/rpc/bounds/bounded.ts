@@ -15,6 +15,12 @@ export class RefusedMessage {
   }
 }
 
+/** @throws {MusterError} for a message that is refused */
+export function taken<Message>(message: Message): Message {
+  if (message instanceof RefusedMessage) throw message.error;
+  return message;
+}
+
 /** Numbers that JavaScript still counts by one. */
 const integerMax = Number.MAX_SAFE_INTEGER;
 /** Of measurements: nothing is larger, and sums of it are finite. */

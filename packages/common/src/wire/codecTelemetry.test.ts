@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../ids.ts';
 import type { GpuReading, GpuUsage, HostReading, MetricsView, NodeTelemetry } from '../telemetry.ts';
-import { nullable } from './mapping.ts';
-import { agentHubService, musterService } from './service.ts';
 import {
   gpuReadingFromWire,
   gpuReadingToWire,
@@ -13,7 +11,9 @@ import {
   metricsToWire,
   nodeTelemetryFromWire,
   nodeTelemetryToWire,
-} from './telemetryCodec.ts';
+} from './codec.ts';
+import { nullable } from './mapping.ts';
+import { agentHubService, musterService } from './service.ts';
 import { asked, sent } from './wireFixture.ts';
 
 // Values that a 32-bit float holds exactly.

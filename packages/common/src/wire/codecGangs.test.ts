@@ -16,9 +16,10 @@ import {
   findingsFromWire,
   findingsToWire,
   taskFailure,
-} from './gangCodec.ts';
+  taskRefFromWire,
+  taskRefToWire,
+} from './codec.ts';
 import { agentHubService } from './service.ts';
-import { taskRefFromWire, taskRefToWire } from './taskRef.ts';
 import { asked, sent } from './wireFixture.ts';
 
 const { Session } = agentHubService;

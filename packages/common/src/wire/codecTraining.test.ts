@@ -10,21 +10,21 @@ import {
   trainingSignKinds,
 } from '../training.ts';
 import { ledgerKinds } from '../views.ts';
-import { agentHubService, musterService } from './service.ts';
 import {
   checkpointSeenFromWire,
   checkpointSeenToWire,
-  hangFromWire,
-  hangToWire,
+  hang,
   ledgerEntry,
-  progressFromWire,
+  progress,
   resumeFromWire,
   resumeToWire,
   trainingRowFromWire,
   trainingRowToWire,
   trainingSignFromWire,
   trainingSignToWire,
-} from './trainingCodec.ts';
+} from './codec.ts';
+import { nullable } from './mapping.ts';
+import { agentHubService, musterService } from './service.ts';
 import { asked, sent } from './wireFixture.ts';
 
 const { Session, UploadRows } = agentHubService;
@@ -114,14 +114,15 @@ test('a sign is the same on the other side; of a kind that nobody knows it is no
 });
 
 test('a hang is the same on the other side', () => {
-  const through = (hang: HangSign | null) => {
-    const { report } = asked(Session, { report: { hang: hangToWire(hang) } });
-    return hangFromWire(report?.hang ?? null);
+  const { toWire, fromWire } = nullable(hang);
+  const through = (value: HangSign | null) => {
+    const { report } = asked(Session, { report: { hang: toWire(value) } });
+    return fromWire(report?.hang ?? null);
   };
   for (const gpus of gpuStillnesses) {
-    const hang = { quietForMs: 2 ** 40, usualMs: 0, gpus, rank: 0 };
-    expect(through(hang)).toEqual(hang);
-    expect(through({ ...hang, rank: null })).toEqual({ ...hang, rank: null });
+    const value = { quietForMs: 2 ** 40, usualMs: 0, gpus, rank: 0 };
+    expect(through(value)).toEqual(value);
+    expect(through({ ...value, rank: null })).toEqual({ ...value, rank: null });
   }
   expect(through(null)).toBeNull();
 });
@@ -146,7 +147,7 @@ test('progress is of known metrics only', () => {
   const { report } = asked(Session, {
     report: { training: { latest: { step: 5, karma: 1, train_loss: Number.NaN }, rows: 1, atMs: 2 } },
   });
-  expect(progressFromWire(report?.training ?? null)).toEqual({
+  expect(nullable(progress).fromWire(report?.training ?? null)).toEqual({
     framework: null,
     latest: { step: 5 },
     totalSteps: null,

@@ -17,7 +17,7 @@ import {
   inventoryToWire,
   nodeFromWire,
   nodeToWire,
-} from './nodeCodec.ts';
+} from './codec.ts';
 import { agentHubService, musterService } from './service.ts';
 import { asked, sent } from './wireFixture.ts';
 
