@@ -1,13 +1,13 @@
 /** What a removed rule is made of. */
 import type { Guarantee } from './checks/verdict.ts';
 
-/** An exported function of the product that is called instead of the one of that name. */
+/** A function that is called instead of one of the product, or of the simulated machines. */
 export interface Replacement {
   /** Relative to the repository. */
   readonly file: string;
-  /** Of the function. It is the name of the rule in the product. */
+  /** Of an exported function, or `Class.method` of an exported class. It is the name of the rule. */
   readonly name: string;
-  /** @returns the function to call. @param original the product's */
+  /** @returns the function to call. @param original that of the module */
   readonly make: (original: never) => unknown;
 }
 
@@ -34,13 +34,41 @@ export function edit(file: string, find: string, replace: string): Edit {
   return { file, find, replace };
 }
 
+type Method = (...args: never[]) => unknown;
+
+type InstanceOf<Class> = Class extends abstract new (...args: never[]) => infer Instance ? Instance : never;
+
+type MethodsOf<Instance> = {
+  [Name in keyof Instance & string]: Instance[Name] extends Method ? Name : never;
+}[keyof Instance & string];
+
+/** The names of the rules of a module: `function`, or `Class.method`. */
+type RuleOf<Module> = {
+  [Name in keyof Module & string]: Module[Name] extends Method
+    ? Name
+    : `${Name}.${MethodsOf<InstanceOf<Module[Name]>>}`;
+}[keyof Module & string];
+
+type FunctionOf<Module, Name extends string> = Name extends keyof Module
+  ? Module[Name]
+  : Name extends `${infer Class extends keyof Module & string}.${infer Member}`
+    ? Replaceable<InstanceOf<Module[Class]>, Member>
+    : never;
+
+/** A method as a function of its instance. */
+type Replaceable<Instance, Name> = Name extends keyof Instance
+  ? Instance[Name] extends (...args: infer Args) => infer Result
+    ? (this: Instance, ...args: Args) => Result
+    : never
+  : never;
+
 /**
  * Replaces functions of one module: `replacing<typeof module>(file)('isGood', (isGood) => …)`. The module's type is imported
  * and the module is not: what is imported before the rule is removed keeps it.
  */
 export function replacing<Module>(file: string) {
-  return <Name extends keyof Module & string>(
+  return <Name extends RuleOf<Module>>(
     name: Name,
-    make: (original: Module[Name]) => Module[Name],
+    make: (original: FunctionOf<Module, Name>) => FunctionOf<Module, Name>,
   ): Replacement => ({ file, name, make });
 }

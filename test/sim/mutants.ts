@@ -3,22 +3,49 @@
  * the rule, the functions that are replaced to remove it, or the lines where no function is the rule, and the guarantee whose check must then speak up.
  */
 
+import type * as runnerModule from '@muster/agent/tasks/runner';
 import type * as stepModule from '@muster/agent/tasks/step';
+import type * as desiredModule from '@muster/coordinator/agents/desired';
+import type * as sessionModule from '@muster/coordinator/agents/session';
+import type * as conditionsModule from '@muster/coordinator/commands/conditions';
+import type * as nodesModule from '@muster/coordinator/commands/nodes';
+import type * as watchModule from '@muster/coordinator/events/watch';
 import type * as eventModule from '@muster/coordinator/lifecycle/event';
 import type * as gangModule from '@muster/coordinator/lifecycle/gang';
+import type * as nodeViewsModule from '@muster/coordinator/planning/nodeViews';
 import type * as timeLimitsModule from '@muster/coordinator/reconcilers/timeLimits';
+import type * as agentHubModule from '@muster/coordinator/rpc/agentHub';
+import type * as nodeCallsModule from '@muster/coordinator/rpc/nodes';
+import type * as capacityModule from '@muster/coordinator/scheduler/capacity';
+import type * as reasonsModule from '@muster/coordinator/scheduler/reasons';
+import type * as reserveModule from '@muster/coordinator/scheduler/reserve';
+import type * as dependenciesModule from '@muster/coordinator/state/dependencies';
+import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
 import { edit, type Mutant, replacing } from './mutant.ts';
 import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
-const event = replacing<typeof eventModule>(`${coordinator}/lifecycle/event.ts`);
+const events = replacing<typeof eventModule>(`${coordinator}/lifecycle/event.ts`);
 const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
 const timeLimits = replacing<typeof timeLimitsModule>(`${coordinator}/reconcilers/timeLimits.ts`);
-const state = `${coordinator}/state/state.ts`;
-const nodes = `${coordinator}/commands/nodes.ts`;
+const stateFile = `${coordinator}/state/state.ts`;
+const desired = replacing<typeof desiredModule>(`${coordinator}/agents/desired.ts`);
+const session = replacing<typeof sessionModule>(`${coordinator}/agents/session.ts`);
+const conditions = replacing<typeof conditionsModule>(`${coordinator}/commands/conditions.ts`);
+const nodeCommands = replacing<typeof nodesModule>(`${coordinator}/commands/nodes.ts`);
+const watch = replacing<typeof watchModule>(`${coordinator}/events/watch.ts`);
+const nodeViews = replacing<typeof nodeViewsModule>(`${coordinator}/planning/nodeViews.ts`);
+const agentHub = replacing<typeof agentHubModule>(`${coordinator}/rpc/agentHub.ts`);
+const nodeCalls = replacing<typeof nodeCallsModule>(`${coordinator}/rpc/nodes.ts`);
+const capacity = replacing<typeof capacityModule>(`${coordinator}/scheduler/capacity.ts`);
+const reasons = replacing<typeof reasonsModule>(`${coordinator}/scheduler/reasons.ts`);
+const reserve = replacing<typeof reserveModule>(`${coordinator}/scheduler/reserve.ts`);
+const dependencies = replacing<typeof dependenciesModule>(`${coordinator}/state/dependencies.ts`);
 const agent = 'packages/agent/src';
-const step = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
+const steps = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
+const runner = replacing<typeof runnerModule>(`${agent}/tasks/runner.ts`);
+const guard = replacing<typeof guardModule>('test/sim/guard.ts');
 
 export const mutants = {
   'release-after-every-task-is-prepared': {
@@ -31,13 +58,15 @@ export const mutants = {
     rule: 'An agent starts a task when it is released, not when it is assigned.',
     breaks: ['G3'],
     seed: 1,
-    edits: [
-      edit(
-        `${agent}/tasks/step.ts`,
-        "return life.announced === 'yes' ? null : announced(state, life);",
-        "return starting(state, { kind: 'start', assignment: null, addr: '127.0.0.1', port: 1, addresses: [] }, life);",
-      ),
-      edit('test/sim/guard.ts', 'if (lease === null) return;', 'if (lease !== undefined) return;'),
+    replacements: [
+      steps('step', (step) => (state, event, now) => {
+        if (event.kind !== 'prepared') return step(state, event, now);
+        const order = { kind: 'start', assignment: null, addr: '127.0.0.1', port: 1, addresses: [] } as const;
+        const { state: prepared } = step({ ...state, order: null }, event, now);
+        return step(prepared, { kind: 'ordered', order }, now);
+      }),
+      steps('mayStart', () => () => true),
+      guard('Guard.admit', () => () => {}),
     ],
   },
   'fencing-token': {
@@ -45,7 +74,7 @@ export const mutants = {
     breaks: ['G7'],
     seed: 17,
     replacements: [
-      event('fencedAttempt', () => (job) => ('attempt' in job.state ? job.state.attempt : null)),
+      events('fencedAttempt', () => (job) => ('attempt' in job.state ? job.state.attempt : null)),
     ],
   },
   'ended-is-ended': {
@@ -54,8 +83,8 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
-      edit(state, 'this.jobs.delete(id);', 'this.jobs.set(id, job);'),
-      edit(state, 'base.subjectSeqs.delete(job.id);', ';'),
+      edit(stateFile, 'this.jobs.delete(id);', 'this.jobs.set(id, job);'),
+      edit(stateFile, 'base.subjectSeqs.delete(job.id);', ';'),
       edit(
         `${coordinator}/lifecycle/requests.ts`,
         "Handler<'stop'> = (job, event, nowMs) => { if (isTerminal(job.state.kind)) return unchanged(job);",
@@ -131,48 +160,43 @@ export const mutants = {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
     seed: 14,
-    edits: [
-      edit(
-        nodes,
-        'if (attempt === null || rank < 0 || isReleased(attempt)) continue;',
-        'if (attempt === null || rank < 0) continue;',
-      ),
-      edit(
-        nodes,
-        "{ kind: 'startFailed', attempt: attempt.number, cause, excludeNodes: [] }",
-        "{ kind: 'taskLost', attempt: attempt.number, nodeRank: rank, message }",
-      ),
+    replacements: [
+      nodeCommands('eventOfSilence', () => (attempt, nodeRank, message) => {
+        return { kind: 'taskLost', attempt: attempt.number, nodeRank, message };
+      }),
     ],
   },
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
     seed: 27,
-    edits: [
-      edit(
-        nodes,
-        'if (before !== undefined && before.bootId !== command.bootId) endTasksOfEarlierBoot(draft, command, nowMs);',
-        '',
-      ),
-    ],
+    replacements: [nodeCommands('endTasksOfEarlierBoot', () => () => {})],
   },
   'gpus-are-held-to-the-end': {
     rule: 'A task keeps its GPUs until it has ended.',
     breaks: ['G3'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/planning/nodeViews.ts`,
-        "if (task.state === 'ended') continue;",
-        "if (task.state === 'ended' || job.state.kind === 'stopping') continue;",
+    replacements: [
+      nodeViews(
+        'useOf',
+        (useOf) => (name, jobs) =>
+          useOf(
+            name,
+            [...jobs].filter(({ state }) => state.kind !== 'stopping'),
+          ),
       ),
     ],
   },
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
-    seed: 1,
-    edits: [edit(`${coordinator}/agents/desired.ts`, "if (job.state.kind === 'stopping')", 'if (false)')],
+    seed: 20,
+    replacements: [
+      desired('desiredOf', (desiredOf) => (job, ...rest) => {
+        if (job?.state.kind !== 'stopping') return desiredOf(job, ...rest);
+        return desiredOf({ ...job, state: { kind: 'running', attempt: job.state.attempt } }, ...rest);
+      }),
+    ],
   },
   'events-are-numbered-on': {
     rule: 'Events of a subject are numbered without gap or repeat, across batches and restarts.',
@@ -180,7 +204,7 @@ export const mutants = {
     seed: 1,
     edits: [
       edit(
-        state,
+        stateFile,
         '(this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;',
         '(this.subjectSeqs.get(event.subject) ?? 0) + 1;',
       ),
@@ -190,11 +214,12 @@ export const mutants = {
     rule: 'A watch goes on after the last event that was seen.',
     breaks: ['G5'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/events/watch.ts`,
-        'let position = options.sinceSeq;',
-        'let position = options.sinceSeq + 1;',
+    replacements: [
+      watch(
+        'watchEvents',
+        (watchEvents) =>
+          (parts, options, ...rest) =>
+            watchEvents(parts, { ...options, sinceSeq: options.sinceSeq + 1 }, ...rest),
       ),
     ],
   },
@@ -226,11 +251,10 @@ export const mutants = {
     rule: 'No node is kept for a job that cannot run on the nodes there are.',
     breaks: ['liveness'],
     seed: 13,
-    edits: [
-      edit(
-        `${coordinator}/scheduler/reserve.ts`,
-        'group.length >= resources.minNodes && (pin === null',
-        '(pin === null',
+    replacements: [
+      reserve(
+        'canHold',
+        (canHold) => (nodes, resources, pin) => canHold(nodes, { ...resources, minNodes: 0 }, pin),
       ),
     ],
   },
@@ -238,35 +262,39 @@ export const mutants = {
     rule: 'A GPU that a condition drains is given to nobody.',
     breaks: ['drains'],
     seed: 26,
-    edits: [edit(`${coordinator}/planning/nodeViews.ts`, '&& !drained.gpuUuids.has(uuid)', '')],
+    replacements: [
+      nodeViews('freeGpusOf', (freeGpusOf) => (taken) => freeGpusOf({ ...taken, drained: new Set() })),
+    ],
   },
   'drained-nodes-get-no-work': {
     rule: 'A node that a condition drains is given nothing.',
     breaks: ['drains'],
     seed: 1,
-    edits: [edit(`${coordinator}/scheduler/capacity.ts`, 'if (drained.node) return false;', '')],
+    replacements: [
+      capacity(
+        'isLeftByDrains',
+        (isLeftByDrains) =>
+          ({ drained, ...node }, demand) =>
+            isLeftByDrains({ ...node, drained: { ...drained, node: false } }, demand),
+      ),
+    ],
   },
   'a-status-is-applied-at-once': {
     rule: 'A status is applied when it is received, not only with the next Hello.',
     breaks: ['liveness'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/rpc/agentHub.ts`,
-        'if (message.status != null) await takeStatus(parts, session, message.status);',
-        '',
-      ),
-    ],
+    replacements: [agentHub('takeStatus', () => async () => {})],
   },
   'the-end-of-a-condition-is-an-event': {
     rule: 'What follows the events knows which conditions hold.',
     breaks: ['G5'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/commands/conditions.ts`,
-        'before.filter((each) => !holding.has(conditionKey(each)))',
-        'before.slice(before.length)',
+    replacements: [
+      conditions(
+        'conditionEvents',
+        (conditionEvents) =>
+          (...args) =>
+            conditionEvents(...args).filter(({ kind }) => kind !== 'condition.cleared'),
       ),
     ],
   },
@@ -274,13 +302,7 @@ export const mutants = {
     rule: 'A clear is answered when the node is without the condition.',
     breaks: ['G7'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/rpc/nodes.ts`,
-        'if (condition === undefined || waiting.signal.aborted) return condition;',
-        'return undefined;',
-      ),
-    ],
+    replacements: [nodeCalls('conditionAfterWait', () => async () => undefined)],
   },
   'time-limits-are-kept': {
     rule: 'An attempt ends when it has run for its limit.',
@@ -292,31 +314,19 @@ export const mutants = {
     rule: 'A restarted agent knows the tasks of the one before.',
     breaks: ['G7', 'liveness'],
     seed: 10,
-    edits: [
-      edit(
-        `${agent}/tasks/manager.ts`,
-        'for (const record of this.parts.records.load())',
-        'for (const record of this.parts.records.load().slice(0, 0))',
-      ),
-    ],
+    replacements: [runner('TaskRunner.restore', () => async () => {})],
   },
   'what-is-forgotten-is-removed': {
     rule: 'An agent deletes what is left of a task when it is told to forget it.',
     breaks: ['liveness'],
     seed: 1,
-    replacements: [step('mayRemove', () => () => false)],
+    replacements: [steps('mayRemove', () => () => false)],
   },
   'lost-orders-are-repeated': {
     rule: 'A heartbeat shows which orders an agent has not received, and they are sent again.',
     breaks: ['liveness'],
     seed: 167,
-    edits: [
-      edit(
-        `${coordinator}/rpc/agentHub.ts`,
-        'session.remind(reports, (id) => parts.state.jobs.get(id));',
-        '',
-      ),
-    ],
+    replacements: [session('AgentSession.remind', () => () => {})],
   },
   'a-hello-is-answered-in-time': {
     rule: 'An agent that gets no Welcome dials again.',
@@ -334,19 +344,13 @@ export const mutants = {
     rule: 'Of an array no more jobs start than its spec allows at the same time.',
     breaks: ['array limit'],
     seed: 1,
-    edits: [edit(`${coordinator}/scheduler/plan.ts`, '?? reasonOfArray(job, this.arraysAtWork);', ';')],
+    replacements: [reasons('reasonOfArray', () => () => null)],
   },
   'dependencies-are-met': {
     rule: 'A job starts once what it comes after has ended as it asked for.',
     breaks: ['dependency'],
     seed: 2,
-    edits: [
-      edit(
-        `${coordinator}/state/dependencies.ts`,
-        "const isMet = (outcome === 'succeeded') === (when === 'ok');",
-        'const isMet = true;',
-      ),
-    ],
+    replacements: [dependencies('isAsWanted', () => () => true)],
   },
   ...leaseMutants,
   ...trainingMutants,

@@ -20,7 +20,7 @@ export function removeRule(name: MutantName): void {
   const changes = Map.groupBy<string, Edit | Replacement>([...edits, ...replacements], urlOf);
   const changed = (url: string, own: readonly (Edit | Replacement)[]) =>
     own.reduce(
-      (source, change) => ('find' in change ? edited(source, change) : wrapped(source, change)),
+      (source, change) => ('find' in change ? edited(source, change) : replaced(source, change)),
       readFileSync(fileURLToPath(url), 'utf8'),
     );
   const byName = Object.fromEntries(replacements.map((each) => [keyOf(each), each.make]));
@@ -40,20 +40,30 @@ function keyOf({ file, name }: Replacement): string {
   return `${file} ${name}`;
 }
 
-/** The function gets another name, and its own goes to one that calls the replacement, inside and outside of the module. */
-function wrapped(source: string, replacement: Replacement): string {
+/** A function gets another name, and its own goes to one that calls the replacement, inside and outside of the module. */
+function replaced(source: string, replacement: Replacement): string {
   const { file, name } = replacement;
-  const declaration = new RegExp(`^export function ${name}(?=[(<])`, 'm');
-  if (!declaration.test(source)) {
-    throw new Error(`${file} exports no function ${name}: let the mutant follow the rule's new name`);
-  }
-  const original = `${name}OfProduct`;
+  const [owner, method] = name.split('.');
   const make = `globalThis[${JSON.stringify(replacementsKey)}][${JSON.stringify(keyOf(replacement))}]`;
-  return `${source.replace(declaration, `function ${original}`)}
+  if (method !== undefined) {
+    const declaration = new RegExp(`^export class ${owner}[ <]`, 'm');
+    if (!declaration.test(source)) throw new Error(stale(file, 'class', owner));
+    return `${source}
+${owner}.prototype.${method} = ${make}(${owner}.prototype.${method});
+`;
+  }
+  const declaration = new RegExp(`^export (?:async )?function\\*? ${name}(?=[(<])`, 'm');
+  if (!declaration.test(source)) throw new Error(stale(file, 'function', name));
+  const original = `${name}OfProduct`;
+  return `${source.replace(declaration, (found) => found.replace('export ', '').replace(name, original))}
 export function ${name}(...args) {
   return ${make}(${original})(...args);
 }
 `;
+}
+
+function stale(file: string, kind: 'class' | 'function', name: string | undefined): string {
+  return `${file} exports no ${kind} ${name}: let the mutant follow the rule's new name`;
 }
 
 function edited(source: string, { file, find, replace }: Edit): string {

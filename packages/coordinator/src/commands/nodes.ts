@@ -1,14 +1,16 @@
 /** Commands from agents: plain functions on a draft. */
 
 import { isDeepStrictEqual } from 'node:util';
+import { causeOf } from '@muster/common/cause';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
-import type { Cause, TaskEnd, TaskReport } from '@muster/common/views';
+import type { TaskEnd, TaskReport } from '@muster/common/views';
 import { type Pace, type PublishedStatus, unpaced } from '../agents/statusPacer.ts';
-import { currentAttempt, isReleased, type Node } from '../model.ts';
+import type { JobEvent } from '../lifecycle/event.ts';
+import { type Attempt, currentAttempt, isReleased, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { heldTask, heldTasks } from '../state/heldTasks.ts';
@@ -211,7 +213,7 @@ export function noteFreezes(
 }
 
 /** A new boot id proves that what ran on this node before is dead, except what the agent says it found ended. */
-function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: number): void {
+export function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: number): void {
   const alive = new Set(
     command.observed
       .filter((each) => each.state === 'running')
@@ -235,7 +237,19 @@ function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: numbe
   }
 }
 
-/** A node stopped answering. Its released tasks may well be running and stay as they are: silent is not dead. */
+/**
+ * What the silence of a node means for an attempt with a task on it. Nothing of an attempt runs before its release, so that the
+ * attempt can fail.
+ * @returns null: the task is released and may well be running, so that only its node or a proof of its end ends it
+ */
+export function eventOfSilence(attempt: Attempt, nodeRank: number, message: string): JobEvent | null {
+  if (isReleased(attempt)) return null;
+  const node = attempt.tasks[nodeRank]?.node ?? null;
+  const cause = causeOf('node_lost', message, { nodeRank, node });
+  return { kind: 'startFailed', attempt: attempt.number, cause, excludeNodes: [] };
+}
+
+/** A node stopped answering. */
 export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
   // Of one that was removed meanwhile nobody expects anything.
   if (draft.node(name) === undefined) return;
@@ -243,21 +257,8 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
   for (const job of draft.activeJobs()) {
     const attempt = currentAttempt(job);
     const rank = attempt?.tasks.findIndex((task) => task.node === name) ?? -1;
-    if (attempt === null || rank < 0 || isReleased(attempt)) continue;
-    const message = `node ${name} went silent while it prepared rank ${rank}`;
-    const cause: Cause = {
-      kind: 'node_lost',
-      message,
-      nodeRank: rank,
-      node: name,
-      evidence: null,
-      blame: 'node',
-    };
-    applyJobEvent(
-      draft,
-      job.id,
-      { kind: 'startFailed', attempt: attempt.number, cause, excludeNodes: [] },
-      nowMs,
-    );
+    if (attempt === null || rank < 0) continue;
+    const event = eventOfSilence(attempt, rank, `node ${name} went silent while it prepared rank ${rank}`);
+    if (event !== null) applyJobEvent(draft, job.id, event, nowMs);
   }
 }

@@ -4,6 +4,7 @@
  */
 import { drainedBy } from '@muster/common/conditions';
 import { assertInvariant } from '@muster/common/errors';
+import type { Gpu, NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { currentAttempt, type Job, type Node } from '../model.ts';
 import { nodeTasksMax } from '../scheduler/capacity.ts';
@@ -115,7 +116,7 @@ function areEqual(a: NodeFacts, b: NodeFacts): boolean {
 }
 
 /** A task holds what it was given until it has ended (G3 of docs/guarantees.md). */
-function useOf(name: NodeName, jobs: Iterable<Job>): Use {
+export function useOf(name: NodeName, jobs: Iterable<Job>): Use {
   const use: Use = { gpuUuids: new Set(), cpus: 0, memoryMb: 0, tasks: 0 };
   for (const job of jobs) {
     for (const task of currentAttempt(job)?.tasks ?? []) {
@@ -140,15 +141,13 @@ function nodeView(
 ): SchedulerNode {
   const { inventory } = node;
   const drained = drainedView(node);
-  const isFree = (uuid: string) =>
-    !use.gpuUuids.has(uuid) && !drained.gpuUuids.has(uuid) && !orphaned.has(uuid);
   return {
     name: node.name,
     online,
     awaitedUntilMs,
     inventory,
     drained,
-    freeGpus: inventory.gpus.filter((gpu) => isFree(gpu.uuid)),
+    freeGpus: freeGpusOf({ inventory, used: use.gpuUuids, drained: drained.gpuUuids, orphaned }),
     freeCpus: inventory.cpus - use.cpus,
     freeMemoryMb: inventory.memoryMb - use.memoryMb,
     freeTasks: nodeTasksMax - use.tasks,
@@ -157,7 +156,20 @@ function nodeView(
   };
 }
 
-function drainedView({ conditions, inventory, drain }: Node): DrainedView {
+interface GpusTaken {
+  readonly inventory: NodeInventory;
+  readonly used: ReadonlySet<string>;
+  readonly drained: ReadonlySet<string>;
+  readonly orphaned: ReadonlySet<string>;
+}
+
+/** The GPUs that new work may get: no task and no orphan has them, and no condition drains them. */
+export function freeGpusOf({ inventory, used, drained, orphaned }: GpusTaken): readonly Gpu[] {
+  return inventory.gpus.filter(({ uuid }) => !used.has(uuid) && !drained.has(uuid) && !orphaned.has(uuid));
+}
+
+/** What drains take from new work: conditions of the node, and a drain by a user. */
+export function drainedView({ conditions, inventory, drain }: Node): DrainedView {
   // Of almost every node, in every pass.
   if (conditions.length === 0 && drain === null) return notDrained;
   const { node, gpuUuids } = drainedBy(conditions, inventory);

@@ -160,7 +160,7 @@ function readersOf(
  * machine will ever be back, so it binds for as long as a lease lasts, which is also how long its tasks are waited for; and
  * not at all once the attempt before has ended because it was lost.
  */
-function pinOf(
+export function pinOf(
   draft: Draft,
   { spec }: Job,
   { lastCause }: Extract<JobState, { kind: 'queued' }>,
@@ -200,7 +200,7 @@ function holderOf(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
   return holder;
 }
 
-function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
+export function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
   const { state, spec } = job;
   // One that even SIGKILL does not end may never end: what it holds is coming free no more than that of one that runs.
   const isOverdue = memory.stoppingForMs(job.id) > spec.stopGraceMs + overdueMs;

@@ -314,7 +314,8 @@ async function takeEvent(
   if (currentAttempt(job)?.number !== task.attempt) session.sync(task, job);
 }
 
-async function takeStatus(
+/** A status is applied when it is received, not only with the next Hello. */
+export async function takeStatus(
   parts: AgentHubParts,
   session: AgentSession,
   status: NodeStatus__Output,

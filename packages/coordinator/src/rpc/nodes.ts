@@ -197,7 +197,7 @@ function conditionOf(state: ClusterState, node: NodeName, place: ConditionPlace)
 }
 
 /** @returns undefined as soon as it is gone */
-async function conditionAfterWait(
+export async function conditionAfterWait(
   { state, committed, clearWaitMs = usualClearWaitMs }: NodeCallParts,
   node: NodeName,
   place: ConditionPlace,

@@ -28,7 +28,7 @@ export function nodesToReserve(
   const { pin } = history;
   const isPinned = ({ name }: Pick<SchedulerNode, 'name'>) => pin?.nodes.has(name) === true;
   const [best] = groups
-    .filter((group) => group.length >= resources.minNodes && (pin === null || group.some(isPinned)))
+    .filter((group) => canHold(group, resources, pin))
     .map((group) => group.map((node) => lackOf(node, demand)).sort(nearestToFreeFirst))
     .map((lacks) => {
       const anchor = lacks.find(isPinned);
@@ -37,6 +37,15 @@ export function nodesToReserve(
     })
     .sort((a, b) => nearestToFreeFirst(totalOf(a), totalOf(b)));
   return best?.map(({ name }) => name) ?? [];
+}
+
+/** Whether nodes are enough for a job, and the place of its checkpoint is one of them; if not, nothing is gained by keeping them idle. */
+export function canHold(
+  nodes: readonly SchedulerNode[],
+  { minNodes }: Pick<JobDemand['resources'], 'minNodes'>,
+  pin: PlacementHistory['pin'],
+): boolean {
+  return nodes.length >= minNodes && (pin === null || nodes.some(({ name }) => pin.nodes.has(name)));
 }
 
 function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Lack {

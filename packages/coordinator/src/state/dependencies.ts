@@ -55,8 +55,12 @@ function stateOfJob(id: JobId, { when }: Dependency, known: KnownJobs): Dependen
   if (outcome === undefined) return { kind: 'waiting', on: id, when };
   if (when === 'any') return { kind: 'met' };
   if (outcome === 'removed') return { kind: 'failed', on: id, what: 'was removed by retention' };
-  const isMet = (outcome === 'succeeded') === (when === 'ok');
-  return isMet ? { kind: 'met' } : { kind: 'failed', on: id, what: pastOf(outcome) };
+  return isAsWanted(outcome, when) ? { kind: 'met' } : { kind: 'failed', on: id, what: pastOf(outcome) };
+}
+
+/** Whether a job that has ended meets a dependency on its success, or on its failure. */
+export function isAsWanted(outcome: StoredOutcome, when: Exclude<Dependency['when'], 'any'>): boolean {
+  return (outcome === 'succeeded') === (when === 'ok');
 }
 
 function pastOf(outcome: Exclude<StoredOutcome, 'removed'>): string {
