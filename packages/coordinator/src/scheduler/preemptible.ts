@@ -2,8 +2,43 @@
 import type { NodeName } from '@muster/common/ids';
 import { acceptableGpus, type JobDemand } from './capacity.ts';
 import { releasedGpus } from './passCapacity.ts';
-import { type Cost, compareCosts, costOf, isCheaper, nothing, plus } from './victimCost.ts';
 import type { Holder, SchedulerNode } from './view.ts';
+
+/**
+ * What it costs to preempt an attempt, and sums of that: whole numbers, so that equal sums are equal. The parts are compared from
+ * the first to the last; less is better. Every attempt costs something: no choice is cheaper than a part of it.
+ */
+export interface Cost {
+  readonly gpuSeconds: number;
+  /** Of two that lose as much, fewer jobs and those of lower priority; */
+  readonly priority: number;
+  /** and then those that were submitted later. */
+  readonly seniority: number;
+}
+
+export const nothing: Cost = { gpuSeconds: 0, priority: 0, seniority: 0 };
+
+/** @param youngest the highest `submitSeq` of all that are compared */
+function costOf({ lostGpuSeconds, priority, submitSeq }: Holder, youngest: number): Cost {
+  return { gpuSeconds: lostGpuSeconds, priority: priority + 1, seniority: youngest + 1 - submitSeq };
+}
+
+export function plus(a: Cost, b: Cost): Cost {
+  return {
+    gpuSeconds: a.gpuSeconds + b.gpuSeconds,
+    priority: a.priority + b.priority,
+    seniority: a.seniority + b.seniority,
+  };
+}
+
+/** Negative when `a` is cheaper. */
+function compareCosts(a: Cost, b: Cost): number {
+  return a.gpuSeconds - b.gpuSeconds || a.priority - b.priority || a.seniority - b.seniority;
+}
+
+export function isCheaper(a: Cost, b: Cost): boolean {
+  return compareCosts(a, b) < 0;
+}
 
 /** What of one node an attempt gives back, or what a job lacks there. */
 interface Share {
@@ -36,11 +71,8 @@ export interface Place {
 
 /** A way to make one node do. */
 export interface Option {
-  readonly name: NodeName;
   readonly cost: Cost;
   readonly victims: readonly Holder[];
-  /** No other way is cheaper; false: not all of them were looked at. */
-  readonly isExact: boolean;
 }
 
 /** Steps of one search on one node: more than its dozen of jobs need. */
@@ -110,7 +142,7 @@ export class Preemptible {
       .filter((holder) => holder.priority < priority)
       .map((holder) => this.candidate(holder, node, demand))
       .sort(cheapestFirst);
-    const option = cheapestOption(node.name, lack, candidates);
+    const option = cheapestOption(lack, candidates);
     return option === null ? null : { node, lack, candidates, option };
   }
 
@@ -171,22 +203,22 @@ export function isMet(lack: Share, by: readonly Candidate[]): boolean {
 }
 
 /**
- * The cheapest of these that make up for what is lacking; null when all of them do not.
+ * The cheapest of these that make up for what is lacking; null when all of them do not. After `stepsMax` steps, the cheapest
+ * that was found.
  * @param candidates the cheapest first
  */
-export function cheapestOption(name: NodeName, lack: Share, candidates: readonly Candidate[]): Option | null {
-  if (isNothing(lack)) return { name, cost: nothing, victims: [], isExact: true };
+export function cheapestOption(lack: Share, candidates: readonly Candidate[]): Option | null {
   /** What all from this one on give back. */
   const rest = [noShare];
   for (const { share } of candidates.toReversed()) rest.push(sum(share, rest.at(-1) ?? noShare));
   rest.reverse();
-  let best: Omit<Option, 'isExact'> | null = null;
+  let best: Option | null = null;
   let stepsLeft = stepsMax;
   const visit = (index: number, left: Share, cost: Cost, taken: readonly Candidate[]): void => {
     stepsLeft -= 1;
     if (best !== null && (stepsLeft <= 0 || !isCheaper(cost, best.cost))) return;
     if (isNothing(left)) {
-      best = { name, cost, victims: taken.map(({ holder }) => holder) };
+      best = { cost, victims: taken.map(({ holder }) => holder) };
       return;
     }
     const candidate = candidates[index];
@@ -196,6 +228,5 @@ export function cheapestOption(name: NodeName, lack: Share, candidates: readonly
     visit(index + 1, left, cost, taken);
   };
   visit(0, lack, nothing, []);
-  const found: Omit<Option, 'isExact'> | null = best;
-  return found === null ? null : Object.assign(found, { isExact: stepsLeft > 0 });
+  return best;
 }

@@ -2,50 +2,48 @@
  * Which attempts to preempt so that a job fits, with as little lost as can be.
  *
  * A job needs room on a number of nodes; an attempt that is preempted releases all of its nodes at once. What is lost
- * is a sum over the victims. Attempts on one node only concern that node alone, so there the cheapest choice is found
- * node by node, and the nodes with the cheapest choices are taken. Attempts over several nodes tie nodes together: these
- * are decided on one after the other, and a branch is given up as soon as it could not become cheaper than what is known
- * even if all attempts that are still undecided cost nothing.
+ * is a sum over the victims. On one node the cheapest choice is found by `cheapestOption`, and the nodes with the cheapest
+ * choices are taken. Where the job needs several nodes, attempts over several nodes tie these together: such gangs are
+ * decided on one after the other, and a branch is given up as soon as it could not become cheaper than what is known even
+ * if all gangs that are still undecided cost nothing.
  *
  * Both searches are exact as long as they end within their number of steps, which they do for the clusters that people
  * have: up to some ten gangs and a dozen small jobs on a node that stand in the way. Beyond, the best choice found so far
  * is taken: at first the nodes that are cheapest when every gang on them is paid in full. What is superfluous in it is
- * taken out again, so no attempt ever ends for nothing.
+ * taken out again, so no attempt ever ends for nothing. (docs/decisions/victims.md has what the simpler choices lose.)
  */
 import type { JobResources } from '@muster/common/spec/types';
 import { isBoundToOneSwitch } from './gang.ts';
 import { byName } from './order.ts';
 import {
   type Candidate,
+  type Cost,
   cheapestFirst,
   cheapestOption,
+  isCheaper,
   isMet,
   lackWithout,
+  nothing,
   type Option,
   type Place,
+  plus,
 } from './preemptible.ts';
 import { nearestGroups } from './topology.ts';
-import { type Cost, isCheaper, nothing, plus } from './victimCost.ts';
 import type { Holder, Pin } from './view.ts';
 
 /** Looks at one node in one situation, for all situations of one search together. */
 const visitsMax = 100_000;
-
-/** A place, with its candidates told apart. */
-interface SearchedPlace extends Place {
-  /** They hold something of no other place. */
-  readonly locals: readonly Candidate[];
-  readonly gangs: readonly Candidate[];
-  readonly isAnchor: boolean;
-}
 
 interface Choice {
   readonly cost: Cost;
   readonly victims: ReadonlySet<Holder>;
 }
 
+/** For each place that could take a task in a situation, how. */
+type Options = ReadonlyMap<Place, Option>;
+
 /**
- * @param places where the job could have a task once some have given way; those where it could have one anyway included
+ * @param places where the job could have a task if attempts there were preempted, or can have one anyway
  * @param pin one of the nodes has to see its checkpoint
  * @returns the first submitted first; null when it would not fit even then
  */
@@ -58,7 +56,7 @@ export function chooseVictims(
   const groups = isBoundToOneSwitch(resources) ? groupsOf(sorted) : [sorted];
   let best: Choice | null = null;
   for (const group of groups) {
-    const found = cheapestChoice(group, resources.minNodes, pin);
+    const found = new Search(group, resources.minNodes, pin).run();
     if (found !== null && (best === null || isCheaper(found.cost, best.cost))) best = found;
   }
   return best === null ? null : [...best.victims].sort((a, b) => a.submitSeq - b.submitSeq);
@@ -71,143 +69,159 @@ function groupsOf(places: readonly Place[]): readonly (readonly Place[])[] {
   );
 }
 
-function cheapestChoice(places: readonly Place[], count: number, pin: Pin | null): Choice | null {
-  const isAnchor = ({ node }: Place) => pin === null || pin.nodes.has(node.name);
-  const seen = new Map<Holder, number>();
-  for (const { candidates } of places) {
-    for (const { holder } of candidates) {
-      if (holder.tasks.length > 1) seen.set(holder, (seen.get(holder) ?? 0) + 1);
-    }
-  }
-  const isGang = ({ holder }: Candidate) => (seen.get(holder) ?? 0) > 1;
-  if (![...seen.values()].some((times) => times > 1)) {
-    const anchors = new Set(places.filter(isAnchor).map(({ node }) => node.name));
-    const options = places.map(({ option }) => option);
-    const taken = cheapest(options, count, ({ name }) => anchors.has(name));
-    // Nothing is tied to anything: what is cheapest of each is cheapest of all.
-    if (taken !== null && taken.every(({ isExact }) => isExact)) {
-      return { cost: sumOf(taken), victims: new Set(taken.flatMap(({ victims }) => victims)) };
-    }
-  }
-  const searched = places.map((place) => ({
-    ...place,
-    locals: place.candidates.filter((each) => !isGang(each)),
-    gangs: place.candidates.filter(isGang),
-    isAnchor: isAnchor(place),
-  }));
-  return new Search(searched, count).run();
-}
-
-/** As many of these as are needed, one of them where the checkpoint is; null when there are not enough. */
-function cheapest(
-  options: readonly Option[],
-  count: number,
-  isAnchor: (option: Option) => boolean,
-): readonly Option[] | null {
-  const sorted = options.toSorted(cheapestFirst);
-  const anchor = sorted.find(isAnchor);
-  if (anchor === undefined || sorted.length < count) return null;
-  return [anchor, ...sorted.filter((option) => option !== anchor).slice(0, count - 1)];
-}
-
 function sumOf(costs: readonly { readonly cost: Cost }[]): Cost {
   return costs.reduce((sum, { cost }) => plus(sum, cost), nothing);
 }
 
+/** Holders that are candidates on more than one of these places. */
+function gangsOf(places: Iterable<Place>): ReadonlySet<Holder> {
+  const seen = new Set<Holder>();
+  const gangs = new Set<Holder>();
+  for (const { candidates } of places) {
+    for (const { holder } of candidates) {
+      if (seen.has(holder)) gangs.add(holder);
+      else if (holder.tasks.length > 1) seen.add(holder);
+    }
+  }
+  return gangs;
+}
+
+/** The cheapest way to make room on a place if these gangs end in any case. null: there is none. */
+function optionBeside({ lack, candidates }: Place, gangs: ReadonlySet<Holder>, free: ReadonlySet<Holder>) {
+  const gone = candidates.filter(({ holder }) => free.has(holder));
+  const locals = candidates.filter(({ holder }) => !gangs.has(holder));
+  return cheapestOption(lackWithout(lack, gone), locals);
+}
+
+function isReady({ lack, candidates }: Place, victims: ReadonlySet<Holder>): boolean {
+  return isMet(
+    lack,
+    candidates.filter(({ holder }) => victims.has(holder)),
+  );
+}
+
 /** One group of nodes, of which so many are needed. */
 class Search {
-  private readonly places: ReadonlyMap<string, SearchedPlace>;
+  private readonly places: readonly Place[];
   private readonly count: number;
-  private readonly candidates: ReadonlyMap<Holder, Candidate>;
-  private readonly options = new Map<string, Option | null>();
+  private readonly pin: Pin | null;
+  private gangs: ReadonlySet<Holder> = new Set();
   private best: Choice | null = null;
   private visitsLeft = visitsMax;
 
-  constructor(places: readonly SearchedPlace[], count: number) {
-    this.places = new Map(places.map((place) => [place.node.name, place]));
+  constructor(places: readonly Place[], count: number, pin: Pin | null) {
+    this.places = places;
     this.count = count;
-    this.candidates = new Map(places.flatMap((place) => place.candidates.map((each) => [each.holder, each])));
+    this.pin = pin;
   }
 
   run(): Choice | null {
-    const places = [...this.places.values()];
     // As if a gang had to be paid for on each of its nodes anew: quick, and a bar for all that follows.
-    const inFull = this.cheapest(places.map(({ option }) => option));
+    const inFull = this.cheapest(new Map(this.places.map((place) => [place, place.option])));
     if (inFull === null) return null;
-    this.takeWhenCheaper(inFull.flatMap(({ victims }) => victims));
-    this.decide(new Set(), new Set(places.flatMap(({ gangs }) => gangs.map(({ holder }) => holder))));
+    const bar = this.takeWhenCheaper(inFull.flatMap(([, { victims }]) => victims)).cost;
+    this.gangs = this.count > 1 ? gangsOf(this.places) : this.gangs;
+    if (this.gangs.size > 0) this.decide(this.worthwhile(bar), [], this.gangs);
     return this.best;
   }
 
-  private takeWhenCheaper(victims: Iterable<Holder>): void {
-    const dearestFirst = [...new Set(victims)]
-      .flatMap((holder) => this.candidates.get(holder) ?? [])
-      .sort((a, b) => cheapestFirst(b, a));
-    const needed = new Set(dearestFirst.map(({ holder }) => holder));
-    for (const { holder } of dearestFirst) {
-      needed.delete(holder);
-      if (!this.isEnough(needed)) needed.add(holder);
-    }
-    const cost = sumOf(dearestFirst.filter(({ holder }) => needed.has(holder)));
-    if (this.best === null || isCheaper(cost, this.best.cost)) this.best = { cost, victims: needed };
+  /** The places that may be part of a choice that costs less than `bar`, if all gangs end that cost less than that. */
+  private worthwhile(bar: Cost): Options {
+    const affordable = this.places.flatMap((place) => {
+      const candidates = place.candidates.filter(({ cost }) => isCheaper(cost, bar));
+      return isMet(place.lack, candidates) ? { ...place, candidates } : [];
+    });
+    this.gangs = gangsOf(affordable);
+    const options = affordable.flatMap((place): readonly (readonly [Place, Option])[] => {
+      const option = optionBeside(place, this.gangs, this.gangs);
+      return option === null ? [] : [[place, option]];
+    });
+    const others = sumOf(
+      options
+        .map(([, option]) => option)
+        .sort(cheapestFirst)
+        .slice(0, this.count - 1),
+    );
+    return new Map(options.filter(([, { cost }]) => isCheaper(plus(others, cost), bar)));
   }
 
-  private isEnough(victims: ReadonlySet<Holder>): boolean {
-    let count = 0;
-    let hasAnchor = false;
-    for (const { lack, candidates, isAnchor } of this.places.values()) {
-      if (
-        !isMet(
-          lack,
-          candidates.filter(({ holder }) => victims.has(holder)),
-        )
-      )
-        continue;
-      count += 1;
-      hasAnchor ||= isAnchor;
+  /** Takes these victims, without those that are superfluous, if that costs less than the best choice so far. */
+  private takeWhenCheaper(victims: Iterable<Holder>): Choice {
+    const needed = new Set(victims);
+    const ready = new Set(this.places.filter((place) => isReady(place, needed)));
+    const costs = new Map<Holder, Cost>();
+    for (const { candidates } of ready) for (const { holder, cost } of candidates) costs.set(holder, cost);
+    let cost = nothing;
+    const dearestFirst = [...needed].map((holder) => ({ holder, cost: costs.get(holder) ?? nothing }));
+    for (const victim of dearestFirst.sort((a, b) => cheapestFirst(b, a))) {
+      needed.delete(victim.holder);
+      const lost = [...ready].filter((place) => !isReady(place, needed));
+      for (const place of lost) ready.delete(place);
+      if (this.isEnough(ready)) continue;
+      for (const place of lost) ready.add(place);
+      needed.add(victim.holder);
+      cost = plus(cost, victim.cost);
     }
-    return count >= this.count && hasAnchor;
+    const choice = { cost, victims: needed };
+    if (this.best === null || isCheaper(cost, this.best.cost)) this.best = choice;
+    return choice;
+  }
+
+  private isEnough(ready: ReadonlySet<Place>): boolean {
+    return ready.size >= this.count && [...ready].some((place) => this.isAnchor(place));
+  }
+
+  private isAnchor({ node }: Place): boolean {
+    return this.pin === null || this.pin.nodes.has(node.name);
   }
 
   /**
-   * @param gone gangs that are preempted
-   * @param undecided gangs that may or may not
+   * Takes the best choice that ends these gangs, and any of those that are undecided.
+   * @param options as if all gangs that are undecided ended
    */
-  private decide(gone: ReadonlySet<Holder>, undecided: ReadonlySet<Holder>): void {
+  private decide(options: Options, gone: readonly Candidate[], undecided: ReadonlySet<Holder>): void {
     if (this.visitsLeft <= 0) return;
-    this.visitsLeft -= this.places.size;
-    const free = new Set([...gone, ...undecided]);
-    const places = [...this.places.values()];
-    const taken = this.cheapest(places.flatMap((place) => this.optionOf(place, free) ?? []));
+    this.visitsLeft -= options.size;
+    const taken = this.cheapest(options);
     if (taken === null) return;
-    const paid = [...gone].flatMap((holder) => this.candidates.get(holder) ?? []);
-    if (this.best !== null && !isCheaper(sumOf([...paid, ...taken]), this.best.cost)) return;
+    const cost = sumOf([...gone, ...taken.map(([, option]) => option)]);
+    if (this.best !== null && !isCheaper(cost, this.best.cost)) return;
     const [next] = taken
-      .flatMap(({ name }) => this.places.get(name)?.gangs ?? [])
+      .flatMap(([{ candidates }]) => candidates)
       .filter(({ holder }) => undecided.has(holder))
       .sort((a, b) => cheapestFirst(b, a));
     if (next === undefined) {
-      this.takeWhenCheaper([...gone, ...taken.flatMap(({ victims }) => victims)]);
+      const holders = gone.map(({ holder }) => holder);
+      this.takeWhenCheaper([...holders, ...taken.flatMap(([, { victims }]) => victims)]);
       return;
     }
     const rest = new Set(undecided);
     rest.delete(next.holder);
-    this.decide(gone, rest);
-    this.decide(new Set([...gone, next.holder]), rest);
+    this.decide(
+      this.without(next.holder, options, new Set([...rest, ...gone.map(({ holder }) => holder)])),
+      gone,
+      rest,
+    );
+    this.decide(options, [...gone, next], rest);
   }
 
-  private cheapest(options: readonly Option[]): readonly Option[] | null {
-    return cheapest(options, this.count, ({ name }) => this.places.get(name)?.isAnchor === true);
-  }
-
-  private optionOf({ node, lack, locals, gangs }: SearchedPlace, free: ReadonlySet<Holder>): Option | null {
-    const gone = gangs.filter(({ holder }) => free.has(holder));
-    const key = `${node.name} ${gone.map(({ holder }) => holder.id).join()}`;
-    let option = this.options.get(key);
-    if (option === undefined) {
-      option = cheapestOption(node.name, lackWithout(lack, gone), locals);
-      this.options.set(key, option);
+  /** What is left of the options if this gang does not end. */
+  private without(gang: Holder, options: Options, free: ReadonlySet<Holder>): Options {
+    const left = new Map(options);
+    for (const place of options.keys()) {
+      if (!place.candidates.some(({ holder }) => holder === gang)) continue;
+      const option = optionBeside(place, this.gangs, free);
+      if (option === null) left.delete(place);
+      else left.set(place, option);
     }
-    return option;
+    return left;
+  }
+
+  /** As many of these as are needed, one of them where the checkpoint is; null when there are not enough. */
+  private cheapest(options: Options): readonly (readonly [Place, Option])[] | null {
+    const sorted = [...options].sort(([, a], [, b]) => cheapestFirst(a, b));
+    const anchor = sorted.find(([place]) => this.isAnchor(place));
+    if (anchor === undefined || sorted.length < this.count) return null;
+    return [anchor, ...sorted.filter((each) => each !== anchor).slice(0, this.count - 1)];
   }
 }
