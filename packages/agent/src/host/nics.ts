@@ -3,8 +3,14 @@ import { existsSync } from 'node:fs';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Nic } from '@muster/common/hardware';
-import { askDevice, namesIn, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
-import { pciBusIdInPath } from './pciAddress.ts';
+import {
+  askDevice,
+  namesIn,
+  pciBusIdInPath,
+  readNumaNode,
+  realPath,
+  tryReadKernelFile,
+} from './kernelFiles.ts';
 
 export type InterfaceAddresses = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
 

@@ -9,8 +9,7 @@
  */
 import { join } from 'node:path';
 import type { DeviceLink, Nic, RdmaDevice } from '@muster/common/hardware';
-import { parseNumberList, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
-import { toSysfsAddress } from './pciAddress.ts';
+import { parseNumberList, readNumaNode, realPath, toSysfsAddress, tryReadKernelFile } from './kernelFiles.ts';
 
 export interface PciDevice {
   /** UUID of a card, or name of a NIC or RDMA device. */

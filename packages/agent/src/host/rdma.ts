@@ -1,8 +1,14 @@
 /** RDMA devices (InfiniBand, RoCE), one entry per port, from /sys/class/infiniband. */
 import { join } from 'node:path';
 import type { RdmaDevice } from '@muster/common/hardware';
-import { askDevice, namesIn, readNumaNode, realPath, tryReadKernelFile } from './kernelFiles.ts';
-import { pciBusIdInPath } from './pciAddress.ts';
+import {
+  askDevice,
+  namesIn,
+  pciBusIdInPath,
+  readNumaNode,
+  realPath,
+  tryReadKernelFile,
+} from './kernelFiles.ts';
 
 const portsMax = 256;
 

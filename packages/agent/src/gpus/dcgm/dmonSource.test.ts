@@ -133,7 +133,9 @@ test('10 MB of garbage end the process', async () => {
 });
 
 test('far more rows than there can be end the process', async () => {
-  const { source } = played(`while :; do echo '#Entity GRACT'; echo 'GPU 1 0.5'; done`);
+  const { source } = played(`while :; do echo '#Entity GRACT'; echo 'GPU 1 0.5'; done`, {
+    firstRowsTimeoutMs: 120_000,
+  });
   await expect(source.sample()).rejects.toThrow('dmon prints far more than rows');
 });
 
@@ -151,7 +153,7 @@ test('a host engine that is not there is told in the words of dcgmi', async () =
 test('a machine without dcgmi has no such source', async () => {
   const source = createDmonSource({ dcgmiPath: 'no-such-dcgmi', searchPath: '/usr/bin', clock: systemClock });
   await expect(source.sample()).rejects.toThrow(
-    'no-such-dcgmi dmon is not installed, or is in another directory',
+    'no-such-dcgmi dmon cannot be run, since there is no such program; install DCGM',
   );
   await source.close();
 });

@@ -5,10 +5,12 @@
  * A process that prints nothing any more hangs with its host engine. It is killed, and nothing is started until it is
  * gone: behind a stuck driver every further reader would be stuck too.
  */
-import { type ChildProcess, type ExecFileException, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import { LineSplitter } from '@muster/common/lineSplitter';
 import { backoffMs } from '@muster/common/retry';
+import { Program } from '../../host/program.ts';
 import type { GpuActivity, ProfilingSource } from '../gpuSource.ts';
 import { DmonParser, dmonFieldIds, parseDiscovery } from './dmonOutput.ts';
 
@@ -29,7 +31,7 @@ const intervalMs = 1_000;
 const discoveryTimeoutMs = 5_000;
 /** `discovery -l` prints under 500 bytes a card. */
 const discoveryBytesMax = 256 * 1024;
-const lineBytesMax = 16 * 1024;
+const lineLengthMax = 16 * 1024;
 /** A second's rows of 16 cards are 3 KB; a sample is taken at least every minute. */
 const bytesBetweenSamplesMax = 1024 * 1024;
 const stopGraceMs = 2_000;
@@ -104,20 +106,25 @@ class Run {
   readonly ended: Promise<string>;
   /** Resolves with the first row, with the end, or when waiting for them has taken too long. */
   readonly firstRows: Promise<void>;
-  /** Why it is being killed, or what it said itself. */
+  /** Why it is being killed, or what it printed itself. */
   problem: string | null = null;
   lastRowAtMs: number;
   bytesSinceSample = 0;
   private readonly options: Required<DmonOptions>;
   private readonly parser = new DmonParser();
   private readonly firstRow = Promise.withResolvers<void>();
-  private readonly stopping = new AbortController();
+  private isStopping = false;
   private uuids: ReadonlyMap<number, string> = new Map();
   private child: ChildProcess | null = null;
-  private rest = '';
+  private readonly lines = new LineSplitter(lineLengthMax);
+  private readonly environment: Readonly<Record<string, string>>;
+  private readonly discovery: Program;
 
   constructor(options: Required<DmonOptions>) {
     this.options = options;
+    this.environment = { PATH: options.searchPath };
+    const { dcgmiPath: path } = options;
+    this.discovery = new Program({ path, environment: this.environment, outputBytesMax: discoveryBytesMax });
     this.lastRowAtMs = options.clock.monotonicMs();
     const timer = setTimeout(this.firstRow.resolve, options.firstRowsTimeoutMs);
     this.firstRows = this.firstRow.promise.finally(() => clearTimeout(timer));
@@ -140,7 +147,8 @@ class Run {
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
+    this.isStopping = true;
+    void this.discovery.close();
     this.signal('SIGTERM');
     const timer = setTimeout(() => this.signal('SIGKILL'), stopGraceMs);
     await this.ended;
@@ -152,29 +160,32 @@ class Run {
     this.uuids = parseDiscovery(listing);
     if (this.uuids.size === 0)
       return `has nothing to print: discovery -l names no GPU (${firstLine(listing)})`;
-    if (this.stopping.signal.aborted) return 'was stopped';
+    if (this.isStopping) return 'was stopped';
     return this.print();
   }
 
-  private discover(): Promise<string> {
-    const { dcgmiPath } = this.options;
-    return new Promise((resolve, reject) => {
-      const settings = {
-        env: this.environment(),
-        timeout: discoveryTimeoutMs,
-        killSignal: 'SIGKILL',
-        maxBuffer: discoveryBytesMax,
-        signal: this.stopping.signal,
-      } as const;
-      const child = execFile(dcgmiPath, ['discovery', '-l'], settings, (error, stdout) => {
-        const text = stdout.trim() === '' ? (error?.message ?? '') : stdout;
-        if (error === null) return resolve(stdout);
-        const problem = new Error(startProblem(error) ?? `failed: discovery -l: ${firstLine(text)}`);
-        // Killed is not gone: the callback comes when the output closes.
-        if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) reject(problem);
-        else child.once('exit', () => reject(problem));
-      });
-    });
+  private async discover(): Promise<string> {
+    const outcome = await this.discovery.run(['discovery', '-l'], discoveryTimeoutMs);
+    switch (outcome.kind) {
+      case 'exited':
+        if (outcome.status === 0) return outcome.stdout;
+        throw new Error(`failed: discovery -l: ${firstLine(outcome.stdout) || firstLine(outcome.stderr)}`);
+      case 'hung':
+      case 'stuck':
+        // Killed is not gone, and nothing is started beside it.
+        await this.discovery.close();
+        throw new Error(`failed: discovery -l: no answer within ${discoveryTimeoutMs / 1_000} s`);
+      case 'too_long':
+        throw new Error('failed: discovery -l prints without end');
+      case 'not_started':
+        throw new Error(
+          `cannot be run, since ${outcome.reason}; install DCGM, or name the path with --dcgmi`,
+        );
+      default: {
+        const never: never = outcome;
+        return never;
+      }
+    }
   }
 
   private print(): Promise<string> {
@@ -183,17 +194,17 @@ class Run {
       this.options.dcgmiPath,
       ['dmon', '-e', dmonFieldIds, '-d', String(intervalMs)],
       // A group of its own, so that what a wrapper script starts can be ended with it.
-      { env: this.environment(), stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+      { env: { ...this.environment, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
     );
     this.child = child;
     this.lastRowAtMs = this.options.clock.monotonicMs();
     child.stdout.setEncoding('utf8').on('data', (text: string) => this.read(text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.count(text);
-      this.heard(text);
+      this.note(text);
     });
     child.once('error', (error) => {
-      this.problem ??= startProblem(error) ?? `failed: ${error.message}`;
+      this.problem ??= `failed: ${error.message}`;
       if (child.pid === undefined) resolve(this.problem);
     });
     child.once('exit', (code, signal) => {
@@ -205,15 +216,15 @@ class Run {
 
   private read(text: string): void {
     this.count(text);
-    const lines = (this.rest + text).split('\n');
-    this.rest = lines.pop() ?? '';
-    if (this.rest.length > lineBytesMax) {
-      this.rest = '';
+    let lines: readonly string[] = [];
+    try {
+      lines = this.lines.push(text);
+    } catch {
       this.kill('prints something other than rows');
     }
     for (const line of lines) {
       const found = this.parser.line(line);
-      if (found.kind === 'text') this.heard(found.text);
+      if (found.kind === 'text') this.note(found.text);
       if (found.kind !== 'row' || !this.uuids.has(found.row.gpuId)) continue;
       this.lastRowAtMs = this.options.clock.monotonicMs();
       this.rows.set(found.row.gpuId, { activity: found.row.activity, atMs: this.lastRowAtMs });
@@ -221,7 +232,7 @@ class Run {
     }
   }
 
-  private heard(text: string): void {
+  private note(text: string): void {
     if (text.trim() !== '') this.problem ??= `says: ${firstLine(text)}`;
   }
 
@@ -239,16 +250,6 @@ class Run {
       // It has ended meanwhile; `exit` says so next.
     }
   }
-
-  private environment(): NodeJS.ProcessEnv {
-    return { PATH: this.options.searchPath, LC_ALL: 'C' };
-  }
-}
-
-function startProblem(error: NodeJS.ErrnoException | ExecFileException): string | null {
-  if (error.code === 'ENOENT') return 'is not installed, or is in another directory';
-  if (error.code === 'EACCES') return 'is not executable for the agent';
-  return null;
 }
 
 function firstLine(text: string): string {

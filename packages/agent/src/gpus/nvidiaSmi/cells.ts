@@ -3,6 +3,8 @@
  * the value is null: a number that nobody read must never look like one.
  */
 
+import { toPciBusId } from '../../host/kernelFiles.ts';
+
 /** Leaves room for doubt about the GPU itself, unlike a value that its driver or model merely does not offer. */
 export type CellFault = 'lost' | 'reset_required' | 'unknown_error';
 
@@ -81,11 +83,9 @@ export function readUuid(cell: string | null | undefined): string | null {
   return cell != null && /^(?:MIG-)?(?:GPU|MIG)-[\w-]{1,80}(?:\/\d{1,3}\/\d{1,3})?$/.test(cell) ? cell : null;
 }
 
-/** As the kernel writes them, with a domain of eight digits: `00000000:1b:00.0`. */
+/** `00000000:1b:00.0` */
 export function readPciBusId(cell: string | null | undefined): string | null {
-  const parts = /^([0-9a-f]{1,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])$/i.exec(cell ?? '');
-  if (parts?.[1] === undefined || parts[2] === undefined) return null;
-  return `${parts[1].padStart(8, '0')}:${parts[2]}`.toLowerCase();
+  return toPciBusId(cell ?? '');
 }
 
 /** The value of nvml field 230 behind the words of `gpu_recovery_action`. */

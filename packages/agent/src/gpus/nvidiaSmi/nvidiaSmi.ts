@@ -1,6 +1,6 @@
+import type { Program } from '../../host/program.ts';
 import type { GpuProblem } from '../gpuSource.ts';
 import { excerpt, failureIn, type SmiFailure, smiProblem } from './errors.ts';
-import type { Program } from './program.ts';
 
 export type Reply =
   /** Whether it is an answer or a failure is for its reader to tell: the exit status does not. */

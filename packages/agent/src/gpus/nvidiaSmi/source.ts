@@ -5,10 +5,11 @@
  * One dead card can make the whole program fail. The cards that a call did not tell about are then asked one by one,
  * which singles the dead one out.
  */
+
+import { Program } from '../../host/program.ts';
 import type { GpuListing, GpuProblem, GpuSampling, GpuSource } from '../gpuSource.ts';
 import { emptySmiInventory, type Inventory, readInventory } from './lister.ts';
 import { NvidiaSmi } from './nvidiaSmi.ts';
-import { Program } from './program.ts';
 import { SmiSampler } from './sampler.ts';
 
 export interface NvidiaSmiOptions {

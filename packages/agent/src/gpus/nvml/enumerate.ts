@@ -1,6 +1,6 @@
 /** Which cards the driver has, and their MIG instances. */
-import { readFileSync } from 'node:fs';
 import type { Gpu, MigInstance } from '@muster/common/hardware';
+import { readNumaNode, toSysfsAddress } from '../../host/kernelFiles.ts';
 import type { GpuProblem } from '../gpuSource.ts';
 import type { Calls } from './calls.ts';
 import type { ClosedCard } from './protocol.ts';
@@ -84,7 +84,7 @@ function openCard(calls: Calls, index: number): NvmlCard | null {
     simulated: false,
     index,
     pciBusId: pci?.busId ?? null,
-    numaNode: readNumaNode(calls, handle, pci?.busId ?? null),
+    numaNode: nearestNumaNode(calls, handle, pci?.busId ?? null),
     cpuAffinity: readCpuAffinity(calls, handle),
     serial: calls.string('nvmlDeviceGetSerial', handle, serialSize),
     mig: null,
@@ -185,23 +185,13 @@ function readCpuAffinity(calls: Calls, handle: number): string | null {
  * The node of the memory nearest to the GPU. (nvmlDeviceGetNumaNodeId is another thing: the node that the memory of a GPU
  * forms itself, on machines where it does.)
  */
-function readNumaNode(calls: Calls, handle: number, busId: string | null): number | null {
+function nearestNumaNode(calls: Calls, handle: number, busId: string | null): number | null {
   const mask = Buffer.alloc(nodeMaskWords * 8);
   const nearest = 0;
   if (calls.run('nvmlDeviceGetMemoryAffinity', handle, nodeMaskWords, mask, nearest)) {
     const first = maskToList(mask)?.match(/^\d+/)?.[0];
     if (first !== undefined) return Number(first);
   }
-  return busId === null ? null : kernelNumaNode(busId);
-}
-
-/** What the kernel knows of the slot; -1 where the machine does not tell. */
-function kernelNumaNode(busId: string): number | null {
-  try {
-    const path = `/sys/bus/pci/devices/${busId.replace(/^0000(?=[\da-f]{4}:)/, '')}/numa_node`;
-    const node = Number(readFileSync(path, 'utf8'));
-    return Number.isInteger(node) && node >= 0 ? node : null;
-  } catch {
-    return null;
-  }
+  // What the kernel knows of the slot.
+  return busId === null ? null : readNumaNode(`/sys/bus/pci/devices/${toSysfsAddress(busId)}`);
 }

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { waitFor } from '../../../../../test/support/services.ts';
+import { waitFor } from '../../../../test/support/services.ts';
 import { Program, type ProgramOptions } from './program.ts';
 
 const longMs = 15_000;

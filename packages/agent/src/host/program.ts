@@ -1,4 +1,6 @@
+/** Programs that are run for what they print. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { setPriority } from 'node:os';
 
 /** How one run of the program ended. */
 export type ProgramOutcome =
@@ -20,7 +22,12 @@ export type ProgramOutcome =
 export interface ProgramOptions {
   /** A path, or a name that is looked up in the PATH of `environment`. */
   readonly path: string;
+  /** All that it gets; numbers are written as in the C locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Left out: that of the agent. */
+  readonly cwd?: string;
+  /** Niceness, from -20 to 19. Left out: that of the agent. */
+  readonly niceness?: number;
   /** Of stdout; a program that prints more is killed. */
   readonly outputBytesMax: number;
   /** Ends a process group. Only a test that plays a process which cannot be killed replaces it. */
@@ -77,8 +84,8 @@ export class Program {
     let child: ChildProcess;
     try {
       child = spawn(this.options.path, args, {
-        // nvidia-smi formats numbers by the locale.
         env: { ...this.options.environment, LC_ALL: 'C' },
+        ...(this.options.cwd === undefined ? {} : { cwd: this.options.cwd }),
         stdio: ['ignore', 'pipe', 'pipe'],
         // A group of its own: the path may name a script, and what that started has to end with it.
         detached: true,
@@ -102,7 +109,10 @@ export class Program {
     const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
     const { promise: outcome, resolve: settle } = Promise.withResolvers<ProgramOutcome>();
     const { pid } = child;
-    if (pid !== undefined) this.current = { child, pid, gone };
+    if (pid !== undefined) {
+      this.current = { child, pid, gone };
+      this.putBehindOthers(pid);
+    }
 
     const stdout = new BoundedText(this.options.outputBytesMax);
     const stderr = new BoundedText(stderrBytesMax);
@@ -133,6 +143,15 @@ export class Program {
       settle({ kind: 'exited', status, stdout: stdout.text(), stderr: stderr.text() });
     });
     return outcome.finally(() => clearTimeout(deadline));
+  }
+
+  private putBehindOthers(pid: number): void {
+    const { niceness } = this.options;
+    try {
+      if (niceness !== undefined) setPriority(pid, niceness);
+    } catch {
+      // It has ended already.
+    }
   }
 
   private kill(pid: number): void {
