@@ -3,9 +3,8 @@
  * path would then lead elsewhere, a descriptor never does. Node has no openat(2): Linux leads there through /proc.
  */
 
-import type { Stats } from 'node:fs';
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
+import { type BigIntStats, constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, opendir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
 
 /** Without them, a link put there in the meantime would be followed, and a pipe that nobody writes to would stop us. */
 const carefully = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
@@ -24,19 +23,32 @@ export class Directory {
     this.place = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
   }
 
-  /** @throws {Error} with the kernel's code; ELOOP or ENOTDIR for a link */
+  /**
+   * @param path links on the way there are the user's own; the directory itself may be none
+   * @throws {Error} with the kernel's code; ELOOP or ENOTDIR for a link
+   */
   static async open(path: string): Promise<Directory> {
     return new Directory(await open(path, carefully | constants.O_DIRECTORY), path);
   }
 
+  /** Of an entry, for calls that need one. @param name without `/` */
+  path(name: string): string {
+    return `${this.place}/${name}`;
+  }
+
+  /** Where it is by now, for comparing with mounts. */
+  realPath(): Promise<string> {
+    return readlink(this.place);
+  }
+
   /** @param name of an entry, without `/` */
   below(name: string): Promise<Directory> {
-    return Directory.open(`${this.place}/${name}`);
+    return Directory.open(this.path(name));
   }
 
   /** @param name of an entry, without `/` @throws {Error} with the kernel's code; EINVAL for what is not a regular file */
   async openFile(name: string): Promise<{ readonly handle: FileHandle; readonly stat: Stats }> {
-    const handle = await open(`${this.place}/${name}`, carefully);
+    const handle = await open(this.path(name), carefully);
     try {
       const stat = await handle.stat();
       if (!stat.isFile()) throw Object.assign(new Error(`${name} is not a regular file`), { code: 'EINVAL' });
@@ -53,7 +65,29 @@ export class Directory {
 
   /** Of the entry itself, not of what it links to. */
   statOf(name: string): Promise<Stats> {
-    return lstat(`${this.place}/${name}`);
+    return lstat(this.path(name));
+  }
+
+  /** The same with times in nanoseconds; null: there is no such entry. */
+  async identify(name: string): Promise<BigIntStats | null> {
+    try {
+      return await lstat(this.path(name), { bigint: true });
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return rename(this.path(from), this.path(to));
+  }
+
+  unlink(name: string): Promise<void> {
+    return unlink(this.path(name));
+  }
+
+  rmdir(name: string): Promise<void> {
+    return rmdir(this.path(name));
   }
 
   /** In no order, a thousand at a time. */

@@ -11,7 +11,7 @@ import { unverifiable, type Verification } from '@muster/checkpoints/verificatio
 import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
-import { withPlaceOf } from './directoryHandle.ts';
+import { withPlaceOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
 import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
 import {
@@ -375,7 +375,7 @@ const granularityMs = 2_000;
  */
 async function completedSince(root: string, startedAtMs: number): Promise<boolean> {
   try {
-    const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.statOf(last));
+    const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.identify(last));
     return stat?.isFile() === true && Number(stat.mtimeMs) >= startedAtMs - granularityMs;
   } catch {
     return false;

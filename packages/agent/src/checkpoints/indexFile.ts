@@ -3,10 +3,9 @@
  * that looks at them, on this node or, on shared storage, on another. The job can write there too: what is read is
  * checked like anything from outside, and believed only for a checkpoint that is still the same.
  */
-import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
 import { type CheckpointFacts, checkpointVerdicts, verificationDepths } from '@muster/common/checkpoints';
-import { codeOf, DirectoryHandle, withDirectoryHandle } from './directoryHandle.ts';
 
 export const indexName = 'checkpoints_index.json';
 const temporaryName = `.${indexName}.tmp`;
@@ -44,15 +43,12 @@ export interface CheckpointIndex {
 /** @returns null: there is none, or none that can be made sense of */
 export async function readIndex(root: string): Promise<CheckpointIndex | null> {
   try {
-    return await withDirectoryHandle(await DirectoryHandle.open(root), async (directory) => {
-      const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-      const file = await open(directory.path(indexName), flags);
+    return await withDirectory(await Directory.open(root), async (directory) => {
+      const { handle, stat } = await directory.openFile(indexName);
       try {
-        const stat = await file.stat();
-        if (!stat.isFile() || stat.size > bytesMax) return null;
-        return indexFrom(JSON.parse(await file.readFile('utf8')));
+        return stat.size > bytesMax ? null : indexFrom(JSON.parse(await handle.readFile('utf8')));
       } finally {
-        await file.close();
+        await handle.close();
       }
     });
   } catch {
@@ -65,9 +61,9 @@ export async function readIndex(root: string): Promise<CheckpointIndex | null> {
  * @throws {Error} with the kernel's code
  */
 export async function writeIndex(root: string, index: CheckpointIndex): Promise<void> {
-  await withDirectoryHandle(await DirectoryHandle.open(root), async (directory) => {
+  await withDirectory(await Directory.open(root), async (directory) => {
     await directory.unlink(temporaryName).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
+      if (errorCode(error) !== 'ENOENT') throw error;
     });
     const file = await open(directory.path(temporaryName), 'wx', 0o644);
     try {

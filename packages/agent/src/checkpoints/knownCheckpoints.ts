@@ -8,7 +8,7 @@ import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoi
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
-import { reasonOf } from './directoryHandle.ts';
+import { reasonOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
 import {
   type CheckpointIndex,

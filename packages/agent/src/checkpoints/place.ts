@@ -4,10 +4,11 @@
  */
 import { access, constants, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorCode } from '@muster/checkpoints/directories';
 import type { Fence } from '../drivers/fence.ts';
-import type { Mount } from '../host/mounts.ts';
+import { type Mount, mountOf } from '../host/mounts.ts';
 import { realPaths } from '../probes/realPaths.ts';
-import { codeOf, reasonOf } from './directoryHandle.ts';
+import { reasonOf } from './checkpointPlace.ts';
 
 export interface PlaceParts {
   /** The node as its tasks see it. */
@@ -53,7 +54,7 @@ export async function rootProblem(root: string, mounts: () => readonly Mount[]):
   try {
     // Exclusively: what is there already may be a link that somebody else has made.
     const file = await open(trial, 'wx', 0o600).catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error;
+      if (errorCode(error) !== 'EEXIST') throw error;
     });
     await file?.close();
     await unlink(trial);
@@ -69,7 +70,7 @@ export async function writeProblem(
   error: unknown,
   mounts: () => readonly Mount[],
 ): Promise<string> {
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case 'EROFS':
       return readOnlyWords((await realPaths([directory]))[0] ?? directory, mounts());
     case 'ENOSPC':
@@ -83,14 +84,7 @@ export async function writeProblem(
 }
 
 function readOnlyWords(path: string, mounts: readonly Mount[]): string {
-  const under = (point: string) => path === point || path.startsWith(point === '/' ? '/' : `${point}/`);
-  // Of two at the same place the later one covers the other.
-  const mount = mounts
-    .filter(({ mountPoint }) => under(mountPoint))
-    .reduce<Mount | null>(
-      (innermost, each) => (each.mountPoint.length >= (innermost?.mountPoint.length ?? 0) ? each : innermost),
-      null,
-    );
+  const mount = mountOf(path, mounts);
   return mount === null || mount.readOnly
     ? 'is on a file system that is read-only'
     : `is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (${rootsFile})`;
@@ -101,7 +95,7 @@ async function isReadOnly(path: string): Promise<boolean> {
     await access(path, constants.W_OK);
     return false;
   } catch (error) {
-    return codeOf(error) === 'EROFS';
+    return errorCode(error) === 'EROFS';
   }
 }
 

@@ -2,7 +2,7 @@
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
-import { reasonOf, withPlaceOf } from './directoryHandle.ts';
+import { reasonOf, withPlaceOf } from './checkpointPlace.ts';
 import { readIndex, writeIndex } from './indexFile.ts';
 
 export interface DirectoryToPrepare {
@@ -102,11 +102,11 @@ const numbersMax = 1_000;
  */
 function quarantine(root: string, name: string): Promise<string | null> {
   return withPlaceOf(root, name, async (directory, last) => {
-    const stat = await directory.statOf(last);
+    const stat = await directory.identify(last);
     if (stat === null || !(stat.isFile() || stat.isDirectory())) return null;
     for (let number = 1; number <= numbersMax; number += 1) {
       const aside = number === 1 ? `${last}.corrupt` : `${last}.${number}.corrupt`;
-      if ((await directory.statOf(aside)) !== null) continue;
+      if ((await directory.identify(aside)) !== null) continue;
       await directory.rename(last, aside);
       return name.slice(0, name.length - last.length) + aside;
     }
@@ -118,7 +118,7 @@ function quarantine(root: string, name: string): Promise<string | null> {
 async function isThere(root: string, name: string): Promise<boolean> {
   try {
     return await withPlaceOf(root, name, async (directory, last) => {
-      const stat = await directory.statOf(last);
+      const stat = await directory.identify(last);
       return stat?.isFile() === true || stat?.isDirectory() === true;
     });
   } catch {

@@ -4,10 +4,10 @@
  * deleted by descriptors; links are removed and never followed, and nothing on another mount is touched. A program may write
  * over a name at any moment: what is deleted is the version that was meant, or nothing.
  */
-import { Directory, withDirectory } from '@muster/checkpoints/directories';
+import { Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
 import { versionOf } from '@muster/checkpoints/listing';
 import { type Mount, mountOf } from '../host/mounts.ts';
-import { codeOf, DirectoryHandle, withDirectoryHandle, withPlaceOf } from './directoryHandle.ts';
+import { withPlaceOf } from './checkpointPlace.ts';
 
 const asidePrefix = '.muster-deleting-';
 
@@ -32,31 +32,27 @@ export async function removeCheckpoint(
   mounts: readonly Mount[],
 ): Promise<boolean> {
   return withPlaceOf(root, name, async (directory, last) => {
-    const stat = await directory.statOf(last);
+    const stat = await directory.identify(last);
     if (stat === null) return true;
     if (!stat.isFile() && !stat.isDirectory()) throw new NotRemovable('is neither a file nor a directory');
     const path = `${await directory.realPath()}/${last}`;
     const isMounted = mounts.some(
       ({ mountPoint }) => mountPoint === path || mountPoint.startsWith(`${path}/`),
     );
-    if (isMounted || stat.dev !== (await directory.stat()).dev) {
+    if (isMounted || Number(stat.dev) !== (await directory.stat()).dev) {
       throw new NotRemovable('contains a mount point');
     }
-    if ((await versionIn(directory, last)) !== version) return false;
+    if ((await versionOf(directory, last)) !== version) return false;
     const aside = `${asidePrefix}${version}`;
     // One with the same version was moved there, and its deletion did not come to an end.
-    await deleteEntry(directory, aside, stat.dev, depthMax);
+    await deleteEntry(directory, aside, Number(stat.dev), depthMax);
     await directory.rename(last, aside);
     // Written over between the look and the move. Where its program has saved there again since, it is rid of it anyway.
-    const isMeant = (await versionIn(directory, aside)) === version;
-    if (!isMeant && (await directory.statOf(last)) === null) await directory.rename(aside, last);
-    else await deleteEntry(directory, aside, stat.dev, depthMax);
+    const isMeant = (await versionOf(directory, aside)) === version;
+    if (!isMeant && (await directory.identify(last)) === null) await directory.rename(aside, last);
+    else await deleteEntry(directory, aside, Number(stat.dev), depthMax);
     return isMeant;
   });
-}
-
-async function versionIn(directory: DirectoryHandle, name: string): Promise<string> {
-  return withDirectory(await Directory.open(directory.path('.')), (listed) => versionOf(listed, name));
 }
 
 /**
@@ -64,41 +60,36 @@ async function versionIn(directory: DirectoryHandle, name: string): Promise<stri
  * @param levels of directories below the root in which checkpoints lie
  */
 export async function sweepAside(root: string, levels: number): Promise<void> {
-  await withDirectoryHandle(await DirectoryHandle.open(root), (held) => sweep(held, levels));
+  await withDirectory(await Directory.open(root), (held) => sweep(held, levels));
 }
 
-async function sweep(directory: DirectoryHandle, levels: number): Promise<void> {
+async function sweep(directory: Directory, levels: number): Promise<void> {
   const { dev } = await directory.stat();
   const below: string[] = [];
-  for await (const name of directory.names()) {
+  for await (const { name } of directory.entries()) {
     if (name.startsWith(asidePrefix)) await deleteEntry(directory, name, dev, depthMax);
     else if (levels > 0 && !name.startsWith('.')) below.push(name);
   }
   for (const name of below) {
-    const stat = await directory.statOf(name);
-    if (stat?.isDirectory() !== true || stat.dev !== dev) continue;
-    await withDirectoryHandle(await directory.below(name), (held) => sweep(held, levels - 1));
+    const stat = await directory.identify(name);
+    if (stat?.isDirectory() !== true || Number(stat.dev) !== dev) continue;
+    await withDirectory(await directory.below(name), (held) => sweep(held, levels - 1));
   }
 }
 
 /** @param dev the file system that all of it has to lie on */
-async function deleteEntry(
-  directory: DirectoryHandle,
-  name: string,
-  dev: bigint,
-  depth: number,
-): Promise<void> {
-  const stat = await directory.statOf(name);
+async function deleteEntry(directory: Directory, name: string, dev: number, depth: number): Promise<void> {
+  const stat = await directory.identify(name);
   if (stat === null) return;
   if (!stat.isDirectory()) {
     await unlessGone(directory.unlink(name));
     return;
   }
   if (depth === 0) throw new NotRemovable(`holds directories more than ${depthMax} deep`);
-  await withDirectoryHandle(await directory.below(name), async (held) => {
+  await withDirectory(await directory.below(name), async (held) => {
     // Looked at through its descriptor: that is what is being emptied, whatever its name leads to by now.
     if ((await held.stat()).dev !== dev) throw new NotRemovable('contains a mount point');
-    for await (const each of held.names()) await deleteEntry(held, each, dev, depth - 1);
+    for await (const { name: each } of held.entries()) await deleteEntry(held, each, dev, depth - 1);
   });
   await unlessGone(directory.rmdir(name));
 }
@@ -107,7 +98,7 @@ async function unlessGone(done: Promise<void>): Promise<void> {
   try {
     await done;
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
+    if (errorCode(error) !== 'ENOENT') throw error;
   }
 }
 

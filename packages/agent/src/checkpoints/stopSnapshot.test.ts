@@ -1,20 +1,20 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Directory } from '@muster/checkpoints/directories';
 import { expect, test, vi } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
-import { DirectoryHandle } from './directoryHandle.ts';
 import { beganAfter, identityAt, takeSnapshot } from './stopSnapshot.ts';
 
 test('a checkpoint that gets its name while the snapshot is taken was begun before the stop', async () => {
   const root = tempDir('snapshot').path;
   writeFileSync(join(root, '.step_300.tmp'), 'saved');
-  const { statOf } = DirectoryHandle.prototype;
-  const stat = vi.spyOn(DirectoryHandle.prototype, 'statOf').mockImplementationOnce(function (
-    this: DirectoryHandle,
+  const { identify } = Directory.prototype;
+  const stat = vi.spyOn(Directory.prototype, 'identify').mockImplementationOnce(function (
+    this: Directory,
     name: string,
   ) {
     renameSync(join(root, name), join(root, 'step_300.pt'));
-    return statOf.call(this, name);
+    return identify.call(this, name);
   });
   const snapshot = await takeSnapshot(root, new Map(), 0);
   stat.mockRestore();
@@ -28,7 +28,7 @@ test('a checkpoint that gets its name while the snapshot is taken was begun befo
 test('of a directory that changes at every look nothing counts as begun after the stop', async () => {
   const root = tempDir('snapshot').path;
   writeFileSync(join(root, 'step_1.pt'), 'saved');
-  const stat = vi.spyOn(DirectoryHandle.prototype, 'statOf').mockResolvedValue(null);
+  const stat = vi.spyOn(Directory.prototype, 'identify').mockResolvedValue(null);
   expect(await takeSnapshot(root, new Map(), 0)).toBeNull();
   stat.mockRestore();
 });

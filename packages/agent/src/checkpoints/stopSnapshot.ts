@@ -4,7 +4,8 @@
  * that heard the signal meanwhile is about to save again.
  */
 import type { BigIntStats } from 'node:fs';
-import { DirectoryHandle, withDirectoryHandle, withPlaceOf } from './directoryHandle.ts';
+import { Directory, withDirectory } from '@muster/checkpoints/directories';
+import { withPlaceOf } from './checkpointPlace.ts';
 import { indexName } from './indexFile.ts';
 
 export interface StopSnapshot {
@@ -40,11 +41,11 @@ export async function takeSnapshot(
   const identities = new Set<string>();
   const found = new Map<string, { version: string; identity: string }>();
   let hasChanged = false;
-  const look = async (directory: DirectoryHandle, parent: string, left: number): Promise<boolean> => {
-    for await (const last of directory.names()) {
+  const look = async (directory: Directory, parent: string, left: number): Promise<boolean> => {
+    for await (const { name: last } of directory.entries()) {
       if (identities.size >= snapshotEntriesMax) return false;
       if (last === indexName) continue;
-      const stat = await directory.statOf(last);
+      const stat = await directory.identify(last);
       if (stat === null) {
         // It may have been renamed since the names were read, and its new name is not among them.
         hasChanged = true;
@@ -56,7 +57,7 @@ export async function takeSnapshot(
       const version = settled.get(name);
       if (version !== undefined) found.set(name, { version, identity });
       else if (left > 0 && stat.isDirectory()) {
-        const isWhole = await withDirectoryHandle(await directory.below(last), (held) =>
+        const isWhole = await withDirectory(await directory.below(last), (held) =>
           look(held, name, left - 1),
         );
         if (!isWhole) return false;
@@ -67,9 +68,7 @@ export async function takeSnapshot(
   try {
     for (let reads = 1; reads <= readsMax; reads += 1) {
       hasChanged = false;
-      const isWhole = await withDirectoryHandle(await DirectoryHandle.open(root), (held) =>
-        look(held, '', levels),
-      );
+      const isWhole = await withDirectory(await Directory.open(root), (held) => look(held, '', levels));
       if (!isWhole) return null;
       if (!hasChanged) return { identities, settled: found };
     }
@@ -93,7 +92,7 @@ export function beganAfter(
 
 export async function identityAt(root: string, name: string): Promise<string | null> {
   try {
-    const stat = await withPlaceOf(root, name, (directory, last) => directory.statOf(last));
+    const stat = await withPlaceOf(root, name, (directory, last) => directory.identify(last));
     return stat === null ? null : identityOf(stat);
   } catch {
     return null;
