@@ -6,6 +6,19 @@
 import { open } from 'node:fs/promises';
 import { Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
 import { type CheckpointFacts, checkpointVerdicts, verificationDepths } from '@muster/common/checkpoints';
+import {
+  asListOf,
+  asMapOf,
+  asNullable,
+  asNumber,
+  asObject,
+  asOneOf,
+  asText,
+  type Decoder,
+  isTrue,
+  orNull,
+} from '@muster/common/decoders';
+import { isMapping } from '@muster/common/spec/path';
 
 export const indexName = 'checkpoints_index.json';
 const temporaryName = `.${indexName}.tmp`;
@@ -79,77 +92,52 @@ export async function writeIndex(root: string, index: CheckpointIndex): Promise<
   });
 }
 
+const textLengthMax = 4_096;
+const asShortText: Decoder<string> = (value) => {
+  const text = asText(value);
+  return text !== undefined && text.length <= textLengthMax ? text : undefined;
+};
+
+const asMetrics: Decoder<Readonly<Record<string, number>>> = (value) =>
+  isMapping(value) ? Object.fromEntries(asMapOf(asNumber)(value)) : undefined;
+
+const asIndexed = asObject<IndexedCheckpoint>({
+  name: asShortText,
+  version: asShortText,
+  step: asNullable(asNumber),
+  format: asShortText,
+  bytes: asNumber,
+  files: asNumber,
+  savedAtMs: asNumber,
+  saveDurationMs: asNullable(asNumber),
+  metrics: asMetrics,
+  digest: asNullable(asShortText),
+  verdict: asOneOf(checkpointVerdicts),
+  depth: asNullable(asOneOf(verificationDepths)),
+  problem: asNullable(asShortText),
+  reread: isTrue,
+  attempt: asNumber,
+  node: asShortText,
+});
+
+const asQuarantined = asObject<QuarantinedCheckpoint>({
+  name: asShortText,
+  was: asShortText,
+  problem: asNullable(asShortText),
+});
+
 function indexFrom(json: unknown): CheckpointIndex | null {
-  if (!isRecord(json) || json['version'] !== 1) return null;
-  const { job, by, sinceMs, checkpoints, quarantined } = json;
-  if (typeof job !== 'string' || !isNumber(sinceMs) || !Array.isArray(checkpoints)) return null;
+  if (!isMapping(json) || json['version'] !== 1) return null;
+  const { by, checkpoints, quarantined } = json;
+  const job = asText(json['job']);
+  const sinceMs = asNumber(json['sinceMs']);
+  if (job === undefined || sinceMs === undefined || !Array.isArray(checkpoints)) return null;
   return {
     version: 1,
     job,
-    by: isText(by) ? by : null,
+    by: orNull(asShortText)(by),
     sinceMs,
-    checkpoints: checkpoints.slice(0, indexedMax).flatMap((each: unknown) => checkpointFrom(each) ?? []),
-    quarantined: Array.isArray(quarantined)
-      ? quarantined.slice(0, indexedMax).flatMap((each: unknown) => quarantinedFrom(each) ?? [])
-      : [],
+    checkpoints: asListOf(asIndexed)(checkpoints.slice(0, indexedMax)),
+    quarantined: asListOf(asQuarantined)(quarantined).slice(0, indexedMax),
   };
-}
-
-function checkpointFrom(json: unknown): IndexedCheckpoint | null {
-  if (!isRecord(json)) return null;
-  const { name, version, step, format, bytes, files, savedAtMs, saveDurationMs } = json;
-  const { metrics, digest, verdict, depth, problem, attempt, node, reread } = json;
-  const knownVerdict = checkpointVerdicts.find((each) => each === verdict);
-  const knownDepth = depth === null ? null : verificationDepths.find((each) => each === depth);
-  if (knownVerdict === undefined || knownDepth === undefined || !isRecord(metrics)) return null;
-  if (!isText(name) || !isText(version) || !isText(format) || !isText(node)) return null;
-  if (!isNumber(bytes) || !isNumber(files) || !isNumber(savedAtMs) || !isNumber(attempt)) return null;
-  if (!isNumberOrNull(step) || !isNumberOrNull(saveDurationMs)) return null;
-  if (!isTextOrNull(digest) || !isTextOrNull(problem)) return null;
-  const values = Object.entries(metrics).filter((entry): entry is [string, number] => isNumber(entry[1]));
-  return {
-    name,
-    version,
-    step,
-    format,
-    bytes,
-    files,
-    savedAtMs,
-    saveDurationMs,
-    digest,
-    problem,
-    attempt,
-    node,
-
-    metrics: Object.fromEntries(values),
-    verdict: knownVerdict,
-    depth: knownDepth,
-    reread: reread === true,
-  };
-}
-
-function quarantinedFrom(json: unknown): QuarantinedCheckpoint | null {
-  if (!isRecord(json)) return null;
-  const { name, was, problem } = json;
-  return isText(name) && isText(was) && isTextOrNull(problem) ? { name, was, problem } : null;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= 4_096;
-}
-
-function isTextOrNull(value: unknown): value is string | null {
-  return value === null || isText(value);
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
-}
-
-function isNumberOrNull(value: unknown): value is number | null {
-  return value === null || isNumber(value);
 }

@@ -42,9 +42,9 @@ export function readTaskFailure(end: EndOfTask, now: NodeMoment, isSpent: () => 
   const toBoottime = boottimeOf(exit, now);
   const said = findingInOutput(outputPath, exit, isSpent);
   const file = readWhole(join(directory, errorFileName), errorFileBytesMax);
-  const recorded = file === null ? null : parseErrorFile(file.text);
+  const recorded = file === null ? null : messageInErrorFile(file.text);
   if (file !== null && recorded !== null) {
-    const noted = findingInMessage(recorded.message);
+    const noted = findingInMessage(recorded);
     if (said === null || !saysMore(said, noted)) {
       const isTheSame = said?.evidence.text.includes(noted.evidence.text) ?? false;
       const isOfAnother = said?.consequence === true && !isTheSame;
@@ -52,7 +52,7 @@ export function readTaskFailure(end: EndOfTask, now: NodeMoment, isSpent: () => 
         ...causeOf(noted),
         source: 'error_file',
         rank: isOfAnother ? null : (said?.evidence.rank ?? null),
-        message: recorded.message,
+        message: recorded,
         line: isTheSame ? (said?.evidence.line ?? null) : null,
         // The file's own time stamp has whole seconds; that of the file system tells which node was first.
         atBoottimeMs: toBoottime(file.modifiedAtMs),
@@ -150,16 +150,11 @@ function readWhole(path: string, bytesMax: number): { text: string; modifiedAtMs
  * TORCHELASTIC_ERROR_FILE, when the program's entry point is decorated with `@record`.
  *
  * Format (torch/distributed/elastic/multiprocessing/errors): `{"message": {"message": "ValueError: …", "extraInfo":
- * {"py_callstack": "…", "timestamp": "1689298411"}}}`, or `message` as text; timestamps are whole seconds.
+ * {"py_callstack": "…", "timestamp": "1689298411"}}}`, or `message` as text.
+ *
+ * @returns the message on one line; null: the text is no such file, whole or not
  */
-interface RecordedError {
-  readonly message: string;
-  /** Wall clock of the node at the failure, in whole seconds; null: it does not say. */
-  readonly atSeconds: number | null;
-}
-
-/** @returns null for text that is no such file, whole or not */
-function parseErrorFile(text: string): RecordedError | null {
+function messageInErrorFile(text: string): string | null {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -167,11 +162,8 @@ function parseErrorFile(text: string): RecordedError | null {
     return null;
   }
   const outer = isMapping(value) ? value['message'] : undefined;
-  if (typeof outer === 'string') return outer === '' ? null : { message: oneLine(outer), atSeconds: null };
-  if (!isMapping(outer) || typeof outer['message'] !== 'string' || outer['message'] === '') return null;
-  const info = outer['extraInfo'];
-  const seconds = Number(isMapping(info) ? info['timestamp'] : Number.NaN);
-  return { message: oneLine(outer['message']), atSeconds: seconds > 0 ? seconds : null };
+  const message = isMapping(outer) ? outer['message'] : outer;
+  return typeof message === 'string' && message !== '' ? oneLine(message) : null;
 }
 
 const lengthMax = 500;

@@ -11,6 +11,18 @@ import {
   conditionKey,
   conditionSeverities,
 } from '@muster/common/conditions';
+import {
+  asBoolean,
+  asListOf,
+  asMapOf,
+  asNumber,
+  asObject,
+  asOneOf,
+  asText,
+  type Decoder,
+  isTrue,
+  orNull,
+} from '@muster/common/decoders';
 import { messageOf } from '@muster/common/errors';
 import { writeFileDurably } from '@muster/common/files';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
@@ -105,113 +117,76 @@ function encodeHealthState({ state, kernelSequence }: StoredHealth): string {
 /** @throws {Error} for what is no stored state at all */
 function decodeHealthState(stored: string): StoredHealth {
   const root: unknown = JSON.parse(stored);
-  const bootId = isMapping(root) ? text(root['bootId']) : undefined;
+  const bootId = isMapping(root) ? asText(root['bootId']) : undefined;
   if (!isMapping(root) || bootId === undefined) throw new Error('it is no stored state of conditions');
-  const entries = listOf(entry)(root['entries']);
-  const cards = listOf(card)(root['cards']);
+  const entries = asListOf(entry)(root['entries']);
+  const cards = asListOf(card)(root['cards']);
   return {
-    kernelSequence: orNull(number)(root['kernelSequence']),
+    kernelSequence: orNull(asNumber)(root['kernelSequence']),
     state: {
       bootId,
       entries: new Map(entries.map((each) => [conditionKey(each.condition), each])),
       cards: new Map(cards.map((each) => [each.uuid, each])),
-      counters: mapOf(counters)(root['counters']),
-      xids: listOf(recentXid)(root['xids']),
-      programFaults: listOf(programFault)(root['programFaults']),
-      survivedBoots: mapOf(number)(root['survivedBoots']),
-      writablePaths: new Set(listOf(text)(root['writablePaths'])),
+      counters: asMapOf(counters)(root['counters']),
+      xids: asListOf(recentXid)(root['xids']),
+      programFaults: asListOf(programFault)(root['programFaults']),
+      survivedBoots: asMapOf(asNumber)(root['survivedBoots']),
+      writablePaths: new Set(asListOf(asText)(root['writablePaths'])),
     },
   };
 }
 
-/** undefined: the value is not understood. A list or a mapping leaves such a value out, an object with one is not understood. */
-type Decoder<T> = (value: unknown) => T | undefined;
+const asJobId: Decoder<JobId> = (value) => (typeof value === 'string' && isJobId(value) ? value : undefined);
 
-const text: Decoder<string> = (value) => (typeof value === 'string' ? value : undefined);
-const number: Decoder<number> = (value) =>
-  typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-const boolean: Decoder<boolean> = (value) => (typeof value === 'boolean' ? value : undefined);
-const isTrue: Decoder<boolean> = (value) => value === true;
-const jobId: Decoder<JobId> = (value) => (typeof value === 'string' && isJobId(value) ? value : undefined);
-
-function oneOf<T extends string>(words: readonly T[]): Decoder<T> {
-  return (value) => words.find((word) => word === value);
-}
-
-function orNull<T>(decode: Decoder<T>): (value: unknown) => T | null {
-  return (value) => decode(value) ?? null;
-}
-
-function object<T extends object>(fields: { readonly [K in keyof T]: Decoder<T[K]> }): Decoder<T> {
-  const decoders = Object.entries<Decoder<unknown>>(fields);
-  return (value) => {
-    if (!isMapping(value)) return undefined;
-    const decoded = decoders.map(([key, decode]) => [key, decode(value[key])] as const);
-    const isWhole = decoded.every(([, each]) => each !== undefined);
-    return isWhole ? (Object.fromEntries(decoded) as T) : undefined;
-  };
-}
-
-function listOf<T>(decode: Decoder<T>): (value: unknown) => readonly T[] {
-  return (value) => (Array.isArray(value) ? value.map(decode).filter((each) => each !== undefined) : []);
-}
-
-function mapOf<T>(decode: Decoder<T>): (value: unknown) => ReadonlyMap<string, T> {
-  return (value) => {
-    const decoded = Object.entries(isMapping(value) ? value : {}).map(([key, each]) => [key, decode(each)]);
-    return new Map(decoded.filter((pair): pair is [string, T] => pair[1] !== undefined));
-  };
-}
-
-const entry = object<Entry>({
-  condition: object<Condition>({
-    kind: text,
-    gpuUuid: orNull(text),
-    severity: oneOf(conditionSeverities),
-    action: oneOf(conditionActions),
-    message: text,
-    evidence: text,
-    sinceMs: number,
-    lastSeenAtMs: number,
-    count: number,
-    clears: oneOf(conditionEnds),
-    task: orNull(object<TaskRef>({ jobId, attempt: number, nodeRank: number })),
+const entry = asObject<Entry>({
+  condition: asObject<Condition>({
+    kind: asText,
+    gpuUuid: orNull(asText),
+    severity: asOneOf(conditionSeverities),
+    action: asOneOf(conditionActions),
+    message: asText,
+    evidence: asText,
+    sinceMs: asNumber,
+    lastSeenAtMs: asNumber,
+    count: asNumber,
+    clears: asOneOf(conditionEnds),
+    task: orNull(asObject<TaskRef>({ jobId: asJobId, attempt: asNumber, nodeRank: asNumber })),
   }),
   raised: isTrue,
-  badSinceMs: number,
-  seenAtMs: number,
-  wellSinceMs: orNull(number),
+  badSinceMs: asNumber,
+  seenAtMs: asNumber,
+  wellSinceMs: orNull(asNumber),
 });
 
-const card = object<CardRecord>({
-  uuid: text,
-  pciBusId: orNull(text),
-  index: orNull(number),
-  recovery: orNull(object<NonNullable<CardRecord['recovery']>>({ action: number, atMs: number })),
-  lastXid: orNull(number),
+const card = asObject<CardRecord>({
+  uuid: asText,
+  pciBusId: orNull(asText),
+  index: orNull(asNumber),
+  recovery: orNull(asObject<NonNullable<CardRecord['recovery']>>({ action: asNumber, atMs: asNumber })),
+  lastXid: orNull(asNumber),
 });
 
-const growth = orNull(object<Growth>({ startedAtMs: number, base: number, last: number }));
+const growth = orNull(asObject<Growth>({ startedAtMs: asNumber, base: asNumber, last: asNumber }));
 
-const counters = object<DeviceCounters>({
-  energyMillijoules: orNull(number),
-  uncorrectedVolatile: orNull(number),
-  uncorrectedAggregate: orNull(number),
-  rowRemapPending: orNull(boolean),
-  retirementPending: orNull(boolean),
+const counters = asObject<DeviceCounters>({
+  energyMillijoules: orNull(asNumber),
+  uncorrectedVolatile: orNull(asNumber),
+  uncorrectedAggregate: orNull(asNumber),
+  rowRemapPending: orNull(asBoolean),
+  retirementPending: orNull(asBoolean),
   corrected: growth,
   nvlink: growth,
   pcie: growth,
 });
 
-const recentXid = object<RecentXid>({
-  gpuUuid: orNull(text),
-  xid: number,
-  pid: orNull(number),
-  from: oneOf(['nvml', 'kernel']),
-  key: text,
-  atMs: number,
+const recentXid = asObject<RecentXid>({
+  gpuUuid: orNull(asText),
+  xid: asNumber,
+  pid: orNull(asNumber),
+  from: asOneOf(['nvml', 'kernel']),
+  key: asText,
+  atMs: asNumber,
   paired: isTrue,
 });
 
-const programFault = object<ProgramFault>({ gpuUuid: text, jobId: orNull(jobId), atMs: number });
+const programFault = asObject<ProgramFault>({ gpuUuid: asText, jobId: orNull(asJobId), atMs: asNumber });

@@ -3,6 +3,7 @@
  * use; where that has no Python or no PyTorch, by bytes between the agents.
  */
 
+import { asListOf, asNumber, asObject, type Decoder, orNull } from '@muster/common/decoders';
 import { messageOf } from '@muster/common/errors';
 import type { PathCheck, Peer, PreflightResult } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
@@ -132,25 +133,28 @@ export function readResult(output: string, nodeName: string): PreflightResult | 
   if (typeof result['missing'] === 'string') return null;
   if (typeof result['error'] === 'string')
     return failed('gloo', `${nodeName}: ${result['error'].slice(0, 300)}`);
-  const pairs = Array.isArray(result['pairs']) ? result['pairs'] : [];
-  const allReduce = result['allReduceBytesPerS'];
   return {
     error: null,
     backend: result['backend'] === 'nccl' ? 'nccl' : 'gloo',
-    pairs: pairs.filter(isPair).map(({ nodeRank, bytesPerS }) => ({ nodeRank, bytesPerS })),
-    allReduceBytesPerS: isRate(allReduce) ? allReduce : null,
+    pairs: asListOf(asPair)(result['pairs']),
+    allReduceBytesPerS: orNull(asRate)(result['allReduceBytesPerS']),
   };
 }
 
-function isPair(value: unknown): value is PreflightResult['pairs'][number] {
-  if (!isMapping(value) || !isRate(value['bytesPerS'])) return false;
-  const rank = value['nodeRank'];
-  return typeof rank === 'number' && Number.isInteger(rank) && rank >= 0 && rank < 100_000;
+function asWholeNumber(min: number, max: number): Decoder<number> {
+  return (value) => {
+    const number = asNumber(value);
+    return Number.isInteger(number) && number !== undefined && number >= min && number <= max
+      ? number
+      : undefined;
+  };
 }
 
-function isRate(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= bytesPerSMax;
-}
+const asRate = asWholeNumber(1, bytesPerSMax);
+const asPair = asObject<PreflightResult['pairs'][number]>({
+  nodeRank: asWholeNumber(0, 99_999),
+  bytesPerS: asRate,
+});
 
 function lastLine(output: string): string {
   const line = output.trimEnd().split('\n').at(-1) ?? '';
