@@ -1,7 +1,7 @@
-// Bundles the `muster` command into dist/: one file to start, with parts that load only when a command needs them, and
-// the guard, the readers of NVML, of failures and of machine facts and the verifier of checkpoints as programs of their own. Started from a bundle, a command
-// is ready in a fraction of the time that reading hundreds of source files takes. `--force` builds even when nothing has
-// changed.
+// Bundles the `muster` command into dist/: one file to start, the commands that only ask the coordinator in one file more, all
+// others with parts that load only when a command needs them, and the guard, the readers of NVML, of failures and of machine
+// facts and the verifier of checkpoints as programs of their own. Started from a bundle, a command is ready in a fraction of
+// the time that reading hundreds of source files takes. `--force` builds even when nothing has changed.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -44,10 +44,22 @@ const commonJsBanner =
  * What `dist/muster.mjs` holds. Node keeps the compiled code of everything imported after the first line; the cache lies
  * in dist/, because in the shared temporary folder another user could plant code in it.
  */
-const starter = `import { enableCompileCache } from 'node:module';
+const starter = (/** @type {readonly string[]} */ short) => `import { enableCompileCache } from 'node:module';
 enableCompileCache(import.meta.dirname + '/.compile-cache');
-await import('./main.mjs');
+await import(${JSON.stringify(short)}.includes(process.argv[2]) ? './short.mjs' : './main.mjs');
 `;
+
+/**
+ * Commands that send calls and print answers: their parts are one file, `short.mjs`, because each part that Node loads costs time
+ * of its own. Everything that only some calls need is still evaluated when it is needed.
+ */
+export const shortCommands = (
+  'submit jobs job logs metrics checkpoints explain stop extend requeue ' +
+  'nodes node top events token maintenance'
+).split(' ');
+
+/** What checks job files, with the libraries for it, is larger than all short commands together and stays apart from them. */
+const specChecks = ['parse', 'resolve', 'schema', 'validate'];
 
 /** A part that is no longer wanted may still be loaded by a command that has just started; after this, none will. */
 const stalePartAgeMs = 10 * 60_000;
@@ -70,6 +82,9 @@ export async function build(options = {}) {
     failureReaderEntry,
     machineReaderEntry,
   ]);
+  const specEntries = Object.fromEntries(
+    specChecks.map((name) => [`spec-${name}`, join(root, `packages/common/src/spec/${name}.ts`)]),
+  );
   const { build: bundle, formatMessages } = await import('esbuild');
 
   /** @type {import('esbuild').BuildOptions} */
@@ -94,12 +109,19 @@ export async function build(options = {}) {
     bundle({
       ...common,
       ...kept,
-      entryPoints: { main: cliEntry },
+      entryPoints: { main: cliEntry, ...specEntries },
       splitting: true,
       chunkNames: 'part-[name]-[hash]',
       banner: { js: commonJsBanner },
-      plugins: [lazyPackages, lazyBuiltins, commanderWithoutPrograms, bundledProtos(sources.outDir, assets)],
+      plugins: [lazyPackages, lazyBuiltins, bundledProtos(sources.outDir, assets)],
       external: ['koffi'],
+    }),
+    bundle({
+      ...common,
+      ...kept,
+      entryPoints: { short: cliEntry },
+      banner: { js: commonJsBanner },
+      plugins: [onlyShortCommands, lazyBuiltins],
     }),
     bundle({ ...common, ...kept, entryPoints: { guard: guardEntry } }),
     bundle({ ...common, ...kept, entryPoints: { 'checkpoint-verifier': verifierEntry } }),
@@ -124,7 +146,7 @@ export async function build(options = {}) {
     });
     throw messages.length === 0 ? error : new Stop(`The build failed.\n\n${messages.join('\n')}`);
   });
-  refuseHeavyGuard(results[1].metafile);
+  refuseHeavyGuard(results[2].metafile);
 
   // Parts first, what imports them after: a command started in this moment finds either the old whole or the new one.
   const outputs = results.flatMap((result) => result.outputFiles);
@@ -134,7 +156,7 @@ export async function build(options = {}) {
     ...assets,
     ...parts,
     ...programs,
-    { path: join(sources.outDir, 'muster.mjs'), contents: starter },
+    { path: join(sources.outDir, 'muster.mjs'), contents: starter(shortCommands) },
   ];
   for (const { path, contents } of files) await replaceFile(path, contents);
   await rm(join(sources.outDir, '.compile-cache'), { recursive: true, force: true });
@@ -212,39 +234,61 @@ const lazyPackages = {
 };
 
 /**
- * Takes Node's own modules as they are. An import would make Node read every export of each for the bindings, and so load what
- * hides behind those that are lazy, such as the streams of node:fs.
+ * Leaves out of `short.mjs` what no short command loads, and takes the checks of job files from the parts of `main.mjs`. Both have
+ * their own copy of what they share, so nothing may cross that is told by its class: the checks throw no errors of Muster.
  * @type {import('esbuild').Plugin}
  */
-const lazyBuiltins = {
-  name: 'lazy-builtins',
+const onlyShortCommands = {
+  name: 'only-short-commands',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:/ }, ({ kind, path }) =>
-      kind === 'import-statement' ? { path, namespace: 'builtin' } : null,
-    );
-    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule('${path}');`,
-      loader: 'js',
-    }));
+    onResolve({ filter: /./ }, ({ kind, path, importer }) => {
+      if (kind !== 'dynamic-import') return null;
+      const check = specChecks.find((each) => path === `@muster/common/spec/${each}`);
+      if (check !== undefined) return { path: `./spec-${check}.mjs`, external: true };
+      const command = importer.endsWith('/commandTable.ts') ? basename(path, '.ts') : null;
+      return command === null || shortCommands.includes(command) ? null : { path, namespace: 'left-out' };
+    });
+    onLoad({ filter: /./, namespace: 'left-out' }, () => ({ contents: 'export const command = null;' }));
   },
 };
 
 /**
- * Commander can run subcommands that are programs of their own. Muster has none, and loading what that takes would be a tenth
- * of the start of a command.
+ * Takes Node's own modules as they are. An import would make Node read every export of each for the bindings, and so load what
+ * hides behind those that are lazy, such as the streams of node:fs. Commander's import for subcommands that are programs of their
+ * own is left out: Muster has none, and loading what that takes would be a tenth of the start of a command.
  * @type {import('esbuild').Plugin}
  */
-const commanderWithoutPrograms = {
-  name: 'commander-without-programs',
+const lazyBuiltins = {
+  name: 'lazy-builtins',
   setup({ onLoad }) {
-    onLoad({ filter: /node_modules\/commander\/lib\/command\.js$/ }, async ({ path }) => {
+    const imports = /^import (?!type )([^;'"]+?) from ['"](node:[\w/]+)['"];?$/gm;
+    onLoad({ filter: /\.(?:ts|m?js)$/ }, async ({ path }) => {
       const code = await readFile(path, 'utf8');
-      const contents = code.replace("import childProcess from 'node:child_process';", '');
-      if (contents === code) throw new Stop(`${path} no longer loads node:child_process as it did.`);
-      return { contents, loader: 'js' };
+      const isCommander = path.endsWith('/commander/lib/command.js');
+      if (isCommander && !code.includes("from 'node:child_process'"))
+        throw new Stop(`${path} no longer loads node:child_process as it did.`);
+      const contents = code.replace(imports, (statement, names, module) => {
+        if (isCommander && module === 'node:child_process') return '';
+        const lines = '\n'.repeat(statement.split('\n').length - 1);
+        return `${declarationOf(names)} = globalThis.process.getBuiltinModule('${module}');${lines}`;
+      });
+      return contents === code ? null : { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
     });
   },
 };
+
+/**
+ * The clause of an import statement as a declaration: `{ type A, b as c }` is `const { b: c }`, and `fs` or `* as fs` is `const fs`.
+ * @param {string} clause
+ */
+function declarationOf(clause) {
+  const [, all, named] = /^(?:(?:\* as )?(\w+)|\{([^}]*)\})$/.exec(clause.trim()) ?? [];
+  if (all !== undefined) return `const ${all}`;
+  if (named === undefined) throw new Stop(`The build cannot read the import of: ${clause}`);
+  const names = named.split(',').map((name) => name.trim());
+  const values = names.filter((name) => name !== '' && !name.startsWith('type '));
+  return `const { ${values.map((name) => name.replace(' as ', ': ')).join(', ')} }`;
+}
 
 /**
  * The grpc project's reflection and health services read .proto files from a folder beside their code; for the bundle

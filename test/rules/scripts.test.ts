@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { commandTable } from '../../packages/cli/src/commandTable.ts';
+import { shortCommands } from '../../scripts/build.mjs';
 import { changedLines, problemsOf } from '../../scripts/commitMessage.mjs';
 import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
@@ -22,6 +24,11 @@ test('an install is current when it holds what the lock file names, other platfo
   expect(
     isSameInstall({ ...wanted, 'node_modules/a': { version: '1.0.1', integrity: 'sha512-c' } }, present),
   ).toBe(false);
+});
+
+test('short commands are commands', () => {
+  const names = commandTable.map(({ name }) => name);
+  expect(shortCommands.filter((name) => !names.includes(name))).toEqual([]);
 });
 
 test('a registry that cannot be reached is told from other failures of npm', () => {
