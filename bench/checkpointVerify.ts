@@ -9,7 +9,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { VerificationDepth } from '@muster/common/checkpoints';
-import { chunkBytes } from '../packages/checkpoints/src/contents.ts';
+import { chunkBytes } from '../packages/checkpoints/src/openedFile.ts';
 import { writeSafetensorsFile } from '../packages/checkpoints/src/testing/safetensorsFile.ts';
 import { writeTorchFile } from '../packages/checkpoints/src/testing/torchFile.ts';
 import { verifyCheckpoint } from '../packages/checkpoints/src/verify.ts';

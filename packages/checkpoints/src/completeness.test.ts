@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CheckpointCandidate } from './candidate.ts';
 import { abandonedMs, isComplete, isWholeAlready, stableMs } from './completeness.ts';
+import type { CheckpointCandidate } from './scan.ts';
 import { unverifiable, type Verification } from './verification.ts';
 
 function aCandidate(given: Partial<CheckpointCandidate> = {}): CheckpointCandidate {

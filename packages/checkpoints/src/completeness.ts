@@ -1,5 +1,5 @@
 /** Whether a program has finished writing a checkpoint. Pure: from two looks at it and the time between them. */
-import type { CheckpointCandidate } from './candidate.ts';
+import type { CheckpointCandidate } from './scan.ts';
 import type { Verification } from './verification.ts';
 
 /** A program that saves goes on writing all the time; longer than this it pauses only when it is done. */

@@ -1,11 +1,16 @@
 /** One file of a checkpoint by its headers and directories: what it is, and whether it can be whole. */
-import type { SummedRange } from './contents.ts';
-import { readStoredPieces, type StoredPiece, type StoredPieces } from './dcpMetadata.ts';
-import { examineDistcp } from './distcp.ts';
+
+import { examineDistcp, readStoredPieces, type StoredPiece, type StoredPieces } from './distcp.ts';
 import { asStep, isRecord, readJson } from './json.ts';
 import { isStateFileName } from './names.ts';
-import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
-import type { ReadPace } from './pace.ts';
+import {
+  CorruptFile,
+  OpaqueFile,
+  type OpenedFile,
+  type ReadPace,
+  readPart,
+  type SummedRange,
+} from './openedFile.ts';
 import { beginsLikeSafetensors, examineSafetensors } from './safetensors.ts';
 import { beginsLikeOldTorch, examineTorch } from './torch.ts';
 import { beginsLikeZip, findEnd } from './zip.ts';

@@ -2,7 +2,12 @@
  * A pattern of a job's spec for names of checkpoints: `{step}` stands for digits, `*` for anything but `/`, all else for
  * itself. Matched by hand and not as a regular expression: a few `*` in one of those take for ever on a long name.
  */
-import { stepFrom } from './stepNumber.ts';
+
+/** @returns null: more digits than a number holds exactly */
+export function stepFrom(digits: string): number | null {
+  const step = Number(digits);
+  return Number.isSafeInteger(step) ? step : null;
+}
 
 export interface NamePattern {
   readonly text: string;

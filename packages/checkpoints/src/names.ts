@@ -1,6 +1,5 @@
 /** Which names in a checkpoint directory are checkpoints, and of which step. */
-import { matchPattern, type NamePattern } from './namePattern.ts';
-import { stepFrom } from './stepNumber.ts';
+import { matchPattern, type NamePattern, stepFrom } from './namePattern.ts';
 
 export type EntryKind = 'file' | 'directory';
 

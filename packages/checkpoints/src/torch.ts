@@ -1,7 +1,12 @@
 /** What `torch.save` writes. Its pickles are never loaded: that would run whatever somebody put there. */
-import type { SummedRange } from './contents.ts';
-import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
-import type { ReadPace } from './pace.ts';
+import {
+  CorruptFile,
+  OpaqueFile,
+  type OpenedFile,
+  type ReadPace,
+  readPart,
+  type SummedRange,
+} from './openedFile.ts';
 import { pickleEnd } from './pickle.ts';
 import { type EntryPlace, examineZip, findEnd, type ZipArchive } from './zip.ts';
 

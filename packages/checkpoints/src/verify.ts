@@ -7,14 +7,19 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { VerificationDepth } from '@muster/common/checkpoints';
-import { chunkBytes, readContents, type SummedRange } from './contents.ts';
 import { belowAll, Directory, errorCode, kindOf, unreadableBecause, withDirectory } from './directories.ts';
 import { examineFile, type FileFinding } from './examine.ts';
 import { formatOf } from './formats.ts';
 import { type CheckpointListing, type ListedFile, listDirectory, listFile } from './listing.ts';
 import { recogniseName } from './names.ts';
-import { ChangingFile, type OpenedFile } from './openedFile.ts';
-import { ReadPace } from './pace.ts';
+import {
+  ChangingFile,
+  chunkBytes,
+  type OpenedFile,
+  ReadPace,
+  readContents,
+  type SummedRange,
+} from './openedFile.ts';
 import { unverifiable, type Verification, type VerifyOptions } from './verification.ts';
 import { type Findings, type Judgement, judgeCheckpoint, piecesIn } from './wholeness.ts';
 

@@ -1,6 +1,6 @@
 /** Whether the files of a checkpoint make a whole, and the one verdict over all of them. Pure. */
 import type { CheckpointVerdict } from '@muster/common/checkpoints';
-import type { StoredPiece, StoredPieces } from './dcpMetadata.ts';
+import type { StoredPiece, StoredPieces } from './distcp.ts';
 import type { FileFinding } from './examine.ts';
 import { missingShards } from './formats.ts';
 import { isStateFileName } from './names.ts';

@@ -1,8 +1,8 @@
 /** The checkpoints of one task that are known: in memory, in the index beside them, and in what the coordinator hears. */
 
 import { realpath } from 'node:fs/promises';
-import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/candidate';
 import type { NamePattern } from '@muster/checkpoints/namePattern';
+import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoints';
 import { type TaskRef, taskKey } from '@muster/common/ids';

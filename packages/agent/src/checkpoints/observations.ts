@@ -1,6 +1,7 @@
 /** What was seen of a checkpoint that is not known yet, look by look, and what to do about it next. Pure. */
-import type { CheckpointCandidate } from '@muster/checkpoints/candidate';
+
 import { isComplete, stableMs } from '@muster/checkpoints/completeness';
+import type { CheckpointCandidate } from '@muster/checkpoints/scan';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { newestFirst } from './retention.ts';
 
