@@ -9,7 +9,7 @@ import { messageOf } from '@muster/common/errors';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { LogStore } from './logStore.ts';
-import { isFileMissing, segmentName, segmentsIn } from './segments.ts';
+import { ifThere, segmentName, segmentsIn } from './segments.ts';
 
 export interface LogBudgetParts {
   readonly logs: Pick<
@@ -103,36 +103,18 @@ export class LogBudget {
   private async jobLogs(): Promise<JobLogs[]> {
     const { logs } = this.parts;
     const found: JobLogs[] = [];
-    for (const name of await namesIn(logs.root)) {
+    for (const name of await ifThere(readdir(logs.root), [])) {
       if (!isJobId(name)) continue;
       const directory = logs.directoryOf(name);
       let bytes = 0;
       let writtenAtMs = 0;
       for (const segment of await segmentsIn(directory)) {
-        const file = await statOrNull(join(directory, segmentName(segment, segment)));
+        const file = await ifThere(stat(join(directory, segmentName(segment, segment))), null);
         bytes += file?.size ?? 0;
         writtenAtMs = Math.max(writtenAtMs, file?.mtimeMs ?? 0);
       }
       found.push({ jobId: name, bytes, writtenAtMs });
     }
     return found;
-  }
-}
-
-async function namesIn(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (isFileMissing(error)) return [];
-    throw error;
-  }
-}
-
-async function statOrNull(path: string) {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (isFileMissing(error)) return null;
-    throw error;
   }
 }

@@ -24,8 +24,8 @@ function anIntake({ rateBytes = 1_000, reserveBytes = 0 }) {
 test('a task that writes more than its rate waits until there is room for it, and no other does', () => {
   const { intake, clock } = anIntake({ rateBytes: 1_000 });
   expect(intake.admit(task, 10_000)).toEqual({ kind: 'take' });
-  // Two seconds of the rate are owed.
-  expect(intake.admit(task, 1)).toMatchObject({ kind: 'wait', ms: 2_000 });
+  // Two seconds of the rate are used up in advance, and one more byte is needed.
+  expect(intake.admit(task, 1)).toMatchObject({ kind: 'wait', ms: 2_001 });
   expect(intake.admit(other, 1)).toEqual({ kind: 'take' });
   clock.nowMs += 2_001;
   expect(intake.admit(task, 1)).toEqual({ kind: 'take' });

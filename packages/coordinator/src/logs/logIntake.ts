@@ -1,11 +1,12 @@
 /**
- * Whether a piece of output is taken now. What is not taken waits on its node, task by task: a task that writes too much
+ * Decides whether a piece of output is taken now. Other output waits on its node, task by task: a task that writes too much
  * never makes another one wait.
  */
 import { MusterError } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { DiskReserve } from '../diskReserve.ts';
+import { Allowance } from '../work/allowance.ts';
 import type { LogBudget } from './logBudget.ts';
 
 export interface LogIntakeParts {
@@ -21,20 +22,16 @@ export type Admission =
   | { readonly kind: 'take' }
   | { readonly kind: 'wait'; readonly ms: number; readonly reason: string };
 
-/** How much may come at once, as seconds of the rate: a short task, or what waited while somebody was away. */
+/** The output that is taken at once, as seconds of the rate: that of a short task, or of the time that an agent was disconnected. */
 const burstSeconds = 8;
 const waitForSpaceMs = 1_000;
-const bucketsMax = 4_096;
-
-interface Bucket {
-  bytes: number;
-  atMs: number;
-}
+const allowancesMax = 4_096;
 
 export class LogIntake {
   private readonly parts: LogIntakeParts;
-  private readonly buckets = new Map<TaskKey, Bucket>();
-  /** What is in the way and has been said. */
+  /** Least recently used first. */
+  private readonly allowances = new Map<TaskKey, Allowance>();
+  /** The newest warning; it is logged once. */
   private lastWarning: string | null = null;
 
   constructor(parts: LogIntakeParts) {
@@ -78,20 +75,12 @@ export class LogIntake {
     const { rateBytes } = this.parts;
     if (rateBytes === Number.POSITIVE_INFINITY) return 0;
     const key = taskKey(task);
-    const full = rateBytes * burstSeconds;
-    const before = this.buckets.get(key) ?? { bytes: full, atMs: nowMs };
-    const bucket = {
-      bytes: Math.min(full, before.bytes + ((nowMs - before.atMs) / 1_000) * rateBytes),
-      atMs: nowMs,
-    };
-    const isTaken = bucket.bytes > 0;
-    if (isTaken) bucket.bytes -= bytes;
-    this.buckets.delete(key);
-    this.buckets.set(key, bucket);
-    for (const oldest of this.buckets.keys()) {
-      if (this.buckets.size <= bucketsMax) break;
-      this.buckets.delete(oldest);
-    }
-    return isTaken ? 0 : Math.max(1, Math.ceil((-bucket.bytes / rateBytes) * 1_000));
+    const rate = { perSecond: rateBytes, atOnce: rateBytes * burstSeconds };
+    const allowance = this.allowances.get(key) ?? new Allowance(rate, nowMs);
+    this.allowances.delete(key);
+    this.allowances.set(key, allowance);
+    const [oldest] = this.allowances.keys();
+    if (oldest !== undefined && this.allowances.size > allowancesMax) this.allowances.delete(oldest);
+    return allowance.take(nowMs, bytes) ? 0 : allowance.waitMs;
   }
 }

@@ -1,16 +1,18 @@
 /** The parts around the store of logs, wired: what is taken, what goes, and what is said of it. */
 import { statfsSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
+import { clusterSubject, type EventData, type EventKind, type NewEvent } from '@muster/common/eventKinds';
+import type { JobId, TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { coordinatorPart } from '../caller.ts';
+import { type Caller, coordinatorPart } from '../caller.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { Loop } from '../loop.ts';
 import type { CoordinatorOptions } from '../options.ts';
 import type { ClusterState } from '../state/state.ts';
 import { LogBudget } from './logBudget.ts';
-import { LogEvents } from './logEvents.ts';
 import { LogIntake } from './logIntake.ts';
 import type { LogStore } from './logStore.ts';
+import type { LossReason } from './segments.ts';
 
 export interface LogLimits {
   /** Bytes of all logs. */
@@ -33,7 +35,7 @@ export function logLimits(
   return { budgetBytes, capBytes, rateBytes: options.logRateBytes };
 }
 
-export interface LogKeepingParts {
+interface LogKeepingParts {
   readonly logs: LogStore;
   readonly limits: LogLimits;
   readonly state: Pick<ClusterState, 'jobs'>;
@@ -70,5 +72,49 @@ export class LogKeeping {
       .dropRemoved()
       .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a removed log could not be closed'));
     await this.budget.run();
+  }
+}
+
+type OutputEventKind = Extract<EventKind, `log.${string}`>;
+
+export class LogEvents {
+  private readonly loop: Pick<Loop, 'run'>;
+  private readonly log: Logger;
+
+  constructor(loop: Pick<Loop, 'run'>, log: Logger) {
+    this.loop = loop;
+    this.log = log;
+  }
+
+  /** A part of a task's output was dropped, for the first time. */
+  truncated({ jobId, attempt, nodeRank }: TaskRef, reason: LossReason): void {
+    this.emit(coordinatorPart('logs'), jobId, 'log.truncated', { attempt, nodeRank, reason });
+  }
+
+  /** A task is held back on its node for writing too fast, for the first time. */
+  throttled({ jobId, attempt, nodeRank }: TaskRef): void {
+    this.emit(coordinatorPart('logs'), jobId, 'log.throttled', { attempt, nodeRank });
+  }
+
+  /** What was kept of a job's output is gone. */
+  removed(by: Caller, jobId: JobId, bytes: number, reason: LossReason): void {
+    this.emit(by, jobId, 'log.removed', { bytes, reason });
+  }
+
+  private emit<K extends OutputEventKind>(
+    by: Caller,
+    jobId: JobId,
+    kind: K,
+    data: Omit<EventData<K>, 'job'>,
+  ): void {
+    this.loop
+      .run(by, (draft, nowMs) => {
+        // The events of a job that has ended are numbered to their end: this is one about the cluster.
+        const subject = draft.job(jobId) === undefined ? clusterSubject : jobId;
+        draft.emit({ kind, subject, data: { job: jobId, ...data } } as unknown as NewEvent, nowMs);
+      })
+      .catch((error: unknown) =>
+        this.log.warn({ kind, error: messageOf(error) }, 'an event could not be stored'),
+      );
   }
 }

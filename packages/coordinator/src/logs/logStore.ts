@@ -10,16 +10,23 @@ import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { InOrder } from '../work/inOrder.ts';
-import { bytesOfAll, endOf, lastOf, openToWrite, syncLogDirectory, type Target } from './logFiles.ts';
-import { noteOnce, type OutputLossKind } from './outputLosses.ts';
 import {
   bytesIn,
-  isFileMissing,
+  bytesOfAll,
+  endOf,
+  type Gap,
+  ifThere,
   type LossReason,
+  lastOf,
+  noteOnce,
+  type OutputLossKind,
+  openToWrite,
   type Segment,
   segmentName,
   segmentsIn,
   segmentsOf,
+  syncLogDirectory,
+  type Target,
 } from './segments.ts';
 import { tailOffset } from './tail.ts';
 
@@ -28,13 +35,6 @@ export interface LogStoreOptions {
   readonly capBytes: number;
   /** Output of a task was dropped for the first time. */
   readonly onTruncated: (task: TaskRef, reason: LossReason) => void;
-}
-
-/** What is not there from some position on, and why. */
-export interface Gap {
-  /** Where there is output again. */
-  readonly to: number;
-  readonly reason: LossReason;
 }
 
 /** Output whose end never comes, because its node is gone, must not hold a descriptor for ever. */
@@ -155,17 +155,16 @@ export class LogStore {
     const at = offset - segment.start;
     const length = Math.min(limit, (await this.bytesOf(task, segment)) - at);
     if (length <= 0) return new Uint8Array(0);
-    try {
-      await using file = await open(this.path(task, segment), 'r');
-      const buffer = Buffer.allocUnsafe(length);
-      const { bytesRead } = await file.read(buffer, 0, length, at);
-      return buffer.subarray(0, bytesRead);
-    } catch (error) {
-      // Removed while it was read: the next look says so.
-      if (!isFileMissing(error)) throw error;
+    const file = await ifThere(open(this.path(task, segment), 'r'), null);
+    if (file === null) {
+      // Removed meanwhile: the next read finds the gap.
       this.layouts.delete(taskKey(task));
       return new Uint8Array(0);
     }
+    await using opened = file;
+    const buffer = Buffer.allocUnsafe(length);
+    const { bytesRead } = await opened.read(buffer, 0, length, at);
+    return buffer.subarray(0, bytesRead);
   }
 
   /** Whether output was dropped at a position where there is nothing to read. null: there is none (yet). */
@@ -260,7 +259,7 @@ export class LogStore {
   private async bytesOf(task: TaskRef, segment: Segment): Promise<number> {
     const target = this.open.get(taskKey(task));
     if (target?.segments.at(-1)?.start === segment.start) return target.size;
-    return bytesIn(this.directoryOf(task.jobId), segmentName(task, segment));
+    return bytesIn(this.directoryOf(task.jobId), task, segment);
   }
 
   private async layout(task: TaskRef): Promise<readonly Segment[]> {
@@ -289,9 +288,8 @@ export class LogStore {
     const directory = this.directoryOf(task.jobId);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const segments = await segmentsOf(directory, task);
-    const sizes = await Promise.all(
-      segments.slice(0, -1).map((segment) => bytesIn(directory, segmentName(task, segment))),
-    );
+    const earlier = segments.slice(0, -1);
+    const sizes = await Promise.all(earlier.map((segment) => bytesIn(directory, task, segment)));
     const file = await openToWrite(this.path(task, lastOf(segments)));
     const earlierBytes = sizes.reduce((sum, size) => sum + size, 0);
     const target = { task, segments, earlierBytes, file, size: (await file.stat()).size };

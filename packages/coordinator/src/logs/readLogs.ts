@@ -10,8 +10,8 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
 import type { Attempt, Job, Task } from '../model.ts';
-import { gapMarker } from './gapMarker.ts';
 import type { LogStore } from './logStore.ts';
+import { gapMarker } from './segments.ts';
 import { readBytes } from './tail.ts';
 
 export interface StreamLogsOptions {
@@ -120,37 +120,28 @@ async function* readAttempt(
       if (options.nodeRank !== null && task.nodeRank !== options.nodeRank) continue;
       const rank = await rankOf(parts, options, attempt, task.nodeRank, ranks);
       if (rank.complete) continue;
-      const data = await parts.logs.read(rank.task, rank.offset, readBytes);
+      const { offset } = rank;
+      const { nodeRank } = task;
+      const piece = { attempt: attempt.number, nodeRank, offset, complete: false, missing: null };
+      const data = await parts.logs.read(rank.task, offset, readBytes);
+      const gap = data.length > 0 ? null : await parts.logs.gapAt(rank.task, offset);
       if (data.length > 0) {
-        yield {
-          attempt: attempt.number,
-          nodeRank: task.nodeRank,
-          offset: rank.offset,
-          data,
-          complete: false,
-          missing: null,
-        };
+        yield { ...piece, data };
         rank.offset += data.length;
-        more = true;
-        progressed = true;
+      } else if (gap !== null) {
+        const marker = gapMarker(offset, gap);
+        // It stands at the end of what is not there, so that what follows it joins without a gap.
+        yield { ...piece, offset: gap.to - marker.length, data: marker };
+        rank.offset = gap.to;
+      } else {
+        if (task.exit !== null && offset >= task.exit.logBytes) {
+          rank.complete = true;
+          yield { ...piece, data, complete: true };
+        }
         continue;
       }
-      const gap = await parts.logs.gapAt(rank.task, rank.offset);
-      if (gap !== null) {
-        const marker = gapMarker(rank.offset, gap);
-        // It stands at the end of what is not there, so that what follows it joins without a gap.
-        const offset = gap.to - marker.length;
-        const { nodeRank } = task;
-        yield { attempt: attempt.number, nodeRank, offset, data: marker, complete: false, missing: null };
-        rank.offset = gap.to;
-        more = true;
-        progressed = true;
-      } else if (task.exit !== null && rank.offset >= task.exit.logBytes) {
-        rank.complete = true;
-        const { offset } = rank;
-        const { nodeRank } = task;
-        yield { attempt: attempt.number, nodeRank, offset, data, complete: true, missing: null };
-      }
+      more = true;
+      progressed = true;
     }
   }
   return progressed;

@@ -2,88 +2,193 @@
  * The output of one task on disk: files that each hold the bytes from a certain position on.
  *
  *     1.0.log                  attempt 1, node rank 0, from its first byte
- *     1.0.8388608.cap.log      from byte 8,388,608 on; what lacks before it was more than is kept of one task
+ *     1.0.8388608.cap.log      from byte 8,388,608 on; the bytes missing before it exceeded the limit for one task
  *
- * What is between the end of one file and the beginning of the next was dropped, and the later name says why. Where the
- * last file ends is the protocol's whole state, so dropping anything never changes where an agent goes on.
+ * The bytes between the end of one file and the beginning of the next were dropped, and the later name has the reason. The end
+ * of the last file is the whole state of the protocol, so dropping anything never changes where an agent continues.
  */
-import { readdir, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TaskRef } from '@muster/common/ids';
+import { outputMark } from '@muster/common/outputMark';
 
-/**
- * Why output is not here: `cap`: more than is kept of one task; `node`: its node had dropped it, for the same reason;
- * `budget`: the logs of ended jobs were removed to make room for others; `removed`: somebody removed it.
- */
-export type LossReason = 'cap' | 'node' | 'budget' | 'removed';
+/** Why output is missing, with a text that follows the number of missing bytes. */
+const gapReasons = {
+  cap: 'dropped: more than the coordinator keeps of one task',
+  node: 'dropped: more than its node keeps of one task',
+  budget: 'removed: the budget of logs is used up',
+  removed: 'removed',
+} as const;
+export type LossReason = keyof typeof gapReasons;
+
+/** Missing output from some position on. */
+export interface Gap {
+  /** The position at which output continues. */
+  readonly to: number;
+  readonly reason: LossReason;
+}
 
 export interface Segment {
   /** Position of its first byte in the output of the task. */
   readonly start: number;
-  /** Why what lacks before it does; of no meaning where nothing lacks. null: it is the beginning. */
+  /** Why bytes before it are missing, if any are. null: it is the beginning. */
   readonly reason: LossReason | null;
 }
 
+const beginning: Segment = { start: 0, reason: null };
+
+type TaskOfJob = Omit<TaskRef, 'jobId'>;
+type NamedSegment = Segment & TaskOfJob;
+
 const form = /^(\d+)\.(\d+)\.(?:(\d+)\.(cap|node|budget|removed)\.)?log$/;
 
-export const beginning: Segment = { start: 0, reason: null };
-
-export function segmentName({ attempt, nodeRank }: Omit<TaskRef, 'jobId'>, segment: Segment): string {
+export function segmentName({ attempt, nodeRank }: TaskOfJob, segment: Segment): string {
   const place = segment.reason === null ? '' : `${segment.start}.${segment.reason}.`;
   return `${attempt}.${nodeRank}.${place}log`;
 }
 
-export interface NamedSegment extends Segment {
-  readonly attempt: number;
-  readonly nodeRank: number;
-}
-
-/** null: a file of something else. */
-export function parseSegmentName(name: string): NamedSegment | null {
-  const match = form.exec(name);
-  if (match === null) return null;
-  const [, attempt, nodeRank, start, reason] = match;
-  return {
-    attempt: Number(attempt),
-    nodeRank: Number(nodeRank),
-    start: Number(start ?? 0),
-    reason: (reason as LossReason | undefined) ?? null,
-  };
-}
-
-/** Of one job, in no order; empty when there is no such directory. */
+/** The segments of one job, by position; empty if the directory does not exist. */
 export async function segmentsIn(directory: string): Promise<readonly NamedSegment[]> {
-  try {
-    return (await readdir(directory)).flatMap((name) => parseSegmentName(name) ?? []);
-  } catch (error) {
-    if (isFileMissing(error)) return [];
-    throw error;
-  }
+  const segments = (await ifThere(readdir(directory), [])).flatMap((name): NamedSegment[] => {
+    const match = form.exec(name);
+    if (match === null) return [];
+    const [, attempt, nodeRank, start = 0, reason = null] = match;
+    return [
+      {
+        attempt: Number(attempt),
+        nodeRank: Number(nodeRank),
+        start: Number(start),
+        reason: reason as LossReason | null,
+      },
+    ];
+  });
+  return segments.sort((one, other) => one.start - other.start);
 }
 
-/** Of one task, in the order of their positions; at least one, which need not be on disk yet. */
+/** The segments of one task, by position; at least one, which need not be on disk yet. */
 export async function segmentsOf(
   directory: string,
-  { attempt, nodeRank }: Omit<TaskRef, 'jobId'>,
+  { attempt, nodeRank }: TaskOfJob,
 ): Promise<readonly Segment[]> {
   const all = await segmentsIn(directory);
   const own = all.filter((each) => each.attempt === attempt && each.nodeRank === nodeRank);
-  const sorted = own
-    .map(({ start, reason }): Segment => ({ start, reason }))
-    .sort((one, other) => one.start - other.start);
-  return sorted.length === 0 ? [beginning] : sorted;
+  return own.length === 0 ? [beginning] : own.map(({ start, reason }) => ({ start, reason }));
 }
 
-/** Bytes in a file; 0 when it is not there (any more). */
-export async function bytesIn(directory: string, name: string): Promise<number> {
+/** The size of a segment in bytes; 0 if it does not exist any more. */
+export async function bytesIn(directory: string, task: TaskOfJob, segment: Segment): Promise<number> {
+  return (await ifThere(stat(join(directory, segmentName(task, segment))), null))?.size ?? 0;
+}
+
+/** @returns the result, or `otherwise` if the file or directory does not exist */
+export async function ifThere<T, U>(result: Promise<T>, otherwise: U): Promise<T | U> {
   try {
-    return (await stat(join(directory, name))).size;
+    return await result;
   } catch (error) {
-    if (isFileMissing(error)) return 0;
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return otherwise;
     throw error;
   }
 }
 
-export function isFileMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+/** A task whose output is being written; sizes are kept here, so that appending needs no look at the disk. */
+export interface Target {
+  readonly task: TaskRef;
+  /** By position; the last one is written. */
+  segments: readonly Segment[];
+  /** Bytes in all of them but the last. */
+  earlierBytes: number;
+  file: FileHandle;
+  /** Bytes in the last one. */
+  size: number;
+}
+
+/** The bytes that are kept of the output. */
+export function bytesOfAll({ earlierBytes, size }: Target): number {
+  return earlierBytes + size;
+}
+
+/** The position at which the output continues. */
+export function endOf({ segments, size }: Target): number {
+  return lastOf(segments).start + size;
+}
+
+export function lastOf(segments: readonly Segment[]): Segment {
+  return segments.at(-1) ?? beginning;
+}
+
+/** Opens a file, and makes it if it does not exist; its content stays. */
+export function openToWrite(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+}
+
+/** The names in the directory are on disk when this resolves. */
+export async function syncLogDirectory(path: string): Promise<void> {
+  await using directory = await open(path, 'r');
+  await directory.sync();
+}
+
+/** A sentence for each rank of which output is missing. @param directory of the job's logs */
+export async function outputLosses(directory: string, attempt: number): Promise<readonly string[]> {
+  const segments = (await segmentsIn(directory)).filter((each) => each.attempt === attempt);
+  const byRank = Map.groupBy(segments, ({ nodeRank }) => nodeRank);
+  const losses: string[] = [];
+  for (const [nodeRank, own] of [...byRank].sort(([one], [other]) => one - other)) {
+    let missing = 0;
+    let end = 0;
+    for (const segment of own) {
+      missing += segment.start - end;
+      end = segment.start + (await bytesIn(directory, segment, segment));
+    }
+    const reason = own.findLast((each) => each.start > 0 && each.reason !== null)?.reason;
+    if (missing === 0 || reason == null) continue;
+    losses.push(`${missing} bytes of rank ${nodeRank}'s output were ${gapReasons[reason]}.`);
+  }
+  return losses;
+}
+
+/** The line that stands in an output in place of missing bytes. @returns no more bytes than are missing */
+export function gapMarker(from: number, { to, reason }: Gap): Buffer {
+  const missing = to - from;
+  const lead = from === 0 ? '' : '\n';
+  const text = Buffer.from(`${lead}${outputMark} ${missing} bytes of output were ${gapReasons[reason]}\n`);
+  return text.subarray(0, missing);
+}
+
+/** `truncated`: some of the output was dropped; `throttled`: the task writes faster than it may. */
+export type OutputLossKind = 'truncated' | 'throttled';
+
+/** @returns whether it is the first time, also over restarts */
+export async function noteOnce(
+  directory: string,
+  { attempt, nodeRank }: TaskOfJob,
+  what: OutputLossKind,
+): Promise<boolean> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(join(directory, `${attempt}.${nodeRank}.${what}`), '', { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/**
+ * The time at which output of an attempt last arrived, by the times of its files, which outlive a restart.
+ *
+ * @param directory of the job's logs
+ * @returns epoch milliseconds by the coordinator's clock; null: nothing has arrived, or nothing of it is kept
+ */
+export async function outputAtMs(directory: string, attempt: number): Promise<number | null> {
+  let newestMs: number | null = null;
+  for (const segment of await segmentsIn(directory)) {
+    // The rest of removed output has the time of the removal.
+    const isRemoved = segment.reason === 'budget' || segment.reason === 'removed';
+    if (segment.attempt !== attempt || isRemoved) continue;
+    const file = await ifThere(stat(join(directory, segmentName(segment, segment))), null);
+    if (file !== null && file.size > 0) newestMs = Math.max(newestMs ?? 0, Math.floor(file.mtimeMs));
+  }
+  return newestMs;
 }

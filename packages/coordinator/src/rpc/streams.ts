@@ -8,7 +8,7 @@ import { eventView, noticeView } from '../events/cloudEvents.ts';
 import type { CommitNotifier } from '../events/commitNotifier.ts';
 import type { Notices } from '../events/notices.ts';
 import { watchEvents } from '../events/watch.ts';
-import type { LogEvents } from '../logs/logEvents.ts';
+import type { LogEvents } from '../logs/logKeeping.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { streamLogs } from '../logs/readLogs.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';

@@ -27,6 +27,11 @@ export class Allowance {
     this.left -= cost;
     return true;
   }
+
+  /** Milliseconds, at least 1, from the last `take` until the next one can succeed. */
+  get waitMs(): number {
+    return Math.max(1, Math.ceil(((1 - this.left) / this.rate.perSecond) * 1_000));
+  }
 }
 
 /** Of each node, over all of its streams: a new connection earns nothing. */

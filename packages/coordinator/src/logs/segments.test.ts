@@ -2,7 +2,7 @@ import { mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { outputAtMs } from './outputAt.ts';
+import { outputAtMs } from './segments.ts';
 
 test('the newest output of an attempt counts, and what was removed does not', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-output-'));
