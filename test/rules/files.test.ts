@@ -147,6 +147,18 @@ command can bring, such as another kernel, goes into mayDependOnMachine of test/
   );
 });
 
+/** They run beside every file of a project, or in a process that has only one. */
+const hooksOfProjects = /^test\/(?:examples|support\/(?:cluster|eachFile|sharedProcess|hosts\/openCluster))/;
+const hookOfModule = /^(?:before|after)(?:All|Each)\(/gm;
+
+test('fixtures register their hooks when a test file calls them', () => {
+  const fixtures = files.filter(({ path }) => !path.endsWith('.test.ts') && !hooksOfProjects.test(path));
+  expectNone(
+    fixtures.flatMap((file) => matchesInCode(file, hookOfModule)),
+    'Unit tests share processes, so a module is loaded once: its hooks would belong to the first file that imports it.',
+  );
+});
+
 // ---- One machine's paths
 
 /** The checkout's own folder, and home folders anywhere. */

@@ -24,7 +24,8 @@ const installWith = '`npm test` as root on Debian or Ubuntu installs it';
 type Release = () => void | Promise<void>;
 const releases: Release[] = [];
 
-async function releaseAll(): Promise<void> {
+/** Runs after each test file (test/support/eachFile.ts), the newest first. */
+export async function releaseAll(): Promise<void> {
   for (let release = releases.pop(); release !== undefined; release = releases.pop()) await release();
 }
 
@@ -37,12 +38,6 @@ function releasable(release: Release): () => Promise<void> {
     releases.splice(index, 1);
     await release();
   };
-}
-
-// Programs outside vitest use parts of this file too.
-if (process.env.VITEST !== undefined) {
-  const { afterAll } = await import('vitest');
-  afterAll(releaseAll);
 }
 
 // ---- Waiting, ports, folders

@@ -1,21 +1,30 @@
-/** What /dev/kmsg answers when its ring was overwritten: no test can make a real kernel say it without flooding its log. */
+/** What /dev/kmsg answers when its ring was overwritten: no test can make a real kernel answer it without flooding its log. */
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { silentLogger } from '@muster/common/log';
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { KernelLog } from './kernelLog.ts';
 
 /** Answers of read(2), in order; then there is nothing more. */
-const answers = vi.hoisted((): string[] => []);
+let answers: string[];
 
-vi.mock('node:fs', async (original) => ({
-  ...(await original<typeof import('node:fs')>()),
-  openSync: () => 99,
-  closeSync: () => {},
-  readSync: (_: number, buffer: Buffer) => {
+beforeEach(() => {
+  answers = [];
+  vi.spyOn(fs, 'openSync').mockReturnValue(99);
+  vi.spyOn(fs, 'closeSync').mockReturnValue();
+  const readSync = (_: number, buffer: NodeJS.ArrayBufferView) => {
     const answer = answers.shift() ?? 'EAGAIN';
     if (/^E[A-Z]+$/.test(answer)) throw Object.assign(new Error(answer), { code: answer });
-    return buffer.write(answer);
-  },
-}));
+    return (buffer as Buffer).write(answer);
+  };
+  vi.spyOn(fs, 'readSync').mockImplementation(readSync);
+  syncBuiltinESMExports();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
 
 function open(seen: string[], warnings: string[]): KernelLog {
   const log = new KernelLog({
@@ -40,7 +49,7 @@ test('records that were overwritten are noted once, and the next ones are read',
   log.close();
 });
 
-test('a log that fails for good is given up and said once', () => {
+test('a log that fails for good is given up and reported once', () => {
   answers.push('4,7,1,-;before\n', 'EIO');
   const seen: string[] = [];
   const warnings: string[] = [];

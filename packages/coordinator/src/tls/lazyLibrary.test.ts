@@ -1,34 +1,32 @@
-/** In a file of its own: what one test has loaded, the next would find loaded. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** In a process of its own: what the tests of a process have loaded stays loaded. */
 import { join } from 'node:path';
-import { silentLogger } from '@muster/common/log';
-import { expect, onTestFinished, test } from 'vitest';
-import { countingBytes } from '../coordinatorFixture.ts';
-import { openServerTls } from './serverTls.ts';
-// oxlint-disable-next-line no-unassigned-import -- loading all of the coordinator is what this is about
-import '../main.ts';
+import { expect, test } from 'vitest';
+import { capture } from '../../../../scripts/processes.mjs';
+import { tempDir } from '../../../../test/support/services.ts';
 
 /** The library that writes certificates comes with a polyfill, which shows. */
-const isLoaded = () => 'getMetadata' in Reflect;
+const program = (dataDir: string) => `
+  import { silentLogger } from '@muster/common/log';
+  import '${join(import.meta.dirname, '../main.ts')}';
+  import { openServerTls } from '${join(import.meta.dirname, 'serverTls.ts')}';
 
-test('a coordinator on loopback does not load the library that writes certificates', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'lazy-library-'));
-  onTestFinished(() => rmSync(dataDir, { recursive: true }));
-  const open = async (host: string) => {
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
     const tls = await openServerTls({
-      dataDir,
+      dataDir: ${JSON.stringify(dataDir)},
       clusterId: 'c0ffee',
       host,
       advertise: [],
-      random: countingBytes(),
+      random: (count) => crypto.getRandomValues(Buffer.alloc(count)),
       wallMs: Date.now,
       log: silentLogger,
     });
     tls?.close();
-  };
-  await open('127.0.0.1');
-  expect(isLoaded()).toBe(false);
-  await open('0.0.0.0');
-  expect(isLoaded()).toBe(true);
+    console.log(host, 'getMetadata' in Reflect);
+  }
+`;
+
+test('a coordinator on loopback does not load the library that writes certificates', async () => {
+  const args = ['--input-type=module', '--eval', program(tempDir('lazy-library').path)];
+  const ended = await capture(process.execPath, args, { cwd: import.meta.dirname });
+  expect(ended).toEqual({ code: 0, output: '127.0.0.1 false\n0.0.0.0 true\n' });
 });

@@ -7,7 +7,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { containerDefaults } from './containerPolicy.ts';
-import { aDriver, aTask, run, startError } from './dockerFixture.ts';
+import { aDriver, aTask, run, startError, useDocker } from './dockerFixture.ts';
+
+useDocker();
 
 describe('what a task gets', () => {
   it('is the network of the node for peers on other nodes, and else one of its own', async () => {

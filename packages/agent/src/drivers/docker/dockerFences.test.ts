@@ -10,8 +10,10 @@ import type { TaskLaunch } from '../driver.ts';
 import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName } from './containerSpec.ts';
-import { aDriver, aTask, never, outputOf, startError } from './dockerFixture.ts';
+import { aDriver, aTask, never, outputOf, startError, useDocker } from './dockerFixture.ts';
 import { exchange, readTextAnswer } from './engineHttp.ts';
+
+useDocker();
 
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
 

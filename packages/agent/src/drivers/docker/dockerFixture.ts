@@ -21,23 +21,25 @@ const here = { policy: containerDefaults, dataDir: '/var/lib/muster-of-a-test' }
 export const never = new AbortController().signal;
 
 export let image = '';
-beforeAll(async () => {
-  image = await ensureTestImage();
-}, 60_000);
-
 export const agentId = randomUUID();
 let launches: TaskLaunch[] = [];
 
-afterEach(async () => {
-  const driver = aDriver();
-  for (const launch of launches) {
-    await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
-    await driver.remove(launch);
-  }
-  expect(await driver.list(), 'containers left behind').toEqual([]);
-  await driver.close();
-  launches = [];
-});
+/** Brings the image of the tests of a file, and removes the tasks of each test. */
+export function useDocker(): void {
+  beforeAll(async () => {
+    image = await ensureTestImage();
+  });
+  afterEach(async () => {
+    const driver = aDriver();
+    for (const launch of launches) {
+      await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+      await driver.remove(launch);
+    }
+    expect(await driver.list(), 'containers left behind').toEqual([]);
+    await driver.close();
+    launches = [];
+  });
+}
 
 export function aDriver(options: Partial<DockerDriverOptions> = {}): TaskDriver {
   const fence = new RecordingFence();

@@ -15,8 +15,20 @@ import { boottimeMs } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { containerDefaults } from './containerPolicy.ts';
 import { containerName, containerSpec } from './containerSpec.ts';
-import { aDriver, agentId, aTask, image, never, outputOf, run, startError } from './dockerFixture.ts';
+import {
+  aDriver,
+  agentId,
+  aTask,
+  image,
+  never,
+  outputOf,
+  run,
+  startError,
+  useDocker,
+} from './dockerFixture.ts';
 import { Engine } from './engine.ts';
+
+useDocker();
 
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
 
