@@ -13,6 +13,12 @@ import type { Logger } from '@muster/common/log';
 import type { Machine } from './machine.ts';
 import { Service } from './service.ts';
 
+/** What comes too late does not begin. @throws {LeaseExpired} */
+export function requireLease(key: string, lease: Lease, { bootId, clock }: Machine): void {
+  if (isExpired(lease, bootId, clock.boottimeMs()))
+    throw new LeaseExpired(`the lease of task ${key} had run out before it was started`);
+}
+
 export class Guard extends Service {
   private readonly records = new Map<string, LeaseRecord>();
   private readonly log: Logger;
@@ -55,8 +61,7 @@ export class Guard extends Service {
   admit({ key, directory, lease }: TaskLaunch): void {
     const { fences, machine } = this;
     if (lease === null) return;
-    if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))
-      throw new LeaseExpired(`the lease of task ${key} had run out before it was started`);
+    requireLease(key, lease, machine);
     this.inItsTurn(() => fences.armNew({ key, directory }, lease));
   }
 

@@ -1,13 +1,19 @@
 /** Rules of leases, fences and gangs, each taken out. */
+import type * as fencesModule from '@muster/agent/guard/fences';
+import type * as leasedTaskModule from '@muster/agent/leases/leasedTask';
+import type * as taskLeasesModule from '@muster/agent/leases/taskLeases';
 import type * as ordersModule from '@muster/agent/session/orders';
 import type * as stepModule from '@muster/agent/tasks/step';
+import type * as registryModule from '@muster/coordinator/agents/registry';
+import type * as verdictsModule from '@muster/coordinator/agents/verdicts';
 import type * as leasesModule from '@muster/coordinator/leases/leases';
 import type * as partitionModule from '@muster/coordinator/leases/partition';
 import type * as excludedNodesModule from '@muster/coordinator/lifecycle/excludedNodes';
 import type * as gangModule from '@muster/coordinator/lifecycle/gang';
 import type * as pathsModule from '@muster/coordinator/lifecycle/paths';
 import type * as transitionModule from '@muster/coordinator/lifecycle/transition';
-import { edit, type Mutant, replacing } from './mutant.ts';
+import type * as guardModule from './guard.ts';
+import { type Mutant, replacing } from './mutant.ts';
 
 const coordinator = 'packages/coordinator/src';
 const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
@@ -16,18 +22,27 @@ const excludedNodes = replacing<typeof excludedNodesModule>(`${coordinator}/life
 const transition = replacing<typeof transitionModule>(`${coordinator}/lifecycle/transition.ts`);
 const leases = replacing<typeof leasesModule>(`${coordinator}/leases/leases.ts`);
 const partition = replacing<typeof partitionModule>(`${coordinator}/leases/partition.ts`);
+const registry = replacing<typeof registryModule>(`${coordinator}/agents/registry.ts`);
+const verdicts = replacing<typeof verdictsModule>(`${coordinator}/agents/verdicts.ts`);
 const agent = 'packages/agent/src';
-const step = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
+const steps = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
 const orders = replacing<typeof ordersModule>(`${agent}/session/orders.ts`);
-const taskLeases = `${agent}/leases/taskLeases.ts`;
-const leasedTask = `${agent}/leases/leasedTask.ts`;
+const taskLeases = replacing<typeof taskLeasesModule>(`${agent}/leases/taskLeases.ts`);
+const leasedTask = replacing<typeof leasedTaskModule>(`${agent}/leases/leasedTask.ts`);
+const fences = replacing<typeof fencesModule>(`${agent}/guard/fences.ts`);
+const guard = replacing<typeof guardModule>('test/sim/guard.ts');
 
-const noAgentFence = edit(leasedTask, 'if (this.fencing) return;', 'if (this.fencing !== null) return;');
-const noGuardFence = edit(
-  `${agent}/guard/fences.ts`,
-  'if (fence === undefined || fence.isActing || !this.isExpired(fence)) return;',
-  'if (fence !== null) return;',
+const hourMs = 3_600_000;
+
+/** The agent sees no lease expire. It looks again after a second, as it does at a task that it has fenced. */
+const noAgentFence = leasedTask(
+  'LeasedTask.look',
+  (look) =>
+    function (nowMs) {
+      return Math.max(look.call(this, nowMs - hourMs), nowMs + 1_000);
+    },
 );
+const noGuardFence = fences('Fences.mayRun', () => () => true);
 
 export const leaseMutants = {
   'two-attempts-are-apart': {
@@ -41,36 +56,42 @@ export const leaseMutants = {
     rule: 'What may run no longer is frozen, by the agent and by the guard.',
     breaks: ['G2'],
     seed: 10,
-    edits: [noAgentFence, noGuardFence],
+    replacements: [noAgentFence, noGuardFence],
   },
   'a-fence-in-the-guard': {
     rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
     breaks: ['G2'],
     seed: 17,
-    edits: [noGuardFence],
+    replacements: [noGuardFence],
   },
   'a-new-agent-extends-nothing': {
     rule: 'A restarted agent goes on with the deadlines that were.',
     breaks: ['G2'],
     seed: 10,
-    edits: [
-      edit(
-        taskLeases,
-        'if (!isGranted) entry.lease = readLease(fenced.location.directory, this.parts.bootId);',
-        'if (!isGranted) entry.lease = renewed(noLease, this.parts.boottimeMs(), 60_000);',
+    replacements: [
+      taskLeases(
+        'TaskLeases.adopt',
+        (adopt) =>
+          function (task, ...rest) {
+            adopt.call(this, task, ...rest);
+            this.grant(task, this['parts'].boottimeMs(), 60_000);
+          },
       ),
-      edit(taskLeases, 'if (isGranted) {', 'if (fence !== null) {'),
     ],
   },
   'a-thaw-needs-a-fresh-lease': {
     rule: 'A frozen task runs again only with a lease that has not run out.',
     breaks: ['G2'],
     seed: 10,
-    edits: [
-      edit(
-        leasedTask,
-        'if (isLive(this.lease, nowMs) && !this.mustKill) {',
-        "if ((isLive(this.lease, nowMs) || this.state === 'frozen') && !this.mustKill) {",
+    replacements: [
+      leasedTask(
+        'LeasedTask.look',
+        (look) =>
+          function (nowMs) {
+            return this.isFrozen
+              ? Math.max(look.call(this, nowMs - hourMs), nowMs + 1_000)
+              : look.call(this, nowMs);
+          },
       ),
     ],
   },
@@ -78,24 +99,19 @@ export const leaseMutants = {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
     seed: 57,
-    replacements: [step('mayStart', () => () => true)],
-    edits: [
-      edit(
-        'test/sim/guard.ts',
-        'if (isExpired(lease, machine.bootId, machine.clock.boottimeMs()))',
-        'if (isExpired({ ...lease, deadlineBoottimeMs: 1 }, machine.bootId, 0))',
-      ),
-    ],
+    replacements: [steps('mayStart', () => () => true), guard('requireLease', () => () => {})],
   },
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
     seed: 57,
-    edits: [
-      edit(
-        taskLeases,
-        'const lease = renewed(entry.lease, askedMs, leaseMs);',
-        'const lease = renewed(entry.lease, this.parts.boottimeMs(), leaseMs);',
+    replacements: [
+      taskLeases(
+        'TaskLeases.grant',
+        (grant) =>
+          function (task, _askedMs, leaseMs) {
+            grant.call(this, task, this['parts'].boottimeMs(), leaseMs);
+          },
       ),
     ],
   },
@@ -103,11 +119,15 @@ export const leaseMutants = {
     rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
     breaks: ['G2'],
     seed: 17,
-    edits: [
-      edit(
-        `${coordinator}/agents/registry.ts`,
-        'const lastHeardMs = this.clock.monotonicMs(); this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });',
-        'const lastHeardMs = this.clock.monotonicMs() - 60_000; this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });',
+    replacements: [
+      registry(
+        'AgentRegistry.expect',
+        (expect) =>
+          function (node) {
+            expect.call(this, node);
+            const presence = this['nodes'].get(node);
+            if (presence !== undefined) presence.lastHeardMs -= 60_000;
+          },
       ),
     ],
   },
@@ -121,15 +141,12 @@ export const leaseMutants = {
     rule: 'A task that is being stopped keeps its lease: it may need it to save.',
     breaks: ['G4'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/agents/verdicts.ts`,
-        "return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };",
-        "return desired.kind === 'stop' ? { task: wire, verdict: 'VERDICT_UNKNOWN' } : { task: wire, verdict: 'VERDICT_RUN', leaseMs };",
-      ),
-    ],
-    // The orders of a Welcome bring a lease as well.
     replacements: [
+      verdicts('verdictOn', (verdictOn) => (task, ...rest) => {
+        const given = verdictOn(task, ...rest);
+        return given.verdict === 'VERDICT_STOP' ? { ...given, verdict: 'VERDICT_UNKNOWN' } : given;
+      }),
+      // The orders of a Welcome bring a lease as well.
       orders(
         'letsRun',
         () =>

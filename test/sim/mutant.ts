@@ -36,7 +36,7 @@ export function edit(file: string, find: string, replace: string): Edit {
 
 type Method = (...args: never[]) => unknown;
 
-type InstanceOf<Class> = Class extends abstract new (...args: never[]) => infer Instance ? Instance : never;
+type InstanceOf<Class> = Class extends { readonly prototype: infer Instance } ? Instance : never;
 
 type MethodsOf<Instance> = {
   [Name in keyof Instance & string]: Instance[Name] extends Method ? Name : never;

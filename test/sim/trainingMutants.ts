@@ -4,8 +4,14 @@ import type * as ledgerModule from '@muster/coordinator/lifecycle/ledger';
 import type * as recoveryModule from '@muster/coordinator/lifecycle/recovery';
 import type * as resumeModule from '@muster/coordinator/lifecycle/resume';
 import type * as stoppingModule from '@muster/coordinator/lifecycle/stopping';
+import type * as nodeViewsModule from '@muster/coordinator/planning/nodeViews';
+import type * as planningModule from '@muster/coordinator/planning/planningView';
 import type * as drainsModule from '@muster/coordinator/reconcilers/drains';
-import { edit, type Mutant, replacing } from './mutant.ts';
+import type * as pinModule from '@muster/coordinator/scheduler/pin';
+import type * as preemptibleModule from '@muster/coordinator/scheduler/preemptible';
+import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
+import type * as simulatedModule from './checkpoints.ts';
+import { type Mutant, replacing } from './mutant.ts';
 
 const coordinator = 'packages/coordinator/src';
 const checkpoints = replacing<typeof checkpointsModule>(`${coordinator}/lifecycle/checkpoints.ts`);
@@ -14,7 +20,12 @@ const recovery = replacing<typeof recoveryModule>(`${coordinator}/lifecycle/reco
 const resume = replacing<typeof resumeModule>(`${coordinator}/lifecycle/resume.ts`);
 const stopping = replacing<typeof stoppingModule>(`${coordinator}/lifecycle/stopping.ts`);
 const drains = replacing<typeof drainsModule>(`${coordinator}/reconcilers/drains.ts`);
-const planning = `${coordinator}/planning/planningView.ts`;
+const nodeViews = replacing<typeof nodeViewsModule>(`${coordinator}/planning/nodeViews.ts`);
+const planning = replacing<typeof planningModule>(`${coordinator}/planning/planningView.ts`);
+const pin = replacing<typeof pinModule>(`${coordinator}/scheduler/pin.ts`);
+const preemptible = replacing<typeof preemptibleModule>(`${coordinator}/scheduler/preemptible.ts`);
+const memoryStore = replacing<typeof memoryStoreModule>(`${coordinator}/store/memory/memoryStore.ts`);
+const simulated = replacing<typeof simulatedModule>('test/sim/checkpoints.ts');
 
 export const trainingMutants = {
   'only-whole-checkpoints': {
@@ -47,11 +58,14 @@ export const trainingMutants = {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
     seed: 59,
-    edits: [
-      edit(
-        `${coordinator}/scheduler/pin.ts`,
-        'readers === null || tasks.some(({ node }) => readers.has(node))',
-        'readers === null || tasks.length > 0',
+    replacements: [
+      pin(
+        'resumeOn',
+        (resumeOn) => (resumes, tasks) =>
+          resumeOn(
+            resumes.map((each) => ({ ...each, readers: null })),
+            tasks,
+          ),
       ),
     ],
   },
@@ -59,13 +73,7 @@ export const trainingMutants = {
     rule: 'A job whose newest checkpoint is on one machine resumes there.',
     breaks: ['resume'],
     seed: 1,
-    edits: [
-      edit(
-        planning,
-        'if (best === undefined || best.readers === null || home === undefined) return null;',
-        'if (best !== null) return null;',
-      ),
-    ],
+    replacements: [planning('pinOf', () => () => null)],
   },
   'the-newest-comes-first': {
     rule: 'Of several checkpoints the newest is begun from.',
@@ -77,29 +85,24 @@ export const trainingMutants = {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
     seed: 4,
-    edits: [edit('packages/agent/src/tasks/hooks.ts', 'await saved.lastLook(task);', '')],
+    replacements: [simulated('SimulatedCheckpoints.lastLook', () => async () => {})],
   },
   'only-lower-priorities-are-preempted': {
     rule: 'Only jobs of lower priority are preempted.',
     breaks: ['preemption'],
     seed: 10,
-    edits: [
-      edit(
-        `${coordinator}/scheduler/preemptible.ts`,
-        '.filter((holder) => holder.priority < priority)',
-        '.filter((holder) => holder.priority !== priority)',
-      ),
-    ],
+    replacements: [preemptible('outranks', () => (priority, holder) => priority !== holder.priority)],
   },
   'only-preemptible-jobs-are-preempted': {
     rule: 'A job that is not declared preemptible is not preempted.',
     breaks: ['preemption'],
     seed: 1,
-    edits: [
-      edit(
-        planning,
-        'isPreemptible: spec.preemptible && mayBePreempted(job)',
-        'isPreemptible: mayBePreempted(job)',
+    replacements: [
+      planning(
+        'newHolder',
+        (newHolder) =>
+          (job, ...rest) =>
+            newHolder({ ...job, spec: { ...job.spec, preemptible: true } }, ...rest),
       ),
     ],
   },
@@ -140,13 +143,10 @@ export const trainingMutants = {
         const next = end(job, ...rest);
         return { ...next, job: { ...next.job, submitSeq: next.job.submitSeq + 1_000 } };
       }),
-    ],
-    edits: [
-      edit(
-        `${coordinator}/store/memory/memoryStore.ts`,
-        '{ ...job, spec, submitSeq, submittedAtMs }',
-        '{ ...job, spec, submitSeq: job.submitSeq ?? submitSeq, submittedAtMs }',
-      ),
+      memoryStore('storedJob', (storedJob) => (known, job) => ({
+        ...storedJob(known, job),
+        submitSeq: job.submitSeq,
+      })),
     ],
   },
   'a-grace-is-a-grace': {
@@ -164,7 +164,9 @@ export const trainingMutants = {
     rule: 'A node that a person has drained is given nothing.',
     breaks: ['drains'],
     seed: 2,
-    edits: [edit(`${coordinator}/planning/nodeViews.ts`, 'node: node || drain !== null,', 'node,')],
+    replacements: [
+      nodeViews('drainedView', (drainedView) => (node) => drainedView({ ...node, drain: null })),
+    ],
   },
   'drains-meet-their-deadline': {
     rule: 'Work leaves a node that is drained early enough before its deadline.',

@@ -159,7 +159,7 @@ export class Fences {
 
   private async enforce(key: TaskName): Promise<void> {
     const fence = this.fences.get(key);
-    if (fence === undefined || fence.isActing || !this.isExpired(fence)) return;
+    if (fence === undefined || fence.isActing || this.mayRun(key)) return;
     const isWanted = () => !this.mayRun(key);
     fence.isActing = true;
     let isHeld = false;

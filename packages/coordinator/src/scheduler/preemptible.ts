@@ -139,7 +139,7 @@ export class Preemptible {
   private placeOn(node: SchedulerNode, demand: JobDemand, priority: number): Place | null {
     const lack = lackOf(node, demand);
     const candidates = [...(this.byNode.get(node.name) ?? [])]
-      .filter((holder) => holder.priority < priority)
+      .filter((holder) => outranks(priority, holder))
       .map((holder) => this.candidate(holder, node, demand))
       .sort(cheapestFirst);
     const option = cheapestOption(lack, candidates);
@@ -229,4 +229,9 @@ export function cheapestOption(lack: Share, candidates: readonly Candidate[]): O
   };
   visit(0, lack, nothing, []);
   return best;
+}
+
+/** Whether a job of this priority may preempt the holder: only jobs of lower priority are preempted. */
+export function outranks(priority: number, holder: Pick<Holder, 'priority'>): boolean {
+  return holder.priority < priority;
 }

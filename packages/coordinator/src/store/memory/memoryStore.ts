@@ -54,6 +54,21 @@ export class Memory {
   }
 }
 
+/** Whether a job may be stored in this form: one that has ended never changes, and attempt numbers only grow (G6 of docs/guarantees.md). */
+export function mayFollow(known: Job, job: Job): boolean {
+  return !isTerminal(known.state.kind) && known.lastAttempt <= job.lastAttempt;
+}
+
+/** Whether an attempt has ended, and never changes again (G6). */
+export function isOver(attempt: Attempt | undefined): boolean {
+  return attempt?.state === 'ended';
+}
+
+/** A changed job as it is stored: its spec, its place in the queue and the time of its submission stay as they were. */
+export function storedJob({ spec, submitSeq, submittedAtMs }: Job, job: Job): Job {
+  return { ...job, spec, submitSeq, submittedAtMs };
+}
+
 export class MemoryStore implements Store {
   private readonly memory: Memory;
 
@@ -139,15 +154,12 @@ export class MemoryStore implements Store {
     }
     for (const job of batch.jobs) {
       const known = jobs.get(job.id);
-      const mayChange =
-        known !== undefined && !isTerminal(known.state.kind) && known.lastAttempt <= job.lastAttempt;
-      if (!mayChange) throw conflict(job.id);
-      const { spec, submitSeq, submittedAtMs } = known;
-      writer.put(jobs, job.id, { ...job, spec, submitSeq, submittedAtMs });
+      if (known === undefined || !mayFollow(known, job)) throw conflict(job.id);
+      writer.put(jobs, job.id, storedJob(known, job));
     }
     for (const { jobId, attempt } of batch.attempts) {
       const known = attempts.get(jobId);
-      if (!jobs.has(jobId) || known?.get(attempt.number)?.state === 'ended') throw conflict(jobId);
+      if (!jobs.has(jobId) || isOver(known?.get(attempt.number))) throw conflict(jobId);
       writer.put(attempts, jobId, new Map([...(known ?? []), [attempt.number, attempt]]));
     }
     for (const node of batch.nodes) writer.put(nodes, node.name, node);
