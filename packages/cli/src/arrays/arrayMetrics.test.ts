@@ -67,6 +67,7 @@ test('metrics of an array is a table of its jobs, without reading their points',
     '',
   ]);
   expect(requests.some(({ method }) => method === 'QueryMetrics')).toBe(false);
+  expect(requests.find(({ method }) => method === 'ListJobs')).toMatchObject({ request: { brief: true } });
 });
 
 test('metrics of an array as CSV and JSON holds every job, in the order of their indexes', async () => {

@@ -10,7 +10,7 @@ export async function arrayJobs(
   api: Pick<MusterApi, 'listJobs'>,
   arrayId: string,
 ): Promise<readonly JobView[]> {
-  const { jobs } = await collectJobs(api, { arrayId }, Number.POSITIVE_INFINITY);
+  const { jobs } = await collectJobs(api, { arrayId, brief: true }, Number.POSITIVE_INFINITY);
   const newest = new Map<number, JobView>();
   // The newest come first.
   for (const job of jobs) {

@@ -3,14 +3,10 @@ import { causeOfMany, evidenceShownMax, shortened } from '@muster/common/causeTe
 import { stateStyles } from '../jobs/summary.ts';
 import { ledgerText } from '../jobs/trainingText.ts';
 import { formatFields } from '../output/fields.ts';
-import { type Column, formatTable, type TextOptions } from '../output/table.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { count, fitText, printable, rangesText, wrapText } from '../output/text.ts';
 import { agoText, clockText, durationText } from '../output/times.ts';
 import { type ArraySummary, countsText, type LongRun } from './arraySummary.ts';
-
-export interface ArrayTextOptions extends TextOptions {
-  readonly nowMs: number;
-}
 
 /** More groups say nothing more to a person; `-o json` has all. */
 const groupsShown = 5;
@@ -18,7 +14,7 @@ const groupsShown = 5;
 const indexesWidth = 72;
 
 /** What `muster job` shows. */
-export function formatArraySummary(summary: ArraySummary, options: ArrayTextOptions): string {
+export function formatArraySummary(summary: ArraySummary, options: View): string {
   const { colours, width, nowMs } = options;
   const { submittedAtMs, ledger, longest, marks } = summary;
   const fields = formatFields(
@@ -46,7 +42,7 @@ export function formatArraySummary(summary: ArraySummary, options: ArrayTextOpti
 }
 
 /** What `muster explain` shows: advice first. */
-export function formatArrayExplained(summary: ArraySummary, options: ArrayTextOptions): string {
+export function formatArrayExplained(summary: ArraySummary, options: View): string {
   const { width } = options;
   const head = `${headingOf(summary, options)}${wrapText(printable(sentenceOf(summary)), width)}\n`;
   return blocks([head, nextBlock(summary, options), ...groupBlocks(summary, options)]);
@@ -74,11 +70,11 @@ function notListedText({ array: { size }, counts }: ArraySummary): string | null
   return others <= 0 ? null : `${count(others, 'job')}: not stored yet, or removed by retention`;
 }
 
-function headingOf({ array: { id, name, size } }: ArraySummary, { colours }: ArrayTextOptions): string {
+function headingOf({ array: { id, name, size } }: ArraySummary, { colours }: View): string {
   return `${colours.bold(printable(name))}  ${id}  array of ${count(size, 'job')}\n`;
 }
 
-function groupBlocks({ causes, waits }: ArraySummary, options: ArrayTextOptions): readonly string[] {
+function groupBlocks({ causes, waits }: ArraySummary, options: View): readonly string[] {
   return [groupBlock('Causes', causes, options), groupBlock('Waiting', waits, options)];
 }
 
@@ -88,7 +84,7 @@ interface Group {
   readonly indexes: readonly number[];
 }
 
-function groupBlock(title: string, groups: readonly Group[], { colours, width }: ArrayTextOptions): string {
+function groupBlock(title: string, groups: readonly Group[], { colours, width }: View): string {
   if (groups.length === 0) return '';
   const lines = groups
     .slice(0, groupsShown)
@@ -118,7 +114,7 @@ const runColumns: readonly Column<LongRun>[] = [
   { header: 'RAN', cell: ({ ranMs }) => durationText(ranMs), align: 'right' },
 ];
 
-function nextBlock({ nextSteps }: ArraySummary, { colours, width }: ArrayTextOptions): string {
+function nextBlock({ nextSteps }: ArraySummary, { colours, width }: View): string {
   if (nextSteps.length === 0) return '';
   const lines = nextSteps.map((step) => `${wrapText(`  ${printable(step)}`, width, 2)}\n`);
   return `${colours.dim('Next')}\n${lines.join('')}`;

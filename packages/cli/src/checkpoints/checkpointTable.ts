@@ -1,20 +1,11 @@
 /** What a job has saved, for a person. Pure. */
 import type { Checkpoint } from '@muster/common/checkpoints';
-import type { Colours, Style } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import type { Style } from '../output/colours.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { agoText, bytesText, durationText } from '../output/times.ts';
 
-export interface CheckpointTableOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
-  readonly nowMs: number;
-}
-
 /** Newest first. */
-export function formatCheckpoints(
-  checkpoints: readonly Checkpoint[],
-  options: CheckpointTableOptions,
-): string {
+export function formatCheckpoints(checkpoints: readonly Checkpoint[], options: View): string {
   return formatTable(checkpoints.toReversed(), columnsOf(checkpoints, options.nowMs), options);
 }
 

@@ -83,10 +83,10 @@ async function stopAllJobs(
 ): Promise<void> {
   const states = ['queued', 'starting', 'running', 'stopping'] as const;
   while (!stop.aborted) {
-    const { jobs, more } = await collectJobs(api, { states }, jobsPerCall);
+    const { jobs, more } = await collectJobs(api, { states, brief: true }, jobsPerCall);
     if (jobs.length === 0) return;
     const left = jobs.filter(({ state }) => state !== 'stopping').map(({ id }) => id);
-    if (left.length > 0) await api.stopJobs(left, 'muster down --stop-jobs');
+    if (left.length > 0) await api.stopJobs(left, 'muster down --stop-jobs', true);
     progress.show(`stopping ${more ? `more than ${jobs.length} jobs` : count(jobs.length, 'job')}`);
     await sleep(pollMs);
   }

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unlessAborted } from '@muster/common/async';
 import type { EventView } from '@muster/common/views';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
+import { wholeNumberFlag } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
 import { jsonText } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
 import { printable } from '../output/text.ts';
 import { clockText, durationText } from '../output/times.ts';
+import { type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
-interface EventsFlags extends ConnectionFlags, OutputFlags {
+interface EventsFlags extends QueryFlags {
   readonly follow?: boolean;
   readonly since?: number;
   readonly subject?: string;
@@ -34,7 +34,7 @@ export const command: CommandModule = {
         wholeNumberFlag('--since', 0, Number.MAX_SAFE_INTEGER),
       )
       .option('--subject <id>', 'only events of this job or node');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     sub.addHelpText(
       'after',
       '\n-o json prints one CloudEvent a line; `--since` with the last sequence number seen misses nothing.',

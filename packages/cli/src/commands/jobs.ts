@@ -4,20 +4,19 @@ import { type JobStateKind, jobStates } from '@muster/common/states';
 import { isTrainingMetricName, type TrainingMetricName, trainingMetrics } from '@muster/common/training';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { collect, type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
+import { collect, wholeNumberFlag } from '../flags.ts';
 import { byMetric, formatJobs, jobColumns } from '../jobs/jobTable.ts';
 import { collectJobs } from '../jobs/pages.ts';
 import { watchJobs } from '../jobs/watchJobs.ts';
-import { coloursFor } from '../output/colours.ts';
 import { writeJson } from '../output/json.ts';
 import { count } from '../output/text.ts';
+import { type QueryFlags, viewOf, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
-interface JobsFlags extends ConnectionFlags, OutputFlags {
+interface JobsFlags extends QueryFlags {
   readonly state?: readonly string[];
   readonly array?: string;
   readonly name?: string;
@@ -64,7 +63,7 @@ export const command: CommandModule = {
       .option('--columns <names>', `columns to show: ${jobColumns.join(',')}`, columnsNamed)
       .option('--wide', 'every column, however wide')
       .option('-w, --watch', 'redraw on every change; in a pipe, a line for each change');
-    withConnection(withOutput(sub));
+    withQuery(sub);
   },
   run: (context: Context, flags: JobsFlags) => listJobs(context, flags),
 };
@@ -78,15 +77,8 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
       : (flags.limit ?? limitDefault);
   const metric = flags.metrics === undefined ? undefined : metricNamed(flags.metrics);
   const columns = flags.wide === true ? jobColumns : flags.columns;
-  const colours = coloursFor(io.stdout, environment);
   const table = (jobs: readonly JobView[], width: number | null) =>
-    formatJobs(jobs, {
-      width: flags.wide === true ? null : width,
-      colours,
-      nowMs: clock.wallMs(),
-      columns,
-      metric,
-    });
+    formatJobs(jobs, { ...viewOf(context), width: flags.wide === true ? null : width, columns, metric });
   return withSession(context, flags, async (session) => {
     const read = async (api: MusterApi) => {
       const page = await collectJobs(api, { ...filter, brief: flags.output !== 'json' }, limit);

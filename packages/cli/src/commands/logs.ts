@@ -2,12 +2,11 @@ import { unlessAborted } from '@muster/common/async';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
 import { type ArrayLogFlags, showArrayLogs } from '../arrays/arrayLogs.ts';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
-import type { CommandModule, Context } from '../context.ts';
+import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, wholeNumberFlag, withOutput } from '../flags.ts';
+import { wholeNumberFlag } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
+import { jobOrArrayHelp, jobReferenceHelp, referentOf } from '../jobs/reference.ts';
 import { detachedText, nameOf, specOf, statusText } from '../jobs/summary.ts';
 import { transitionReporter } from '../jobs/tell.ts';
 import { allReported } from '../jobs/transitions.ts';
@@ -16,16 +15,37 @@ import { missingText } from '../logs/missing.ts';
 import { jsonPrinter, type LogPrinter, textPrinter } from '../logs/printer.ts';
 import { readLogs } from '../logs/read.ts';
 import { type Progress, startProgress } from '../output/progress.ts';
+import { bytesText } from '../output/times.ts';
+import { ask, type QueryFlags, withQuery } from '../query.ts';
 import { type Session, withSession } from '../session.ts';
-import { logsRemove } from './logsRemove.ts';
 
-interface LogsFlags extends ConnectionFlags, OutputFlags {
+interface LogsFlags extends QueryFlags {
   readonly follow?: boolean;
   readonly rank?: number;
   readonly attempt?: number;
   readonly tail?: number;
   readonly raw?: boolean;
 }
+
+const remove: Subcommand = {
+  name: 'rm',
+  summary: 'delete the stored output of a job and free its space',
+  define(sub) {
+    sub.argument('<job>', jobReferenceHelp);
+    withQuery(sub);
+    sub.addHelpText('after', '\nLater output of a running job is kept.');
+  },
+  run: (context: Context, reference: string, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.removeLogs(reference),
+      ({ jobId, bytesFreed }) =>
+        bytesFreed === 0
+          ? `${jobId} had no output here\n`
+          : `${jobId} no longer has output here; ${bytesText(bytesFreed)} freed\n`,
+    ),
+};
 
 export const command: CommandModule = {
   define(sub) {
@@ -47,7 +67,7 @@ export const command: CommandModule = {
         wholeNumberFlag('--tail', 1, 1_000_000_000),
       )
       .option('--raw', 'print every byte as it is, control sequences included, also on a terminal');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     sub.addHelpText(
       'after',
       '\nOf an array each line begins with the index of its job: job after job, with -f as the lines arrive. At most\n' +
@@ -57,7 +77,7 @@ export const command: CommandModule = {
     );
   },
   run: showLogs,
-  subcommands: [logsRemove],
+  subcommands: [remove],
 };
 
 function showLogs(context: Context, reference: string, flags: LogsFlags): Promise<ExitCode> {

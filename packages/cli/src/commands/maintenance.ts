@@ -1,14 +1,12 @@
 import type { ClusterView } from '@muster/common/views';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
-import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { durationMs, type OutputFlags, withOutput } from '../flags.ts';
-import { writeJson } from '../output/json.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { durationMs } from '../flags.ts';
 import { durationText } from '../output/times.ts';
-import { withSession } from '../session.ts';
+import { ask, type QueryFlags, withQuery } from '../query.ts';
 
-interface MaintenanceFlags extends ConnectionFlags, OutputFlags {
+interface MaintenanceFlags extends QueryFlags {
   readonly for?: number;
   readonly end?: boolean;
 }
@@ -25,31 +23,26 @@ export const command: CommandModule = {
         durationMs('--for', shortestMs, longestMs),
       )
       .option('--end', 'return to the usual lease length');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     sub.addHelpText(
       'after',
       '\nUse it before an outage of the coordinator or the network. Nodes get the longer lease with their next heartbeat. ' +
         'Jobs of a node that is lost meanwhile are rescheduled only after that lease, or after `muster node confirm-dead`.',
     );
   },
-  run: (context: Context, flags: MaintenanceFlags) => maintain(context, flags),
+  run: maintain,
 };
 
 async function maintain(context: Context, flags: MaintenanceFlags): Promise<ExitCode> {
-  const { io, environment } = context;
   if (flags.for !== undefined && flags.end === true)
     throw usageError('--for begins a maintenance and --end ends it; give one of them');
   const forMs = flags.end === true ? 0 : flags.for;
-  const cluster = await withSession(context, flags, ({ api }) =>
-    forMs === undefined ? api.getCluster() : api.setMaintenance(forMs),
+  return ask(
+    context,
+    flags,
+    (api) => (forMs === undefined ? api.getCluster() : api.setMaintenance(forMs)),
+    (cluster, { programName }) => `${forMs === 0 ? endedText : stateText(cluster, programName)}\n`,
   );
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, cluster);
-    return exitCodes.ok;
-  }
-  const text = forMs === 0 ? endedText : stateText(cluster, environment.programName);
-  await io.stdout.write(`${text}\n`);
-  return exitCodes.ok;
 }
 
 const endedText = 'The maintenance has ended; leases that were given in it last until their time.';

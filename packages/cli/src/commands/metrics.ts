@@ -17,18 +17,14 @@ import { durationMs, wholeNumberFlag } from '../flags.ts';
 import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
 import { exportMetrics } from '../metrics/exportMetrics.ts';
-import {
-  formatGpuMetrics,
-  formatMetric,
-  type MetricName,
-  type MetricsOptions,
-} from '../metrics/metricsText.ts';
+import { formatGpuMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
 import { formatComparison, formatTraining, trainingNotes } from '../metrics/trainingTable.ts';
-import { coloursFor } from '../output/colours.ts';
 import { startProgress } from '../output/progress.ts';
+import type { View } from '../output/table.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
+import { viewOf } from '../query.ts';
 import { withSession } from '../session.ts';
 
 interface MetricsFlags extends ConnectionFlags {
@@ -194,12 +190,9 @@ function rangeOf({ since, attempt }: MetricsFlags): { readonly sinceMs?: number;
   };
 }
 
-function optionsOf({ io, environment }: Context, flags: MetricsFlags): MetricsOptions {
-  return {
-    width: io.stdout.columns(),
-    colours: coloursFor(io.stdout, environment),
-    unicode: environment.unicode && flags.ascii === undefined,
-  };
+function optionsOf(context: Context, flags: MetricsFlags): View {
+  const view = viewOf(context);
+  return { ...view, unicode: view.unicode && flags.ascii === undefined };
 }
 
 // ---- One job
@@ -244,7 +237,7 @@ function hasPoints({ series }: MetricsView): boolean {
 }
 
 function titleOf(
-  { colours }: MetricsOptions,
+  { colours }: View,
   job: JobView,
   views: readonly MetricsView[],
   name: MetricName | null = null,
@@ -272,7 +265,8 @@ async function sayNothing({ context, flags }: Seen, job: JobView): Promise<ExitC
 function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programName: string): string {
   const of = `No metrics of ${nameOf(job)}`;
   if (job.attempts.length === 0) return `${of}: it has not run yet.`;
-  if (attempt !== undefined && !job.attempts.some(({ number }) => number === attempt)) {
+  // Of a job in a brief list the newest attempt alone is known.
+  if (attempt !== undefined && job.attempts.every(({ number }) => number < attempt)) {
     return `${of}: it has no attempt ${attempt}.`;
   }
   if (specOf(job).resources.gpus === 0 && job.training === null)
@@ -372,7 +366,7 @@ interface Compared {
 }
 
 /** What is left of the terminal beside title, table and prompt. */
-function plotSize({ io }: Context, jobs: number, { colours, unicode, width }: MetricsOptions): PlotOptions {
+function plotSize({ io }: Context, jobs: number, { colours, unicode, width }: View): PlotOptions {
   const rows = io.stdout.rows();
   const height = rows === null ? plotHeight : Math.max(8, Math.min(plotHeightMax, rows - jobs - 6));
   return { width: Math.max(30, width ?? plotWidth), height, colours, unicode };

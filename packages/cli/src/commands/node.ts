@@ -1,43 +1,283 @@
-import { type ConnectionFlags, withConnection } from '../connection.ts';
-import type { CommandModule, Context } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, withOutput } from '../flags.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Condition } from '@muster/common/conditions';
+import { cardUuid } from '@muster/common/hardware';
+import { closest } from '@muster/common/spec/suggest';
+import type { NodeTask, NodeView, OrphanTask } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
+import type { CommandModule, Context, Subcommand } from '../context.ts';
+import { CliError, usageError } from '../errors.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { durationMs } from '../flags.ts';
+import { cardText, worstFirst } from '../nodes/conditionText.ts';
 import { formatNode } from '../nodes/nodeDetail.ts';
-import { coloursFor } from '../output/colours.ts';
-import { writeJson } from '../output/json.ts';
+import { orphanLines } from '../nodes/orphanText.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
+import { count } from '../output/text.ts';
+import { durationText } from '../output/times.ts';
+import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
-import { nodeClear } from './nodeClear.ts';
-import { nodeConfirmDead } from './nodeConfirmDead.ts';
-import { nodeDrain, nodeUndrain } from './nodeDrain.ts';
-import { nodeEndOrphans } from './nodeEndOrphans.ts';
-import { nodeRemove } from './nodeRemove.ts';
 
-type NodeFlags = ConnectionFlags & OutputFlags;
+interface DrainFlags extends QueryFlags {
+  readonly deadline?: number;
+  readonly reason?: string;
+}
+
+interface ClearFlags extends QueryFlags {
+  readonly gpu?: string;
+}
+
+const weekMs = 7 * 24 * 60 * 60_000;
+
+const drain: Subcommand = {
+  name: 'drain',
+  summary: 'give no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
+  define(sub) {
+    sub
+      .argument('<node>', 'its name')
+      .option(
+        '--deadline <duration>',
+        'stop its jobs within this time, such as 10m or 0; default: wait until they end',
+        durationMs('--deadline', 0, weekMs),
+      )
+      .option('--reason <text>', 'reason, shown with the drain');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nJobs are stopped as by a preemption: the stop signal, stop_grace to save, then back to their queue position. ' +
+        '`muster node undrain` undoes it.',
+    );
+  },
+  run: (context: Context, name: string, flags: DrainFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.drainNode(name, flags.reason ?? '', flags.deadline ?? null),
+      drainedText,
+      (node, { programName }) => `Undo: ${programName} node undrain ${node.name}\n`,
+    ),
+};
+
+const undrain: Subcommand = {
+  name: 'undrain',
+  summary: 'give new tasks to a drained node again',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withQuery(sub);
+  },
+  run: (context: Context, name: string, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.undrainNode(name),
+      (node) => {
+        const but = node.drained ? ', but its conditions still prevent new work' : '';
+        return `${node.name} is no longer drained${but}.\n`;
+      },
+    ),
+};
+
+const clear: Subcommand = {
+  name: 'clear',
+  summary: 'clear a condition by hand, once its problem is fixed',
+  define(sub) {
+    sub
+      .argument('<node>', 'its name')
+      .argument('<condition>', 'kind of the condition, such as xid_79')
+      .option('--gpu <gpu>', 'number or UUID of the GPU; required if several GPUs have the condition');
+    withQuery(sub);
+  },
+  run: clearCondition,
+};
+
+const confirmDead: Subcommand = {
+  name: 'confirm-dead',
+  summary: 'confirm that nothing runs on a silent node: its jobs are rescheduled at once',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nMake sure first that the machine is off, or that its agent and tasks have ended. A node that only lost its network ' +
+        'keeps running until its leases expire, and its jobs would run twice.',
+    );
+  },
+  run: (context: Context, name: string, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.confirmDead(name),
+      (node) => `${node.name} is confirmed dead: its tasks have ended as node_lost.\n`,
+    ),
+};
+
+const endOrphans: Subcommand = {
+  name: 'end-orphans',
+  summary: 'kill the tasks of a node that the store does not know, as after a restore from a backup',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nTheir checkpoints stay where they are. `muster nodes` lists orphans; their GPUs count as used until they have ended.',
+    );
+  },
+  run: (context: Context, name: string, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      async (api) => ({ node: name, ended: await endedOrphans(api, name) }),
+      ({ ended }) => {
+        if (ended.length === 0) return `${name} has no orphans.\n`;
+        const what = count(ended.length, 'orphan has ended', 'orphans have ended');
+        return `${what} on ${name}:\n${orphanLines(ended)}`;
+      },
+    ),
+};
+
+const remove: Subcommand = {
+  name: 'remove',
+  summary: 'remove a node without tasks: its credential is revoked, and its name can be used again',
+  define(sub) {
+    sub.argument('<node>', 'its name');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nAn agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
+        'join again: `muster token create NODE --replace`.',
+    );
+  },
+  run: (context: Context, name: string, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      async (api) => {
+        await api.removeNode(name);
+        return { node: name };
+      },
+      () => `${name} was removed from the cluster.\n`,
+    ),
+};
 
 export const command: CommandModule = {
   define(sub) {
     sub.argument('<node>', 'its name');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     // They read as they are typed; the price is some odd names.
     sub.addHelpText('after', '\nTo see a node with the name of a subcommand, use `muster nodes -o json`.');
   },
-  run: showNode,
-  subcommands: [nodeDrain, nodeUndrain, nodeClear, nodeConfirmDead, nodeEndOrphans, nodeRemove],
+  run: (context: Context, name: string, flags: QueryFlags) =>
+    ask(context, flags, (api) => api.getNode(name), formatNode),
+  subcommands: [drain, undrain, clear, confirmDead, endOrphans, remove],
 };
 
-async function showNode(context: Context, name: string, flags: NodeFlags): Promise<ExitCode> {
-  const { io, environment, clock } = context;
-  const node = await withSession(context, flags, ({ api }) => api.getNode(name));
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, node);
-    return exitCodes.ok;
+const pollMs = 200;
+/** For the agent to kill them and report it in a heartbeat. */
+const goneWithinMs = 30_000;
+
+/** @throws {CliError} when some did not end in time */
+async function endedOrphans(api: MusterApi, name: string): Promise<readonly OrphanTask[]> {
+  const { orphans } = await api.endOrphans(name);
+  let left = orphans;
+  for (let waitedMs = 0; left.length > 0 && waitedMs < goneWithinMs; waitedMs += pollMs) {
+    await sleep(pollMs);
+    left = (await api.getNode(name)).orphans;
   }
-  const text = formatNode(node, {
-    width: io.stdout.columns(),
-    colours: coloursFor(io.stdout, environment),
-    nowMs: clock.wallMs(),
-    programName: environment.programName,
+  if (left.length === 0) return orphans;
+  throw new CliError(`${count(left.length, 'orphan')} of ${name} did not end within 30 s`, {
+    code: 'deadline_exceeded',
+    hints: [`The log of its agent says more. They are:\n${orphanLines(left).trimEnd()}`],
   });
-  await io.stdout.write(text);
-  return exitCodes.ok;
+}
+
+/** What is so near is not counted down. */
+const soonMs = 1_000;
+
+/** Every job on the node, with and without GPUs, and when it is stopped. */
+function drainedText({ name, tasks }: NodeView, view: View): string {
+  if (tasks.length === 0) return `${name} is drained; no jobs running.\n`;
+  const stopped = tasks.filter(({ stopAtMs, stopping }) => stopAtMs !== null || stopping).length;
+  const others = tasks.length - stopped;
+  const what = [
+    ...(stopped > 0 ? [`${count(stopped, 'job')} will be stopped`] : []),
+    ...(others > 0
+      ? [`${count(others, 'job keeps', 'jobs keep')} running until ${others === 1 ? 'it ends' : 'they end'}`]
+      : []),
+  ];
+  const columns: readonly Column<NodeTask>[] = [
+    { header: 'JOB', cell: ({ task }) => task.jobId },
+    { header: 'NAME', cell: (each) => each.name, narrow: { cutTo: 12 } },
+    { header: 'GPUS', cell: ({ gpus }) => String(gpus), align: 'right' },
+    { header: 'STOPS', cell: (each) => stopText(each, view.nowMs) },
+  ];
+  return `${name} is drained: it gets no new work. ${what.join(', ')}.\n${formatTable(tasks, columns, view)}`;
+}
+
+function stopText({ stopAtMs, stopping }: NodeTask, nowMs: number): string {
+  if (stopping) return 'is being stopped';
+  if (stopAtMs === null) return 'when it ends';
+  return stopAtMs - nowMs < soonMs ? 'now' : `in ${durationText(stopAtMs - nowMs)}`;
+}
+
+async function clearCondition(
+  context: Context,
+  name: string,
+  kind: string,
+  flags: ClearFlags,
+): Promise<ExitCode> {
+  const { condition, node } = await withSession(context, flags, async ({ api }) => {
+    const before = await api.getNode(name);
+    const found = conditionMeant(before, kind, flags.gpu ?? null, context);
+    const { gpuUuid } = found;
+    return { condition: found, node: await api.clearCondition({ node: name, kind: found.kind, gpuUuid }) };
+  });
+  return print(context, flags, node, () => {
+    const left = node.conditions.length === 0 ? 'nothing else is wrong with it' : 'other conditions remain';
+    const back = condition.clears === 'when_gone' ? '; it returns if the next reading still shows it' : '';
+    return `${kind} of ${placeText(condition, node)} is cleared${back}; ${left}\n`;
+  });
+}
+
+/** @throws {CliError} that names the conditions there are */
+function conditionMeant(
+  node: NodeView,
+  kind: string,
+  gpu: string | null,
+  { environment }: Context,
+): Condition {
+  const { conditions } = node;
+  const sameKind = conditions.filter((condition) => condition.kind === kind);
+  if (sameKind.length === 0) {
+    const kinds = [...new Set(worstFirst(conditions).map((condition) => condition.kind))];
+    if (kinds.length === 0)
+      throw new CliError(`${node.name} has no conditions, so none named "${kind}"`, { code: 'not_found' });
+    const meant = closest(kind, kinds);
+    throw usageError(
+      `${node.name} has no condition "${kind}"`,
+      ...(meant === null ? [] : [`Did you mean ${meant}?`]),
+      `It has: ${kinds.join(', ')}`,
+    );
+  }
+  const here = gpu === null ? sameKind : sameKind.filter(({ gpuUuid }) => isGpu(gpuUuid, gpu, node));
+  const [only, ...more] = here;
+  if (only !== undefined && more.length === 0) return only;
+  const places = sameKind.map((condition) => placeText(condition, node)).join(', ');
+  if (only === undefined)
+    throw usageError(`${kind} of ${node.name} is not on GPU ${gpu}`, `It is on: ${places}`);
+  throw usageError(
+    `${kind} is on several GPUs of ${node.name}: ${places}`,
+    `Name one with --gpu; \`${environment.programName} node ${node.name}\` shows them.`,
+  );
+}
+
+/** @param typed number of a card as the driver counts, or UUID of the card or of a part of it */
+function isGpu(conditionUuid: string | null, typed: string, { inventory }: NodeView): boolean {
+  if (conditionUuid === null) return false;
+  if (conditionUuid === typed) return true;
+  return inventory.gpus.some(
+    (gpu) => (String(gpu.index) === typed || gpu.uuid === typed) && cardUuid(gpu) === conditionUuid,
+  );
+}
+
+function placeText({ gpuUuid }: Condition, { name, inventory }: NodeView): string {
+  return gpuUuid === null ? name : `${cardText(gpuUuid, inventory.gpus)} of ${name}`;
 }

@@ -10,11 +10,10 @@ import { waitForArrayAndReport } from '../arrays/attendArray.ts';
 import { type RequeuedArray, requeueArray } from '../arrays/requeueArray.ts';
 import { showArray } from '../arrays/show.ts';
 import { type ForceFlag, requireConsent } from '../confirm.ts';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { collect, type OutputFlags, withOutput } from '../flags.ts';
+import { collect } from '../flags.ts';
 import { rememberStopRequests } from '../io.ts';
 import { followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
@@ -22,12 +21,13 @@ import { nameOf } from '../jobs/summary.ts';
 import { allReported, nothingReported } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
+import { type QueryFlags, withQuery } from '../query.ts';
 import { type Session, submitPatienceMs, withSession } from '../session.ts';
 import { parseChange, type SpecChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
 import { explainingSilence } from '../unansweredWrite.ts';
 
-interface RequeueFlags extends ConnectionFlags, OutputFlags, ForceFlag {
+interface RequeueFlags extends QueryFlags, ForceFlag {
   readonly wait?: boolean;
   readonly follow?: boolean;
   readonly from?: ResumeChoice;
@@ -55,7 +55,7 @@ export const command: CommandModule = {
       'of an array: also the jobs that succeeded or run; default: those that failed or were cancelled',
     );
     sub.option('--force', 'stop it without asking, if it is running');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     sub.addHelpText(
       'after',
       '\nA running job is stopped and starts again under the same id. An ended one is submitted again as a new job, which ' +

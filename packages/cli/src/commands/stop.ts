@@ -1,15 +1,14 @@
 import { isTerminal, type JobStateKind } from '@muster/common/states';
-import { type ConnectionFlags, withConnection } from '../connection.ts';
+import type { JobView } from '@muster/common/views';
 import type { CommandModule, Context } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, withOutput } from '../flags.ts';
+import type { ExitCode } from '../exitCodes.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
-import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/progress.ts';
+import { print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
-interface StopFlags extends ConnectionFlags, OutputFlags {
+interface StopFlags extends QueryFlags {
   readonly reason?: string;
 }
 
@@ -22,7 +21,7 @@ export const command: CommandModule = {
   define(sub) {
     sub.argument('<jobs...>', `one or more: ${jobReferenceHelp}; an array is stopped as a whole`);
     sub.option('--reason <text>', 'reason, shown as the cause');
-    withConnection(withOutput(sub));
+    withQuery(sub);
   },
   run: stopJobs,
 };
@@ -43,16 +42,20 @@ async function stopJobs(
       progress.end();
     }
   });
-  if (flags.output === 'json') {
-    await writeJson(io.stdout, { jobs });
-    return exitCodes.ok;
-  }
-  if (jobs.length === 0) await io.stderr.write('Nothing left to stop: all of these jobs have ended.\n');
-  for (const job of jobs.slice(0, listedJobsMax)) {
-    await io.stdout.write(`${job.id}  ${nameOf(job)} ${stoppedText(job.state)}\n`);
-  }
-  if (jobs.length > listedJobsMax) await io.stdout.write(`… and ${jobs.length - listedJobsMax} more\n`);
-  return exitCodes.ok;
+  return print(
+    context,
+    flags,
+    { jobs },
+    () => stoppedLines(jobs),
+    () => (jobs.length === 0 ? 'Nothing left to stop: all of these jobs have ended.\n' : ''),
+  );
+}
+
+function stoppedLines(jobs: readonly JobView[]): string {
+  const listed = jobs.slice(0, listedJobsMax);
+  const lines = listed.map((job) => `${job.id}  ${nameOf(job)} ${stoppedText(job.state)}\n`);
+  const more = jobs.length - listed.length;
+  return lines.join('') + (more > 0 ? `… and ${more} more\n` : '');
 }
 
 /** A job that was still waiting is cancelled at once; one that had ended before keeps its end. */

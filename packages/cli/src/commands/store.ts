@@ -5,19 +5,18 @@ import { MusterError } from '@muster/common/errors';
 import { syncDirectory } from '@muster/common/files';
 import type { StoreReport } from '@muster/coordinator/store/sqlite/checkStore';
 import type { ReplacedStore } from '@muster/coordinator/store/sqlite/restoreStore';
-import { type ConnectionFlags, lastDataDir, withConnection } from '../connection.ts';
+import { lastDataDir } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { type OutputFlags, withOutput } from '../flags.ts';
 import { orphansText } from '../nodes/orphanText.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { bytesText } from '../output/times.ts';
+import { type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
-type StoreFlags = ConnectionFlags & OutputFlags;
-type Action = (context: Context, file: string | undefined, flags: StoreFlags) => Promise<ExitCode>;
+type Action = (context: Context, file: string | undefined, flags: QueryFlags) => Promise<ExitCode>;
 
 const actions: Readonly<Record<string, Action>> = {
   check: checkStore,
@@ -31,7 +30,7 @@ export const command: CommandModule = {
   define(sub) {
     sub.addArgument(sub.createArgument('<action>', 'action').choices(Object.keys(actions)));
     sub.argument('[file]', 'backup file, for `backup` and `restore`');
-    withConnection(withOutput(sub));
+    withQuery(sub);
     sub.addHelpText(
       'after',
       '\ncheck    reads the entire store of --data and compares it with its checksums; stop the coordinator first\n' +
@@ -42,11 +41,11 @@ export const command: CommandModule = {
         '\nExit code 1 of `check`: the store is damaged.',
     );
   },
-  run: (context: Context, action: string, file: string | undefined, flags: StoreFlags) =>
+  run: (context: Context, action: string, file: string | undefined, flags: QueryFlags) =>
     (actions[action] as Action)(context, file, flags),
 };
 
-async function checkStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+async function checkStore(context: Context, file: string | undefined, flags: QueryFlags): Promise<ExitCode> {
   refuseFile(file);
   const dataDir = dataDirOf(context, flags);
   const { checkStore: check } = await import('@muster/coordinator/store/sqlite/checkStore');
@@ -68,7 +67,7 @@ function reportText({ findings, contents }: StoreReport, dataDir: string): strin
   return lines.join('');
 }
 
-async function backupStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+async function backupStore(context: Context, file: string | undefined, flags: QueryFlags): Promise<ExitCode> {
   const path = neededFile(context, file, 'backup');
   const bytes = await writePieces(path, async (take) => {
     try {
@@ -145,7 +144,7 @@ async function takeOffline(
 async function restoreStore(
   context: Context,
   file: string | undefined,
-  flags: StoreFlags,
+  flags: QueryFlags,
 ): Promise<ExitCode> {
   const path = neededFile(context, file, 'restore');
   const dataDir = dataDirOf(context, flags);
@@ -154,7 +153,7 @@ async function restoreStore(
   return tellReplaced(context, flags, `The store of ${dataDir} is now ${path}`, replaced);
 }
 
-async function acceptStore(context: Context, file: string | undefined, flags: StoreFlags): Promise<ExitCode> {
+async function acceptStore(context: Context, file: string | undefined, flags: QueryFlags): Promise<ExitCode> {
   refuseFile(file);
   const dataDir = dataDirOf(context, flags);
   const { acceptStore: accept } = await import('@muster/coordinator/store/sqlite/restoreStore');
@@ -172,7 +171,7 @@ async function acceptStore(context: Context, file: string | undefined, flags: St
 
 async function tellReplaced(
   { io }: Context,
-  flags: StoreFlags,
+  flags: QueryFlags,
   what: string,
   replaced: ReplacedStore,
 ): Promise<ExitCode> {
@@ -194,7 +193,7 @@ async function tellReplaced(
 async function advanceStore(
   context: Context,
   file: string | undefined,
-  flags: StoreFlags,
+  flags: QueryFlags,
 ): Promise<ExitCode> {
   refuseFile(file);
   const { io, environment } = context;
@@ -228,7 +227,7 @@ function neededFile({ environment }: Context, file: string | undefined, action: 
   return resolve(environment.workingDir, file);
 }
 
-function dataDirOf({ environment }: Context, { data }: StoreFlags): string {
+function dataDirOf({ environment }: Context, { data }: QueryFlags): string {
   return resolve(environment.workingDir, data ?? environment.dataDir ?? lastDataDir(environment));
 }
 

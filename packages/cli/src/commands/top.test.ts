@@ -24,6 +24,7 @@ test('without a terminal it prints once, without colours and escapes', async () 
   );
   expect(stdout).toBe(stripVTControlCharacters(stdout));
   expect(requests.map(({ method }) => method).toSorted()).toEqual(['ListJobs', 'ListNodes', 'ListTelemetry']);
+  expect(requests.find(({ method }) => method === 'ListJobs')).toMatchObject({ request: { brief: true } });
 });
 
 test('--once prints once on a terminal too', async () => {
@@ -38,6 +39,7 @@ test('-o json prints what the API gave, of one node when it is named', async () 
   const busy = { ...answers, ListJobs: () => ({ jobs: [wire.job(job)], more: false }) };
   const { stdout, requests } = await run(['top', 'node-1', '-o', 'json'], busy, { columns: 80 });
   expect(JSON.parse(stdout)).toEqual({ nodes: [node], telemetry: [telemetry], jobs: [job] });
+  expect(requests.find(({ method }) => method === 'ListJobs')).toMatchObject({ request: { brief: false } });
   expect(requests).toContainEqual({ method: 'ListTelemetry', request: { node: 'node-1' } });
 });
 

@@ -130,7 +130,7 @@ async function fromCluster(
 function jobCandidates(context: Context, onlyActive: boolean): Promise<readonly CompletionCandidate[]> {
   return withSession(context, {}, async ({ api }) => {
     const states = onlyActive ? jobStates.filter((state) => !isTerminal(state)) : [];
-    const { jobs } = await api.listJobs({ states, limit: jobsOffered });
+    const { jobs } = await api.listJobs({ states, limit: jobsOffered, brief: true });
     const ids = jobs.map(({ id, name, state }) => ({
       value: id,
       description: `${printable(name)}, ${state}`,

@@ -1,12 +1,8 @@
 /** What an examination found, for a person. Pure. */
 import type { DoctorCheck } from '@muster/agent/doctor/doctorReport';
 import type { Colours, Style } from '../output/colours.ts';
+import type { View } from '../output/table.ts';
 import { count, printable, textWidth } from '../output/text.ts';
-
-export interface DoctorTextOptions {
-  readonly colours: Colours;
-  readonly unicode: boolean;
-}
 
 interface Mark {
   readonly unicode: string;
@@ -22,7 +18,10 @@ const marks: Readonly<Record<DoctorCheck['state'], Mark>> = {
 };
 
 /** Grouped by area in the order in which the areas come; below what is wrong, what was read and what to do. */
-export function formatDoctor(checks: readonly DoctorCheck[], options: DoctorTextOptions): string {
+export function formatDoctor(
+  checks: readonly DoctorCheck[],
+  options: Pick<View, 'colours' | 'unicode'>,
+): string {
   const { colours } = options;
   const nameWidth = Math.max(0, ...checks.map(({ name }) => textWidth(printable(name))));
   const areas = Map.groupBy(checks, ({ area }) => area);
@@ -36,7 +35,7 @@ export function formatDoctor(checks: readonly DoctorCheck[], options: DoctorText
 function formatCheck(
   { name, state, chosen, message, evidence, remedy }: DoctorCheck,
   nameWidth: number,
-  { colours, unicode }: DoctorTextOptions,
+  { colours, unicode }: Pick<View, 'colours' | 'unicode'>,
 ): string {
   const mark = marks[state];
   const sign = unicode ? mark.unicode : mark.ascii.padEnd(2);

@@ -7,23 +7,15 @@ import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { AttemptView, JobView, TaskView } from '@muster/common/views';
-import type { Colours } from '../output/colours.ts';
 import { type Field, formatFields } from '../output/fields.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { count, printable, rangesText, shellText, wrapText } from '../output/text.ts';
 import { agoText, bytesText, clockText, durationText, memoryText } from '../output/times.ts';
 import { ratioText, valueText } from '../output/units.ts';
 import { endText, markedState, nameOf, needsText, newestAttempt, ranText, specOf } from './summary.ts';
 import { ledgerText, newestCheckpointText, progressText } from './trainingText.ts';
 
-export interface DetailOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
-  readonly nowMs: number;
-  readonly programName: string;
-}
-
-export function formatJob(job: JobView, options: DetailOptions): string {
+export function formatJob(job: JobView, options: View): string {
   const { colours } = options;
   const attempts = job.attempts.toSorted((a, b) => b.number - a.number);
   return [
@@ -34,7 +26,7 @@ export function formatJob(job: JobView, options: DetailOptions): string {
   ].join('\n');
 }
 
-function jobFields(job: JobView, { nowMs }: DetailOptions): readonly Field[] {
+function jobFields(job: JobView, { nowMs }: View): readonly Field[] {
   const spec = specOf(job);
   return [
     ['State', stateText(job, nowMs)],
@@ -152,7 +144,7 @@ function limitsText(spec: JobSpec, extraRuntimeMs: number): string | null {
   return parts.join(', ') || null;
 }
 
-function formatAttempt(attempt: AttemptView, options: DetailOptions): string {
+function formatAttempt(attempt: AttemptView, options: View): string {
   const { colours } = options;
   const heading = `${colours.bold(`Attempt ${attempt.number}`)}  ${attemptText(attempt, options.nowMs)}\n`;
   const resume = resumeText(attempt);

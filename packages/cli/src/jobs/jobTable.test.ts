@@ -11,6 +11,7 @@ import { aJob, anAttempt, anExit, aSpec, aTask, queuedState, someMs } from '@mus
 import { briefJobView, jobView } from '@muster/coordinator/views';
 import { expect, test } from 'vitest';
 import { makeColours } from '../output/colours.ts';
+import { aView } from '../testing/testContext.ts';
 import { byMetric, formatJobs, jobColumns } from './jobTable.ts';
 import { markedState, nameOf, whyText } from './summary.ts';
 
@@ -95,7 +96,11 @@ test.each(statuses)('a table of brief jobs is that of whole ones while tasks %s'
     const decoded = read(views);
     const tables = [null, 60, 100].flatMap((width) =>
       [undefined, jobColumns].map((columns) =>
-        formatJobs(byMetric(decoded, 'train_loss'), { width, colours, nowMs, columns, metric: 'train_loss' }),
+        formatJobs(byMetric(decoded, 'train_loss'), {
+          ...aView({ width, colours, nowMs }),
+          columns,
+          metric: 'train_loss',
+        }),
       ),
     );
     return [...tables, ...decoded.map((job) => [job.id, nameOf(job), markedState(job), whyText(job)])];

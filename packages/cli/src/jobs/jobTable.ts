@@ -2,8 +2,8 @@ import { signMarks } from '@muster/common/signText';
 import { isTerminal } from '@muster/common/states';
 import type { TrainingMetricName } from '@muster/common/training';
 import type { JobView } from '@muster/common/views';
-import type { Colours, Style } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import type { Style } from '../output/colours.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
 import {
   labelsOf,
@@ -42,11 +42,7 @@ export const jobColumns = [
 
 const usualColumns = ['id', 'name', 'state', 'needs', 'submitted', 'ran', 'why'];
 
-export interface JobTableOptions {
-  /** null: as wide as the content. */
-  readonly width: number | null;
-  readonly colours: Colours;
-  readonly nowMs: number;
+export interface JobTableOptions extends View {
   /** Names from `jobColumns`, in this order; default: the usual ones, and the array where there is one. */
   readonly columns?: readonly string[] | undefined;
   /** A column of its own, behind the state. */

@@ -1,6 +1,6 @@
 import { type MetricPoint, type MetricSeries, readingIntervalMs } from '@muster/common/telemetry';
 import { expect, test } from 'vitest';
-import { makeColours } from '../output/colours.ts';
+import { aView } from '../testing/testContext.ts';
 import { formatGpuMetrics, formatMetric } from './metricsText.ts';
 import { bucketMeans, summarize, summarizeAll, timeSpan } from './summary.ts';
 
@@ -11,7 +11,7 @@ function aSeries(given: Partial<MetricSeries>): MetricSeries {
   return { attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: 'GPU-0', points: [], ...given };
 }
 
-const plain = { width: null, colours: makeColours(false), unicode: true } as const;
+const plain = aView();
 
 test('what was not read counts nowhere', () => {
   expect(summarize(points(null, 10, null, 30, null))).toEqual({

@@ -8,7 +8,7 @@ import {
 import type { TrainingMetricName } from '@muster/common/training';
 import { makeColours } from '../output/colours.ts';
 import { sparkline } from '../output/sparkline.ts';
-import { type Column, formatTable, type TextOptions } from '../output/table.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { valueText } from '../output/units.ts';
@@ -16,10 +16,6 @@ import { bucketMeans, bySteps, type SeriesSummary, summarize, summarizeAll, time
 import { tickText } from './ticks.ts';
 
 export type MetricName = JobMetricName | TrainingMetricName;
-
-export interface MetricsOptions extends TextOptions {
-  readonly unicode: boolean;
-}
 
 /** Wider charts say no more, narrower ones nothing. */
 const chartColumnsMax = 60;
@@ -29,7 +25,7 @@ const chartColumnsMin = 8;
 const shortUuidLength = 12;
 
 /** A line per GPU: its values in numbers and as a chart. */
-export function formatMetric({ unit, series }: MetricsView, options: MetricsOptions): string {
+export function formatMetric({ unit, series }: MetricsView, options: View): string {
   const { width } = options;
   const inOrder = series.toSorted(
     (a, b) =>
@@ -125,10 +121,7 @@ function scaleTop(series: readonly MetricSeries[], unit: string): number {
 }
 
 /** A line per metric, over all GPUs. */
-export function formatGpuMetrics(
-  views: ReadonlyMap<JobMetricName, MetricsView>,
-  options: MetricsOptions,
-): string {
+export function formatGpuMetrics(views: ReadonlyMap<JobMetricName, MetricsView>, options: View): string {
   type Row = readonly [JobMetricName, ReturnType<typeof summarizeAll>];
   const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]);
   const cellOf = ([name, summary]: Row, key: 'mean' | 'max' | 'last'): string => {

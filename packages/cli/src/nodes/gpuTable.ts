@@ -2,10 +2,10 @@
 import { cardUuid, type Gpu } from '@muster/common/hardware';
 import type { NodeView } from '@muster/common/views';
 import type { Style } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { memoryText } from '../output/times.ts';
 import { drains, worstFirst } from './conditionText.ts';
-import { modelText, type NodeOptions } from './nodeText.ts';
+import { modelText } from './nodeText.ts';
 
 /** A card in MIG mode is no device itself, but a heading for its instances. */
 interface Row {
@@ -13,7 +13,7 @@ interface Row {
   readonly kind: 'card' | 'migCard' | 'migInstance';
 }
 
-export function formatGpus(node: NodeView, options: NodeOptions): string {
+export function formatGpus(node: NodeView, options: TextOptions): string {
   const { gpus } = node.inventory;
   if (gpus.length === 0) return '';
   const jobOf = new Map(node.gpuUses.map(({ uuid, jobId }) => [uuid, jobId]));

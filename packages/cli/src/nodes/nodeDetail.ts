@@ -2,23 +2,19 @@
 import type { GpuDriver, HostFacts, NodeInventory } from '@muster/common/hardware';
 import type { NodeView } from '@muster/common/views';
 import { type Field, formatFields } from '../output/fields.ts';
+import type { View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { agoText, bytesText, durationText } from '../output/times.ts';
 import { formatConditions } from './conditionText.ts';
 import { formatGpus } from './gpuTable.ts';
-import { memoryUse, type NodeOptions, stateText, usedOf } from './nodeText.ts';
+import { memoryUse, stateText, usedOf } from './nodeText.ts';
 import { orphansText } from './orphanText.ts';
 import { formatTopology } from './topology.ts';
-
-export interface NodeDetailOptions extends NodeOptions {
-  readonly nowMs: number;
-  readonly programName: string;
-}
 
 /** Disks, interfaces and the like that are listed; a container host has hundreds, and `-o json` has all. */
 const listedMax = 16;
 
-export function formatNode(node: NodeView, options: NodeDetailOptions): string {
+export function formatNode(node: NodeView, options: View): string {
   const { colours } = options;
   const blocks = [
     `${colours.bold(node.name)}\n`,
@@ -31,7 +27,7 @@ export function formatNode(node: NodeView, options: NodeDetailOptions): string {
   return blocks.filter((block) => block !== '').join('\n');
 }
 
-function nodeFields(node: NodeView, { nowMs, programName }: NodeDetailOptions): readonly Field[] {
+function nodeFields(node: NodeView, { nowMs, programName }: View): readonly Field[] {
   const { inventory } = node;
   const { host, gpuDriver } = inventory;
   return [

@@ -1,17 +1,12 @@
 /** Nodes in a table, and the words that other views of a node share. Pure. */
 import type { Gpu } from '@muster/common/hardware';
 import type { NodeView } from '@muster/common/views';
-import type { Colours, Style } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import type { Style } from '../output/colours.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { durationText, memoryText } from '../output/times.ts';
 import { conditionStyle, conditionsInShort } from './conditionText.ts';
 
-export interface NodeOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
-}
-
-export function formatNodes(nodes: readonly NodeView[], options: NodeOptions): string {
+export function formatNodes(nodes: readonly NodeView[], options: TextOptions): string {
   return formatTable(nodes, nodeColumns, options);
 }
 

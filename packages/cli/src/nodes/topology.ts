@@ -1,13 +1,12 @@
 /** How the GPUs of a node are connected, as the matrix that `nvidia-smi topo -m` shows. Pure. */
 import { cardUuid, type Gpu, type NodeInventory } from '@muster/common/hardware';
 import { makeColours } from '../output/colours.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type TextOptions } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { byIndex } from './gpuTable.ts';
-import type { NodeOptions } from './nodeText.ts';
 
 /** @returns nothing without links, and one line in place of a matrix that the terminal is too narrow for */
-export function formatTopology(inventory: NodeInventory, options: NodeOptions): string {
+export function formatTopology(inventory: NodeInventory, options: TextOptions): string {
   const { colours, width } = options;
   const { links } = inventory;
   if (links.length === 0) return '';

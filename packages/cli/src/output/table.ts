@@ -8,6 +8,16 @@ export interface TextOptions {
   readonly colours: Colours;
 }
 
+/** What the text of a whole answer depends on. */
+export interface View extends TextOptions {
+  /** Wall clock. */
+  readonly nowMs: number;
+  /** The terminal shows more than ASCII. */
+  readonly unicode: boolean;
+  /** For commands that the reader can type. */
+  readonly programName: string;
+}
+
 export interface Column<Row> {
   readonly header: string;
   cell(row: Row): string;

@@ -9,6 +9,8 @@ import { patienceMs } from '../../../../test/support/patience.ts';
 import type { Context } from '../context.ts';
 import { type ProgramEnvironment, readEnvironment } from '../environment.ts';
 import type { Io, Output } from '../io.ts';
+import { makeColours } from '../output/colours.ts';
+import type { View } from '../output/table.ts';
 import { runCli } from '../program.ts';
 import {
   type Answers,
@@ -165,4 +167,16 @@ export async function eventually(what: string, check: () => boolean, withinMs = 
     if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Of a terminal without colours, as wide as the text. */
+export function aView(given: Partial<View> = {}): View {
+  return {
+    width: null,
+    colours: makeColours(false),
+    nowMs: 0,
+    unicode: true,
+    programName: 'muster',
+    ...given,
+  };
 }

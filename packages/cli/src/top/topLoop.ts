@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { whenAborted } from '@muster/common/async';
 import type { Context } from '../context.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { coloursFor } from '../output/colours.ts';
 import { openScreen } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
+import { viewOf } from '../query.ts';
 import { formatTop, type TopSnapshot } from './topText.ts';
 
 export interface TopSource {
@@ -99,12 +99,12 @@ export async function watchTop(context: Context, first: TopSnapshot, source: Top
 function drawFrame(
   { snapshot, takenAtMs, away, scrolled }: View,
   { columns, rows }: { readonly columns: number; readonly rows: number },
-  { io, clock, environment }: Context,
+  context: Context,
 ): { readonly lines: readonly string[]; readonly pageLines: number; readonly scrolled: number } {
-  const colours = coloursFor(io.stdout, environment);
-  const { unicode } = environment;
-  const text = formatTop(snapshot, { width: columns, colours, unicode, nowMs: clock.wallMs() });
-  const seen = durationText(clock.monotonicMs() - takenAtMs);
+  const view = { ...viewOf(context), width: columns };
+  const { colours } = view;
+  const text = formatTop(snapshot, view);
+  const seen = durationText(context.clock.monotonicMs() - takenAtMs);
   const top = [
     away === null
       ? colours.bold(text.summary)

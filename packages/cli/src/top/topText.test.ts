@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { makeColours } from '../output/colours.ts';
+import type { View } from '../output/table.ts';
 import {
   aCondition,
   aGpu,
@@ -10,7 +11,8 @@ import {
   aReading,
   submittedAtMs,
 } from '../testing/fakeCoordinator.ts';
-import { formatTop, type TopOptions, type TopSnapshot } from './topText.ts';
+import { aView } from '../testing/testContext.ts';
+import { formatTop, type TopSnapshot } from './topText.ts';
 
 const nowMs = submittedAtMs + 60_000;
 const jobId = 'job_0123456789ab';
@@ -58,9 +60,8 @@ const snapshot: TopSnapshot = {
   jobs: [aJob({ state: 'running' })],
 };
 
-function text(given: Partial<TopOptions> = {}, of = snapshot): string {
-  const options = { width: null, colours: makeColours(false), unicode: true, nowMs, ...given };
-  const { summary, headings, lines } = formatTop(of, options);
+function text(given: Partial<View> = {}, of = snapshot): string {
+  const { summary, headings, lines } = formatTop(of, aView({ nowMs, ...given }));
   return [summary, ...headings, ...lines].join('\n');
 }
 

@@ -6,9 +6,8 @@ import { nameOf } from '../jobs/summary.ts';
 import { conditionStyle, conditionsInShort } from '../nodes/conditionText.ts';
 import { byIndex } from '../nodes/gpuTable.ts';
 import { stateStyle, stateText } from '../nodes/nodeText.ts';
-import type { Colours } from '../output/colours.ts';
 import { fullness } from '../output/sparkline.ts';
-import { type Column, formatTable } from '../output/table.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { durationText, memoryText } from '../output/times.ts';
 import { absent, rateText, ratioText, valueText } from '../output/units.ts';
@@ -19,13 +18,6 @@ export interface TopSnapshot {
   readonly telemetry: readonly NodeTelemetry[];
   /** Those that hold GPUs. */
   readonly jobs: readonly JobView[];
-}
-
-export interface TopOptions {
-  readonly width: number | null;
-  readonly colours: Colours;
-  readonly unicode: boolean;
-  readonly nowMs: number;
 }
 
 /** Three intervals: one may come late, two are missing. */
@@ -42,7 +34,7 @@ export interface TopText {
   readonly lines: readonly string[];
 }
 
-export function formatTop(snapshot: TopSnapshot, options: TopOptions): TopText {
+export function formatTop(snapshot: TopSnapshot, options: View): TopText {
   const telemetryOf = new Map(snapshot.telemetry.map((each) => [each.node, each]));
   const jobNames = new Map(snapshot.jobs.map((job) => [job.id, nameOf(job)]));
   const nodes = snapshot.nodes.map((node) => ({ node, host: telemetryOf.get(node.name)?.host ?? null }));
@@ -68,12 +60,12 @@ export function formatTop(snapshot: TopSnapshot, options: TopOptions): TopText {
 function tableLines<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  options: TopOptions,
+  options: View,
 ): readonly string[] {
   return formatTable(rows, columns, options).split('\n').slice(0, -1);
 }
 
-function summaryText({ nodes, jobs }: TopSnapshot, gpus: readonly GpuRow[], { nowMs }: TopOptions): string {
+function summaryText({ nodes, jobs }: TopSnapshot, gpus: readonly GpuRow[], { nowMs }: View): string {
   const used = gpus.filter(({ jobId }) => jobId !== null).length;
   const drained = nodes.reduce((sum, { drainedGpuUuids }) => sum + drainedGpuUuids.length, 0);
   const watts = gpus
@@ -99,7 +91,7 @@ interface NodeRow {
   readonly host: HostReading | null;
 }
 
-function nodeColumns({ nowMs }: TopOptions): readonly Column<NodeRow>[] {
+function nodeColumns({ nowMs }: View): readonly Column<NodeRow>[] {
   return [
     { header: 'NODE', cell: ({ node }) => node.name, style: () => 'bold', narrow: { cutTo: 12 } },
     { header: 'STATE', cell: ({ node }) => stateText(node), style: ({ node }) => stateStyle(node) },
@@ -159,7 +151,7 @@ function gpuRows(
   });
 }
 
-function gpuColumns(rows: readonly GpuRow[], { unicode, nowMs }: TopOptions): readonly Column<GpuRow>[] {
+function gpuColumns(rows: readonly GpuRow[], { unicode, nowMs }: View): readonly Column<GpuRow>[] {
   /** What was read too long ago looks like the past that it is. */
   const faded = ({ reading }: GpuRow) => (isStale(reading, nowMs) ? 'dim' : null);
   const value = (header: string, text: (reading: GpuReading | null) => string): Column<GpuRow> => ({
