@@ -4,9 +4,11 @@
  *
  *     node bench/alternatives.ts [output of nvidia-smi -q -x] [output of nvidia-smi --query-gpu as CSV]
  */
+
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { JobId, NodeName } from '@muster/common/ids';
+import { jobMetrics } from '@muster/common/telemetry';
 import { aJob } from '@muster/coordinator/modelFixture';
 import { Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
 import { migrationsFrom } from '@muster/coordinator/store/schema';
@@ -14,8 +16,12 @@ import type { OpenedDatabase } from '@muster/coordinator/store/sqlite/open';
 import { SqliteStore } from '@muster/coordinator/store/sqlite/sqliteStore';
 import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { anEvent } from '@muster/coordinator/store/storeFixture';
-import { chunkBytesOf, gpuLayout, readingsPerChunk } from '@muster/coordinator/telemetry/chunks';
-import { JobReadings, readingAgeMsMax } from '@muster/coordinator/telemetry/jobReadings';
+import {
+  JobReadings,
+  readingAgeMsMax,
+  readingChunkBytes,
+  readingsPerChunk,
+} from '@muster/coordinator/telemetry/jobReadings';
 import { parseCsv } from '../packages/agent/src/gpus/nvidiaSmi/csv.ts';
 import { parseSmiXml } from '../packages/agent/src/gpus/nvidiaSmi/xml.ts';
 import { sampleOfCard } from '../packages/agent/src/gpus/nvidiaSmi/xmlSample.ts';
@@ -80,13 +86,13 @@ async function nvidiaSmiText(xmlPath: string, csvPath: string): Promise<void> {
 function readings(): void {
   const stepMs = 10_000;
   const ringBytes =
-    (readingAgeMsMax / stepMs) * (gpuLayout.fields.length + 1) * Float32Array.BYTES_PER_ELEMENT;
+    (readingAgeMsMax / stepMs) * (Object.keys(jobMetrics).length + 1) * Float32Array.BYTES_PER_ELEMENT;
   for (const [name, series, count] of [
     ['long jobs', 200, readingAgeMsMax / stepMs],
     ['jobs of one minute', 20_000, 6],
     ['jobs of half an hour', 2_000, 180],
   ] as const) {
-    const store = new JobReadings(Number.POSITIVE_INFINITY, gpuLayout);
+    const store = new JobReadings(Number.POSITIVE_INFINITY);
     for (let index = 0; index < series; index += 1) {
       const task = { jobId: `job_${index}` as JobId, attempt: 1, nodeRank: 0 };
       for (let reading = 1; reading <= count; reading += 1) {
@@ -101,7 +107,7 @@ function readings(): void {
       unit: 'KiB for each series',
       chunks: rounded(store.bytes / series / 1_024),
       ring: rounded(ringBytes / 1_024),
-      chunk: rounded(chunkBytesOf(gpuLayout) / 1_024),
+      chunk: rounded(readingChunkBytes / 1_024),
       readingsPerChunk,
     });
   }

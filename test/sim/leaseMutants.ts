@@ -4,8 +4,8 @@ import type * as leasedTaskModule from '@muster/agent/leases/leasedTask';
 import type * as taskLeasesModule from '@muster/agent/leases/taskLeases';
 import type * as ordersModule from '@muster/agent/session/orders';
 import type * as stepModule from '@muster/agent/tasks/step';
+import type * as verdictsModule from '@muster/coordinator/agents/desired';
 import type * as registryModule from '@muster/coordinator/agents/registry';
-import type * as verdictsModule from '@muster/coordinator/agents/verdicts';
 import type * as leasesModule from '@muster/coordinator/leases/leases';
 import type * as partitionModule from '@muster/coordinator/leases/partition';
 import type * as excludedNodesModule from '@muster/coordinator/lifecycle/excludedNodes';
@@ -23,7 +23,7 @@ const transition = replacing<typeof transitionModule>(`${coordinator}/lifecycle/
 const leases = replacing<typeof leasesModule>(`${coordinator}/leases/leases.ts`);
 const partition = replacing<typeof partitionModule>(`${coordinator}/leases/partition.ts`);
 const registry = replacing<typeof registryModule>(`${coordinator}/agents/registry.ts`);
-const verdicts = replacing<typeof verdictsModule>(`${coordinator}/agents/verdicts.ts`);
+const verdicts = replacing<typeof verdictsModule>(`${coordinator}/agents/desired.ts`);
 const agent = 'packages/agent/src';
 const steps = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
 const orders = replacing<typeof ordersModule>(`${agent}/session/orders.ts`);

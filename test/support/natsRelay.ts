@@ -1,6 +1,6 @@
 /** Both ends of the NATS relay: a log to append to, and what has arrived in the stream. */
 import type { Logger } from '@muster/common/log';
-import { CommitNotifier } from '@muster/coordinator/events/commitNotifier';
+import { CommitNotifier } from '@muster/coordinator/events/notices';
 import type { StoredEvent } from '@muster/coordinator/model';
 import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';

@@ -13,9 +13,8 @@ import { StatusPacer } from './agents/statusPacer.ts';
 import { TaskStatusCache } from './agents/taskStatusCache.ts';
 import { Gate } from './auth/gate.ts';
 import type { DiskReserve } from './diskReserve.ts';
-import { CommitNotifier } from './events/commitNotifier.ts';
-import { Notices } from './events/notices.ts';
-import { RecentEvents } from './events/recentEvents.ts';
+import { CommitNotifier, Notices } from './events/notices.ts';
+import { RecentEvents } from './events/watch.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
 import type { RunFenceCommand } from './leases/fenceCommand.ts';
 import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
@@ -45,7 +44,7 @@ import type { JobRecord, Store, StoreError } from './store/store.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
-import { statusOf as statusOfJob } from './training/statusOf.ts';
+import { statusOf as statusOfJob } from './training/status.ts';
 import type { Contained, ContainedWork } from './work/contained.ts';
 
 export interface CoordinatorSettings {

@@ -1,10 +1,14 @@
-/** What a node should do about one task, computed from the state of the job alone. */
+/** What a node should do about one task, computed from the state of the job alone: as an order, and as a verdict on its report. */
 import type { PathCheck } from '@muster/common/gangs';
+import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
+import { taskRefToWire } from '@muster/common/wire/codec';
+import type { LeaseGrants } from '../leases/leases.ts';
 import { pathCheckOf } from '../lifecycle/network.ts';
 import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 import { heldTask } from '../state/heldTasks.ts';
+import type { ClusterState } from '../state/state.ts';
 
 export type Desired =
   /** Make ready what the task needs, and report that. */
@@ -60,7 +64,7 @@ export function orderKey(desired: Desired): string {
  * @param recorded the task as it is stored
  * @param observed the state of the task that its agent reports; undefined: the agent does not have the task
  */
-export function isHeard(desired: Desired, recorded: Task, observed: TaskStateKind | undefined): boolean {
+export function isReceived(desired: Desired, recorded: Task, observed: TaskStateKind | undefined): boolean {
   switch (desired.kind) {
     case 'prepare':
       return recorded.state !== 'assigned';
@@ -77,4 +81,35 @@ export function isHeard(desired: Desired, recorded: Task, observed: TaskStateKin
       return never;
     }
   }
+}
+
+/**
+ * The verdict on a task that an agent reports to have. It is computed from memory, because heartbeats wait for nothing (G4). It
+ * grants the lease that it contains, so it is sent at once.
+ */
+export function verdictOn(
+  task: TaskRef,
+  node: NodeName,
+  state: Pick<ClusterState, 'jobs' | 'outcomes'>,
+  leases: LeaseGrants,
+): TaskVerdict {
+  const wire = taskRefToWire(task);
+  const job = state.jobs.get(task.jobId);
+  if (job === undefined) {
+    const known = state.outcomes.has(task.jobId);
+    return { task: wire, verdict: known ? 'VERDICT_FORGET' : 'VERDICT_UNKNOWN' };
+  }
+  // An attempt newer than the store has: the store is older than the cluster, and its lost tasks must not be killed.
+  if (task.attempt > job.lastAttempt) return { task: wire, verdict: 'VERDICT_UNKNOWN' };
+  const desired = desiredOf(job, task, node);
+  const attempt = currentAttempt(job);
+  if (desired.kind === 'forget' || attempt === null) return { task: wire, verdict: 'VERDICT_FORGET' };
+  const leaseMs = leases.grant(node, attempt);
+  // A task that is being stopped keeps its lease, because it needs the time of its grace to save.
+  return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };
+}
+
+/** The verdict on a task that no longer belongs to this cluster: the agent kills it. */
+export function forgotten(task: TaskRef): TaskVerdict {
+  return { task: taskRefToWire(task), verdict: 'VERDICT_FORGET' };
 }

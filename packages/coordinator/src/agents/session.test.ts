@@ -20,9 +20,8 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { Story } from '../storyFixture.ts';
-import { desiredOf } from './desired.ts';
+import { desiredOf, verdictOn } from './desired.ts';
 import { AgentSession } from './session.ts';
-import { verdictOn } from './verdicts.ts';
 
 const node = nodeNameOf('node-1');
 const settings = { heartbeatIntervalMs: 1_000, leaseMs: 6_000, term: 1, termProof: 'p', clusterId: 'c' };

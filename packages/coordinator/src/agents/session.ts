@@ -12,8 +12,14 @@ import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/Coordinato
 import type { Start } from '@muster/common/gen/muster/v1/Start';
 import type { Stop } from '@muster/common/gen/muster/v1/Stop';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
-import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
-import { parseTaskKey, taskKey } from '@muster/common/ids';
+import {
+  type JobId,
+  type NodeName,
+  parseTaskKey,
+  type TaskKey,
+  type TaskRef,
+  taskKey,
+} from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { checkToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
 import type { AgentIdentity } from '../caller.ts';
@@ -22,7 +28,7 @@ import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownSpec } from '../spec/ownSpec.ts';
 import { specText } from '../spec/specText.ts';
 import { heldTask } from '../state/heldTasks.ts';
-import { type Desired, desiredOf, isHeard, orderKey } from './desired.ts';
+import { type Desired, desiredOf, isReceived, orderKey } from './desired.ts';
 
 /** The time between two requests to renew a credential. An agent that cannot renew, or has a full disk, is not pressed. */
 const renewalAskedEveryMs = 60_000;
@@ -163,7 +169,7 @@ export class AgentSession {
       const task = ref === null ? undefined : heldTask(job, ref, this.node);
       if (ref === null || job === undefined || attempt === null || task === undefined) continue;
       const desired = desiredOf(job, ref, this.node);
-      if (desired.kind === 'forget' || isHeard(desired, task, observed.get(key))) continue;
+      if (desired.kind === 'forget' || isReceived(desired, task, observed.get(key))) continue;
       this.stream.write({ prepare: this.assignment(job, attempt, task, desired) });
     }
   }

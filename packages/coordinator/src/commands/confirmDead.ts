@@ -3,7 +3,7 @@ import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { type Caller, callerName } from '../caller.ts';
-import { endLostTasks } from '../leases/lostTasks.ts';
+import { endLostTasks } from '../leases/leases.ts';
 import type { Draft } from '../state/state.ts';
 
 /** The origin of the proof. */

@@ -13,7 +13,6 @@ import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { Store } from '../store/store.ts';
-import type { CommitNotifier } from './commitNotifier.ts';
 import { natsCursorName } from './natsCursor.ts';
 import {
   type EventStream,
@@ -22,6 +21,7 @@ import {
   parseNatsCredentials,
   parseNatsUrl,
 } from './natsStream.ts';
+import type { CommitNotifier } from './notices.ts';
 
 export interface NatsRelayParts {
   readonly clusterId: string;

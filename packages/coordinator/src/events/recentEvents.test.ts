@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { jobIdOf } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { anEvent } from '../store/storeFixture.ts';
-import { RecentEvents } from './recentEvents.ts';
+import { RecentEvents } from './watch.ts';
 
 /** Events of two jobs in turn, in a store that counts how often it is asked. */
 function aLog() {

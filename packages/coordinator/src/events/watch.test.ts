@@ -5,8 +5,7 @@ import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import type { Store } from '../store/store.ts';
 import { anEvent } from '../store/storeFixture.ts';
 import { cloudEventOf, noticeView } from './cloudEvents.ts';
-import { CommitNotifier } from './commitNotifier.ts';
-import { Notices } from './notices.ts';
+import { CommitNotifier, Notices } from './notices.ts';
 import { type WatchOptions, watchEvents } from './watch.ts';
 
 const abort = { controller: new AbortController() };

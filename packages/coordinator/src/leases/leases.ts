@@ -6,6 +6,9 @@ import { assertInvariant, MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { Attempt } from '../model.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { Draft } from '../state/state.ts';
 
 /** Times of leases and fences: milliseconds of monotonic clocks, and the error of their rates. */
 export interface LeaseSettings {
@@ -71,4 +74,31 @@ export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: numbe
 export function fencedAfterMs(settings: Omit<LeaseSettings, 'leaseMs'>, leaseMs: number): number {
   const { fenceMs, marginMs, clockRateError } = settings;
   return Math.ceil((leaseMs + fenceMs) * (1 + 2 * clockRateError) + marginMs);
+}
+
+export interface Loss {
+  /** Why, for the cause of the attempt. */
+  readonly message: string;
+  /** By the wall clock of this coordinator. null: not since its start. */
+  readonly lastHeardMs: number | null;
+}
+
+/**
+ * @param isGone whether no task of the attempt executes on the node, for certain
+ * @returns the tasks that this ended
+ */
+export function endLostTasks(
+  draft: Draft,
+  node: NodeName,
+  isGone: (attempt: Attempt) => boolean,
+  loss: Loss,
+  nowMs: number,
+): readonly TaskRef[] {
+  const held = heldTasks(draft.activeJobs()).get(node) ?? [];
+  const lost = held.filter(({ attempt }) => isGone(attempt));
+  return lost.map(({ job, attempt, task }) => {
+    const fence = { attempt: attempt.number, nodeRank: task.nodeRank };
+    applyJobEvent(draft, job.id, { kind: 'taskLost', ...fence, ...loss }, nowMs);
+    return { jobId: job.id, ...fence };
+  });
 }

@@ -3,8 +3,9 @@
  * node. A proof that this store gave it a task, or welcomed it in a term, shows how old the store is; without proof, the
  * account concerns that node only. The cost is bounded for every account. Pure, apart from the hash.
  */
-import type { JobId, NodeName, TaskKey, TaskRef } from '@muster/common/ids';
-import { taskKey } from '@muster/common/ids';
+
+import type { Condition } from '@muster/common/conditions';
+import { type JobId, type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { ClusterState } from '../state/state.ts';
 import type { Proofs } from './proofs.ts';
 
@@ -32,7 +33,7 @@ export interface Claims {
   readonly submitSeq: number;
 }
 
-export interface Testimony {
+interface Testimony {
   /** The store is older than these. null: it is not, by anything that is proven. */
   readonly proven: Claims | null;
   /** Of a liar, of an agent with the data directory of another cluster, or from before there were proofs. null: nothing. */
@@ -40,7 +41,7 @@ export interface Testimony {
 }
 
 /** What the store knows. */
-export interface Known {
+interface Known {
   readonly term: number;
   readonly state: Pick<ClusterState, 'jobs' | 'outcomes' | 'lastSubmitSeq'>;
   /** Jobs with numbers of submission up to here were gone past when the store was advanced. */
@@ -118,4 +119,25 @@ class ClaimsSoFar implements Claims {
   orNull(): Claims | null {
     return this.highestTerm === 0 && this.attempts.size === 0 && this.strays.size === 0 ? null : this;
   }
+}
+
+export const doubtKind = 'unproven_claims';
+
+/** @param claim as `Terms.checkAccount` returns it */
+export function doubtCondition(claim: string, nowMs: number): Condition {
+  return {
+    kind: doubtKind,
+    gpuUuid: null,
+    severity: 'critical',
+    action: 'drain_node',
+    message:
+      `The agent reports that ${claim}: it gets no new tasks. If its data directory comes from another cluster, give it an ` +
+      'empty one; if the store was restored from a backup: muster store advance',
+    evidence: claim,
+    sinceMs: nowMs,
+    lastSeenAtMs: nowMs,
+    count: 1,
+    clears: 'when_gone',
+    task: null,
+  };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { causeOf } from '@muster/common/cause';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { CommitNotifier } from '../events/commitNotifier.ts';
+import { CommitNotifier } from '../events/notices.ts';
 import type { Attempt, Job, JobState } from '../model.ts';
 import { aJob, anAttempt, anExit, aTask, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { LogStore } from './logStore.ts';

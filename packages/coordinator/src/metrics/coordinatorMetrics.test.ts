@@ -17,7 +17,7 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
-import { problemOfPage } from '../telemetry/nodePage.ts';
+import { problemOfPage } from '../telemetry/pageRequests.ts';
 import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
 import { someProgress } from '../training/trainingFixture.ts';
 

@@ -26,8 +26,7 @@ import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { nodeView } from '../views.ts';
 import type { Contained } from '../work/contained.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
-import { namedJobs, namedJobsMax } from './namedJobs.ts';
-import { addCounter, addGauge } from './register.ts';
+import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
 import { TrainingMetrics } from './trainingMetrics.ts';
 
 /** Kinds of conditions come from agents' configuration. */

@@ -1,9 +1,11 @@
 /** Metrics whose values lie elsewhere and are read when somebody asks for the page. */
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { currentAttempt, type Job } from '../model.ts';
+import type { ClusterState } from '../state/state.ts';
 
 type Labels = Readonly<Record<string, string | number>>;
 
-export interface ReadMetric<Label extends string = string> {
+interface ReadMetric<Label extends string = string> {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly Label[];
@@ -40,4 +42,10 @@ export function addCounter(registry: Registry, { read, labelNames = [], ...metri
 
 function samplesOf(read: ReturnType<ReadMetric['read']>): Iterable<readonly [Labels, number]> {
   return typeof read === 'number' ? [[{}, read]] : read;
+}
+
+export const namedJobsMax = 1_000;
+
+export function namedJobs({ jobs }: Pick<ClusterState, 'jobs'>): readonly Job[] {
+  return [...jobs.values()].filter((job) => currentAttempt(job) !== null).slice(0, namedJobsMax);
 }

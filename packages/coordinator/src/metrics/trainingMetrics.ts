@@ -14,8 +14,7 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { liveTraining } from '../views.ts';
-import { namedJobs } from './namedJobs.ts';
-import { addGauge } from './register.ts';
+import { addGauge, namedJobs } from './register.ts';
 
 export interface TrainingMetricParts {
   readonly state: Pick<ClusterState, 'jobs'>;

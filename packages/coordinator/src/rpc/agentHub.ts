@@ -22,20 +22,19 @@ import {
   taskRefFromWire,
 } from '@muster/common/wire/codec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
+import { forgotten, verdictOn } from '../agents/desired.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
-import { forgotten, verdictOn } from '../agents/verdicts.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { keepSecret } from '../commands/credentials.ts';
 import { hello, nodeStatus, noteFreezes, refuseStranger, report } from '../commands/nodes.ts';
-import { doubtCondition, doubtKind } from '../leases/doubt.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
-import type { AgentAccount } from '../leases/testimony.ts';
+import { type AgentAccount, doubtCondition, doubtKind } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';

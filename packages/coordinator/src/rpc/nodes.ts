@@ -10,7 +10,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import { removeNode } from '../commands/removeNode.ts';
-import type { CommitNotifier } from '../events/commitNotifier.ts';
+import type { CommitNotifier } from '../events/notices.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';
 import type { PathHistory } from '../paths/pathHistory.ts';

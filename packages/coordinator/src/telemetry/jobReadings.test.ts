@@ -1,8 +1,15 @@
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { jobIdOf, nodeNameOf, seededRandom } from '../modelFixture.ts';
-import { chunkBytesOf, chunkSpanMsMax, gpuLayout, type MetricField, readingsPerChunk } from './chunks.ts';
-import { endedKeepMs, JobReadings, readingAgeMsMax, seriesBytes } from './jobReadings.ts';
+import {
+  chunkSpanMsMax,
+  endedKeepMs,
+  JobReadings,
+  readingAgeMsMax,
+  readingChunkBytes,
+  readingsPerChunk,
+  seriesBytes,
+} from './jobReadings.ts';
 import { aReading } from './telemetryFixture.ts';
 
 const node = nodeNameOf('node-1');
@@ -14,20 +21,19 @@ const taskOf = (number: number, fields: Partial<TaskRef> = {}): TaskRef => ({
 });
 const everything = { sinceMs: Number.POSITIVE_INFINITY, attempt: null, field: 'utilization' } as const;
 const interval = 10_000;
-const chunkBytes = chunkBytesOf(gpuLayout);
 /** A budget that so many chunks of three series fit in. */
-const roomFor = (chunks: number) => chunks * chunkBytes + 4 * seriesBytes;
+const roomFor = (chunks: number) => chunks * readingChunkBytes + 4 * seriesBytes;
 /** Wall clock of a moment, where the two clocks are one apart. */
 const wallOf = (monotonicMs: number) => monotonicMs + 1;
 
-function valuesOf(readings: JobReadings<MetricField>, number: number, nowMs: number, query = {}) {
+function valuesOf(readings: JobReadings, number: number, nowMs: number, query = {}) {
   return readings
     .query({ jobId: jobIdOf(number), ...everything, ...query }, nowMs, wallOf(nowMs))
     .map(({ points }) => points.map(({ value }) => value));
 }
 
 /** One GPU of one job, `count` intervals from 0 on. */
-function fill(readings: JobReadings<MetricField>, number: number, count: number, fromMs = 0): number {
+function fill(readings: JobReadings, number: number, count: number, fromMs = 0): number {
   for (let index = 0; index < count; index += 1) {
     const endMs = fromMs + index * interval;
     readings.append(taskOf(number), node, aReading({ utilization: index }), endMs, endMs);
@@ -36,7 +42,7 @@ function fill(readings: JobReadings<MetricField>, number: number, count: number,
 }
 
 test('every field comes back as it went in, what was not read as null, with its time', () => {
-  const readings = new JobReadings(2 ** 20, gpuLayout);
+  const readings = new JobReadings(2 ** 20);
   const reading = aReading({ memoryUsedMb: 81_559, powerWatts: 612.3, tensorActive: 0, utilization: null });
   readings.append(taskOf(1), node, reading, 500, 500);
   const pointOf = (field: 'utilization' | 'memoryUsedMb' | 'powerWatts' | 'tensorActive' | 'smActive') =>
@@ -49,7 +55,7 @@ test('every field comes back as it went in, what was not read as null, with its 
 });
 
 test('series come by attempt, rank and GPU, over as many chunks as it takes', () => {
-  const readings = new JobReadings(2 ** 20, gpuLayout);
+  const readings = new JobReadings(2 ** 20);
   const places = [
     { attempt: 2, nodeRank: 0, gpuUuid: 'GPU-a' },
     { attempt: 1, nodeRank: 10, gpuUuid: 'GPU-a' },
@@ -79,7 +85,7 @@ test('series come by attempt, rank and GPU, over as many chunks as it takes', ()
 });
 
 test('a question about the last minutes is answered with those', () => {
-  const readings = new JobReadings(2 ** 20, gpuLayout);
+  const readings = new JobReadings(2 ** 20);
   const nowMs = fill(readings, 1, 100);
   expect(valuesOf(readings, 1, nowMs, { sinceMs: 2 * interval })).toEqual([[97, 98, 99]]);
   expect(readings.countReadings(jobIdOf(1), 2 * interval, null, nowMs)).toBeGreaterThanOrEqual(3);
@@ -87,7 +93,7 @@ test('a question about the last minutes is answered with those', () => {
 });
 
 test('times of a series never go back, and a pause of hours is kept exactly', () => {
-  const readings = new JobReadings(2 ** 20, gpuLayout);
+  const readings = new JobReadings(2 ** 20);
   for (const endMs of [1_000, 400, 1_000, chunkSpanMsMax + 2_001])
     readings.append(taskOf(1), node, aReading(), endMs, endMs);
   const nowMs = chunkSpanMsMax + 3_000;
@@ -97,7 +103,7 @@ test('times of a series never go back, and a pause of hours is kept exactly', ()
 
 test('when the budget is used up the oldest readings of all go first', () => {
   const bytesMax = roomFor(20);
-  const readings = new JobReadings(bytesMax, gpuLayout);
+  const readings = new JobReadings(bytesMax);
   fill(readings, 1, readingsPerChunk * 10);
   const nowMs = fill(readings, 2, readingsPerChunk * 30, 1_000_000);
   expect(readings.bytes).toBeLessThanOrEqual(bytesMax);
@@ -109,7 +115,7 @@ test('when the budget is used up the oldest readings of all go first', () => {
 });
 
 test('jobs that ended a while ago make room before jobs that run', () => {
-  const readings = new JobReadings(roomFor(10), gpuLayout);
+  const readings = new JobReadings(roomFor(10));
   fill(readings, 1, readingsPerChunk * 2);
   fill(readings, 2, readingsPerChunk * 6, 10_000_000);
   readings.sweep(11_000_000, (jobId) => jobId === jobIdOf(1));
@@ -120,7 +126,7 @@ test('jobs that ended a while ago make room before jobs that run', () => {
 });
 
 test('what ended a moment ago has no less right to its place than what runs', () => {
-  const readings = new JobReadings(roomFor(10), gpuLayout);
+  const readings = new JobReadings(roomFor(10));
   fill(readings, 1, readingsPerChunk * 2);
   fill(readings, 2, readingsPerChunk * 6, 10_000_000);
   readings.sweep(11_000_000, (jobId) => jobId === jobIdOf(1));
@@ -130,7 +136,7 @@ test('what ended a moment ago has no less right to its place than what runs', ()
 });
 
 test('readings that are too old are gone, also behind a GPU that is seldom heard', () => {
-  const readings = new JobReadings(2 ** 20, gpuLayout);
+  const readings = new JobReadings(2 ** 20);
   readings.append(taskOf(1), node, aReading({ utilization: 1 }), 0, 0);
   fill(readings, 2, readingsPerChunk * 3, 1_000);
   const nowMs = readingAgeMsMax + readingsPerChunk * 4 * interval;
@@ -143,8 +149,8 @@ test('readings that are too old are gone, also behind a GPU that is seldom heard
 
 test('whatever comes and goes, the budget holds and memory is used again', () => {
   const random = seededRandom(7);
-  const bytesMax = 50 * chunkBytes;
-  const readings = new JobReadings(bytesMax, gpuLayout);
+  const bytesMax = 50 * readingChunkBytes;
+  const readings = new JobReadings(bytesMax);
   const active = new Set<number>();
   let nowMs = 0;
   let mostBytes = 0;
@@ -167,7 +173,7 @@ test('whatever comes and goes, the budget holds and memory is used again', () =>
 });
 
 test('a budget of nothing keeps the newest chunk and goes on', () => {
-  const readings = new JobReadings(0, gpuLayout);
+  const readings = new JobReadings(0);
   const nowMs = fill(readings, 1, 100);
   fill(readings, 2, 3, nowMs);
   expect(valuesOf(readings, 1, nowMs)).toEqual([]);

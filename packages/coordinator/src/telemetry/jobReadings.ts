@@ -1,18 +1,9 @@
 /**
- * What jobs and their GPUs did in the last hours, by job, attempt, rank and GPU. All of it lies in one budget of bytes: when
- * that is used up, jobs that ended a while ago go first, then the oldest readings of all. Times here are monotonic.
+ * The readings of the GPUs of jobs in the last hours, by job, attempt, rank and GPU. They share one budget of bytes: when it is
+ * used up, the readings of jobs that ended a while ago are dropped first, then the oldest. Times here are monotonic.
  */
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
-import type { MetricPoint, MetricSeries } from '@muster/common/telemetry';
-import {
-  type Chunk,
-  ChunkMemory,
-  chunkBytesOf,
-  chunkSpanMsMax,
-  type ReadingLayout,
-  type ReadingValues,
-  readingsPerChunk,
-} from './chunks.ts';
+import { jobMetrics, type MetricPoint, type MetricSeries } from '@muster/common/telemetry';
 
 /** Readings older than this are dropped. */
 export const readingAgeMsMax = 6 * 3_600_000;
@@ -23,14 +14,13 @@ export const endedKeepMs = 3_600_000;
 /** Names, map entries and lists of a series, as measured (bench/telemetry.ts). */
 export const seriesBytes = 600;
 
-/** One GPU of one rank of one attempt, or the rank itself. */
+/** One GPU of one rank of one attempt. */
 interface Series {
   readonly jobId: JobId;
   readonly key: string;
   readonly attempt: number;
   readonly nodeRank: number;
   readonly node: NodeName;
-  /** Empty: of the rank itself. */
   readonly gpuUuid: string;
   /** Oldest first. */
   readonly chunks: SeriesChunk[];
@@ -51,20 +41,13 @@ export interface MetricRange {
   readonly attempt: number | null;
 }
 
-export interface MetricQuery<Field extends string> extends MetricRange {
-  readonly field: Field;
+export interface MetricQuery extends MetricRange {
+  readonly field: MetricField;
 }
 
-/** Where readings are from. */
-export interface ReadingSource {
-  /** Empty: the rank itself. */
-  readonly gpuUuid: string;
-}
-
-export class JobReadings<Field extends string> {
+export class JobReadings {
   private readonly bytesMax: number;
-  private readonly chunkBytes: number;
-  private readonly memory: ChunkMemory<Field>;
+  private readonly memory = new ChunkMemory();
   private readonly jobs = new Map<JobId, Map<string, Series>>();
   /** When each job was first seen to have ended, longest ago first. */
   private readonly endedAtMs = new Map<JobId, number>();
@@ -75,14 +58,12 @@ export class JobReadings<Field extends string> {
   /** Dropped before their time, for want of room. */
   evictedReadings = 0;
 
-  constructor(bytesMax: number, layout: ReadingLayout<Field>) {
+  constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
-    this.chunkBytes = chunkBytesOf(layout);
-    this.memory = new ChunkMemory(layout);
   }
 
   get bytes(): number {
-    return this.chunkCount * this.chunkBytes + this.seriesCount * seriesBytes;
+    return this.chunkCount * readingChunkBytes + this.seriesCount * seriesBytes;
   }
 
   get series(): number {
@@ -96,7 +77,7 @@ export class JobReadings<Field extends string> {
   append(
     task: TaskRef,
     node: NodeName,
-    reading: ReadingSource & ReadingValues<Field>,
+    reading: ReadingValues & { readonly gpuUuid: string },
     endMs: number,
     nowMs: number,
   ): void {
@@ -110,17 +91,13 @@ export class JobReadings<Field extends string> {
     this.memory.append(chunk, moment, reading);
   }
 
-  /** Has this task of this node told of this GPU before? */
+  /** Whether this task of this node has reported this GPU before. */
   knows(task: TaskRef, node: NodeName, gpuUuid: string): boolean {
     return this.find(task, gpuUuid)?.node === node;
   }
 
   /** By attempt, rank and GPU, each oldest first. */
-  query(
-    { jobId, field, sinceMs, attempt }: MetricQuery<Field>,
-    nowMs: number,
-    wallMs: number,
-  ): MetricSeries[] {
+  query({ jobId, field, sinceMs, attempt }: MetricQuery, nowMs: number, wallMs: number): MetricSeries[] {
     const fromMs = nowMs - Math.min(sinceMs, readingAgeMsMax);
     const wallOffsetMs = wallMs - nowMs;
     return [...(this.jobs.get(jobId)?.values() ?? [])]
@@ -136,7 +113,7 @@ export class JobReadings<Field extends string> {
       .filter(({ points }) => points.length > 0);
   }
 
-  /** How many points a query would answer, to a chunk: cheap enough to be asked before it. */
+  /** The number of points that a query would return, to a chunk: cheap enough to be called before it. */
   countReadings(jobId: JobId, sinceMs: number, attempt: number | null, nowMs: number): number {
     const fromMs = nowMs - sinceMs;
     let count = 0;
@@ -147,7 +124,7 @@ export class JobReadings<Field extends string> {
     return count;
   }
 
-  /** Drops what is too old and notes which jobs have ended. To be called every minute or so. */
+  /** Drops readings that are too old, and records which jobs have ended. Called about once a minute. */
   sweep(nowMs: number, isActive: (jobId: JobId) => boolean): void {
     const fromMs = nowMs - readingAgeMsMax;
     // A chunk that began long ago may still be the open one of a GPU that is seldom heard.
@@ -171,7 +148,7 @@ export class JobReadings<Field extends string> {
     beganMs: number,
     nowMs: number,
   ): SeriesChunk {
-    this.makeRoom(this.chunkBytes + seriesBytes, nowMs);
+    this.makeRoom(readingChunkBytes + seriesBytes, nowMs);
     // Looked up only now: making room may have dropped it.
     const series = this.find(task, gpuUuid) ?? this.addSeries(task, node, gpuUuid);
     const opened = this.memory.open(beganMs);
@@ -230,7 +207,7 @@ export class JobReadings<Field extends string> {
     this.endedAtMs.delete(series.jobId);
   }
 
-  private pointsOf(chunk: Chunk, field: Field, fromMs: number, wallOffsetMs: number): MetricPoint[] {
+  private pointsOf(chunk: Chunk, field: MetricField, fromMs: number, wallOffsetMs: number): MetricPoint[] {
     if (chunk.endMs < fromMs) return [];
     const points: MetricPoint[] = [];
     for (let index = 0; index < chunk.count; index += 1) {
@@ -251,4 +228,102 @@ function seriesKey({ attempt, nodeRank }: TaskRef, gpuUuid: string): string {
 
 function bySeries(a: Series, b: Series): number {
   return a.attempt - b.attempt || a.nodeRank - b.nodeRank || (a.gpuUuid < b.gpuUuid ? -1 : 1);
+}
+
+/** A field of a GPU's reading that can be asked for by name. */
+export type MetricField = (typeof jobMetrics)[keyof typeof jobMetrics]['field'];
+
+/** The values of one reading, in 32 bits each, which hold seven digits. */
+const fields: readonly MetricField[] = Object.values(jobMetrics).map(({ field }) => field);
+/** One column for the time, one for each field. */
+const columns = fields.length + 1;
+
+/** Values by field; one that is missing or null was not read. */
+type ReadingValues = Readonly<Partial<Record<MetricField, number | null>>>;
+
+/** Five minutes of one GPU: small enough that short jobs waste little, large enough to be dropped in few steps. */
+export const readingsPerChunk = 30;
+
+const chunksPerBuffer = 1_024;
+
+/** Times are kept as milliseconds since the chunk began: a 32-bit float holds each of these exactly. */
+export const chunkSpanMsMax = 2 ** 24 - 1;
+
+const floatsPerChunk = readingsPerChunk * columns;
+/** The memory of a chunk: its slot, and its bookkeeping as it was measured (bench/telemetry.ts). */
+export const readingChunkBytes = floatsPerChunk * Float32Array.BYTES_PER_ELEMENT + 120;
+
+/** Readings of one GPU of a task, in the order of their arrival. */
+interface Chunk {
+  readonly slot: number;
+  /** Monotonic milliseconds of the first reading. */
+  readonly beganMs: number;
+  /** Of the last. */
+  endMs: number;
+  count: number;
+}
+
+/**
+ * Memory for readings: slots of equal size in a few large buffers. A slot that is released is used again, so hours of jobs
+ * leave neither garbage nor holes behind, and the whole can never exceed its budget.
+ */
+class ChunkMemory {
+  private readonly buffers: Float32Array[] = [];
+  private readonly freeSlots: number[] = [];
+  private slots = 0;
+
+  /** An empty chunk that begins at this moment. */
+  open(beganMs: number): Chunk {
+    let slot = this.freeSlots.pop();
+    if (slot === undefined) {
+      slot = this.slots;
+      this.slots += 1;
+      if (slot % chunksPerBuffer === 0) this.buffers.push(new Float32Array(floatsPerChunk * chunksPerBuffer));
+    }
+    return { slot, beganMs, endMs: beganMs, count: 0 };
+  }
+
+  /** The chunk must not be used any more. */
+  release(chunk: Chunk): void {
+    this.freeSlots.push(chunk.slot);
+  }
+
+  /** @param chunk one with room, whose span the moment fits in */
+  append(chunk: Chunk, endMs: number, reading: ReadingValues): void {
+    const buffer = this.bufferOf(chunk);
+    let place = this.startOf(chunk) + chunk.count;
+    buffer[place] = endMs - chunk.beganMs;
+    for (const field of fields) {
+      place += readingsPerChunk;
+      buffer[place] = reading[field] ?? Number.NaN;
+    }
+    chunk.count += 1;
+    chunk.endMs = endMs;
+  }
+
+  /** Monotonic milliseconds of the reading at `index`. */
+  endMsAt(chunk: Chunk, index: number): number {
+    return chunk.beganMs + this.at(chunk, 0, index);
+  }
+
+  valueAt(chunk: Chunk, field: MetricField, index: number): number | null {
+    const value = this.at(chunk, fields.indexOf(field) + 1, index);
+    if (Number.isNaN(value)) return null;
+    // What follows the seven digits of 32 bits would only look like precision.
+    return Number(value.toPrecision(7));
+  }
+
+  private at(chunk: Chunk, column: number, index: number): number {
+    return this.bufferOf(chunk)[this.startOf(chunk) + column * readingsPerChunk + index] ?? Number.NaN;
+  }
+
+  private startOf(chunk: Chunk): number {
+    return (chunk.slot % chunksPerBuffer) * floatsPerChunk;
+  }
+
+  private bufferOf(chunk: Chunk): Float32Array {
+    const buffer = this.buffers[Math.floor(chunk.slot / chunksPerBuffer)];
+    if (buffer === undefined) throw new Error(`there is no slot ${chunk.slot}`);
+    return buffer;
+  }
 }

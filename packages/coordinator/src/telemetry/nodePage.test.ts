@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { pageLabelsMax, pageLabelValueMax, pageNameMax, pageSamplesMax, problemOfPage } from './nodePage.ts';
+import {
+  pageLabelsMax,
+  pageLabelValueMax,
+  pageNameMax,
+  pageSamplesMax,
+  problemOfPage,
+} from './pageRequests.ts';
 
 const labelsOf = (count: number) =>
   Array.from({ length: count }, (_each, index) => `label_${index}="v"`).join(',');

@@ -8,7 +8,6 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
 import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
-import { gpuLayout, type MetricField } from './chunks.ts';
 import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
 
 const sweepIntervalMs = 60_000;
@@ -44,7 +43,7 @@ interface NodeReadings {
 
 export class TelemetryStore {
   private readonly parts: TelemetryStoreParts;
-  private readonly gpuReadings: JobReadings<MetricField>;
+  private readonly gpuReadings: JobReadings;
   private readonly nodes = new Map<NodeName, NodeReadings>();
   /** UUIDs by inventory, which is a new object whenever it changes. */
   private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
@@ -56,7 +55,7 @@ export class TelemetryStore {
 
   constructor(parts: TelemetryStoreParts) {
     this.parts = parts;
-    this.gpuReadings = new JobReadings(parts.bytesMax, gpuLayout);
+    this.gpuReadings = new JobReadings(parts.bytesMax);
   }
 
   /** What of the budget is in use, and by how many series. */
@@ -105,7 +104,7 @@ export class TelemetryStore {
     readings.host = { reading, takenMs };
   }
 
-  query(query: MetricQuery<MetricField>): readonly MetricSeries[] {
+  query(query: MetricQuery): readonly MetricSeries[] {
     const { clock } = this.parts;
     return this.gpuReadings.query(query, clock.monotonicMs(), clock.wallMs());
   }
