@@ -173,7 +173,7 @@ describe('requeue', () => {
     const jobId = await running({
       command: `echo attempt $MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 2 ] && exit 0; ${endless}`,
     });
-    const requeued = await cluster.api.requeueJob(jobId, 'unused', { kind: 'newest' }, '', true);
+    const requeued = await cluster.api.requeueJob(jobId, 'unused', { kind: 'newest' }, null, true);
     expect(requeued).toEqual({ jobId, newJob: false });
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({ state: 'succeeded', requeuedFrom: null });

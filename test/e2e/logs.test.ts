@@ -222,7 +222,7 @@ describe('reading', () => {
         if (data.length > 0) seen.push(`${attempt}: ${Buffer.from(data).toString('utf8')}`);
       }
     })();
-    await cluster.api.requeueJob(jobId, 'unused', { kind: 'newest' }, '', true);
+    await cluster.api.requeueJob(jobId, 'unused', { kind: 'newest' }, null, true);
     await following;
     expect(seen).toEqual(['1: attempt 1\n', '2: attempt 2\n']);
   });

@@ -83,7 +83,8 @@ export class Client {
   }
 
   async submit(requestId: string, specFile: object, arraySize: number): Promise<readonly JobId[]> {
-    const request = { specJson: JSON.stringify(specFile), requestId, arraySize, dryRun: false };
+    const array = arraySize === 0 ? {} : { arraySize };
+    const request = { specJson: JSON.stringify(specFile), requestId, dryRun: false, ...array };
     const { jobIds } = await this.call<{ jobIds: JobId[] }>('Submit', request);
     this.parts.history.add({ kind: 'submitAnswered', requestId, jobIds });
     return jobIds;
@@ -101,7 +102,7 @@ export class Client {
 
   /** @throws {CallError} */
   async clearCondition(node: string, { kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): Promise<void> {
-    const request = { node, kind, gpuUuid: gpuUuid ?? '' };
+    const request = gpuUuid === null ? { node, kind } : { node, kind, gpuUuid };
     const { conditions } = nodeFromWire(await this.call<Node__Output>('ClearCondition', request));
     const holds = conditions.some((each) => each.kind === kind && each.gpuUuid === gpuUuid);
     this.parts.history.add({ kind: 'clearAnswered', node, condition: kind, gpuUuid, holds });
@@ -110,7 +111,7 @@ export class Client {
   /** @throws {CallError} */
   async listJobs(): Promise<readonly JobView[]> {
     const askedAtMs = this.parts.timeline.nowMs;
-    const request = { states: [], arrayId: '', name: '', limit: 1_000, beforeSubmitSeq: 0 };
+    const request = { states: [], limit: 1_000 };
     const answer = await this.call<{ jobs: Job__Output[] }>('ListJobs', request);
     const jobs = answer.jobs.map(jobFromWire);
     const brief = jobs.map(({ id, state, attempts, submitSeq }) => ({
@@ -152,7 +153,7 @@ export class Client {
       };
       let arrivesMs = 0;
       const call = {
-        request: { sinceSeq: lastSeq, follow: true, subject: '' },
+        request: { sinceSeq: lastSeq, follow: true },
         on: (event: string, listener: () => void) => void (event === 'cancelled' && cancelled.push(listener)),
         write: ({ seq, id, cloudEvent }: { seq: number; id: string; cloudEvent: string }) => {
           arrivesMs = Math.max(arrivesMs, timeline.nowMs + network.latencyMs());

@@ -172,7 +172,7 @@ export class Load {
 
   private async keepSubmitting(): Promise<void> {
     while (!this.ending.signal.aborted) {
-      await this.submit(this.shortJob(), this.chance.pick([0, 0, 0, 3]));
+      await this.submit(this.shortJob(), this.chance.pick([undefined, undefined, undefined, 3]));
       await delay(this.chance.integer(pauseMs.min, pauseMs.max));
     }
   }
@@ -197,10 +197,14 @@ export class Load {
     };
   }
 
-  private async submit(spec: Spec, arraySize = 0): Promise<Acknowledged> {
+  private async submit(spec: Spec, arraySize?: number): Promise<Acknowledged> {
     this.requests += 1;
     const requestId = `request-${this.requests}`;
-    const request = { specJson: JSON.stringify(spec), requestId, arraySize };
+    const request = {
+      specJson: JSON.stringify(spec),
+      requestId,
+      ...(arraySize === undefined ? {} : { arraySize }),
+    };
     for (;;) {
       try {
         const { jobIds } = await this.cluster.api.submit(request);

@@ -23,7 +23,7 @@ export function memberId(index: number): string {
 interface ListRequest {
   readonly states: readonly string[];
   readonly arrayId: string;
-  readonly beforeSubmitSeq: number;
+  readonly beforeSubmitSeq?: number;
 }
 
 /** @param jobs as they are at each look, in any order. @param pageSize jobs that one answer holds */
@@ -34,12 +34,12 @@ export function arrayAnswers(
   notStored: () => number = () => 0,
 ): Answers {
   return {
-    ResolveJob: () => ({ arrayId, arraySize: size, name: 'sweep' }),
-    ListJobs: ({ states, beforeSubmitSeq }: ListRequest) => {
+    ResolveJob: () => ({ array: { id: arrayId, size, name: 'sweep' } }),
+    ListJobs: ({ states, beforeSubmitSeq = Number.POSITIVE_INFINITY }: ListRequest) => {
       const wanted = states.map((state) => jobStateWire.fromWire(state));
       const found = jobs()
         .filter(({ state }) => wanted.length === 0 || wanted.includes(state))
-        .filter(({ submitSeq }) => beforeSubmitSeq === 0 || submitSeq < beforeSubmitSeq)
+        .filter(({ submitSeq }) => submitSeq < beforeSubmitSeq)
         .toSorted((a, b) => b.submitSeq - a.submitSeq);
       const shown = found.slice(0, pageSize).map((job) => wire.job(job));
       return { jobs: shown, more: found.length > pageSize, notStored: notStored() };

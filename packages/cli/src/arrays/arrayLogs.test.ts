@@ -144,7 +144,7 @@ test('-f fails when a stream does, also while it looks which jobs there are', as
   const { ListJobs, ...answers } = arrayAnswers(() => [aMember(0, { state: state(), attempts })], 1);
   const coordinator = await fakeCoordinator({
     ...answers,
-    ResolveJob: () => ({ arrayId, arraySize: 2, name: 'sweep' }),
+    ResolveJob: () => ({ array: { id: arrayId, size: 2, name: 'sweep' } }),
     ListJobs: async (...given: Parameters<NonNullable<typeof ListJobs>>) => {
       looks += 1;
       if (looks > 1) await until(() => hasFailed);

@@ -64,7 +64,7 @@ export async function requeueArray(
       // Leave was given for what runs; what has ended is stopped by nobody.
       const force = !isTerminal(state);
       try {
-        const specJson = choice.specOf === null ? '' : await choice.specOf(id);
+        const specJson = choice.specOf === null ? null : await choice.specOf(id);
         const answer = await explainingSilence(`job ${array.id}`, context, () =>
           session.retrying((api) => api.requeueJob(id, requestId, choice.from, specJson, force), {
             patienceMs: submitPatienceMs,

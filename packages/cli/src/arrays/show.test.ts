@@ -122,7 +122,7 @@ test('an array of one job is that job', async () => {
   const only = aMember(0, { state: 'succeeded' });
   const { wire } = await import('../testing/fakeCoordinator.ts');
   const { stdout } = await run(['job', 'sweep'], {
-    ResolveJob: () => ({ arrayId, arraySize: 1, name: 'sweep' }),
+    ResolveJob: () => ({ array: { id: arrayId, size: 1, name: 'sweep' } }),
     GetJob: () => wire.job(only),
   });
   expect(stdout).toContain(`sweep[0]  ${only.id}\n`);

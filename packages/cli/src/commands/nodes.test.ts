@@ -313,10 +313,12 @@ const twice = { ...busy, conditions: [aCondition(), aCondition({ gpuUuid: 'GPU-2
 test.each([
   [['node-1', 'xid_79', '--gpu', '2'], 'GPU-2', 'GPU 2 of node-1 is cleared'],
   [['node-1', 'xid_79', '--gpu', 'GPU-0'], 'GPU-0', 'GPU 0 of node-1 is cleared'],
-  [['node-1', 'disk_full'], '', 'node-1 is cleared; it returns if the next reading still shows it'],
+  [['node-1', 'disk_full'], null, 'node-1 is cleared; it returns if the next reading still shows it'],
 ])('node clear %j ends that one', async (argv, gpuUuid, done) => {
   const { exitCode, stdout, requests } = await run(['node', 'clear', ...argv], clearing(twice));
-  expect(requests.at(-1)).toMatchObject({ request: { node: 'node-1', kind: argv[1], gpuUuid } });
+  const { request } = requests.at(-1) ?? {};
+  expect(request).toMatchObject({ node: 'node-1', kind: argv[1], ...(gpuUuid === null ? {} : { gpuUuid }) });
+  expect(gpuUuid === null).toBe(!Object.hasOwn(request as object, 'gpuUuid'));
   expect({ exitCode, stdout }).toEqual({
     exitCode: exitCodes.ok,
     stdout: `${argv[1]} of ${done}; nothing else is wrong with it\n`,

@@ -17,7 +17,7 @@ test('requeue prints the id of the job that will run', async () => {
   expect(stdout).toBe('job_dddddddddddd\n');
   expect(stderr).toContain('a new job');
   expect(requests.at(-1)).toMatchObject({
-    request: { jobId: failed.id, requestId: 'request-1', specJson: '', force: false },
+    request: { jobId: failed.id, requestId: 'request-1', force: false },
   });
 });
 

@@ -127,7 +127,7 @@ async function requeueOne(
 ): Promise<ExitCode> {
   const { io, environment } = context;
   const before = await patiently(session, context, (api) => api.getJob(jobId));
-  const specJson = flags.set === undefined ? '' : await changedSpec(before, flags.set);
+  const specJson = flags.set === undefined ? null : await changedSpec(before, flags.set);
   const isAtWork = before.state === 'starting' || before.state === 'running';
   let force = flags.force === true;
   if (isAtWork && !force && flags.set === undefined) {

@@ -21,7 +21,7 @@ import {
 import { eventually, fakeCoordinator, newCall, run, temporaryDir } from '../testing/testContext.ts';
 
 const jobId = 'job_0123456789ab';
-const accepted = { Submit: () => ({ jobIds: [jobId], arrayId: '', repeatedRequest: false }) };
+const accepted = { Submit: () => ({ jobIds: [jobId], repeatedRequest: false }) };
 
 function sentSpec(requests: readonly { readonly request: unknown }[]): unknown {
   const [first] = requests as readonly { readonly request: { readonly specJson: string } }[];
@@ -52,9 +52,7 @@ test('a command after -- becomes a job in the current directory; stdout is its i
     { environment: { workingDir: '/work dir', variables: { HOME: '/h' } } },
   );
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: exitCodes.ok, stdout: `${jobId}\n`, stderr: '' });
-  expect(requests).toMatchObject([
-    { method: 'Submit', request: { requestId: 'request-1', arraySize: 0, dryRun: false } },
-  ]);
+  expect(requests).toMatchObject([{ method: 'Submit', request: { requestId: 'request-1', dryRun: false } }]);
   expect(sentSpec(requests)).toEqual({
     name: 'try',
     command: ['python', 'train.py', '--lr', '3', '--', 'x'],
@@ -204,7 +202,7 @@ test('a wrong token is refused with a hint', async () => {
 
 test('a repeated request says so', async () => {
   const { stdout, stderr } = await run(['submit', '--request-id', 'r1', '--', 'true'], {
-    Submit: () => ({ jobIds: [jobId], arrayId: '', repeatedRequest: true }),
+    Submit: () => ({ jobIds: [jobId], repeatedRequest: true }),
   });
   expect(stdout).toBe(`${jobId}\n`);
   expect(stderr).toContain('accepted before');

@@ -9,7 +9,7 @@ test('a job that waits, or can never start, says so at once on stderr', async ()
     message: 'no node has 5 GPUs (largest has 2)',
     remedy: 'ask for at most 2 GPUs per node (resources.gpus), or add nodes',
   };
-  const Submit = () => ({ jobIds: [jobId], arrayId: '', waits });
+  const Submit = () => ({ jobIds: [jobId], waits });
   const never = await run(['submit', '--gpus', '5', '--', 'true'], { Submit });
   expect(never).toMatchObject({
     exitCode: 0,

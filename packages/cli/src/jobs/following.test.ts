@@ -46,7 +46,7 @@ const secondRuns = '— attempt 2 runs on node-1 —\n';
 function coordinatorOf(now: () => JobView): Answers {
   const pause = () => new Promise((resolve) => setTimeout(resolve, 10));
   return {
-    Submit: () => ({ jobIds: [jobId], arrayId: '', repeatedRequest: false }),
+    Submit: () => ({ jobIds: [jobId], repeatedRequest: false }),
     GetCluster: () => ({ lastEventSeq: 4 }),
     GetJob: () => wire.job(now()),
     WatchEvents: async function* (_request: unknown, aborted: AbortSignal) {

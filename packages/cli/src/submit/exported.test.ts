@@ -5,7 +5,7 @@ import { exitCodes } from '../exitCodes.ts';
 import { run, temporaryDir } from '../testing/testContext.ts';
 
 const accepted = {
-  Submit: () => ({ jobIds: ['job_0123456789ab'], arrayId: '', repeatedRequest: false }),
+  Submit: () => ({ jobIds: ['job_0123456789ab'], repeatedRequest: false }),
 };
 
 function sentSpec(requests: readonly { readonly request: unknown }[]): unknown {

@@ -5,7 +5,7 @@ import { exitCodes } from '../exitCodes.ts';
 import { run, temporaryDir } from '../testing/testContext.ts';
 
 const accepted = {
-  Submit: () => ({ jobIds: ['job_0123456789ab'], arrayId: '', repeatedRequest: false }),
+  Submit: () => ({ jobIds: ['job_0123456789ab'], repeatedRequest: false }),
 };
 const batch =
   '#!/bin/bash\n#SBATCH --gres=gpu:2\n#SBATCH --time=01:00:00\ntrap "exit: 1" TERM\npython x.py\n';

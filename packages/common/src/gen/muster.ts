@@ -40,6 +40,7 @@ import type { HangSign as _muster_v1_HangSign, HangSign__Output as _muster_v1_Ha
 import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from './muster/v1/HostFacts.ts';
 import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { JobArray as _muster_v1_JobArray, JobArray__Output as _muster_v1_JobArray__Output } from './muster/v1/JobArray.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from './muster/v1/ListCredentialsRequest.ts';
 import type { ListCredentialsResponse as _muster_v1_ListCredentialsResponse, ListCredentialsResponse__Output as _muster_v1_ListCredentialsResponse__Output } from './muster/v1/ListCredentialsResponse.ts';
@@ -153,6 +154,7 @@ export interface ProtoGrpcType {
       HostFacts: MessageTypeDefinition<_muster_v1_HostFacts, _muster_v1_HostFacts__Output>
       HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
+      JobArray: MessageTypeDefinition<_muster_v1_JobArray, _muster_v1_JobArray__Output>
       JobState: EnumTypeDefinition
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       ListCredentialsRequest: MessageTypeDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsRequest__Output>

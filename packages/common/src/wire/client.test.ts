@@ -59,10 +59,7 @@ test('metrics are asked for by name, attempt and age; what was not read stays nu
   const query = { jobId, name: 'gpu_utilization' } as const;
   expect(await api.queryMetrics({ ...query, sinceMs: 60_000, attempt: 2 })).toEqual(view);
   await api.queryMetrics(query);
-  expect(requests).toMatchObject([
-    { ...query, sinceMs: 60_000, attempt: 2 },
-    { ...query, sinceMs: 0, attempt: 0 },
-  ]);
+  expect(requests).toMatchObject([{ ...query, sinceMs: 60_000, attempt: 2 }, query]);
 });
 
 test('telemetry is asked for of one node or of all', async () => {
@@ -97,7 +94,8 @@ test('telemetry is asked for of one node or of all', async () => {
   const { api, requests } = await apiOf('ListTelemetry', { nodes: [nodeTelemetryToWire(telemetry)] });
   expect(await api.listTelemetry()).toEqual([telemetry]);
   await api.listTelemetry('node-1');
-  expect(requests).toEqual([{ node: '' }, { node: 'node-1' }]);
+  expect(requests).toMatchObject([{}, { node: 'node-1' }]);
+  expect(requests[0]).toEqual({});
 });
 
 test('a condition is cleared by kind and place; the answer is the node without it', async () => {
@@ -136,8 +134,6 @@ test('a condition is cleared by kind and place; the answer is the node without i
   const { api, requests } = await apiOf('ClearCondition', nodeToWire(node));
   expect(await api.clearCondition({ node: 'node-1', kind: 'xid_79', gpuUuid: 'GPU-0' })).toEqual(node);
   await api.clearCondition({ node: 'node-1', kind: 'disk_full', gpuUuid: null });
-  expect(requests).toEqual([
-    { node: 'node-1', kind: 'xid_79', gpuUuid: 'GPU-0' },
-    { node: 'node-1', kind: 'disk_full', gpuUuid: '' },
-  ]);
+  expect(requests[0]).toMatchObject({ node: 'node-1', kind: 'xid_79', gpuUuid: 'GPU-0' });
+  expect(requests[1]).toEqual({ node: 'node-1', kind: 'disk_full' });
 });

@@ -139,14 +139,14 @@ export interface MusterApi {
   stopJobs(ids: readonly string[], reason?: string, brief?: boolean): Promise<readonly JobView[]>;
   /**
    * @param from which checkpoint to begin from; left out: as the job would by itself
-   * @param specJson another spec, for a job that has ended; left out: its own
+   * @param specJson another spec, for a job that has ended; left out or null: its own
    * @param force stop its attempt, if it is starting or running; left out: such a job is refused
    */
   requeueJob(
     jobId: string,
     requestId: string,
     from?: ResumeChoice,
-    specJson?: string,
+    specJson?: string | null,
     force?: boolean,
   ): Promise<{ jobId: string; newJob: boolean }>;
   /** @param byMs more than 0, at most 365 days */
@@ -273,11 +273,11 @@ export function connectMuster(options: ConnectOptions): MusterApi {
 
   return {
     async submit(request) {
-      const full = { arraySize: 0, dryRun: false, ...request };
-      const answer = await call('Submit', full, full.arraySize || arraySizeIn(full.specJson));
+      const jobs = request.arraySize ?? arraySizeIn(request.specJson);
+      const answer = await call('Submit', request, jobs);
       return {
         jobIds: answer.jobIds,
-        arrayId: answer.arrayId || null,
+        arrayId: answer.arrayId ?? null,
         repeatedRequest: answer.repeatedRequest,
         wouldWait: answer.wouldWait === null ? null : pendingFromWire(answer.wouldWait),
         wouldStartOn: answer.wouldStartOn,
@@ -288,8 +288,10 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     getJob: async (jobId) => jobFromWire(await call('GetJob', { jobId })),
     async resolveJob(reference) {
-      const { jobId, arrayId, name, arraySize: size } = await call('ResolveJob', { reference });
-      return jobId === '' ? { kind: 'array', id: arrayId, name, size } : { kind: 'job', id: jobId };
+      const { jobId, array } = await call('ResolveJob', { reference });
+      if (array !== null) return { kind: 'array', ...array };
+      if (jobId !== undefined) return { kind: 'job', id: jobId };
+      throw new MusterError('internal', 'the coordinator answered with neither a job nor an array');
     },
     async listJobs(filter = {}) {
       const { states = [], ...rest } = filter;
@@ -298,13 +300,13 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     stopJobs: async (ids, reason = '', brief = false) =>
       (await call('StopJobs', { ids: [...ids], reason, brief }, arraySizeMax)).jobs.map(jobFromWire),
-    requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = '', force = false) =>
+    requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = null, force = false) =>
       call('RequeueJob', {
         jobId,
         requestId,
         ...(from.kind === 'step' ? { fromStep: from.step } : {}),
         fromStart: from.kind === 'start',
-        specJson,
+        ...(specJson === null ? {} : { specJson }),
         force,
       }),
     removeLogs: (jobId) => call('RemoveLogs', { jobId }),
@@ -320,7 +322,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
     getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
     clearCondition: async ({ gpuUuid, ...place }) =>
-      nodeFromWire(await call('ClearCondition', { ...place, gpuUuid: gpuUuid ?? '' })),
+      nodeFromWire(await call('ClearCondition', gpuUuid === null ? place : { ...place, gpuUuid })),
     confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
     drainNode: async (node, reason, deadlineMs) =>
       nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
@@ -342,8 +344,8 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       const { metrics, thinned } = await call('SummarizeTraining', query);
       return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned };
     },
-    listTelemetry: async (node = '') =>
-      (await call('ListTelemetry', { node })).nodes.map(nodeTelemetryFromWire),
+    listTelemetry: async (node) =>
+      (await call('ListTelemetry', node === undefined ? {} : { node })).nodes.map(nodeTelemetryFromWire),
     close: () => channel.close(),
   };
 }

@@ -28,8 +28,8 @@ export function remoteError({ status, message, problems: encoded, cause }: Remot
   const problems = (decoded?.problems ?? []).map((problem) => ({
     path: problem.path,
     message: problem.message,
-    expected: problem.expected || null,
-    suggestion: problem.suggestion || null,
+    expected: problem.expected ?? null,
+    suggestion: problem.suggestion ?? null,
   }));
   return new MusterError(codeOf.get(status) ?? 'internal', message, { cause, problems });
 }

@@ -31,13 +31,7 @@ function shortened(text: string): string {
 }
 
 function encodeProblems(problems: readonly SpecProblemView[]): Buffer {
-  return encodeSpecProblems({
-    problems: problems.map((problem) => ({
-      ...problem,
-      expected: problem.expected ?? '',
-      suggestion: problem.suggestion ?? '',
-    })),
-  });
+  return encodeSpecProblems({ problems });
 }
 
 /** How grpc-js reports a stream that its server closed in an orderly way without sending a status. */

@@ -52,7 +52,7 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     async () => {
       const id = await submitJob(coordinator, 'r1');
       await startJob(coordinator, id);
-      return () => coordinator.api.requeueJob(id, 'q1', { kind: 'newest' }, '', true);
+      return () => coordinator.api.requeueJob(id, 'q1', { kind: 'newest' }, null, true);
     },
   ],
   ExtendJob: [

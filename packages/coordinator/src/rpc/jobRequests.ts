@@ -46,16 +46,15 @@ export function continuedFrom(
   { resumeFromJob, resumeFromPath }: SubmitRequest__Output,
   { array }: JobSpec,
 ): string | null {
-  const named = resumeFromJob || resumeFromPath;
-  if (named === '') return null;
-  if (resumeFromJob !== '' && resumeFromPath !== '')
+  if (resumeFromJob === undefined && resumeFromPath === undefined) return null;
+  if (resumeFromJob !== undefined && resumeFromPath !== undefined)
     throw new MusterError('invalid', 'resume_from_job and resume_from_path exclude each other: give one');
   if (array !== null)
     throw new MusterError(
       'invalid',
       'resume_from: the jobs of an array cannot all continue from one checkpoint',
     );
-  if (resumeFromPath === '') return resumeFromJob.replace(/^\/+/, '');
+  if (resumeFromPath === undefined) return resumeFromJob?.replace(/^\/+/, '') ?? null;
   const isPath = resumeFromPath.startsWith('/') && resumeFromPath.length <= pathLengthMax;
   if (isPath && !resumeFromPath.includes('\0'))
     return posix.normalize(resumeFromPath).replace(/(?<=.)\/+$/, '');
@@ -66,10 +65,10 @@ export function continuedFrom(
 }
 
 /**
- * @param arrayCount of a client that gives it beside the spec; 0: none
+ * @param arrayCount of a client that gives it beside the spec
  * @throws {MusterError} `invalid`, with every problem
  */
-export function decodeSpec(text: string, arrayCount: number): JobSpec {
+export function decodeSpec(text: string, arrayCount?: number): JobSpec {
   if (Buffer.byteLength(text) > specBytesMax) {
     throw new MusterError(
       'invalid',
@@ -82,7 +81,7 @@ export function decodeSpec(text: string, arrayCount: number): JobSpec {
   } catch (error) {
     throw new MusterError('invalid', 'spec_json is not JSON', { cause: error });
   }
-  if (arrayCount > 0 && isMapping(value)) {
+  if (arrayCount !== undefined && isMapping(value)) {
     if (value['array'] !== undefined)
       throw new MusterError('invalid', 'array_size: the spec says what array it is; give one of the two');
     value = { ...value, array: arrayCount };

@@ -85,7 +85,7 @@ test('the jobs of a request are listed in pages, those of an array too', async (
   const { jobIds } = await coordinator.api.submit({ specJson, requestId: 'r1', arraySize: 5 });
   const single = await submitOne('r2');
   const listed: string[] = [];
-  for (let beforeSubmitSeq = 0, more = true; more; ) {
+  for (let beforeSubmitSeq = Number.MAX_SAFE_INTEGER, more = true; more; ) {
     const page = await coordinator.api.listJobs({ requestId: 'r1', limit: 2, beforeSubmitSeq });
     listed.push(...page.jobs.map(({ id }) => id));
     expect(listed.length, 'no job is listed twice').toBeLessThanOrEqual(5);
@@ -110,7 +110,7 @@ test.each<[string, { specJson?: string; requestId?: string; arraySize?: number }
   ['is not JSON', { specJson: '{' }, /spec_json is not JSON/],
   ['is wrong', { specJson: '{"name":"a"}' }, /^invalid spec: .+/],
   ['is no mapping', { specJson: '7' }, /^invalid spec: [^:]/],
-  ['is a flood', { arraySize: 100_001 }, /array: 100001 jobs; at most 100000/],
+  ['is a flood', { arraySize: 100_001 }, /array: got 100001/],
   ['has no request id', { requestId: '' }, /request_id must be 1 to 128/],
   ['has a request id with a space', { requestId: 'a b' }, /request_id must be 1 to 128/],
   ['has a long request id', { requestId: 'x'.repeat(129) }, /request_id must be 1 to 128/],
@@ -182,7 +182,7 @@ test('specs at their limit are listed in pages that every client takes', async (
   const large = JSON.stringify({ name: 'large', command: ['true'], env: { A: text, B: text } });
   await coordinator.api.submit({ specJson: large, requestId: 'r1', arraySize: 12 });
   const indexes: (number | undefined)[] = [];
-  let beforeSubmitSeq = 0;
+  let beforeSubmitSeq = Number.MAX_SAFE_INTEGER;
   for (let more = true; more; ) {
     const page = await coordinator.api.listJobs({ limit: 1_000, beforeSubmitSeq });
     expect(page.jobs.length).toBeLessThanOrEqual(6);
@@ -199,7 +199,7 @@ test('jobs are listed newest first, in pages without gap or repeat, and by state
   const { api } = coordinator;
   await api.stopJobs([ids[3] ?? '']);
   const seen: string[] = [];
-  let beforeSubmitSeq = 0;
+  let beforeSubmitSeq = Number.MAX_SAFE_INTEGER;
   for (let more = true; more; ) {
     const page = await api.listJobs({ limit: 3, beforeSubmitSeq });
     seen.push(...page.jobs.map((job) => job.id));
@@ -233,7 +233,10 @@ test('a running job is requeued as itself, an ended one as a new job, once per r
     message: expect.stringMatching(/requeueing it stops attempt 1\. .* --force/),
   });
   expect((await api.getJob(id)).state).not.toBe('stopping');
-  expect(await api.requeueJob(id, 'q1', { kind: 'newest' }, '', true)).toEqual({ jobId: id, newJob: false });
+  expect(await api.requeueJob(id, 'q1', { kind: 'newest' }, null, true)).toEqual({
+    jobId: id,
+    newJob: false,
+  });
   expect((await api.getJob(id)).state).toBe('stopping');
   await finish(id);
   await start(id);
@@ -250,7 +253,7 @@ test('a requeue of a running job that is sent again stops nothing a second time,
   const id = await submitOne('r1');
   await start(id);
   const answer = { jobId: id, newJob: false };
-  const ask = () => api.requeueJob(id, 'q1', { kind: 'newest' }, '', true);
+  const ask = () => api.requeueJob(id, 'q1', { kind: 'newest' }, null, true);
   expect(await Promise.all([ask(), ask()])).toEqual([answer, answer]);
   await finish(id);
   await start(id);

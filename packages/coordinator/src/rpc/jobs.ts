@@ -4,7 +4,6 @@ import { MusterError } from '@muster/common/errors';
 import type { ListJobsRequest__Output } from '@muster/common/gen/muster/v1/ListJobsRequest';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
-import { arraySizeMax } from '@muster/common/spec/array';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { JobView, PendingReason } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
@@ -51,6 +50,7 @@ import {
 } from './references.ts';
 
 const listLimitMax = 1_000;
+const listLimitUsual = 100;
 /** Characters of stored jobs in one page: some tens of milliseconds of work, and far below what a client takes. */
 const pageSizeMax = 1024 * 1024;
 const stopIdsMax = 1_000;
@@ -187,12 +187,6 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
   return {
     Submit: unary(async (request, caller) => {
-      if (request.arraySize > arraySizeMax) {
-        throw new MusterError(
-          'invalid',
-          `array: ${request.arraySize} jobs; at most ${arraySizeMax} in one array`,
-        );
-      }
       const spec = decodeSpec(request.specJson, request.arraySize);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       const continued = continuedFrom(request, spec);
@@ -220,43 +214,40 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const { arrayId } = record;
       const jobIds = await idsOfSubmit(parts, record, spec);
       const waits = reasonNow(jobIds[0] ?? (await firstOfArray(parts, arrayId, spec)));
-      const answer = {
+      return {
         jobIds: [...jobIds],
-        arrayId: arrayId ?? '',
+        ...(arrayId === null ? {} : { arrayId }),
         repeatedRequest: repeated,
         arraySize: sizeOf(spec),
+        waits: waits && pendingToWire(waits),
       };
-      return waits === null ? answer : { ...answer, waits: pendingToWire(waits) };
     }),
 
     GetJob: unary(async (request) => jobToWire(await detailed(await read(request.jobId)))),
 
     ResolveJob: unary(async ({ reference }) => {
       const referent = await resolveReference(parts, reference);
-      return referent.kind === 'job'
-        ? { jobId: referent.id }
-        : { arrayId: referent.id, arraySize: referent.size, name: referent.name };
+      return referent.kind === 'job' ? { jobId: referent.id } : { array: referent };
     }),
 
     ListJobs: unary(async (request) => {
-      const accepted = request.requestId === '' ? null : await acceptedRequest(request.requestId);
+      const accepted = request.requestId === undefined ? null : await acceptedRequest(request.requestId);
       if (accepted?.arrayId === null) {
         const [jobId] = accepted.jobIds;
         const record = jobId === undefined ? null : await store.readJob(jobId);
         return { jobs: record === null ? [] : [jobToWire(listed(record, request.brief))], more: false };
       }
-      const limit = request.limit === 0 ? 100 : Math.min(request.limit, listLimitMax);
-      const named = request.arrayId === '' ? null : await arrayIdOf(request.arrayId);
+      const named = request.arrayId === undefined ? null : await arrayIdOf(request.arrayId);
       const arrayId = (accepted?.arrayId as ArrayId | undefined) ?? named;
       // Before the list: a job that is stored in between is counted twice rather than not at all.
       const notStored = notStoredOf(parts, arrayId);
       const { records, more } = await store.listJobs({
         states: request.states.map(knownState),
         arrayId,
-        name: request.name || null,
-        limit,
+        name: request.name ?? null,
+        limit: Math.min(request.limit ?? listLimitUsual, listLimitMax),
         sizeMax: pageSizeMax,
-        beforeSubmitSeq: request.beforeSubmitSeq || null,
+        beforeSubmitSeq: request.beforeSubmitSeq ?? null,
         also: filtersOf(request),
       });
       return { jobs: records.map((record) => jobToWire(listed(record, request.brief))), more, notStored };
@@ -296,8 +287,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     RequeueJob: unary(async (request, caller) => {
       const { job } = await read(request.jobId);
       const { id, array } = job;
-      const isEdited = request.specJson !== '';
-      const spec = isEdited ? decodeSpec(request.specJson, 0) : job.spec;
+      const isEdited = request.specJson !== undefined;
+      const spec = request.specJson === undefined ? job.spec : decodeSpec(request.specJson);
       if (isEdited && spec.array !== null)
         throw new MusterError('invalid', 'array: a requeued job is one job; submit an array instead');
       if (isEdited) checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
@@ -377,11 +368,6 @@ function inSlices<T>(values: readonly T[], length: number): readonly (readonly T
 }
 
 function filtersOf({ project, user, label, sinceMs }: ListJobsRequest__Output): JobFilters {
-  const [name = '', value] = label.split(/=(.*)/s);
-  return {
-    ...(project === '' ? {} : { project }),
-    ...(user === '' ? {} : { user }),
-    ...(label === '' ? {} : { label: { name, value: value ?? null } }),
-    ...(sinceMs === 0 ? {} : { sinceMs }),
-  };
+  const [name = '', value = null] = label?.split(/=(.*)/s) ?? [];
+  return { project, user, sinceMs, label: label === undefined ? undefined : { name, value } };
 }

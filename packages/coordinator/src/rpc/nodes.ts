@@ -98,7 +98,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     ClearCondition: unary(async (request, caller) => {
       const { name } = nodeNamed(request.node);
-      await clearCondition(parts, caller, name, { kind: request.kind, gpuUuid: request.gpuUuid || null });
+      await clearCondition(parts, caller, name, { kind: request.kind, gpuUuid: request.gpuUuid ?? null });
       return view(nodeNamed(name));
     }),
 

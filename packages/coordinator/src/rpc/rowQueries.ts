@@ -18,8 +18,8 @@ export interface RowQueryParts {
 export interface RowQuery {
   readonly name: TrainingMetricName;
   readonly range: RowRange;
-  /** Of each series; 0: all. */
-  readonly pointsMax: number;
+  /** Of each series, at least 1; undefined: all. */
+  readonly pointsMax: number | undefined;
   readonly skip: number;
 }
 
@@ -36,7 +36,7 @@ export async function queryRows(
   });
   if (looked === null) return { unit, series: [] };
   const shown = looked.curves.map((curve) =>
-    pointsMax === 0 ? curve : { ...curve, points: reduced(curve.points, pointsMax) },
+    pointsMax === undefined ? curve : { ...curve, points: reduced(curve.points, pointsMax) },
   );
   const page = pageOf(shown, skip, pagePointsMax);
   const attempts = (await store.readJob(jobId))?.attempts ?? [];

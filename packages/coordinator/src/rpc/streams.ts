@@ -45,7 +45,7 @@ export function streamCalls(
         const has = nodes === 1 ? 'only rank 0' : `ranks 0 to ${nodes - 1}`;
         throw new MusterError('invalid', `${jobId} has no rank ${request.nodeRank}: it has ${has}`);
       }
-      if (record !== null && request.attempt > record.job.lastAttempt) {
+      if (record !== null && request.attempt !== undefined && request.attempt > record.job.lastAttempt) {
         throw new MusterError(
           'not_found',
           `${jobId} has no attempt ${request.attempt}: ${attemptsText(record.job.lastAttempt)}`,
@@ -53,10 +53,10 @@ export function streamCalls(
       }
       const options = {
         jobId,
-        attempt: request.attempt || null,
+        attempt: request.attempt ?? null,
         nodeRank: request.nodeRank ?? null,
         follow: request.follow,
-        tailLines: request.tailLines || null,
+        tailLines: request.tailLines ?? null,
       };
       const pieces = streamLogs(
         {
@@ -81,7 +81,7 @@ export function streamCalls(
 
     WatchEvents: serverStream(async function* (request, abort) {
       const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
-      const subject = request.subject === '' ? null : await subjectOf(parts, request.subject);
+      const subject = request.subject === undefined ? null : await subjectOf(parts, request.subject);
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;

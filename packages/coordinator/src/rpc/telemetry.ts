@@ -42,11 +42,7 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
         return metricsToWire(await queryRows(rowParts, jobId, { name, range, pointsMax, skip }));
       }
       if (!isJobMetricName(name)) throw unknownMetric(name);
-      const range = {
-        jobId,
-        sinceMs: sinceMs === 0 ? Number.POSITIVE_INFINITY : sinceMs,
-        attempt: attempt === 0 ? null : attempt,
-      };
+      const range = { jobId, sinceMs: sinceMs ?? Number.POSITIVE_INFINITY, attempt: attempt ?? null };
       const points = telemetry.countPoints(range);
       if (points > readingsMax) {
         throw new MusterError(
@@ -67,22 +63,22 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
     }),
 
     ListTelemetry: unary(async ({ node }) => {
-      const names = node === '' ? [...state.nodes.keys()].sort() : [knownNode(state, node)];
+      const names = node === undefined ? [...state.nodes.keys()].sort() : [knownNode(state, node)];
       return { nodes: names.map((name) => nodeTelemetryToWire(telemetry.newest(name))) };
     }),
   };
 }
 
-function checkSince(sinceMs: number): void {
+function checkSince(sinceMs = 0): void {
   if (sinceMs < 0) throw new MusterError('invalid', `since_ms: invalid length of time ${sinceMs}`);
 }
 
-function rowRange({ wallMs }: TelemetryCallParts, sinceMs: number, attempt: number): RowRange {
-  return {
-    fromMs: sinceMs === 0 ? Number.NEGATIVE_INFINITY : wallMs() - sinceMs,
-    attempt: attempt === 0 ? null : attempt,
-    superseded: false,
-  };
+function rowRange(
+  { wallMs }: TelemetryCallParts,
+  sinceMs: number | undefined,
+  attempt: number | null = null,
+): RowRange {
+  return { fromMs: wallMs() - (sinceMs ?? Number.POSITIVE_INFINITY), attempt, superseded: false };
 }
 
 /** With the names there are. */

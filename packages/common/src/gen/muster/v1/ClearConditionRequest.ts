@@ -5,10 +5,12 @@ export interface ClearConditionRequest {
   'node'?: (string);
   'kind'?: (string);
   'gpuUuid'?: (string);
+  '_gpuUuid'?: "gpuUuid";
 }
 
 export interface ClearConditionRequest__Output {
   'node': (string);
   'kind': (string);
-  'gpuUuid': (string);
+  'gpuUuid'?: (string);
+  '_gpuUuid'?: "gpuUuid";
 }

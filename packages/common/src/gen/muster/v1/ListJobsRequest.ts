@@ -15,18 +15,36 @@ export interface ListJobsRequest {
   'requestId'?: (string);
   'user'?: (string);
   'brief'?: (boolean);
+  '_arrayId'?: "arrayId";
+  '_name'?: "name";
+  '_limit'?: "limit";
+  '_beforeSubmitSeq'?: "beforeSubmitSeq";
+  '_project'?: "project";
+  '_label'?: "label";
+  '_sinceMs'?: "sinceMs";
+  '_user'?: "user";
+  '_requestId'?: "requestId";
 }
 
 export interface ListJobsRequest__Output {
   'states': (_muster_v1_JobState__Output)[];
-  'arrayId': (string);
-  'name': (string);
-  'limit': (number);
-  'beforeSubmitSeq': (number);
-  'project': (string);
-  'label': (string);
-  'sinceMs': (number);
-  'requestId': (string);
-  'user': (string);
+  'arrayId'?: (string);
+  'name'?: (string);
+  'limit'?: (number);
+  'beforeSubmitSeq'?: (number);
+  'project'?: (string);
+  'label'?: (string);
+  'sinceMs'?: (number);
+  'requestId'?: (string);
+  'user'?: (string);
   'brief': (boolean);
+  '_arrayId'?: "arrayId";
+  '_name'?: "name";
+  '_limit'?: "limit";
+  '_beforeSubmitSeq'?: "beforeSubmitSeq";
+  '_project'?: "project";
+  '_label'?: "label";
+  '_sinceMs'?: "sinceMs";
+  '_user'?: "user";
+  '_requestId'?: "requestId";
 }

@@ -3,8 +3,10 @@
 
 export interface ListTelemetryRequest {
   'node'?: (string);
+  '_node'?: "node";
 }
 
 export interface ListTelemetryRequest__Output {
-  'node': (string);
+  'node'?: (string);
+  '_node'?: "node";
 }

@@ -10,14 +10,20 @@ export interface QueryMetricsRequest {
   'pointsMax'?: (number);
   'superseded'?: (boolean);
   'skip'?: (number | string | Long);
+  '_sinceMs'?: "sinceMs";
+  '_attempt'?: "attempt";
+  '_pointsMax'?: "pointsMax";
 }
 
 export interface QueryMetricsRequest__Output {
   'jobId': (string);
   'name': (string);
-  'sinceMs': (number);
-  'attempt': (number);
-  'pointsMax': (number);
+  'sinceMs'?: (number);
+  'attempt'?: (number);
+  'pointsMax'?: (number);
   'superseded': (boolean);
   'skip': (number);
+  '_sinceMs'?: "sinceMs";
+  '_attempt'?: "attempt";
+  '_pointsMax'?: "pointsMax";
 }

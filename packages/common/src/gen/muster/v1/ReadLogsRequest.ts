@@ -7,14 +7,18 @@ export interface ReadLogsRequest {
   'nodeRank'?: (number);
   'follow'?: (boolean);
   'tailLines'?: (number);
+  '_attempt'?: "attempt";
   '_nodeRank'?: "nodeRank";
+  '_tailLines'?: "tailLines";
 }
 
 export interface ReadLogsRequest__Output {
   'jobId': (string);
-  'attempt': (number);
+  'attempt'?: (number);
   'nodeRank'?: (number);
   'follow': (boolean);
-  'tailLines': (number);
+  'tailLines'?: (number);
+  '_attempt'?: "attempt";
   '_nodeRank'?: "nodeRank";
+  '_tailLines'?: "tailLines";
 }

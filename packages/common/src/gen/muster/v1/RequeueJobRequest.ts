@@ -10,6 +10,7 @@ export interface RequeueJobRequest {
   'specJson'?: (string);
   'force'?: (boolean);
   '_fromStep'?: "fromStep";
+  '_specJson'?: "specJson";
 }
 
 export interface RequeueJobRequest__Output {
@@ -17,7 +18,8 @@ export interface RequeueJobRequest__Output {
   'requestId': (string);
   'fromStep'?: (number);
   'fromStart': (boolean);
-  'specJson': (string);
+  'specJson'?: (string);
   'force': (boolean);
   '_fromStep'?: "fromStep";
+  '_specJson'?: "specJson";
 }

@@ -6,11 +6,15 @@ export interface SpecProblem {
   'message'?: (string);
   'expected'?: (string);
   'suggestion'?: (string);
+  '_expected'?: "expected";
+  '_suggestion'?: "suggestion";
 }
 
 export interface SpecProblem__Output {
   'path': (string);
   'message': (string);
-  'expected': (string);
-  'suggestion': (string);
+  'expected'?: (string);
+  'suggestion'?: (string);
+  '_expected'?: "expected";
+  '_suggestion'?: "suggestion";
 }

@@ -8,13 +8,19 @@ export interface SubmitRequest {
   'dryRun'?: (boolean);
   'resumeFromJob'?: (string);
   'resumeFromPath'?: (string);
+  '_arraySize'?: "arraySize";
+  '_resumeFromJob'?: "resumeFromJob";
+  '_resumeFromPath'?: "resumeFromPath";
 }
 
 export interface SubmitRequest__Output {
   'specJson': (string);
   'requestId': (string);
-  'arraySize': (number);
+  'arraySize'?: (number);
   'dryRun': (boolean);
-  'resumeFromJob': (string);
-  'resumeFromPath': (string);
+  'resumeFromJob'?: (string);
+  'resumeFromPath'?: (string);
+  '_arraySize'?: "arraySize";
+  '_resumeFromJob'?: "resumeFromJob";
+  '_resumeFromPath'?: "resumeFromPath";
 }

@@ -11,15 +11,17 @@ export interface SubmitResponse {
   'waits'?: (_muster_v1_PendingReason | null);
   'arraySize'?: (number);
   'jobsAhead'?: (number);
+  '_arrayId'?: "arrayId";
 }
 
 export interface SubmitResponse__Output {
   'jobIds': (string)[];
-  'arrayId': (string);
+  'arrayId'?: (string);
   'repeatedRequest': (boolean);
   'wouldWait': (_muster_v1_PendingReason__Output | null);
   'wouldStartOn': (string)[];
   'waits': (_muster_v1_PendingReason__Output | null);
   'arraySize': (number);
   'jobsAhead': (number);
+  '_arrayId'?: "arrayId";
 }

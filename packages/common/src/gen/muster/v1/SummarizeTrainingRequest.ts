@@ -6,10 +6,14 @@ export interface SummarizeTrainingRequest {
   'jobId'?: (string);
   'sinceMs'?: (number | string | Long);
   'attempt'?: (number);
+  '_sinceMs'?: "sinceMs";
+  '_attempt'?: "attempt";
 }
 
 export interface SummarizeTrainingRequest__Output {
   'jobId': (string);
-  'sinceMs': (number);
-  'attempt': (number);
+  'sinceMs'?: (number);
+  'attempt'?: (number);
+  '_sinceMs'?: "sinceMs";
+  '_attempt'?: "attempt";
 }

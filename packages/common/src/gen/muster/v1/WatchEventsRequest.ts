@@ -6,10 +6,12 @@ export interface WatchEventsRequest {
   'sinceSeq'?: (number | string | Long);
   'follow'?: (boolean);
   'subject'?: (string);
+  '_subject'?: "subject";
 }
 
 export interface WatchEventsRequest__Output {
   'sinceSeq': (number);
   'follow': (boolean);
-  'subject': (string);
+  'subject'?: (string);
+  '_subject'?: "subject";
 }
