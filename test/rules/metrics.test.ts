@@ -7,7 +7,7 @@ import { productFiles, root } from './source.ts';
 /** Files whose families are written with a short name, and what stands before and behind it. */
 const prefixes: Readonly<Record<string, string>> = {
   'packages/agent/src/metrics/agentPage.ts': 'muster_agent_',
-  'packages/agent/src/metrics/hostPage.ts': 'muster_host_',
+  'packages/agent/src/metrics/page.ts': 'muster_host_',
 };
 
 function exported(): readonly string[] {

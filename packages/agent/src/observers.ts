@@ -7,13 +7,13 @@ import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import type { Logger } from '@muster/common/log';
+import { goodStepBefore } from '@muster/common/training';
 import type { AgentCalls, Observers } from './agent.ts';
-import { CheckpointRoots } from './checkpoints/rootsWatch.ts';
-import { verifierProgram } from './checkpoints/verifierProgram.ts';
+import { CheckpointRoots } from './checkpoints/directoryProblems.ts';
+import { verifierProgram } from './checkpoints/parts.ts';
 import { CheckpointWatcher } from './checkpoints/watcher.ts';
-import { FailureReaderProcess } from './failure/failureReaderProcess.ts';
+import { FailureReaderProcess, failureReaderProgram } from './failure/failureReaderProcess.ts';
 import { KernelEnds } from './failure/kernelEnds.ts';
-import { failureReaderProgram } from './failure/readerProgram.ts';
 import { TorchrunWatch } from './failure/torchrunWatch.ts';
 import type { HostInventory } from './host/inventory.ts';
 import { readMachineFacts } from './host/machine/read.ts';
@@ -25,7 +25,6 @@ import { boottimeMs } from './probes/boot.ts';
 import { occupiedGpu } from './tasks/gpuProblem.ts';
 import type { TaskRecords } from './tasks/records.ts';
 import { TaskUploads } from './tasks/taskUploads.ts';
-import { goodStepBefore } from './training/divergence.ts';
 import { TaskTraining } from './training/taskTraining.ts';
 
 /** A gang whose rank has died waits for no more than this because of the agent. */

@@ -138,3 +138,9 @@ export interface HangSign {
   /** The rank on this node that was the first to fall silent. null: its output does not tell ranks apart. */
   readonly rank: number | null;
 }
+
+/** @returns the last step before the loss diverged; null: no step is known; undefined: it has not diverged */
+export function goodStepBefore({ kind, step, lastGoodStep }: TrainingSign): number | null | undefined {
+  if (!isDivergence(kind)) return undefined;
+  return lastGoodStep ?? (step === null ? null : step - 1);
+}

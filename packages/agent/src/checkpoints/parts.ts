@@ -1,4 +1,6 @@
 /** What watching checkpoints is built on. */
+
+import { join } from 'node:path';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
 import type { TaskRef } from '@muster/common/ids';
@@ -31,3 +33,8 @@ export interface WatcherParts {
   readonly monotonicMs: () => number;
   readonly log: Logger;
 }
+
+/** Reads checkpoints. The build puts it beside the bundle; in the source tree it is a package's. */
+export const verifierProgram = import.meta.filename.endsWith('.ts')
+  ? join(import.meta.dirname, '../../../checkpoints/src/verifier/main.ts')
+  : join(import.meta.dirname, 'checkpoint-verifier.mjs');

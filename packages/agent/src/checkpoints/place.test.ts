@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { tempDir, waitFor } from '../../../../test/support/services.ts';
 import { readMounts } from '../host/mounts.ts';
 import { realPaths } from '../probes/realPaths.ts';
+import { CheckpointRoots } from './directoryProblems.ts';
 import { placeProblem, rootProblem } from './place.ts';
-import { CheckpointRoots } from './rootsWatch.ts';
 
 const mounts = () => readMounts();
 

@@ -5,7 +5,7 @@
 import { access, constants, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode } from '@muster/checkpoints/directories';
-import type { Fence } from '../drivers/fence.ts';
+import type { Fence } from '../drivers/driver.ts';
 import { type Mount, mountOf } from '../host/mounts.ts';
 import { realPaths } from '../probes/realPaths.ts';
 import { reasonOf } from './checkpointPlace.ts';

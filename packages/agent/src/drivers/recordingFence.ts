@@ -1,6 +1,6 @@
 import { realPaths } from '../probes/realPaths.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
-import type { Fence } from './fence.ts';
+import type { Fence } from './driver.ts';
 
 /** A fence for tests that holds nothing back and remembers what it was told: `renew job_….1.0 12000`. */
 export class RecordingFence implements Fence {

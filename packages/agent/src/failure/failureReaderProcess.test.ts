@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { silentLogger as log } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { FailureReaderProcess } from './failureReaderProcess.ts';
-import { failureReaderProgram } from './readerProgram.ts';
+import { FailureReaderProcess, failureReaderProgram } from './failureReaderProcess.ts';
 
 const now = () => ({ wallMs: 1_700_000_100_000, boottimeMs: 50_000 });
 const exit = { exitCode: 1, signal: null, oomKilled: false, finishedAtMs: null, statusLost: false };

@@ -6,12 +6,31 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
+import { join } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import type { Logger } from '@muster/common/log';
 import { closedNodeFlags } from '@muster/common/nodeFlags';
-import type { ReadAnswer, ReadOrder } from './reader/protocol.ts';
 import { type EndOfTask, type NodeMoment, unreadFailure } from './taskFailure.ts';
+
+/** To the process, one at a time. */
+export interface ReadOrder {
+  readonly id: number;
+  readonly end: EndOfTask;
+  readonly now: NodeMoment;
+}
+
+/** From it, to the order of this id. */
+export interface ReadAnswer {
+  readonly id: number;
+  /** null: the output could not be read within the budget. */
+  readonly failure: TaskFailure | null;
+}
+
+/** The build puts it beside the bundle. */
+export const failureReaderProgram = import.meta.filename.endsWith('.ts')
+  ? join(import.meta.dirname, 'reader/main.ts')
+  : join(import.meta.dirname, 'failure-reader.mjs');
 
 export interface FailureReaderProcessOptions {
   /** Absolute path of the bundle, or of `reader/main.ts`. */

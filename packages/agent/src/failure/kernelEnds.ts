@@ -16,8 +16,8 @@ import { readContainerGroups } from '../drivers/docker/containerFences.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../fence/processes.ts';
 import { readStoredTask } from '../guard/records.ts';
-import type { KernelRecord } from '../health/kernelRecord.ts';
-import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/processLines.ts';
+import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/kernelLines.ts';
+import type { KernelRecord } from '../health/kernelLog.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { EndOfTask } from './taskFailure.ts';
 

@@ -12,7 +12,6 @@ import type { JobSpec } from '@muster/common/spec/types';
 import { workerExitLine } from '@muster/diagnosis/failure/launchers';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
-import { isTorchrun } from './torchrun.ts';
 
 export interface TorchrunWatchParts {
   /** Tasks that run on this node. */
@@ -105,4 +104,15 @@ function readFrom(path: string, position: number): { text: string; end: number }
   } catch {
     return null;
   }
+}
+
+const torchrunScript =
+  /^\s*(?:exec\s+)?(?:(?:\S*\/)?torchrun|(?:\S*\/)?python[\d.]*\s+-m\s+torch\.distributed\.run)(?:\s[^;|&\n]*)?$/;
+
+/** The command is torchrun and nothing else: a script around it may do whatever it likes when that has ended. */
+export function isTorchrun({ launcher, command, args }: JobSpec): boolean {
+  if (launcher !== 'torchrun') return false;
+  const [program = '', flag, script] = [...command, ...args];
+  const text = program === '/bin/sh' && flag === '-c' ? script : [...command, ...args].slice(0, 3).join(' ');
+  return torchrunScript.test(text ?? '');
 }

@@ -4,7 +4,8 @@
  *
  * Every value can be absent; absent is null, never 0.
  */
-import type { DeviceLink, Gpu, GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
+import type { DeviceLink, Gpu, GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/common/hardware';
+import type { TaskRef } from '@muster/common/ids';
 
 /** What the GPUs of a node are; changes rarely. */
 export interface GpuListing {
@@ -236,4 +237,17 @@ export const emptyActivity: GpuActivity = {
 /** A group of values, such as ECC counters: null where none of them could be read. */
 export function unlessAllAbsent<T extends object>(values: T): T | null {
   return Object.values(values).some((value) => value !== null) ? values : null;
+}
+
+/** What the sampler hands on after each reading: to the Prometheus page, the conditions and the telemetry upload. */
+export interface GpuObservation {
+  readonly gpus: readonly Gpu[];
+  readonly gpuDriver: GpuDriver;
+  /** Newest of each GPU, by UUID; a GPU that could not be read this time has none. */
+  readonly samples: ReadonlyMap<string, GpuSample>;
+  readonly problems: readonly GpuProblem[];
+  /** Which task of this node holds each GPU, by UUID. */
+  readonly holders: ReadonlyMap<string, TaskRef>;
+  /** Wall clock of the reading; 0: there was none yet. */
+  readonly atMs: number;
 }

@@ -1,7 +1,7 @@
 /** From what driver and kernel name to the cards and tasks that Muster knows. Pure. */
 import { cardUuid } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import { samePci } from './kernelLines.ts';
 import type { CardRecord, HealthDraft } from './state.ts';
 

@@ -7,8 +7,7 @@
  */
 import { conditionKey } from '@muster/common/conditions';
 import { cardUuid } from '@muster/common/hardware';
-import type { XidEvent } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation, XidEvent } from '../gpus/gpuSource.ts';
 import { cardAt, holderOf } from './cards.ts';
 import { type ConditionTable, rowOf } from './conditionTable.ts';
 import { type ConditionObservation, see } from './entries.ts';

@@ -2,12 +2,12 @@
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import { emptySample, type GpuProblem, type GpuSample } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
 import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
 import { evaluateConditions, type HealthInput, takeUp, visibleConditions } from './evaluate.ts';
 import { parseKernelText } from './kernelLines.ts';
-import type { KernelRecord } from './kernelRecord.ts';
+import type { KernelRecord } from './kernelLog.ts';
 import { emptyHealthState, type HealthState, type Moment } from './state.ts';
 
 export const cardA = 'GPU-aaaaaaaa-0000-4000-8000-000000000001';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type KernelFact, parseKernelText, samePci } from './kernelLines.ts';
-import { parseKernelRecord } from './kernelRecord.ts';
+import { parseKernelRecord } from './kernelLog.ts';
 
 describe('records of /dev/kmsg', () => {
   test('a record has its sequence, its time and its text', () => {

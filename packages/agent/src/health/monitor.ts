@@ -5,14 +5,13 @@
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import type { Logger } from '@muster/common/log';
 import type { DirectoryProblem } from '../checkpoints/directoryProblems.ts';
-import type { XidEvent } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation, XidEvent } from '../gpus/gpuSource.ts';
 import type { ConditionStore } from './conditionStore.ts';
 import type { ConditionTable } from './conditionTable.ts';
 import { evaluateConditions, type HealthInput, takeUp, visibleConditions } from './evaluate.ts';
 import type { FileSystemFact } from './fileSystems.ts';
 import { parseKernelText } from './kernelLines.ts';
-import type { KernelRecord } from './kernelRecord.ts';
+import type { KernelRecord } from './kernelLog.ts';
 import { emptyHealthState, type HealthState, type Moment } from './state.ts';
 
 /** What only moves on (counts, times, evidence) is told and stored this often; what is new, at once. */

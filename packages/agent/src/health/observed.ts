@@ -1,8 +1,7 @@
 /** What a reading of the GPUs says of them: values, cards that do not answer, cards that are gone. Pure. */
 import { conditionKey } from '@muster/common/conditions';
 import { cardUuid } from '@muster/common/hardware';
-import type { GpuProblem } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation, GpuProblem } from '../gpus/gpuSource.ts';
 import { cardAt, holderOf, rememberCards } from './cards.ts';
 import { rowOf } from './conditionTable.ts';
 import { type ConditionObservation, endByReset, see, well } from './entries.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseOomKill, parseOomSummary, parseSegfault } from './processLines.ts';
+import { parseOomKill, parseOomSummary, parseSegfault } from './kernelLines.ts';
 
 test.each([
   [

@@ -1,10 +1,10 @@
 /** Puts the parts of the node's health together and lets them run. */
 import type { Logger } from '@muster/common/log';
 import { ConditionStore } from './conditionStore.ts';
+import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
 import { probeFileSystems } from './fileSystems.ts';
+import type { KernelRecord } from './kernelLog.ts';
 import { KernelLog, type KernelLogState } from './kernelLog.ts';
-import type { KernelRecord } from './kernelRecord.ts';
-import { loadConditionTable } from './loadTable.ts';
 import { HealthMonitor } from './monitor.ts';
 import type { Moment } from './state.ts';
 
@@ -80,4 +80,15 @@ export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
       monitor.close();
     },
   };
+}
+
+/**
+ * The table of conditions, with the operator's file laid over it. @param path null: as it comes
+ * @throws {MusterError} naming every problem of the file at once
+ */
+export async function loadConditionTable(path: string | null): Promise<ConditionTable> {
+  if (path === null) return defaultConditionTable;
+  // Loaded only here: zod and YAML are a fifth of the agent's memory, and few nodes have such a file.
+  const { readConditionTable } = await import('./tableFile.ts');
+  return readConditionTable(path);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { conditionActions, conditionEnds, conditionSeverities } from '@muster/common/conditions';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defaultConditionTable, rowOf } from './conditionTable.ts';
-import { loadConditionTable } from './loadTable.ts';
+import { loadConditionTable } from './start.ts';
 import { parseConditionTable } from './tableFile.ts';
 
 let directory: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isInNetwork, networkOf } from './networks.ts';
+import { isInNetwork, networkOf } from './addresses.ts';
 
 test.each([
   ['10.1.2.3/16', '10.1.0.0/16'],

@@ -1,9 +1,9 @@
 /** The agent on its own Prometheus page: is it well, is it heard, does it see its GPUs. */
 import type { Condition } from '@muster/common/conditions';
 import type { GpuDriver } from '@muster/common/hardware';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import type { GpuReads } from './gpuReads.ts';
-import type { Family, Labels, MetricSample } from './textFormat.ts';
+import { type Family, type Labels, type MetricSample, oneRow } from './textFormat.ts';
 
 export interface AgentFigures {
   readonly version: string;
@@ -26,13 +26,15 @@ const conditionsMax = 256;
 export function agentFamilies(agent: AgentFigures, observation: GpuObservation): readonly Family[] {
   return [
     gauge('build_info', 'Version of the agent, always 1.', [one([['version', agent.version]])]),
-    gauge('connected', 'Whether the agent is connected with its coordinator.', [
-      { labels: [], value: Number(agent.connected) },
-    ]),
+    gauge(
+      'connected',
+      'Whether the agent is connected with its coordinator.',
+      oneRow(Number(agent.connected)),
+    ),
     gauge(
       'heartbeat_age_seconds',
       'Time since the coordinator last answered a heartbeat.',
-      row(agent.heartbeatAgeSeconds),
+      oneRow(agent.heartbeatAgeSeconds),
     ),
     gauge(
       'tasks',
@@ -43,7 +45,7 @@ export function agentFamilies(agent: AgentFigures, observation: GpuObservation):
     gauge(
       'gpu_read_timestamp_seconds',
       'Time of the last reading of the GPUs, whose values this page shows.',
-      row(observation.atMs === 0 ? null : observation.atMs / 1000),
+      oneRow(observation.atMs === 0 ? null : observation.atMs / 1000),
     ),
     ...agent.gpuReads.families(),
     gauge(
@@ -63,19 +65,19 @@ export function agentFamilies(agent: AgentFigures, observation: GpuObservation):
       name: 'process_cpu_seconds_total',
       type: 'counter',
       help: 'CPU time of the agent, user and system.',
-      rows: row(agent.cpuSeconds),
+      rows: oneRow(agent.cpuSeconds),
     },
     {
       name: 'process_resident_memory_bytes',
       type: 'gauge',
       help: 'Memory of the agent.',
-      rows: row(agent.residentBytes),
+      rows: oneRow(agent.residentBytes),
     },
     {
       name: 'process_start_time_seconds',
       type: 'gauge',
       help: 'When the agent was started.',
-      rows: row(agent.startedAtMs / 1000),
+      rows: oneRow(agent.startedAtMs / 1000),
     },
   ];
 }
@@ -95,10 +97,6 @@ function sources({ source, profilingSource }: GpuDriver): readonly MetricSample[
 
 function gauge(name: string, help: string, rows: readonly MetricSample[]): Family {
   return { name: `muster_agent_${name}`, type: 'gauge', help, rows };
-}
-
-function row(value: number | null): readonly MetricSample[] {
-  return value === null ? [] : [{ labels: [], value }];
 }
 
 function one(labels: Labels): MetricSample {

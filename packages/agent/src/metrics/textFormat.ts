@@ -22,6 +22,11 @@ export interface Family {
   readonly format?: (value: number) => string;
 }
 
+/** A series of one value without labels, or with these; none where the value was not read. */
+export function oneRow(value: number | null | undefined, labels: Labels = []): readonly MetricSample[] {
+  return value == null ? [] : [{ labels, value }];
+}
+
 /** A page must not grow with what a machine or a user can have many of. */
 const rowsMax = 1024;
 const labelCharactersMax = 256;

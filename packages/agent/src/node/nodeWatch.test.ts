@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { changeFakeNvidiaSmi, fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import { eventually } from '../tasks/managerFixture.ts';
 import { aDirectory, bareOptions, type WatchedNode, watchNode } from './nodeWatchFixture.ts';
 

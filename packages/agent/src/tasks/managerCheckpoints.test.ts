@@ -5,7 +5,7 @@ import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WatcherParts } from '../checkpoints/parts.ts';
-import { verifierProgram } from '../checkpoints/verifierProgram.ts';
+import { verifierProgram } from '../checkpoints/parts.ts';
 import { CheckpointWatcher } from '../checkpoints/watcher.ts';
 import { aDirectory, torchFile } from '../checkpoints/watcherFixture.ts';
 import { exited } from '../drivers/fakeDriver.ts';

@@ -2,7 +2,7 @@
 
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
-import { isTorchrun } from '../failure/torchrun.ts';
+import { isTorchrun } from '../failure/torchrunWatch.ts';
 import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
 import type { TaskContext } from './hooks.ts';
 

@@ -144,7 +144,8 @@ function addTo(means: Map<MeanField, Mean>, field: MeanField, value: number, wei
   means.set(field, mean);
 }
 
-function greater(a: number | null, b: number | null): number | null {
+/** Of what is known of both. */
+export function greater(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Math.max(a, b);
 }

@@ -10,6 +10,7 @@ import type { GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/comm
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type GpuReading, type HostReading, readingIntervalMs } from '@muster/common/telemetry';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import {
   emptyListing,
   type GpuListing,
@@ -18,7 +19,6 @@ import {
   type GpuSampling,
   nodeProblem,
 } from '../gpus/gpuSource.ts';
-import type { GpuObservation } from '../gpus/observation.ts';
 import { Intervals } from './intervals.ts';
 import type { UsageMeter } from './usageMeter.ts';
 

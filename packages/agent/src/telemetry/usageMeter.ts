@@ -9,7 +9,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { type GpuReading, type GpuUsage, mergeGpuUsage } from '@muster/common/telemetry';
 import type { GpuSample } from '../gpus/gpuSource.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
-import { energyBetween, gapMaxMs } from './intervals.ts';
+import { energyBetween, gapMaxMs, greater } from './intervals.ts';
 
 /** Below this the GPU did nothing worth its price. Percent. */
 const idleBelow = 1;
@@ -68,7 +68,7 @@ export class UsageMeter {
     meter.gpus.set(sample.uuid, totals);
     const lastMs = meter.lastMs.get(sample.uuid);
     meter.lastMs.set(sample.uuid, monotonicMs);
-    totals.memoryPeakMb = most(totals.memoryPeakMb, sample.memoryUsedMb);
+    totals.memoryPeakMb = greater(totals.memoryPeakMb, sample.memoryUsedMb);
 
     const elapsedMs = lastMs === undefined ? 0 : monotonicMs - lastMs;
     const before = { ...sample, energyMillijoules: totals.energyMillijoules };
@@ -89,7 +89,7 @@ export class UsageMeter {
   addReading({ task, gpuUuid, utilization }: GpuReading): void {
     if (task === null || utilization === null) return;
     const totals = this.meters.get(taskKey(task))?.gpus.get(gpuUuid);
-    if (totals !== undefined) totals.utilizationPeak = most(totals.utilizationPeak, utilization);
+    if (totals !== undefined) totals.utilizationPeak = greater(totals.utilizationPeak, utilization);
   }
 
   /** What is known of a task so far; null when none of its GPUs was ever read. */
@@ -174,9 +174,4 @@ function addTo(total: Sum, value: number | null, seconds: number): void {
   if (value === null) return;
   total.sum += value * seconds;
   total.seconds += seconds;
-}
-
-function most(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.max(a, b);
 }

@@ -11,7 +11,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
-import type { GpuObservation } from '../gpus/observation.ts';
+import type { GpuObservation } from '../gpus/gpuSource.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { gpuFacts } from './gpuStillness.ts';
 import { HangDetector } from './hang.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { candidateGroups, groupsOfProcess } from './containerGroups.ts';
+import { candidateGroups, groupsOfProcess } from './containerFences.ts';
 
 const containerId = 'c0ffee'.repeat(10);
 

@@ -29,8 +29,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../../taskFacts/execution.ts';
-import type { TaskDriver, TaskLaunch } from '../driver.ts';
-import type { Fence } from '../fence.ts';
+import type { Fence, TaskDriver, TaskLaunch } from '../driver.ts';
 import { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
 import { type ContainerIdentity, containerName, labels } from './containerSpec.ts';

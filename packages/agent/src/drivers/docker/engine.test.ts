@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
 import { Engine } from './engine.ts';
+import type { PullStep } from './engineAnswers.ts';
 import { EngineError, exchange, readTextAnswer } from './engineHttp.ts';
 import { withTag } from './image.ts';
-import type { PullStep } from './pullProgress.ts';
 
 const version = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12', Components: [] };
 

@@ -2,6 +2,8 @@
  * The dozen calls of the Docker Engine API that the driver needs, as plain HTTP over the engine's unix socket.
  * Why there is no client library behind it: docs/decisions/docker-client.md.
  */
+
+import type { PullStep } from './engineAnswers.ts';
 import {
   type Container,
   type ContainerAnswer,
@@ -25,7 +27,6 @@ import {
   readJsonAnswer,
   readTextAnswer,
 } from './engineHttp.ts';
-import type { PullStep } from './pullProgress.ts';
 
 /**
  * We speak the oldest API that has all we need, or the engine's own oldest where that is newer: Debian 12's Docker

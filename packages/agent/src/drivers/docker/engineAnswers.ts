@@ -172,3 +172,10 @@ export function isExecutableFile(stat: { readonly mode: number }): boolean {
   const isLink = (stat.mode & (1 << 27)) !== 0;
   return isLink || (!isDirectory && (stat.mode & 0o111) !== 0);
 }
+
+/** What the engine says while it pulls an image. Steps of a layer carry its id; others have none, or the image's tag. */
+export interface PullStep {
+  readonly id: string | null;
+  /** `Pulling fs layer`, `Downloading`, `Pull complete`, … */
+  readonly status: string;
+}

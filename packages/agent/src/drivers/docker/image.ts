@@ -2,9 +2,8 @@
 import type { Logger } from '@muster/common/log';
 import { DriverError } from '../../taskFacts/errors.ts';
 import type { Engine } from './engine.ts';
-import type { ImageDetails } from './engineAnswers.ts';
+import type { ImageDetails, PullStep } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
-import { PullProgress, type PullStep } from './pullProgress.ts';
 
 export interface EnsureImageOptions {
   readonly log: Logger;
@@ -65,4 +64,25 @@ async function inspect(engine: Engine, image: string): Promise<ImageDetails | nu
 export function withTag(image: string): string {
   const lastPart = image.slice(image.lastIndexOf('/') + 1);
   return /[:@]/.test(lastPart) ? image : `${image}:latest`;
+}
+
+const begunStatus = 'Pulling fs layer';
+const doneStatuses = new Set(['Pull complete', 'Already exists']);
+
+/** Counts the layers. There are more of them until the engine has read the whole list, which takes it a moment. */
+export class PullProgress {
+  private readonly isDone = new Map<string, boolean>();
+  private said = '';
+
+  /** @returns `3 of 7 layers`; null: as before */
+  after({ id, status }: PullStep): string | null {
+    if (id === null) return null;
+    if (doneStatuses.has(status)) this.isDone.set(id, true);
+    else if (status === begunStatus) this.isDone.set(id, false);
+    const done = [...this.isDone.values()].filter((isDone) => isDone).length;
+    const words = `${done} of ${this.isDone.size} layers`;
+    if (this.isDone.size === 0 || words === this.said) return null;
+    this.said = words;
+    return words;
+  }
 }

@@ -1,8 +1,7 @@
 /** The volumes of a task as they will be mounted: what they lead to is looked up, and held against the node's policy. */
 
 import { DriverError } from '../../taskFacts/errors.ts';
-import type { TaskLaunch, VolumeMount } from '../driver.ts';
-import type { Fence } from '../fence.ts';
+import type { Fence, TaskLaunch, VolumeMount } from '../driver.ts';
 import { type ContainerPolicy, forbiddenMounts, mountProblem } from './containerPolicy.ts';
 import { missingSource } from './startErrors.ts';
 

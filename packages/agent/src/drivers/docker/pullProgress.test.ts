@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PullProgress } from './pullProgress.ts';
+import { PullProgress } from './image.ts';
 
 it('counts the layers of a pull, and speaks only when the count changes', () => {
   const progress = new PullProgress();

@@ -18,7 +18,7 @@ import {
 } from '../../guard/protocol.ts';
 import { realPaths } from '../../probes/realPaths.ts';
 import type { Lease, TaskLocation } from '../../taskFacts/execution.ts';
-import type { Fence } from '../fence.ts';
+import type { Fence } from '../driver.ts';
 import { ConnectionLost, GuardConnection, GuardRefusal } from './guardConnection.ts';
 
 export interface GuardClientOptions {

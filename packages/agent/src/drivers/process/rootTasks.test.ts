@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { silentLogger } from '@muster/common/log';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createProcessDriver } from './driver.ts';
+import { createProcessDriver, rootTasksRefusal } from './driver.ts';
 import { GuardFixture } from './guardFixture.ts';
-import { rootTasksRefusal } from './rootTasks.ts';
 
 const fixtures: GuardFixture[] = [];
 afterEach(async () => {

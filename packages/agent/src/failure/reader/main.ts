@@ -4,9 +4,10 @@
  *
  *     failure-reader BUDGET_MS    processor time for one output
  */
+
+import type { ReadAnswer, ReadOrder } from '../failureReaderProcess.ts';
 import { OverBudget } from '../outputFindings.ts';
 import { readTaskFailure } from '../taskFailure.ts';
-import type { ReadAnswer, ReadOrder } from './protocol.ts';
 
 const budgetMs = Number(process.argv[2]);
 

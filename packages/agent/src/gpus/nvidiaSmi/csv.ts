@@ -20,7 +20,7 @@ import {
   readRecoveryAction,
   readUuid,
 } from './cells.ts';
-import { cardProblem } from './errors.ts';
+import { cardProblem } from './nvidiaSmi.ts';
 
 /** What we want to know => the names it goes by, best first. Drivers rename fields and keep some old names. */
 const wantedFields = {

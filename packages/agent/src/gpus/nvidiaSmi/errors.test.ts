@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { fieldsToQuery, parseCsv, problemsOfRow, sampleOfRow } from './csv.ts';
-import { excerpt, failureIn, unknownFieldIn } from './errors.ts';
+import { excerpt, failureIn, unknownFieldIn } from './nvidiaSmi.ts';
 import { capture, captureJson, hasCaptures } from './testing/captures.ts';
 
 test.each([

@@ -1,7 +1,5 @@
 /** Reads the inventory: `-q -x`, `topo -m`, and `-L` where those two leave something open. */
 import { emptyListing, type GpuListing, type GpuProblem } from '../gpuSource.ts';
-import type { SmiFailure } from './errors.ts';
-import { smiProblem } from './errors.ts';
 import {
   devicesOf,
   type FoundCard,
@@ -11,7 +9,8 @@ import {
   usableCards,
   withListedIndexes,
 } from './inventory.ts';
-import type { NvidiaSmi } from './nvidiaSmi.ts';
+import type { NvidiaSmi, SmiFailure } from './nvidiaSmi.ts';
+import { smiProblem } from './nvidiaSmi.ts';
 import { deviceLinks, parseTopology, type TopologyMatrix } from './topo.ts';
 import { parseSmiXml, type SmiLog, type XmlCard } from './xml.ts';
 

@@ -11,10 +11,10 @@ import {
   sampleOfRow,
   uuidOfRow,
 } from './csv.ts';
-import { cardProblem, type SmiFailure, unknownFieldIn } from './errors.ts';
 import type { FoundCard } from './inventory.ts';
 import type { Inventory } from './lister.ts';
 import type { NvidiaSmi, Reply } from './nvidiaSmi.ts';
+import { cardProblem, type SmiFailure, unknownFieldIn } from './nvidiaSmi.ts';
 import { parseSmiXml, problemsOfCard } from './xml.ts';
 import { sampleOfCard, sampleOfMigDevice, withoutGuestZeros } from './xmlSample.ts';
 

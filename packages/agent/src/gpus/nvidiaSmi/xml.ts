@@ -15,7 +15,7 @@ import {
   readText,
   readUuid,
 } from './cells.ts';
-import { cardProblem } from './errors.ts';
+import { cardProblem } from './nvidiaSmi.ts';
 
 export interface SmiLog {
   readonly driverVersion: string | null;
