@@ -3,7 +3,6 @@ import { closeSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { withDeadline } from '@muster/common/async';
 import { systemClock } from '@muster/common/clock';
-import type { Condition } from '@muster/common/conditions';
 import { messageOf } from '@muster/common/errors';
 import { findProgram } from '@muster/common/files';
 import type { GpuSourceName } from '@muster/common/hardware';
@@ -31,8 +30,8 @@ import type { ConditionTable } from '../health/conditionTable.ts';
 import { evaluateConditions, visibleConditions } from '../health/evaluate.ts';
 import { probeFileSystems } from '../health/fileSystems.ts';
 import { kernelLogOnStdin, openKernelLog } from '../health/kernelLog.ts';
-import { loadConditionTable } from '../health/loadTable.ts';
 import { problemConditionKinds } from '../health/observed.ts';
+import { loadConditionTable } from '../health/start.ts';
 import { emptyHealthState, type Moment } from '../health/state.ts';
 import { HostInventory } from '../host/inventory.ts';
 import { readMounts } from '../host/mounts.ts';
@@ -77,6 +76,18 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
   };
 }
 
+type About = Pick<DoctorCheck, 'area' | 'name' | 'chosen'>;
+
+/** @param more evidence and remedy; left out: there are none */
+function check(
+  about: About,
+  state: DoctorCheck['state'],
+  message: string,
+  more: Partial<Pick<DoctorCheck, 'evidence' | 'remedy'>> = {},
+): DoctorCheck {
+  return { ...about, state, message, evidence: null, remedy: null, ...more };
+}
+
 /**
  * @param agent what the agent judges its readings by; null: it would not use this source
  * @param onListing takes the devices, for sources that need to know them
@@ -91,7 +102,7 @@ async function examineSource(
   if (source.name === 'none') {
     const message = 'found neither NVML nor nvidia-smi; this node offers no GPUs';
     const remedy = 'For a node with GPUs: install the NVIDIA driver.';
-    return [{ ...about, state: 'absent', message, evidence: null, remedy }];
+    return [check(about, 'absent', message, { remedy })];
   }
   try {
     const listing = await withDeadline(source.list(), deadlineMs);
@@ -104,29 +115,24 @@ async function examineSource(
     const problems = dedupe([...listing.problems, ...sampling.problems]);
     const state = problems.length > 0 ? 'warning' : 'ok';
     return [
-      { ...about, state, message, evidence, remedy: null },
-      ...problems.map((each) => problemCheck(about, each)),
+      check(about, state, message, { evidence }),
+      ...problems.map((each) => check(about, 'problem', each.message, { evidence: each.evidence })),
       ...(agent === null
         ? []
         : examineGpuHealth(about, { source: source.name, listing, sampling }, agent.table)),
     ];
   } catch (error) {
     const message = messageOf(error);
-    if (!chosen) return [{ ...about, state: 'absent', message, evidence: null, remedy: null }];
+    if (!chosen) return [check(about, 'absent', message)];
     const remedy =
       'The agent finds no GPUs: fix this, or omit `--gpu-source` to let it choose another source.';
-    return [{ ...about, state: 'problem', message, evidence: null, remedy }];
+    return [check(about, 'problem', message, { remedy })];
   }
 }
 
-function hung(about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>): DoctorCheck {
-  return {
-    ...about,
-    state: 'problem',
-    message: `no answer within ${deadlineMs / 1000} s`,
-    evidence: null,
-    remedy: 'Look at the kernel log; a driver that hangs needs a reboot of the node.',
-  };
+function hung(about: About): DoctorCheck {
+  const remedy = 'Look at the kernel log; a driver that hangs needs a reboot of the node.';
+  return check(about, 'problem', `no answer within ${deadlineMs / 1000} s`, { remedy });
 }
 
 function summaryOf({ gpus, driverVersion, cudaVersion, links }: GpuListing): string {
@@ -155,13 +161,6 @@ function dedupe(problems: readonly GpuProblem[]): readonly GpuProblem[] {
   ];
 }
 
-function problemCheck(
-  about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>,
-  { message, evidence }: GpuProblem,
-): DoctorCheck {
-  return { ...about, state: 'problem', message, evidence, remedy: null };
-}
-
 async function examineOtherSources(
   options: AgentOptions,
   parts: SourceParts,
@@ -178,7 +177,7 @@ async function examineOtherSources(
     const about = { area: 'GPU source', name: 'nvidia-smi', chosen: false } as const;
     if (findProgram(options.nvidiaSmiPath, parts.searchPath) === null) {
       const message = `${options.nvidiaSmiPath} was not found`;
-      checks.push({ ...about, state: 'absent', message, evidence: null, remedy: null });
+      checks.push(check(about, 'absent', message));
     } else {
       const smi = nvidiaSmiSource(options, parts);
       checks.push(...(await examineSource(smi, null)));
@@ -204,26 +203,15 @@ async function examineProfiling(
     checks.push(await examineProfilingSource(candidate, candidate === open));
     if (candidate !== open) await withDeadline(candidate.close(), closeMs);
   }
-  if (!hasDcgmi) {
-    const message = `${options.dcgmiPath} was not found`;
-    checks.push({ ...absent, area: 'profiling', name: 'dcgmi', message });
-  }
+  const notFound = { area: 'profiling', name: 'dcgmi', chosen: false };
+  if (!hasDcgmi) checks.push(check(notFound, 'absent', `${options.dcgmiPath} was not found`));
   const hasGpm = chosen.profilingName() === 'gpm';
   const message = hasGpm
     ? 'SM, tensor and DRAM activity come from NVML itself'
     : 'not used: the GPUs are older than Hopper, NVML is not used, or another source is';
-  checks.push({
-    ...absent,
-    state: hasGpm ? 'ok' : 'absent',
-    chosen: hasGpm,
-    area: 'profiling',
-    name: 'gpm',
-    message,
-  });
+  checks.push(check({ area: 'profiling', name: 'gpm', chosen: hasGpm }, hasGpm ? 'ok' : 'absent', message));
   return checks;
 }
-
-const absent = { state: 'absent', chosen: false, evidence: null, remedy: null } as const;
 
 async function examineProfilingSource(source: ProfilingSource, chosen: boolean): Promise<DoctorCheck> {
   const about = { area: 'profiling', name: source.name, chosen } as const;
@@ -232,9 +220,9 @@ async function examineProfilingSource(source: ProfilingSource, chosen: boolean):
     if (activities === 'late') return hung(about);
     const known = new Set([...activities.values()].flatMap(knownValues));
     const message = `${activities.size} GPUs: ${[...known].join(', ') || 'no values'}`;
-    return { ...about, state: known.size === 0 ? 'warning' : 'ok', message, evidence: null, remedy: null };
+    return check(about, known.size === 0 ? 'warning' : 'ok', message);
   } catch (error) {
-    return { ...about, state: 'absent', message: messageOf(error), evidence: null, remedy: null };
+    return check(about, 'absent', messageOf(error));
   }
 }
 
@@ -243,27 +231,26 @@ function knownValues(activity: GpuActivity): readonly string[] {
 }
 
 async function examineDocker({ dockerSocket }: AgentOptions): Promise<DoctorCheck> {
-  const about = { area: 'containers', name: 'Docker', chosen: false, evidence: null } as const;
-  if (await engineAnswers(dockerSocket)) {
-    return { ...about, state: 'ok', message: `the engine answers at ${dockerSocket}`, remedy: null };
-  }
+  const about = { area: 'containers', name: 'Docker', chosen: false };
+  if (await engineAnswers(dockerSocket)) return check(about, 'ok', `the engine answers at ${dockerSocket}`);
   const state = existsSync(dockerSocket) ? 'warning' : 'absent';
   const message = `no engine answers at ${dockerSocket}; jobs with an image do not run here`;
-  return { ...about, state, message, remedy: 'Start Docker, and let the user of the agent use its socket.' };
+  const remedy = 'Start Docker, and let the user of the agent use its socket.';
+  return check(about, state, message, { remedy });
 }
 
 function examineKernelLog(path: string): DoctorCheck {
-  const about = { area: 'health', name: path, chosen: false } as const;
+  const about = { area: 'health', name: path, chosen: false };
   try {
     // Opened, because what forbids it (dmesg_restrict, a container) does not show in the permissions of the file.
     const file = openKernelLog(path);
     if (path !== kernelLogOnStdin) closeSync(file);
-    return { ...about, state: 'ok', message: 'Xids are read from it', evidence: null, remedy: null };
+    return check(about, 'ok', 'Xids are read from it');
   } catch (error) {
     const message =
       'it cannot be read: Xids of GPUs that fell off the bus, and those of NVSwitches, go unnoticed';
     const remedy = 'Run the agent as root, or give it CAP_SYSLOG.';
-    return { ...about, state: 'warning', message, evidence: messageOf(error), remedy };
+    return check(about, 'warning', message, { evidence: messageOf(error), remedy });
   }
 }
 
@@ -271,41 +258,40 @@ async function examineTable(path: string | null): Promise<DoctorCheck> {
   const about = { area: 'health', name: path ?? 'table of conditions', chosen: false } as const;
   try {
     await loadConditionTable(path);
-    const message = path === null ? 'built-in' : 'the table of conditions is valid';
-    return { ...about, state: 'ok', message, evidence: null, remedy: null };
+    return check(about, 'ok', path === null ? 'built-in' : 'the table of conditions is valid');
   } catch (error) {
-    return { ...about, state: 'problem', message: messageOf(error), evidence: null, remedy: null };
+    return check(about, 'problem', messageOf(error));
   }
 }
 
 async function examineDisk(dataDir: string): Promise<readonly DoctorCheck[]> {
   const facts = await probeFileSystems({ dataDir: existingPartOf(dataDir), paths: [], deadlineMs });
   return facts.map(({ path, failure, readOnly, space }) => {
-    const about = { area: 'health', name: path, chosen: false, evidence: null } as const;
+    const about = { area: 'health', name: path, chosen: false };
     if (typeof failure === 'string') {
       const remedy = 'See the kernel log, and whoever serves this file system.';
-      return { ...about, state: 'problem', message: failure, remedy };
+      return check(about, 'problem', failure, { remedy });
     }
     if (readOnly === true) {
       const remedy = 'See the kernel log: a disk that fails is often mounted read-only.';
-      return { ...about, state: 'problem', message: 'its file system is read-only', remedy };
+      return check(about, 'problem', 'its file system is read-only', { remedy });
     }
     const free = space === null ? '' : `, ${Math.floor(space.availableBytes / 1024 ** 3)} GiB free`;
-    return { ...about, state: 'ok', message: `its file system can be written to${free}`, remedy: null };
+    return check(about, 'ok', `its file system can be written to${free}`);
   });
 }
 
 async function examineRoots(roots: readonly string[]): Promise<readonly DoctorCheck[]> {
   return Promise.all(
     roots.map(async (root): Promise<DoctorCheck> => {
-      const about = { area: 'checkpoints', name: root, chosen: false, evidence: null, remedy: null } as const;
+      const about = { area: 'checkpoints', name: root, chosen: false };
       const problem = await withDeadline(
         rootProblem(root, () => readMounts()),
         deadlineMs,
       );
-      if (problem === null) return { ...about, state: 'ok', message: 'it can be written to' };
+      if (problem === null) return check(about, 'ok', 'it can be written to');
       const message = problem === 'late' ? `no answer within ${deadlineMs / 1000} s` : `it ${problem}`;
-      return { ...about, state: 'problem', message };
+      return check(about, 'problem', message);
     }),
   );
 }
@@ -321,27 +307,17 @@ async function examineNetwork(): Promise<readonly DoctorCheck[]> {
   const names = up.map(({ name, speedMbps }) =>
     speedMbps === null ? name : `${name} (${speedMbps / 1000} Gbit/s)`,
   );
-  const about = { area: 'network', chosen: false, evidence: null, remedy: null } as const;
+  const interfaces = { area: 'network', name: 'interfaces', chosen: false };
+  const checks =
+    up.length === 0
+      ? [check(interfaces, 'warning', 'no hardware interface is up')]
+      : [check(interfaces, 'ok', names.join(', '))];
+  if (rdmaDevices.length === 0) return checks;
   const idle = rdmaDevices.filter(({ state }) => state !== 'ACTIVE');
-  return [
-    {
-      ...about,
-      name: 'interfaces',
-      state: up.length === 0 ? 'warning' : 'ok',
-      message: names.length === 0 ? 'no hardware interface is up' : names.join(', '),
-    },
-    ...(rdmaDevices.length === 0
-      ? []
-      : [
-          {
-            ...about,
-            name: 'RDMA',
-            state: idle.length === 0 ? ('ok' as const) : ('warning' as const),
-            message: `${rdmaDevices.length - idle.length} of ${rdmaDevices.length} ports are active`,
-            evidence: idle.length === 0 ? null : idle.map(({ name, state }) => `${name} ${state}`).join(', '),
-          },
-        ]),
-  ];
+  const message = `${rdmaDevices.length - idle.length} of ${rdmaDevices.length} ports are active`;
+  const evidence = idle.length === 0 ? null : idle.map(({ name, state }) => `${name} ${state}`).join(', ');
+  const rdma = { area: 'network', name: 'RDMA', chosen: false };
+  return [...checks, check(rdma, idle.length === 0 ? 'ok' : 'warning', message, { evidence })];
 }
 
 /**
@@ -349,7 +325,7 @@ async function examineNetwork(): Promise<readonly DoctorCheck[]> {
  * what shows only in the course of time.
  */
 function examineGpuHealth(
-  about: Pick<DoctorCheck, 'area' | 'name' | 'chosen'>,
+  about: About,
   seen: { readonly source: GpuSourceName; readonly listing: GpuListing; readonly sampling: GpuSampling },
   table: ConditionTable,
 ): readonly DoctorCheck[] {
@@ -370,13 +346,7 @@ function examineGpuHealth(
   );
   return visibleConditions(state)
     .filter(({ kind }) => !problemConditionKinds.has(kind))
-    .map((condition) => ({ ...about, ...checkOf(condition) }));
-}
-
-function checkOf({
-  severity,
-  message,
-  evidence,
-}: Condition): Pick<DoctorCheck, 'state' | 'message' | 'evidence' | 'remedy'> {
-  return { state: severity === 'critical' ? 'problem' : 'warning', message, evidence, remedy: null };
+    .map(({ severity, message, evidence }) =>
+      check(about, severity === 'critical' ? 'problem' : 'warning', message, { evidence }),
+    );
 }
