@@ -2,8 +2,7 @@
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';
-import type { GpuObservation } from '../gpus/gpuSource.ts';
-import { emptySample, type GpuProblem, type GpuSample } from '../gpus/gpuSource.ts';
+import { emptySample, type GpuObservation, type GpuProblem, type GpuSample } from '../gpus/gpuSource.ts';
 import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
 import { evaluateConditions, type HealthInput, takeUp, visibleConditions } from './evaluate.ts';
 import { parseKernelText } from './kernelLines.ts';

@@ -14,8 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import type { KernelRecord } from './kernelLog.ts';
-import { KernelLog } from './kernelLog.ts';
+import { KernelLog, type KernelRecord } from './kernelLog.ts';
 
 let directory: string;
 let seen: { text: string; history: boolean }[];

@@ -3,8 +3,7 @@ import type { Logger } from '@muster/common/log';
 import { ConditionStore } from './conditionStore.ts';
 import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
 import { probeFileSystems } from './fileSystems.ts';
-import type { KernelRecord } from './kernelLog.ts';
-import { KernelLog, type KernelLogState } from './kernelLog.ts';
+import { KernelLog, type KernelLogState, type KernelRecord } from './kernelLog.ts';
 import { HealthMonitor } from './monitor.ts';
 import type { Moment } from './state.ts';
 

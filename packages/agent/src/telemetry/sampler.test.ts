@@ -6,8 +6,13 @@ import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import type { GpuObservation } from '../gpus/gpuSource.ts';
-import { emptySample, type GpuListing, type GpuProblem, type GpuSampling } from '../gpus/gpuSource.ts';
+import {
+  emptySample,
+  type GpuListing,
+  type GpuObservation,
+  type GpuProblem,
+  type GpuSampling,
+} from '../gpus/gpuSource.ts';
 import { TelemetrySampler } from './sampler.ts';
 import { UsageMeter } from './usageMeter.ts';
 

@@ -10,10 +10,10 @@ import type { GpuDriver, GpuSourceName, ProfilingSourceName } from '@muster/comm
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type GpuReading, type HostReading, readingIntervalMs } from '@muster/common/telemetry';
-import type { GpuObservation } from '../gpus/gpuSource.ts';
 import {
   emptyListing,
   type GpuListing,
+  type GpuObservation,
   type GpuProblem,
   type GpuSample,
   type GpuSampling,

@@ -3,7 +3,6 @@
  * Why there is no client library behind it: docs/decisions/docker-client.md.
  */
 
-import type { PullStep } from './engineAnswers.ts';
 import {
   type Container,
   type ContainerAnswer,
@@ -13,6 +12,7 @@ import {
   type ImageDetails,
   type InfoAnswer,
   isExecutableFile,
+  type PullStep,
   toContainer,
   toIdentity,
   toImage,

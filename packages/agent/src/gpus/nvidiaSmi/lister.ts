@@ -9,8 +9,7 @@ import {
   usableCards,
   withListedIndexes,
 } from './inventory.ts';
-import type { NvidiaSmi, SmiFailure } from './nvidiaSmi.ts';
-import { smiProblem } from './nvidiaSmi.ts';
+import { type NvidiaSmi, type SmiFailure, smiProblem } from './nvidiaSmi.ts';
 import { deviceLinks, parseTopology, type TopologyMatrix } from './topo.ts';
 import { parseSmiXml, type SmiLog, type XmlCard } from './xml.ts';
 

@@ -13,8 +13,7 @@ import {
 } from './csv.ts';
 import type { FoundCard } from './inventory.ts';
 import type { Inventory } from './lister.ts';
-import type { NvidiaSmi, Reply } from './nvidiaSmi.ts';
-import { cardProblem, type SmiFailure, unknownFieldIn } from './nvidiaSmi.ts';
+import { cardProblem, type NvidiaSmi, type Reply, type SmiFailure, unknownFieldIn } from './nvidiaSmi.ts';
 import { parseSmiXml, problemsOfCard } from './xml.ts';
 import { sampleOfCard, sampleOfMigDevice, withoutGuestZeros } from './xmlSample.ts';
 

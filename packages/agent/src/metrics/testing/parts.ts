@@ -2,8 +2,7 @@
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';
-import type { GpuObservation } from '../../gpus/gpuSource.ts';
-import { emptyActivity, emptySample, type GpuSample } from '../../gpus/gpuSource.ts';
+import { emptyActivity, emptySample, type GpuObservation, type GpuSample } from '../../gpus/gpuSource.ts';
 import type { HostSample } from '../../host/hostMetrics.ts';
 import type { AgentFigures } from '../agentPage.ts';
 import type { GpuPageParts } from '../gpuPage.ts';
