@@ -72,7 +72,8 @@ export function writeFakeNvidiaSmi(dir: string, behaviour: Partial<FakeNvidiaSmi
   changeFakeNvidiaSmi(path, behaviour);
   const command = `'${process.execPath}' '${fileURLToPath(import.meta.url)}' '${path}.json' "$@"`;
   // Most of a start is stripping the types of this file; the cache leaves a third of it.
-  writeFileSync(path, `#!/bin/sh\nNODE_COMPILE_CACHE='${path}.cache' exec ${command}\n`);
+  const cache = process.env.NODE_COMPILE_CACHE ?? `${path}.cache`;
+  writeFileSync(path, `#!/bin/sh\nNODE_COMPILE_CACHE='${cache}' exec ${command}\n`);
   chmodSync(path, 0o755);
   return path;
 }

@@ -100,6 +100,10 @@ export function tempDir(name = 'test'): TempDir {
 
 // ---- Programs of the machine
 
+/** For the environment of programs that are started from their sources: where `npm test` keeps these compiled. */
+export const compileCache: Readonly<Record<string, string>> =
+  process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { compileCache } from '../../../test/support/services.ts';
 import { exitCodes } from './exitCodes.ts';
 import { aJob, fakeToken, logPiece, silentStream, wire } from './testing/fakeCoordinator.ts';
 import { fakeCoordinator, temporaryDir } from './testing/testContext.ts';
@@ -27,6 +28,7 @@ function startMuster(argv: readonly string[], address: string | null, ipc = fals
     stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
     env: {
       HOME: temporaryDir(),
+      ...compileCache,
       ...(address === null ? {} : { MUSTER_ADDR: address, MUSTER_TOKEN: fakeToken }),
     },
   }) as ChildProcessByStdio<null, Readable, Readable>;

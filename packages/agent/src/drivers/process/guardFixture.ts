@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
+import { compileCache } from '../../../../../test/support/services.ts';
 import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/processes.ts';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
@@ -52,7 +53,7 @@ export class GuardFixture {
   driver(): TaskDriver {
     const driver = createProcessDriver({
       guardCommand: this.guardArgv,
-      environment: { PATH: '/usr/bin:/bin' },
+      environment: { PATH: '/usr/bin:/bin', ...compileCache },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
       ...this.limits,
@@ -65,7 +66,7 @@ export class GuardFixture {
   fence(): GuardClient {
     const client = new GuardClient({
       guardCommand: this.guardArgv,
-      environment: { PATH: '/usr/bin:/bin' },
+      environment: { PATH: '/usr/bin:/bin', ...compileCache },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
       ...this.limits,
