@@ -1,7 +1,7 @@
 /**
- * Hosts that are Docker containers: file system of Debian packages, network, processes, mounts, host name and control
- * groups of their own, on a Docker network that leads nowhere else. From this machine they have, read-only: Node, the
- * built program, and its starter. Needs root, because agents are put in from outside with the rights that root has on a
+ * Hosts that are Docker containers: files, network, processes, mounts, host name and control groups of their own, on a
+ * Docker network that leads nowhere else. From this machine they have, read-only: its programs, Node, the built program,
+ * and its starter. Needs root, because agents are put in from outside with the rights that root has on a
  * real host (an engine holds back mounting and control groups).
  */
 import { randomUUID } from 'node:crypto';
@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import { musterProgram, repositoryDir } from '../command.ts';
 import { MissingServiceError, tempDir, waitFor } from '../services.ts';
 import { controlGroupsOf, isFreezer, thawAll } from './controlGroups.ts';
-import { ensureDebianImage } from './debianImage.ts';
 import { engine } from './engine.ts';
 import { enterMounts, enterNetwork } from './enter.ts';
 import { firstProcess } from './firstProcess.ts';
 import type { GangCluster, GangClusterOptions } from './gangCluster.ts';
+import { bindsOfPrograms, importHostImage } from './hostImage.ts';
 import type { Machine, MachineRoom } from './machine.ts';
 import { openGangCluster } from './openCluster.ts';
 import { mustRun, readLinesOf, signalProcess } from './programs.ts';
@@ -39,7 +39,7 @@ class ContainerRoom implements MachineRoom {
     if (process.getuid?.() !== 0)
       throw new MissingServiceError('containers as hosts need root: `sudo npm test`');
     await removeLeftovers();
-    const image = await ensureDebianImage();
+    const image = await importHostImage();
     const name = `muster-test-${randomUUID().slice(0, 8)}`;
     return new ContainerRoom(image, name, await makeNetwork(name));
   }
@@ -95,7 +95,11 @@ class ContainerMachine implements Machine {
         Labels: { [ownerLabel]: String(process.pid) },
         HostConfig: {
           NetworkMode: network,
-          Binds: [...readOnly.map((path) => `${path}:${path}:ro`), `${sharedDir}:${sharedDir}`],
+          Binds: [
+            ...bindsOfPrograms(),
+            ...readOnly.map((path) => `${path}:${path}:ro`),
+            `${sharedDir}:${sharedDir}`,
+          ],
           RestartPolicy: { Name: 'no' },
         },
         NetworkingConfig: { EndpointsConfig: { [network]: this.endpoint } },
