@@ -1,6 +1,6 @@
 /** Keeps each exported name of the product to one thing, so that whoever searches for it finds that thing. */
 import { expect, test } from 'vitest';
-import { codeOnly, expectNone, productFiles, type SourceFile } from './source.ts';
+import { codeOfFile, expectNone, productFiles, type SourceFile } from './source.ts';
 
 /** What each module of a kind exports under the same name: it is loaded by its place. */
 const sharedByKind: ReadonlySet<string> = new Set(['command']);
@@ -9,9 +9,10 @@ const declaration =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:class|const|enum|function\*?|interface|let|type) ([\w$]+)/gm;
 
 function exportedTwice(files: readonly SourceFile[]): string[] {
-  const exported = files.flatMap(({ path, text }) => {
+  const exported = files.flatMap((file) => {
+    const { path } = file;
     // An overloaded function is declared several times in one file.
-    const names = new Set([...codeOnly(text).matchAll(declaration)].map(([, name = '']) => name));
+    const names = new Set([...codeOfFile(file).matchAll(declaration)].map(([, name = '']) => name));
     return [...names].map((name) => ({ name, path }));
   });
   return [...Map.groupBy(exported, ({ name }) => name)]

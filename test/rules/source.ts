@@ -17,9 +17,12 @@ export interface SourceFile {
 
 const foreign = new Set(['node_modules', 'dist', '.git', 'coverage', 'results', '.compile-cache']);
 
-/** Every text file of the repository that a person wrote, generated code included. */
+let repository: readonly SourceFile[] | undefined;
+
+/** Every text file of the repository that a person wrote, generated code included; read once for all rules of a process. */
 export function repositoryFiles(): readonly SourceFile[] {
-  return filesBelow(root).map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  repository ??= filesBelow(root).map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  return repository;
 }
 
 function filesBelow(folder: string): string[] {
@@ -40,11 +43,14 @@ export function isTestCode({ path, text }: SourceFile): boolean {
   return path.startsWith('test/') || path.endsWith('.test.ts') || path.includes('/testing/') || bringsVitest;
 }
 
+let product: readonly SourceFile[] | undefined;
+
 /** Code that ships: `packages/<name>/src`, without tests and generated files. */
 export function productFiles(): readonly SourceFile[] {
-  return repositoryFiles().filter(
+  product ??= repositoryFiles().filter(
     (file) => /^packages\/\w+\/src\/.*\.ts$/.test(file.path) && !isGenerated(file.path) && !isTestCode(file),
   );
+  return product;
 }
 
 /** Fails with the rule's reason and every place that breaks it. */
@@ -59,9 +65,19 @@ export function lineOf(text: string, index: number): number {
   return text.slice(0, index).split('\n').length;
 }
 
+/** Code of whole files, by their texts: most rules look at all of it, and blanking it takes longest. */
+const codes = new Map<string, string>();
+
+export function codeOfFile({ text }: SourceFile): string {
+  const code = codes.get(text) ?? codeOnly(text);
+  codes.set(text, code);
+  return code;
+}
+
 /** `path:line: what` for every match of a global pattern in the code. */
-export function matchesInCode({ path, text }: SourceFile, pattern: RegExp): string[] {
-  const code = codeOnly(text);
+export function matchesInCode(file: SourceFile, pattern: RegExp): string[] {
+  const { path } = file;
+  const code = codeOfFile(file);
   return [...code.matchAll(pattern)].map(
     (match) => `${path}:${lineOf(code, match.index)}: ${match[0].trim()}`,
   );
