@@ -139,7 +139,7 @@ export class Loop {
         if (decision.kind === 'start' && decision.jobId === job.id)
           return { kind: 'start', job, ahead, nodes: decision.tasks.map(({ node }) => node) };
         if (decision.kind === 'wait' && decision.jobId === job.id)
-          return { kind: 'wait', job, ahead, reason: decision.reason };
+          return { kind: 'wait', job, ahead, reason: decision.why() };
       }
       // The pass has ended before it came to this job, because another one is to follow those that start.
       for (const decision of decisions) if (decision.kind === 'start') this.start(decision, draft, nowMs);
@@ -296,10 +296,10 @@ export class Loop {
           break;
         }
         case 'wait':
-          this.reasons.set(decision.jobId, decision.reason);
+          this.reasons.set(decision.jobId, decision.why);
           if (lastIds.has(decision.jobId)) {
             const job = draft.job(decision.jobId);
-            if (job !== undefined) this.reasons.setEquals(job, decision.reason);
+            if (job !== undefined) this.reasons.setEquals(job, decision.why);
           }
           break;
         case 'again':

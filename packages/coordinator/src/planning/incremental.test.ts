@@ -86,7 +86,7 @@ test('views of nodes are those that are made from scratch, whatever changes in b
 function carriedOut(draft: Draft): ReadonlyMap<JobId, readonly string[]> {
   const starts = new Map<JobId, readonly string[]>();
   const memory = new SchedulerState();
-  const onlineNodes = new Set([...draft.nodesByName()].map(({ name }) => name));
+  const onlineNodes = new Set([...draft.everyNode()].map(({ name }) => name));
   for (let another = true; another; ) {
     const view = planningView(
       draft,

@@ -1,13 +1,14 @@
-/** The reasons why queued jobs wait, from the last scheduling pass. They are derived, and never stored. */
+/** The reasons why queued jobs wait, from the last scheduling pass. They are derived when they are asked for, and never stored. */
 import type { JobId } from '@muster/common/ids';
 import type { Job } from '../model.ts';
+import type { Refusal } from '../scheduler/plan.ts';
 import type { WaitReason } from '../scheduler/reasons.ts';
 import { groupKeyOf } from '../state/jobGroups.ts';
 
 export class PendingReasons {
-  private readonly reasons = new Map<JobId, WaitReason>();
+  private readonly reasons = new Map<JobId, Refusal>();
   /** Of jobs that were not looked at one by one, by the key of their group. */
-  private readonly ofEquals = new Map<string, WaitReason>();
+  private readonly ofEquals = new Map<string, Refusal>();
   private ofAll: WaitReason | null = null;
 
   clear(): void {
@@ -20,22 +21,22 @@ export class PendingReasons {
     this.ofAll = reason;
   }
 
-  set(id: JobId, reason: WaitReason): void {
-    this.reasons.set(id, reason);
+  set(id: JobId, why: Refusal): void {
+    this.reasons.set(id, why);
   }
 
   /** The equals of this job that are behind it wait for the same reason. */
-  setEquals(job: Pick<Job, 'array' | 'spec'>, reason: WaitReason): void {
+  setEquals(job: Pick<Job, 'array' | 'spec'>, why: Refusal): void {
     const key = groupKeyOf(job);
-    if (key !== null) this.ofEquals.set(key, reason);
+    if (key !== null) this.ofEquals.set(key, why);
   }
 
   /** undefined: no pass has looked at the job yet. */
   get(job: Pick<Job, 'id' | 'array' | 'spec'>): WaitReason | undefined {
     if (this.ofAll !== null) return this.ofAll;
     const own = this.reasons.get(job.id);
-    if (own !== undefined) return own;
+    if (own !== undefined) return own();
     const key = groupKeyOf(job);
-    return key === null ? undefined : this.ofEquals.get(key);
+    return key === null ? undefined : this.ofEquals.get(key)?.();
   }
 }

@@ -39,7 +39,7 @@ function viewOf(
     outcomes: new Map(outcomes),
     successors: new Map(),
     arrayFailures: new Map(),
-    nodes: [aNode('node-2'), aNode('node-1', node1)],
+    nodes: [aNode('node-1', node1), aNode('node-2')],
     credentials: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,

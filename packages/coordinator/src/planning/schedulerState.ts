@@ -30,13 +30,12 @@ interface Preemptor {
 
 /** What of a draft one pass looks at. */
 export interface Survey {
-  /** By name. */
   readonly nodes: readonly Node[];
   readonly jobs: readonly JobToPlan[];
 }
 
 export function surveyOf(draft: Draft): Survey {
-  return { nodes: [...draft.nodesByName()], jobs: [...draft.jobsToPlan()] };
+  return { nodes: draft.everyNode(), jobs: [...draft.jobsToPlan()] };
 }
 
 export class SchedulerState {

@@ -108,15 +108,15 @@ export function hasFreeTask({ freeTasks }: SchedulerNode): boolean {
   return freeTasks >= 1;
 }
 
-/** Could one task of the job start there now? */
+/** Could one task of the job start there now? What most nodes of a full cluster lack is looked at first. */
 export function hasRoom(node: SchedulerNode, demand: JobDemand): boolean {
   return (
     node.online &&
-    fitsEmpty(node, demand) &&
-    isLeftByDrains(node, demand) &&
     hasFreeGpus(node, demand) &&
     hasFreeCpus(node, demand) &&
     hasFreeMemory(node, demand) &&
-    hasFreeTask(node)
+    hasFreeTask(node) &&
+    fitsEmpty(node, demand) &&
+    isLeftByDrains(node, demand)
   );
 }

@@ -252,7 +252,7 @@ export class Plan {
   /** Why it does not start; null when it does. */
   reasonOf(job: number): WaitReason | null {
     for (const each of this.decisions)
-      if (each.kind === 'wait' && each.jobId === jobIdOf(job)) return each.reason;
+      if (each.kind === 'wait' && each.jobId === jobIdOf(job)) return each.why();
     return null;
   }
 

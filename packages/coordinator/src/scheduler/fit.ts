@@ -1,18 +1,16 @@
-/** Does a job fit, and if not, why? The reason that is shown is the one that was found here. */
+/** Does a job fit, and if not, why? The reason is looked for when it is asked for, which costs more than the answer. */
 
 import type { Gpu } from '@muster/common/hardware';
-import type { JobResources } from '@muster/common/spec/types';
 import {
   acceptableGpus,
-  type DriverName,
   fitsEmpty,
   hasFreeCpus,
   hasFreeGpus,
   hasFreeMemory,
   hasFreeTask,
+  hasRoom,
   isLeftByDrains,
   type JobDemand,
-  jobDemand,
 } from './capacity.ts';
 import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
@@ -36,58 +34,64 @@ export interface Fit {
   readonly gpus: readonly Gpu[];
 }
 
-export type FitResult =
-  /** By node rank. */
-  | { readonly kind: 'fits'; readonly placements: readonly Fit[] }
-  | { readonly kind: 'waits'; readonly reason: WaitReason };
-
 /**
- * Chooses nodes for all tasks of a job at once, as many as it can have now, or says why there are not enough.
+ * Chooses nodes for all tasks of a job at once, as many as it can have now.
  * @param reserved nodes kept for a job that comes first
+ * @returns by node rank; null: it has to wait, and `whyNot` has the reason
  */
 export function fit(
   nodes: readonly SchedulerNode[],
-  resources: JobResources,
-  driver: DriverName,
+  demand: JobDemand,
   reserved: ReadonlySet<string>,
   history: PlacementHistory = noHistory,
-): FitResult {
+): readonly Fit[] | null {
+  const { resources } = demand;
   const { excludedNodes, pin } = history;
-  const demand = jobDemand(resources, driver);
+  const eligible = excludedNodes.size === 0 ? nodes : withoutLeftOut(nodes, demand, history);
+  const usable = eligible.filter((node) => hasRoom(node, demand) && !reserved.has(node.name));
+  usable.sort((a, b) => excludedLast(excludedNodes, a, b) || placementOrder(a, b));
+  const size = gangSizeMax(usable, resources);
+  if (size < resources.minNodes) return null;
+  // Ranks in the order of places, then names: neighbours in a ring are neighbours in the network, people expect
+  // rank 0 on the first node, and equal input gives equal ranks.
+  const gang =
+    pin === null
+      ? [...chooseGang(usable, size, resources)].sort(byPlace)
+      : anchoredGang(usable, resources, pin);
+  return gang?.map((node) => placement(node, demand)) ?? null;
+}
+
+/**
+ * The reason why `fit` finds no nodes for a job.
+ * @param nodes as they were then, or with less that is free
+ */
+export function whyNot(
+  nodes: readonly SchedulerNode[],
+  demand: JobDemand,
+  reserved: ReadonlySet<string>,
+  history: PlacementHistory = noHistory,
+): WaitReason {
+  const { resources } = demand;
+  const { pin } = history;
   const couldEver = nodes.filter((node) => fitsEmpty(node, demand));
-  if (gangSizeMax(couldEver, resources) < resources.minNodes) {
-    return { kind: 'waits', reason: neverFits(nodes, couldEver, demand) };
+  if (gangSizeMax(couldEver, resources) < resources.minNodes) return neverFits(nodes, couldEver, demand);
+  if (pin !== null) {
+    const homes = nodes.filter(({ name }) => pin.nodes.has(name));
+    const reason = whyPinned(homes, reserved, demand, pin);
+    if (reason !== null) return reason;
+    if (isBoundToOneSwitch(resources)) return whyNotAround(pin);
   }
   const eligible = withoutLeftOut(couldEver, demand, history);
+  const away = eligible.filter((node) => !node.online);
   const online = eligible.filter((node) => node.online);
   const undrained = online.filter((node) => isLeftByDrains(node, demand));
   const withGpus = undrained.filter((node) => hasFreeGpus(node, demand));
   const withCpus = withGpus.filter((node) => hasFreeCpus(node, demand));
   const withMemory = withCpus.filter((node) => hasFreeMemory(node, demand));
   const free = withMemory.filter(hasFreeTask);
-  const usable = free.filter((node) => !reserved.has(node.name));
-  const ordered = usable.toSorted((a, b) => excludedLast(excludedNodes, a, b) || placementOrder(a, b));
-  if (pin !== null) {
-    const gang = anchoredGang(ordered, resources, pin);
-    if (gang !== null) return { kind: 'fits', placements: gang.map((node) => placement(node, demand)) };
-    const homes = nodes.filter(({ name }) => pin.nodes.has(name));
-    const reason = whyPinned(homes, reserved, demand, pin);
-    if (reason !== null) return { kind: 'waits', reason };
-    if (isBoundToOneSwitch(resources)) return { kind: 'waits', reason: whyNotAround(pin) };
-  } else {
-    const size = gangSizeMax(usable, resources);
-    if (size >= resources.minNodes) {
-      // Ranks in the order of places, then names: neighbours in a ring are neighbours in the network, people expect
-      // rank 0 on the first node, and equal input gives equal ranks.
-      const gang = [...chooseGang(ordered, size, resources)].sort(byPlace);
-      return { kind: 'fits', placements: gang.map((node) => placement(node, demand)) };
-    }
-  }
-
-  const away = eligible.filter((node) => !node.online);
   const spared = eligible === couldEver ? [] : sparedOf(couldEver, new Set(eligible));
   const steps = { away, online, undrained, withGpus, withCpus, withMemory, free };
-  return { kind: 'waits', reason: whyNotNow(steps, spared, demand, history, nodes.length) };
+  return whyNotNow(steps, spared, demand, history, nodes.length);
 }
 
 /** The nodes that a job may have tasks on, were there room. */
@@ -109,16 +113,15 @@ export function mayUse(
  * ever. Where its newest checkpoint lies it may always be: to do without it would be to lose the work.
  */
 export function withoutLeftOut(
-  couldEver: readonly SchedulerNode[],
+  nodes: readonly SchedulerNode[],
   demand: JobDemand,
   { excludedNodes, waitedLong, pin }: PlacementHistory,
 ): readonly SchedulerNode[] {
-  if (excludedNodes.size === 0) return couldEver;
-  const others = couldEver.filter(
-    (node) => !excludedNodes.has(node.name) || pin?.nodes.has(node.name) === true,
-  );
-  const there = waitedLong ? others.filter((node) => node.online && isLeftByDrains(node, demand)) : others;
-  return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : couldEver;
+  if (excludedNodes.size === 0) return nodes;
+  const others = nodes.filter((node) => !excludedNodes.has(node.name) || pin?.nodes.has(node.name) === true);
+  const able = others.filter((node) => fitsEmpty(node, demand));
+  const there = waitedLong ? able.filter((node) => node.online && isLeftByDrains(node, demand)) : able;
+  return gangSizeMax(there, demand.resources) >= demand.resources.minNodes ? others : nodes;
 }
 
 function excludedLast(excludedNodes: ExcludedNodes, a: SchedulerNode, b: SchedulerNode): number {

@@ -118,10 +118,13 @@ describe('a gang that is bound to one switch', () => {
   });
 
   it('waits while no switch has enough nodes that are free, though all of them together would do', () => {
+    const alone = twoRacks().job(bound(3)).plan();
     const plan = twoRacks().job(bound(3)).job({ nodes: 3, gpus: 8 }).plan();
 
-    expect(plan.reasonOf(1)).toMatchObject({ kind: 'topology', have: 2, want: 3, switchName: 'rack1' });
+    expect(alone.reasonOf(1)).toMatchObject({ kind: 'topology', have: 2, want: 3, switchName: 'rack1' });
     expect(plan.nodesOf(2)).toHaveLength(3);
+    // The reason counts what the job behind it has taken.
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', have: 1, want: 3 });
   });
 
   it('names what conditions keep away', () => {

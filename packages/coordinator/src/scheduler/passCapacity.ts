@@ -15,12 +15,15 @@ import type { Gpu } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import type { Holder, PlannedTask, SchedulerNode } from './view.ts';
 
-type NodesByName = Map<NodeName, SchedulerNode>;
-
 export class PassCapacity {
-  private readonly freeNodes: NodesByName;
-  private readonly openNodes: NodesByName;
-  private readonly comingNodes: NodesByName;
+  /** Held by no attempt. */
+  readonly free: readonly SchedulerNode[];
+  /** A job may start there now. */
+  readonly open: readonly SchedulerNode[];
+  /** Without what is promised to others. */
+  readonly coming: readonly SchedulerNode[];
+  /** Where each node is in the three views; made for the first change, and most passes change next to nothing. */
+  private positions: ReadonlyMap<NodeName, number> | null = null;
   private readonly awaits: boolean;
   /** Attempts that are stopping, by node. */
   private readonly leaving = new Map<NodeName, Holder[]>();
@@ -35,10 +38,10 @@ export class PassCapacity {
     holders: readonly Holder[],
     isWaiting: (id: JobId) => boolean,
   ) {
-    this.freeNodes = new Map(nodes.map((node) => [node.name, node]));
-    this.openNodes = new Map(this.freeNodes);
-    this.comingNodes = new Map(nodes.map((node) => [node.name, asIfBack(node)]));
+    this.free = [...nodes];
+    this.open = [...nodes];
     this.awaits = nodes.some(({ awaitedUntilMs }) => awaitedUntilMs !== null);
+    this.coming = this.awaits ? nodes.map(asIfBack) : [...nodes];
     for (const holder of holders) {
       const { state, preemptor } = holder;
       if (state === 'active') continue;
@@ -51,22 +54,9 @@ export class PassCapacity {
     }
   }
 
-  get free(): readonly SchedulerNode[] {
-    return [...this.freeNodes.values()];
-  }
-
-  get open(): readonly SchedulerNode[] {
-    return [...this.openNodes.values()];
-  }
-
-  /** Without what is promised to others. */
-  get coming(): readonly SchedulerNode[] {
-    return [...this.comingNodes.values()];
-  }
-
   /** Nodes of these names, as far as a job may start there now. */
   openNamed(names: Iterable<NodeName>): readonly SchedulerNode[] {
-    return [...names].flatMap((name) => this.openNodes.get(name) ?? []);
+    return [...names].flatMap((name) => this.open[this.positionOf(name)] ?? []);
   }
 
   /** Something is on its way out, or a node on its way back: `coming` is more than `free`. */
@@ -82,13 +72,12 @@ export class PassCapacity {
   /** A job starts on these places. */
   start(tasks: readonly PlannedTask[]): void {
     for (const task of tasks) {
-      const before = this.freeNodes.get(task.node);
+      const before = this.free[this.positionOf(task.node)];
       if (before === undefined) continue;
       const after = without(before, task);
       // On most nodes nothing is stopping, and the three views are one.
-      for (const nodes of [this.freeNodes, this.openNodes, this.comingNodes]) {
-        change(nodes, task.node, (node) => (node === before ? after : without(node, task)));
-      }
+      for (const nodes of [this.free, this.open, this.coming])
+        this.change(nodes, task.node, (node) => (node === before ? after : without(node, task)));
     }
   }
 
@@ -96,9 +85,9 @@ export class PassCapacity {
   hold(tasks: readonly PlannedTask[]): void {
     this.holds = true;
     for (const task of tasks) {
-      change(this.comingNodes, task.node, (node) => without(node, task));
-      const left = this.comingNodes.get(task.node);
-      if (left !== undefined) change(this.openNodes, task.node, (node) => asFarAs(node, left));
+      this.change(this.coming, task.node, (node) => without(node, task));
+      const left = this.coming[this.positionOf(task.node)];
+      if (left !== undefined) this.change(this.open, task.node, (node) => asFarAs(node, left));
     }
   }
 
@@ -128,11 +117,10 @@ export class PassCapacity {
 
   /** `coming` as it would be if everything that is promised were granted. */
   get comingWithPromised(): readonly SchedulerNode[] {
-    const nodes = new Map(this.comingNodes);
-    for (const { tasks } of [...this.promised.values()].flat()) {
-      for (const task of tasks) change(nodes, task.node, (node) => withReleased(node, task));
-    }
-    return [...nodes.values()];
+    const nodes = [...this.coming];
+    for (const { tasks } of [...this.promised.values()].flat())
+      for (const task of tasks) this.change(nodes, task.node, (node) => withReleased(node, task));
+    return nodes;
   }
 
   private noteLeaving(holder: Holder): void {
@@ -144,7 +132,23 @@ export class PassCapacity {
   }
 
   private addToComing({ tasks }: Holder): void {
-    for (const task of tasks) change(this.comingNodes, task.node, (node) => withReleased(node, task));
+    for (const task of tasks) this.change(this.coming, task.node, (node) => withReleased(node, task));
+  }
+
+  /** @returns -1: there is no such node */
+  private positionOf(name: NodeName): number {
+    this.positions ??= new Map(this.free.map((node, position) => [node.name, position]));
+    return this.positions.get(name) ?? -1;
+  }
+
+  private change(
+    nodes: readonly SchedulerNode[],
+    name: NodeName,
+    by: (node: SchedulerNode) => SchedulerNode,
+  ): void {
+    const position = this.positionOf(name);
+    const node = nodes[position];
+    if (node !== undefined) (nodes as SchedulerNode[])[position] = by(node);
   }
 
   /** The attempts that are stopping on these nodes, the first submitted first. */
@@ -156,11 +160,6 @@ export class PassCapacity {
 
 function asIfBack(node: SchedulerNode): SchedulerNode {
   return node.awaitedUntilMs === null ? node : { ...node, online: true };
-}
-
-function change(nodes: NodesByName, name: NodeName, by: (node: SchedulerNode) => SchedulerNode): void {
-  const node = nodes.get(name);
-  if (node !== undefined) nodes.set(name, by(node));
 }
 
 function without(node: SchedulerNode, task: PlannedTask): SchedulerNode {

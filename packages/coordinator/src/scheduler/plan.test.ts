@@ -145,7 +145,7 @@ describe('a gang', () => {
       .job({ gpus: 8 })
       .plan();
 
-    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', have: 1, want: 2, used: 4, total: 16 });
+    expect(plan.reasonOf(1)).toMatchObject({ kind: 'no_gpus_free', have: 0, want: 2, used: 12, total: 16 });
     expect(plan.nodesOf(2)).toEqual(['node-1']);
   });
 });

@@ -10,8 +10,8 @@
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { Resume } from '@muster/common/views';
-import { demandKeyOf, driverOf, jobDemand } from './capacity.ts';
-import { fit } from './fit.ts';
+import { demandKeyOf, driverOf, type JobDemand, jobDemand } from './capacity.ts';
+import { fit, whyNot } from './fit.ts';
 import { queueOrder } from './order.ts';
 import { PassCapacity } from './passCapacity.ts';
 import { resumeOn, whyPinned } from './pin.ts';
@@ -19,7 +19,13 @@ import { type PassState, type Preemption, type PreemptionPlan, planPreemption, t
 import { Preemptible } from './preemptible.ts';
 import { noObstacles, reasonBeforeResources, reasonOfArray, type WaitReason } from './reasons.ts';
 import { nodesToReserve } from './reserve.ts';
-import type { PlacementHistory, PlannedTask, QueuedJob, SchedulerView } from './view.ts';
+import {
+  noHistory,
+  type PlacementHistory,
+  type PlannedTask,
+  type QueuedJob,
+  type SchedulerView,
+} from './view.ts';
 
 /** Short waits resolve by themselves; reserving for them would leave GPUs idle for nothing. */
 export const reserveAfterMs = 60_000;
@@ -40,9 +46,13 @@ export type Decision =
   /** Where the job will start once others have ended. What of it is free already is given to no job behind it. */
   | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
-  | { readonly kind: 'wait'; readonly jobId: JobId; readonly reason: WaitReason }
+  /** `why` looks at each node, and is called for the few jobs whose reason is asked for: it counts what the whole pass has taken. */
+  | { readonly kind: 'wait'; readonly jobId: JobId; readonly why: Refusal }
   /** The jobs that the pass saw of a group of equals all start. Another pass follows, for those of the group behind them. */
   | { readonly kind: 'again' };
+
+/** The reason of a job that waits, found once. */
+export type Refusal = () => WaitReason;
 
 /** @param nowMs monotonic milliseconds */
 export function plan(view: SchedulerView, nowMs: number): readonly Decision[] {
@@ -57,7 +67,7 @@ class Pass implements PassState {
   readonly reserved = new Set<NodeName>();
   // Capacity only shrinks during a pass, and later jobs may preempt no more than earlier ones: a demand that did not fit
   // once will not fit again, so a queue of ten thousand equal jobs costs one search.
-  private readonly refusals = new Map<string, WaitReason>();
+  private readonly refusals = new Map<string, Refusal>();
   private readonly withoutPreemption = new Set<string>();
   // What could not be reserved for one cannot be for its equals either.
   private readonly unreservable = new Set<string>();
@@ -84,7 +94,7 @@ class Pass implements PassState {
     for (const job of this.queue) {
       const blocked = reasonBeforeResources(job, this.nowMs) ?? reasonOfArray(job, this.arraysAtWork);
       if (blocked === null) this.place(job);
-      else this.decisions.push({ kind: 'wait', jobId: job.id, reason: blocked });
+      else this.decisions.push({ kind: 'wait', jobId: job.id, why: () => blocked });
       const last = this.decisions.at(-1);
       if (job.equals !== null && last?.kind === 'start' && last.jobId === job.id) {
         this.decisions.push({ kind: 'again' });
@@ -102,16 +112,16 @@ class Pass implements PassState {
     if (refusal === null) return;
     const preemption = this.preemptionFor(job, history, ownKey, refusal);
     if (preemption !== null) {
-      const { preemptions, places, reason } = preemption;
+      const { preemptions, places, why } = preemption;
       // An array must not preempt for more of its jobs than may run at the same time.
       this.noteAtWork(job);
       for (const each of preemptions) this.decisions.push({ kind: 'preempt', ...each });
-      this.decisions.push({ kind: 'wait', jobId: job.id, reason });
+      this.decisions.push({ kind: 'wait', jobId: job.id, why });
       this.decisions.push({ kind: 'hold', jobId: job.id, tasks: places });
       return;
     }
-    this.decisions.push({ kind: 'wait', jobId: job.id, reason: refusal });
-    this.reserve(job, history, ownKey, refusal);
+    this.decisions.push({ kind: 'wait', jobId: job.id, why: refusal });
+    this.reserve(job, history, ownKey);
   }
 
   private noteAtWork({ array }: QueuedJob): void {
@@ -123,71 +133,69 @@ class Pass implements PassState {
   }
 
   /** @returns why not; null when it starts */
-  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): WaitReason | null {
+  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): Refusal | null {
+    const { capacity, reserved } = this;
     const demandKey = demandKeyOf(job.spec);
     const known =
-      history.pin === null
-        ? (this.refusals.get(demandKey) ?? this.refusals.get(ownKey))
-        : this.pinned(job, history);
-    if (known !== undefined && known !== null) return known;
-    const { capacity, reserved } = this;
-    const { resources } = job.spec;
-    const driver = driverOf(job.spec);
-    const result = fit(capacity.open, resources, driver, reserved, history);
-    if (result.kind === 'fits') {
-      const tasks = tasksOf(job, result.placements);
+      history.pin === null ? (this.refusals.get(demandKey) ?? this.refusals.get(ownKey)) : undefined;
+    if (known !== undefined) return known;
+    const demand = jobDemand(job.spec.resources, driverOf(job.spec));
+    const pinned = this.pinned(demand, history);
+    if (pinned !== null) return () => pinned;
+    const placements = fit(capacity.open, demand, reserved, history);
+    if (placements !== null) {
+      const tasks = tasksOf(job, placements);
       capacity.start(tasks);
       this.noteAtWork(job);
       const resume = resumeOn(job.resumes, tasks);
-      const preflight = result.placements.some(({ node }) => node.needsPreflight);
+      const preflight = placements.some(({ node }) => node.needsPreflight);
       this.decisions.push({ kind: 'start', jobId: job.id, tasks, resume, preflight });
       return null;
     }
-    if (history.pin !== null) return result.reason;
+    if (history.pin !== null) return once(() => whyNot(capacity.open, demand, reserved, history));
     // If the job would not fit on the excluded nodes either, their exclusion is not the reason why it waits.
-    const anywhere =
-      history.excludedNodes.size === 0 ? result : fit(capacity.open, resources, driver, reserved);
-    const refusal = anywhere.kind === 'waits' ? anywhere.reason : result.reason;
-    const isHeld =
-      capacity.isHolding && fit(capacity.free, resources, driver, reserved, history).kind === 'fits';
-    const reason = isHeld ? heldForAnother : refusal;
-    this.refusals.set(anywhere.kind === 'waits' ? demandKey : ownKey, reason);
-    return reason;
+    const isOwn = history.excludedNodes.size > 0 && fit(capacity.open, demand, reserved) !== null;
+    const refusal = once(() => {
+      // What is held for a job ahead is not in use, so what is in use is counted on all that is free.
+      const { free, isHolding } = capacity;
+      const isHeld = isHolding && fit(free, demand, reserved, history) !== null;
+      return isHeld ? heldForAnother : whyNot(free, demand, reserved, isOwn ? history : noHistory);
+    });
+    this.refusals.set(isOwn ? ownKey : demandKey, refusal);
+    return refusal;
   }
 
   /** The reason of a job that waits for the nodes of its checkpoint. It depends on no other job. */
-  private pinned({ spec }: QueuedJob, { pin }: PlacementHistory): WaitReason | null {
+  private pinned(demand: JobDemand, { pin }: PlacementHistory): WaitReason | null {
     if (pin === null) return null;
-    const homes = this.capacity.openNamed(pin.nodes);
-    return whyPinned(homes, this.reserved, jobDemand(spec.resources, driverOf(spec)), pin);
+    return whyPinned(this.capacity.openNamed(pin.nodes), this.reserved, demand, pin);
   }
 
   private preemptionFor(
     job: QueuedJob,
     history: PlacementHistory,
     ownKey: string,
-    refusal: WaitReason,
+    refusal: Refusal,
   ): PreemptionPlan | null {
-    if (refusal.kind === 'never_fits' || this.withoutPreemption.has(ownKey)) return null;
+    if (this.withoutPreemption.has(ownKey)) return null;
     const preemption = planPreemption(job, history, demandKeyOf(job.spec), refusal, this);
     if (preemption === null) this.withoutPreemption.add(ownKey);
     return preemption;
   }
 
-  private reserve(
-    { id, spec }: QueuedJob,
-    history: PlacementHistory,
-    ownKey: string,
-    refusal: WaitReason,
-  ): void {
+  private reserve({ id, spec }: QueuedJob, history: PlacementHistory, ownKey: string): void {
     const { reserved, unreservable } = this;
-    const mayReserve = history.waitedLong && reserved.size === 0 && refusal.kind !== 'never_fits';
-    if (!mayReserve || unreservable.has(ownKey)) return;
+    if (!history.waitedLong || reserved.size > 0 || unreservable.has(ownKey)) return;
     const nodes = nodesToReserve(this.capacity.open, jobDemand(spec.resources, driverOf(spec)), history);
     for (const name of nodes) reserved.add(name);
     if (nodes.length > 0) this.decisions.push({ kind: 'reserve', jobId: id, nodes });
     else unreservable.add(ownKey);
   }
+}
+
+function once(find: Refusal): Refusal {
+  let found: WaitReason | null = null;
+  return () => (found ??= find());
 }
 
 const heldForAnother: WaitReason = {

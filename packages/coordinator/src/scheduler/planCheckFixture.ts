@@ -39,7 +39,9 @@ export function sanityCheck(view: SchedulerView, decisions: readonly Decision[])
     holders: view.holders.toReversed(),
     arraysAtWork: view.arraysAtWork,
   };
-  expect(plan(shuffled, nowMs), 'the order of the input does not matter').toEqual(decisions);
+  expect(plan(shuffled, nowMs).map(withReason), 'the order of the input does not matter').toEqual(
+    decisions.map(withReason),
+  );
 
   const nodes = new Map(view.nodes.map((node) => [node.name, new NodeLedger(node)]));
   const holders = new Map(view.holders.map((holder) => [holder.id, holder]));
@@ -73,6 +75,11 @@ export function sanityCheck(view: SchedulerView, decisions: readonly Decision[])
   }
   const kinds = decisions.map(({ kind }) => kind);
   expect(kinds.filter((kind) => kind === 'reserve').length, 'one reservation at a time').toBeLessThan(2);
+}
+
+/** A decision with the reason in the place of the function that finds it. */
+function withReason(decision: Decision) {
+  return decision.kind === 'wait' ? { ...decision, why: decision.why() } : decision;
 }
 
 function releaseAll(holder: Holder, nodes: ReadonlyMap<NodeName, NodeLedger>): void {

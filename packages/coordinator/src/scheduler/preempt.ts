@@ -9,8 +9,9 @@ import type { NodeName } from '@muster/common/ids';
 import { driverOf, hasRoom, jobDemand, taskDemand } from './capacity.ts';
 import { type Fit, fit, mayUse } from './fit.ts';
 import type { PassCapacity } from './passCapacity.ts';
+import type { Refusal } from './plan.ts';
 import type { Preemptible } from './preemptible.ts';
-import type { RankedJob, WaitReason } from './reasons.ts';
+import type { RankedJob } from './reasons.ts';
 import { chooseVictims } from './victims.ts';
 import type { Holder, PlacementHistory, PlannedTask, QueuedJob, SchedulerNode } from './view.ts';
 
@@ -25,7 +26,7 @@ export interface PreemptionPlan {
   readonly preemptions: readonly Preemption[];
   /** By node rank. */
   readonly places: readonly PlannedTask[];
-  readonly reason: WaitReason;
+  readonly why: Refusal;
 }
 
 /**
@@ -38,7 +39,7 @@ export function planPreemption(
   job: QueuedJob,
   history: PlacementHistory,
   demandKey: string,
-  refusal: WaitReason,
+  refusal: Refusal,
   { capacity, reserved, preemptible }: PassState,
 ): PreemptionPlan | null {
   let victims = victimsFor(job, history, demandKey, capacity.coming, { capacity, reserved, preemptible });
@@ -92,8 +93,8 @@ function placesIn(
 ): readonly PlannedTask[] | null {
   const { resources } = job.spec;
   const least = { ...resources, nodes: resources.minNodes };
-  const result = fit(nodes, least, driverOf(job.spec), reserved, history);
-  return result.kind === 'fits' ? tasksOf(job, result.placements) : null;
+  const placements = fit(nodes, jobDemand(least, driverOf(job.spec)), reserved, history);
+  return placements === null ? null : tasksOf(job, placements);
 }
 
 export function tasksOf({ spec }: QueuedJob, placements: readonly Fit[]): readonly PlannedTask[] {
@@ -109,7 +110,7 @@ export function tasksOf({ spec }: QueuedJob, placements: readonly Fit[]): readon
 function hold(
   job: QueuedJob,
   places: readonly PlannedTask[],
-  refusal: WaitReason,
+  refusal: Refusal,
   capacity: PassCapacity,
   victims: readonly Holder[],
 ): PreemptionPlan {
@@ -121,12 +122,12 @@ function hold(
   return {
     preemptions: victims.map((victim) => ({ victim, by })),
     places,
-    reason: reasonOf(awaited, new Set(victims), refusal),
+    why: whyOf(awaited, new Set(victims), refusal),
   };
 }
 
-function reasonOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: WaitReason): WaitReason {
+function whyOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: Refusal): Refusal {
   const giving = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
   if (giving.length === 0) return refusal;
-  return { kind: 'preempting', victims: giving.map(({ id, priority }) => ({ id, priority })) };
+  return () => ({ kind: 'preempting', victims: giving.map(({ id, priority }) => ({ id, priority })) });
 }

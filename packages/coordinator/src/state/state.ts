@@ -228,13 +228,11 @@ export class Draft {
     return drafted === undefined ? this.base.nodes.get(name) : (drafted ?? undefined);
   }
 
-  /** Every node, by name. */
-  *nodesByName(): Iterable<Node> {
-    const names = new Set([...this.base.nodes.keys(), ...this.nodes.keys()]);
-    for (const name of [...names].sort()) {
-      const node = this.node(name);
-      if (node !== undefined) yield node;
-    }
+  /** Every node. */
+  everyNode(): readonly Node[] {
+    const { nodes } = this.base;
+    if (this.nodes.size === 0) return [...nodes.values()];
+    return [...new Set([...nodes.keys(), ...this.nodes.keys()])].flatMap((name) => this.node(name) ?? []);
   }
 
   credential(id: string): Credential | undefined {
