@@ -1,14 +1,14 @@
 /** The reasons why queued jobs wait, from the last scheduling pass. They are derived when they are asked for, and never stored. */
 import type { JobId } from '@muster/common/ids';
 import type { Job } from '../model.ts';
-import type { Refusal } from '../scheduler/plan.ts';
+import type { FindReason } from '../scheduler/plan.ts';
 import type { WaitReason } from '../scheduler/reasons.ts';
 import { groupKeyOf } from '../state/jobGroups.ts';
 
 export class PendingReasons {
-  private readonly reasons = new Map<JobId, Refusal>();
+  private readonly reasons = new Map<JobId, FindReason>();
   /** Of jobs that were not looked at one by one, by the key of their group. */
-  private readonly ofEquals = new Map<string, Refusal>();
+  private readonly ofEquals = new Map<string, FindReason>();
   private ofAll: WaitReason | null = null;
 
   clear(): void {
@@ -21,12 +21,12 @@ export class PendingReasons {
     this.ofAll = reason;
   }
 
-  set(id: JobId, why: Refusal): void {
+  set(id: JobId, why: FindReason): void {
     this.reasons.set(id, why);
   }
 
   /** The equals of this job that are behind it wait for the same reason. */
-  setEquals(job: Pick<Job, 'array' | 'spec'>, why: Refusal): void {
+  setEquals(job: Pick<Job, 'array' | 'spec'>, why: FindReason): void {
     const key = groupKeyOf(job);
     if (key !== null) this.ofEquals.set(key, why);
   }

@@ -60,7 +60,7 @@ type Machines = ReadonlyMap<string, readonly Node[]>;
 
 export function planningView(
   draft: Draft,
-  { nodes, jobs }: Survey,
+  { nodes, jobs, behind }: Survey,
   around: PlanningInputs,
   monotonicMs: number,
 ): SchedulerView {
@@ -70,12 +70,13 @@ export function planningView(
   const held: Job[] = [];
   const arraysAtWork = new Map<ArrayId, number>();
   const machines: Machines = Map.groupBy(nodes, ({ bootId }) => bootId);
-  for (const { job, behind } of jobs) {
+  for (const job of jobs) {
     const { state } = job;
     if (state.kind === 'queued') {
+      const countBehind = behind.get(job.id);
       queue.push({
         ...queuedJob(draft, job, state, around, machines, monotonicMs),
-        equals: behind === 0 ? null : { count: behind },
+        equals: countBehind === undefined ? null : { count: countBehind },
       });
       continue;
     }
@@ -84,7 +85,8 @@ export function planningView(
     const attempt = currentAttempt(job);
     if (attempt === null) continue;
     held.push(job);
-    holders.push(holderOf(job, attempt, memory));
+    const holder = newHolder(job, attempt, memory);
+    if (holder !== null) holders.push(holder);
   }
   const views = memory.nodeViews.of(nodes, held, (name) => {
     const online = onlineNodes.has(name);
@@ -187,21 +189,11 @@ export function pinOf(
 /** After its grace: for SIGKILL, a last look at what it has saved, and word of both. */
 const overdueMs = 60_000;
 
-/** Those of jobs that run on, whatever happens to others: they depend on the job alone. */
-const steadyHolders = new WeakMap<Job, Holder>();
-
-function holderOf(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
-  if (job.spec.preemptible || job.state.kind === 'stopping') return newHolder(job, attempt, memory);
-  let holder = steadyHolders.get(job);
-  if (holder === undefined) {
-    holder = { ...newHolder(job, attempt, memory), lostGpuSeconds: 0 };
-    steadyHolders.set(job, holder);
-  }
-  return holder;
-}
-
-export function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): Holder {
+/** @returns null: the attempt runs on, whatever happens to others */
+export function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): Holder | null {
   const { state, spec } = job;
+  const isPreemptible = spec.preemptible && mayBePreempted(job) && state.kind !== 'stopping';
+  if (!isPreemptible && state.kind !== 'stopping') return null;
   // One that even SIGKILL does not end may never end: what it holds is coming free no more than that of one that runs.
   const isOverdue = memory.stoppingForMs(job.id) > spec.stopGraceMs + overdueMs;
   const isStopping = state.kind === 'stopping' && !isOverdue;
@@ -214,7 +206,7 @@ export function newHolder(job: Job, attempt: Attempt, memory: SchedulerState): H
     tasks: attempt.tasks.filter((task) => task.state !== 'ended'),
     preemptor: isPreempted ? memory.preemptorOf(job.id, attempt.number) : null,
     state: isPreempted ? 'preempted' : isStopping ? 'ending' : 'active',
-    isPreemptible: spec.preemptible && mayBePreempted(job) && state.kind !== 'stopping',
+    isPreemptible,
     lostGpuSeconds: Math.round((memory.unsavedMs(job.id) / 1_000) * gpus),
     lostSince: lostSince(job, attempt),
   };

@@ -8,7 +8,7 @@
  */
 import type { JobId, NodeName } from '@muster/common/ids';
 import { type Attempt, currentAttempt, type Node } from '../model.ts';
-import type { JobToPlan } from '../state/jobGroups.ts';
+import type { JobsToPlan } from '../state/jobGroups.ts';
 import type { Draft } from '../state/state.ts';
 import { NodeViews } from './nodeViews.ts';
 
@@ -29,13 +29,12 @@ interface Preemptor {
 }
 
 /** What of a draft one pass looks at. */
-export interface Survey {
+export interface Survey extends JobsToPlan {
   readonly nodes: readonly Node[];
-  readonly jobs: readonly JobToPlan[];
 }
 
 export function surveyOf(draft: Draft): Survey {
-  return { nodes: draft.everyNode(), jobs: [...draft.jobsToPlan()] };
+  return { nodes: draft.everyNode(), ...draft.jobsToPlan() };
 }
 
 export class SchedulerState {
@@ -57,7 +56,7 @@ export class SchedulerState {
     const unsaved: Moments = new Map();
     const stopping: Moments = new Map();
     const holding = new Set<JobId>();
-    for (const { job } of jobs) {
+    for (const job of jobs) {
       const attempt = currentAttempt(job);
       if (attempt === null) continue;
       if (this.preemptors.size > 0) holding.add(job.id);

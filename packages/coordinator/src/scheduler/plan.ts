@@ -47,12 +47,12 @@ export type Decision =
   | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
   /** `why` looks at each node, and is called for the few jobs whose reason is asked for: it counts what the whole pass has taken. */
-  | { readonly kind: 'wait'; readonly jobId: JobId; readonly why: Refusal }
+  | { readonly kind: 'wait'; readonly jobId: JobId; readonly why: FindReason }
   /** The jobs that the pass saw of a group of equals all start. Another pass follows, for those of the group behind them. */
   | { readonly kind: 'again' };
 
 /** The reason of a job that waits, found once. */
-export type Refusal = () => WaitReason;
+export type FindReason = () => WaitReason;
 
 /** @param nowMs monotonic milliseconds */
 export function plan(view: SchedulerView, nowMs: number): readonly Decision[] {
@@ -67,7 +67,7 @@ class Pass implements PassState {
   readonly reserved = new Set<NodeName>();
   // Capacity only shrinks during a pass, and later jobs may preempt no more than earlier ones: a demand that did not fit
   // once will not fit again, so a queue of ten thousand equal jobs costs one search.
-  private readonly refusals = new Map<string, Refusal>();
+  private readonly refusals = new Map<string, FindReason>();
   private readonly withoutPreemption = new Set<string>();
   // What could not be reserved for one cannot be for its equals either.
   private readonly unreservable = new Set<string>();
@@ -133,7 +133,7 @@ class Pass implements PassState {
   }
 
   /** @returns why not; null when it starts */
-  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): Refusal | null {
+  private startOrRefuse(job: QueuedJob, history: PlacementHistory, ownKey: string): FindReason | null {
     const { capacity, reserved } = this;
     const demandKey = demandKeyOf(job.spec);
     const known =
@@ -175,7 +175,7 @@ class Pass implements PassState {
     job: QueuedJob,
     history: PlacementHistory,
     ownKey: string,
-    refusal: Refusal,
+    refusal: FindReason,
   ): PreemptionPlan | null {
     if (this.withoutPreemption.has(ownKey)) return null;
     const preemption = planPreemption(job, history, demandKeyOf(job.spec), refusal, this);
@@ -193,7 +193,7 @@ class Pass implements PassState {
   }
 }
 
-function once(find: Refusal): Refusal {
+function once(find: FindReason): FindReason {
   let found: WaitReason | null = null;
   return () => (found ??= find());
 }

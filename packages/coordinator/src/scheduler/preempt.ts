@@ -9,7 +9,7 @@ import type { NodeName } from '@muster/common/ids';
 import { driverOf, hasRoom, jobDemand, taskDemand } from './capacity.ts';
 import { type Fit, fit, mayUse } from './fit.ts';
 import type { PassCapacity } from './passCapacity.ts';
-import type { Refusal } from './plan.ts';
+import type { FindReason } from './plan.ts';
 import type { Preemptible } from './preemptible.ts';
 import type { RankedJob } from './reasons.ts';
 import { chooseVictims } from './victims.ts';
@@ -26,7 +26,7 @@ export interface PreemptionPlan {
   readonly preemptions: readonly Preemption[];
   /** By node rank. */
   readonly places: readonly PlannedTask[];
-  readonly why: Refusal;
+  readonly why: FindReason;
 }
 
 /**
@@ -39,7 +39,7 @@ export function planPreemption(
   job: QueuedJob,
   history: PlacementHistory,
   demandKey: string,
-  refusal: Refusal,
+  refusal: FindReason,
   { capacity, reserved, preemptible }: PassState,
 ): PreemptionPlan | null {
   let victims = victimsFor(job, history, demandKey, capacity.coming, { capacity, reserved, preemptible });
@@ -110,7 +110,7 @@ export function tasksOf({ spec }: QueuedJob, placements: readonly Fit[]): readon
 function hold(
   job: QueuedJob,
   places: readonly PlannedTask[],
-  refusal: Refusal,
+  refusal: FindReason,
   capacity: PassCapacity,
   victims: readonly Holder[],
 ): PreemptionPlan {
@@ -126,7 +126,7 @@ function hold(
   };
 }
 
-function whyOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: Refusal): Refusal {
+function whyOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: FindReason): FindReason {
   const giving = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
   if (giving.length === 0) return refusal;
   return () => ({ kind: 'preempting', victims: giving.map(({ id, priority }) => ({ id, priority })) });

@@ -105,7 +105,7 @@ export interface QueuedJob {
   readonly breakerFailures: number | null;
 }
 
-/** An attempt, as far as it holds something. */
+/** An attempt that is stopping or may be preempted, as far as it holds something. */
 export interface Holder {
   readonly id: JobId;
   readonly submitSeq: number;

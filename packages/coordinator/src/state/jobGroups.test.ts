@@ -1,4 +1,4 @@
-import type { ArrayId, JobId } from '@muster/common/ids';
+import type { ArrayId } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import type { Job } from '../model.ts';
 import { aJob, anAttempt, aSpec, jobIdOf } from '../modelFixture.ts';
@@ -10,11 +10,10 @@ function groupsOf(...jobs: readonly Job[]): JobGroups {
   return groups;
 }
 
-const shown = (groups: JobGroups, drafted: readonly Job[] = []) =>
-  Array.from(groups.toPlan(new Map(drafted.map((job) => [job.id, job]))), ({ job, behind }) => [
-    job.id,
-    behind,
-  ]);
+const shown = (groups: JobGroups, drafted: readonly Job[] = []) => {
+  const { jobs, behind } = groups.toPlan(new Map(drafted.map((job) => [job.id, job])));
+  return jobs.map(({ id }) => [id, behind.get(id) ?? 0] as const);
+};
 const oneGpu = aSpec({ resources: { gpus: 1 } });
 const many = (count: number) =>
   Array.from({ length: count }, (_, index) => aJob(index + 1, { spec: oneGpu }));
@@ -51,7 +50,7 @@ test('jobs of another priority, that come after others, or of an array are no eq
     aJob(102, { spec: { ...oneGpu, after: [jobIdOf(1)] } }),
     aJob(103, { spec: oneGpu, ...place }),
   ];
-  const ids = shown(groupsOf(...many(64), ...others)).map(([each]) => each as JobId);
+  const ids = shown(groupsOf(...many(64), ...others)).map(([each]) => each);
   expect(ids).toEqual(expect.arrayContaining(others.map((job) => job.id)));
   expect(ids).toHaveLength(67);
 });

@@ -8,11 +8,11 @@ import { isTerminal } from '@muster/common/states';
 import type { Job } from '../model.ts';
 import { demandKeyOf } from '../scheduler/capacity.ts';
 
-/** A job that scheduling looks at. */
-export interface JobToPlan {
-  readonly job: Job;
-  /** Its equals behind it, which are not looked at in this turn. */
-  readonly behind: number;
+/** The jobs that scheduling looks at. */
+export interface JobsToPlan {
+  readonly jobs: readonly Job[];
+  /** Of the last job of a group: its equals behind it, which are not looked at in this turn. */
+  readonly behind: ReadonlyMap<JobId, number>;
 }
 
 /** Of each group. More than can start in one turn are of no use to it. */
@@ -51,10 +51,12 @@ export class JobGroups {
    * Every active job, but of equals only the first.
    * @param drafted what a draft has changed
    */
-  *toPlan(drafted: ReadonlyMap<JobId, Job>): Iterable<JobToPlan> {
+  toPlan(drafted: ReadonlyMap<JobId, Job>): JobsToPlan {
+    const jobs: Job[] = [];
+    const behind = new Map<JobId, number>();
     for (const job of this.singles.values()) {
       const current = drafted.get(job.id) ?? job;
-      if (!isTerminal(current.state.kind)) yield { job: current, behind: 0 };
+      if (!isTerminal(current.state.kind)) jobs.push(current);
     }
     const touched = new Map<string, number>();
     for (const job of drafted.values()) {
@@ -63,25 +65,21 @@ export class JobGroups {
       const key = groupKeyOf(job);
       if (key !== null && this.equals.get(key)?.has(id) === true)
         touched.set(key, (touched.get(key) ?? 0) + 1);
-      if (!isTerminal(state.kind)) yield { job, behind: 0 };
+      if (!isTerminal(state.kind)) jobs.push(job);
     }
-    for (const [key, equals] of this.equals)
-      yield* firstOf(equals, equals.size - (touched.get(key) ?? 0), drafted);
-  }
-}
-
-/** @param count of those that the draft has not changed */
-function* firstOf(
-  equals: ReadonlyMap<JobId, Job>,
-  count: number,
-  drafted: ReadonlyMap<JobId, Job>,
-): Iterable<JobToPlan> {
-  let shown = 0;
-  for (const job of equals.values()) {
-    if (shown === count || shown === equalsShownMax) return;
-    if (drafted.has(job.id)) continue;
-    shown += 1;
-    yield { job, behind: shown === equalsShownMax ? count - shown : 0 };
+    for (const [key, equals] of this.equals) {
+      /** Those that the draft has not changed. */
+      const count = equals.size - (touched.get(key) ?? 0);
+      let left = Math.min(count, equalsShownMax);
+      for (const job of equals.values()) {
+        if (left === 0) break;
+        if (drafted.has(job.id)) continue;
+        left -= 1;
+        jobs.push(job);
+        if (left === 0 && count > equalsShownMax) behind.set(job.id, count - equalsShownMax);
+      }
+    }
+    return { jobs, behind };
   }
 }
 

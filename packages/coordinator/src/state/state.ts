@@ -23,7 +23,7 @@ import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
-import { JobGroups, type JobToPlan } from './jobGroups.ts';
+import { JobGroups, type JobsToPlan } from './jobGroups.ts';
 import { secretsOf } from './secrets.ts';
 
 export class ClusterState {
@@ -183,7 +183,7 @@ export class Draft {
   }
 
   /** Every job that has not ended; of equal jobs of an array, only the first. */
-  jobsToPlan(): Iterable<JobToPlan> {
+  jobsToPlan(): JobsToPlan {
     return this.base.groups.toPlan(this.jobs);
   }
 
