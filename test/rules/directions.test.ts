@@ -159,13 +159,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
   ],
   cli: [
     ['output', '', 'it writes text, whatever the text is about'],
-    ['checkpoints', 'output', 'how checkpoints are shown'],
     ['metrics', 'output', 'how metrics are shown'],
     ['nodes', 'output', 'how nodes are shown'],
     ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
     ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
-    ['jobs', 'checkpoints logs output', 'one job: shown, waited for, followed'],
+    ['jobs', 'logs output', 'one job: shown, waited for, followed'],
     ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['doctor', 'nodes output', 'it looks at this machine'],
@@ -173,7 +172,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'arrays checkpoints completion diagnose doctor jobs logs metrics nodes output submit supervisor top',
+      'arrays diagnose doctor jobs logs metrics nodes output submit supervisor top',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

@@ -1,5 +1,6 @@
 /** Flag values from text, with errors that name the flag and what it takes. */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { messageOf } from '@muster/common/errors';
 import { formatDuration, parseDurationMs } from '@muster/common/spec/duration';
 import { parseSizeMb, sizeForm } from '@muster/common/spec/size';
@@ -104,4 +105,28 @@ export function withLogLevel(command: Command): Command {
     .createOption('--log-level <level>', 'how much to log on stderr; default info')
     .choices(['debug', 'info', 'warn', 'error', 'silent']);
   return command.addOption(option);
+}
+
+/** A host alone; the port is another flag. */
+export function listenHost(typed: string): string {
+  const host = withoutBrackets(typed);
+  if (isHost(host)) return host;
+  throw usageError(
+    `--listen takes an address of this machine without a port, such as 0.0.0.0; got "${typed}"`,
+  );
+}
+
+/** One name or address of this machine more, without a port: it is the one that is listened on. */
+export function advertisedHosts(typed: string, earlier: readonly string[] | undefined): readonly string[] {
+  const host = withoutBrackets(typed);
+  if (isHost(host)) return [...(earlier ?? []), host];
+  throw usageError(`--advertise takes a name or an address without a port, such as gpu-head; got "${typed}"`);
+}
+
+function withoutBrackets(typed: string): string {
+  return /^\[(.+)\]$/.exec(typed)?.[1] ?? typed;
+}
+
+function isHost(text: string): boolean {
+  return isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(text);
 }

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { commandTable } from './commandTable.ts';
 import { defineCommand } from './context.ts';
 import { exitCodes } from './exitCodes.ts';
+import { commandSynonyms, flagSynonyms, type Synonym } from './mistyped.ts';
 import { runCli } from './program.ts';
-import { commandSynonyms, flagSynonyms, type Synonym } from './synonyms.ts';
 import { newCall } from './testing/testContext.ts';
 
 async function hints(...argv: readonly string[]): Promise<string> {

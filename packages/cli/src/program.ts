@@ -25,7 +25,7 @@ export async function runCli(argv: readonly string[], context: Context): Promise
 
 async function dispatch(argv: readonly string[], context: Context): Promise<ExitCode> {
   if (argv[0] === '__complete') {
-    const { complete } = await import('./completion/complete.ts');
+    const { complete } = await import('./completion/candidates.ts');
     return complete(commandTable, argv.slice(1), context);
   }
   const { before, commandLine } = splitAtDashes(argv);

@@ -2,9 +2,9 @@ import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
+import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { aCause, anAttempt, logPiece, silentStream, wire } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
-import { aMember, arrayAnswers, arrayId, memberId } from './arrayFixture.ts';
 import { streamsAtOnce } from './arrayLogs.ts';
 
 const attempts = [anAttempt()];

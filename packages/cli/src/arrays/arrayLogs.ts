@@ -10,16 +10,14 @@ import { abortOnStopRequest } from '../io.ts';
 import { awayText, detached } from '../jobs/attend.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
 import { troublesOf } from '../jobs/transitions.ts';
-import { missingText } from '../logs/missing.ts';
 import { type MemberSource, memberJsonPrinter, memberPrinter } from '../logs/printer.ts';
-import { type LogSelection, readLogs } from '../logs/read.ts';
+import { type LogSelection, missingText, readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
-import { type Progress, startProgress } from '../output/progress.ts';
+import { type Progress, startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { countsOf, countsText } from './arraySummary.ts';
-import { failureReporter } from './attendArray.ts';
-import { lookPatiently } from './lookPatiently.ts';
+import { failureReporter, lookPatiently } from './attendArray.ts';
 import { type ArrayJobs, type Member, readMembers } from './members.ts';
 
 /** Each holds a stream at the coordinator, and a line of 64 KiB for each rank. */

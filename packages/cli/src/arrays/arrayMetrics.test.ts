@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
+import { aMember, arrayAnswers, memberId } from '../testing/arrayFixture.ts';
 import { anAttempt, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
-import { aMember, arrayAnswers, memberId } from './arrayFixture.ts';
 
 const indexOf = (jobId: string) => Number(jobId.slice(4));
 

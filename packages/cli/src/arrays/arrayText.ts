@@ -2,8 +2,7 @@
 import { causeOfMany, evidenceShownMax, shortened } from '@muster/common/causeText';
 import { stateStyles } from '../jobs/summary.ts';
 import { ledgerText } from '../jobs/trainingText.ts';
-import { formatFields } from '../output/fields.ts';
-import { type Column, formatTable, type View } from '../output/table.ts';
+import { type Column, formatFields, formatTable, type View } from '../output/table.ts';
 import { count, fitText, printable, rangesText, wrapText } from '../output/text.ts';
 import { agoText, clockText, durationText } from '../output/times.ts';
 import { type ArraySummary, countsText, type LongRun } from './arraySummary.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
+import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { aCause, anAttempt } from '../testing/fakeCoordinator.ts';
 import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
-import { aMember, arrayAnswers, arrayId, memberId } from './arrayFixture.ts';
 
 const cause = aCause('exit_code', 'exited with code 3');
 const ended = anAttempt({ state: 'ended', cause });

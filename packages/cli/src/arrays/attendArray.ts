@@ -1,20 +1,18 @@
 /** Staying with a whole array until its last job has ended: counts by state, and a line for each failure. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unlessAborted } from '@muster/common/async';
 import { isTerminal, jobStates, terminalJobStates } from '@muster/common/states';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../exitCodes.ts';
-import { type Attendance, attend, detached } from '../jobs/attend.ts';
+import { type Attendance, attend, awayText, detached } from '../jobs/attend.ts';
 import { pagesOfJobs } from '../jobs/pages.ts';
 import { troublesOf } from '../jobs/transitions.ts';
 import { coloursFor } from '../output/colours.ts';
-import type { Progress } from '../output/progress.ts';
+import type { Progress } from '../output/screen.ts';
 import { count, printable } from '../output/text.ts';
-import type { Session } from '../session.ts';
+import { outagePatienceMs, type Session } from '../session.ts';
 import { countsOf, countsText, type StateCounts } from './arraySummary.ts';
-import { lookPatiently } from './lookPatiently.ts';
 import { type Member, memberOf, newestByIndex, readMembers, unreadOf } from './members.ts';
 
 /** In a pipe a line for each change would be a line for each job. */
@@ -150,4 +148,30 @@ async function ended(context: Context, arrayId: string, counts: StateCounts): Pr
       `More with: ${programName} explain ${arrayId}\n`,
   );
   return { exitCode: exitCodes.jobFailed, job: null };
+}
+
+/** A look at a large array is work for the coordinator: waiting this many times as long bounds it to a fifth of the time. */
+const restsPerLook = 4;
+const restMsMin = 500;
+
+interface Look<T> {
+  readonly seen: T;
+  /** How long to wait before the next look. */
+  readonly restMs: number;
+}
+
+/**
+ * One look, across restarts of the coordinator.
+ * @throws {MusterError} of the coordinator, or when it was away for too long
+ */
+export async function lookPatiently<T>(
+  { clock }: Context,
+  session: Session,
+  { progress, abort }: { readonly progress: Progress; readonly abort: AbortSignal },
+  read: (api: MusterApi) => Promise<T>,
+): Promise<Look<T>> {
+  const beganMs = clock.monotonicMs();
+  const onAway = (error: Error) => progress.show(awayText(error));
+  const seen = await session.retrying(read, { patienceMs: outagePatienceMs, onAway, abort });
+  return { seen, restMs: Math.max(restMsMin, restsPerLook * (clock.monotonicMs() - beganMs)) };
 }

@@ -1,9 +1,11 @@
 /** The jobs of an array as commands on the whole array need them. */
 import { signMarks } from '@muster/common/signText';
 import type { JobStateKind } from '@muster/common/states';
+import { isTrainingMetricName } from '@muster/common/training';
 import type { Cause, JobView, LedgerEntry, PendingReason } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import { pagesOfJobs } from '../jobs/pages.ts';
+import { byMetric } from '../jobs/jobTable.ts';
+import { collectJobs, pagesOfJobs } from '../jobs/pages.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
 import { nameOf, newestAttempt } from '../jobs/summary.ts';
 
@@ -86,4 +88,37 @@ export async function readMembers(
  */
 export function unreadOf(size: number, read: readonly Member[], notStored = 0): number {
   return Math.max(0, Math.min(notStored, size - read.length));
+}
+
+/** In the order of their indexes; of an index that was requeued the newest. */
+export async function arrayJobs(
+  api: Pick<MusterApi, 'listJobs'>,
+  arrayId: string,
+): Promise<readonly JobView[]> {
+  const { jobs } = await collectJobs(api, { arrayId, brief: true }, Number.POSITIVE_INFINITY);
+  const newest = new Map<number, JobView>();
+  // The newest come first.
+  for (const job of jobs) {
+    const index = job.array?.index ?? 0;
+    if (!newest.has(index)) newest.set(index, job);
+  }
+  return [...newest].toSorted(([a], [b]) => a - b).map(([, job]) => job);
+}
+
+/**
+ * At most so many of the jobs: those with the smallest newest value, as far as it is known.
+ * @param what is done with them, for the note: `drawn`
+ * @returns a note for the reader where some are not among them
+ */
+export function chosenFor(
+  jobs: readonly JobView[],
+  metric: string,
+  max: number,
+  what: string,
+): { readonly jobs: readonly JobView[]; readonly note: string | null } {
+  if (jobs.length <= max) return { jobs, note: null };
+  const isSorted = isTrainingMetricName(metric);
+  const chosen = (isSorted ? byMetric(jobs, metric) : jobs).slice(0, max);
+  const which = isSorted ? `those with the smallest newest ${metric}` : 'the first';
+  return { jobs: chosen, note: `${max} of ${jobs.length} jobs are ${what}: ${which}. -o csv has all.` };
 }

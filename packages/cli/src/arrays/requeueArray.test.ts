@@ -1,8 +1,8 @@
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
+import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { run } from '../testing/testContext.ts';
-import { aMember, arrayAnswers, arrayId, memberId } from './arrayFixture.ts';
 
 const members = [
   aMember(0, { state: 'succeeded' }),

@@ -2,14 +2,13 @@
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
-import { requireConsent } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import { count, printable } from '../output/text.ts';
-import { type Session, submitPatienceMs } from '../session.ts';
-import { explainingSilence } from '../unansweredWrite.ts';
+import { requireConsent } from '../query.ts';
+import { explainingSilence, type Session, submitPatienceMs } from '../session.ts';
 import { countsOf, countsText } from './arraySummary.ts';
 import { inParallel } from './inParallel.ts';
 import type { Member } from './members.ts';

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
+import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { aCause, anAttempt, submittedAtMs } from '../testing/fakeCoordinator.ts';
 import { run } from '../testing/testContext.ts';
-import { aMember, arrayAnswers, arrayId, memberId } from './arrayFixture.ts';
 
 const ran = (seconds: number) => [
   anAttempt({

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import type { OutputFlags } from '../flags.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import type { View } from '../output/table.ts';
 import { print } from '../query.ts';
 import { type ArraySummary, summarizeArray } from './arraySummary.ts';

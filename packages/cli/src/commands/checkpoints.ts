@@ -1,9 +1,9 @@
 import type { JobView } from '@muster/common/views';
-import { formatCheckpoints } from '../checkpoints/checkpointTable.ts';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
+import { formatCheckpoints } from '../jobs/trainingText.ts';
 import { printable } from '../output/text.ts';
 import { print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';

@@ -7,6 +7,7 @@ import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import {
+  advertisedHosts,
   durationMs,
   natsUrl,
   pageAddress,
@@ -16,7 +17,6 @@ import {
   wholeNumberFlag,
   withLogLevel,
 } from '../flags.ts';
-import { advertisedHosts } from '../listenFlags.ts';
 
 interface CoordinatorFlags {
   readonly data: string;

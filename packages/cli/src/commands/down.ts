@@ -7,11 +7,10 @@ import type { CommandModule, Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { collectJobs } from '../jobs/pages.ts';
-import { startProgress } from '../output/progress.ts';
+import { activeJobs, collectJobs } from '../jobs/pages.ts';
+import { startProgress } from '../output/screen.ts';
 import { count } from '../output/text.ts';
 import { type Session, withSession } from '../session.ts';
-import { activeJobs } from '../supervisor/activeJobs.ts';
 import { readUpState, type UpState } from '../supervisor/upState.ts';
 import { downText } from '../supervisor/upText.ts';
 

@@ -7,7 +7,7 @@ import { wholeNumberFlag } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { type Colours, coloursFor } from '../output/colours.ts';
 import { jsonText } from '../output/json.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import { clockText, durationText } from '../output/times.ts';
 import { type QueryFlags, withQuery } from '../query.ts';

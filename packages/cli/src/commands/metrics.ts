@@ -7,8 +7,8 @@ import { isTrainingMetricName, type TrainingSummary, trainingMetricNames } from 
 import type { JobView } from '@muster/common/views';
 import type { MusterApi, TrainingSummaries } from '@muster/common/wire/client';
 import type { Command } from 'commander';
-import { arrayJobs, chosenFor } from '../arrays/arrayMetrics.ts';
 import { inParallel } from '../arrays/inParallel.ts';
+import { arrayJobs, chosenFor } from '../arrays/members.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
@@ -20,7 +20,7 @@ import { exportMetrics } from '../metrics/exportMetrics.ts';
 import { formatGpuMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
 import { formatComparison, formatTraining, trainingNotes } from '../metrics/trainingTable.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import type { View } from '../output/table.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';

@@ -10,7 +10,7 @@ import type { ExitCode } from '../exitCodes.ts';
 import { durationMs } from '../flags.ts';
 import { cardText, worstFirst } from '../nodes/conditionText.ts';
 import { formatNode } from '../nodes/nodeDetail.ts';
-import { orphanLines } from '../nodes/orphanText.ts';
+import { orphanLines } from '../nodes/nodeText.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { durationText } from '../output/times.ts';

@@ -1,8 +1,7 @@
 import type { ClusterView } from '@muster/common/views';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { formatNodes } from '../nodes/nodeText.ts';
-import { orphansText } from '../nodes/orphanText.ts';
+import { formatNodes, orphansText } from '../nodes/nodeText.ts';
 import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { print, type QueryFlags, withQuery } from '../query.ts';

@@ -9,7 +9,6 @@ import { formatArraySummary } from '../arrays/arrayText.ts';
 import { waitForArrayAndReport } from '../arrays/attendArray.ts';
 import { type RequeuedArray, requeueArray } from '../arrays/requeueArray.ts';
 import { showArray } from '../arrays/show.ts';
-import { type ForceFlag, requireConsent } from '../confirm.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -20,12 +19,11 @@ import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/referenc
 import { nameOf } from '../jobs/summary.ts';
 import { allReported, nothingReported } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
-import { startProgress } from '../output/progress.ts';
-import { type QueryFlags, withQuery } from '../query.ts';
-import { type Session, submitPatienceMs, withSession } from '../session.ts';
+import { startProgress } from '../output/screen.ts';
+import { type ForceFlag, type QueryFlags, requireConsent, withQuery } from '../query.ts';
+import { explainingSilence, type Session, submitPatienceMs, withSession } from '../session.ts';
 import { parseChange, type SpecChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
-import { explainingSilence } from '../unansweredWrite.ts';
 
 interface RequeueFlags extends QueryFlags, ForceFlag {
   readonly wait?: boolean;

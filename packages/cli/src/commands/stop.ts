@@ -4,7 +4,7 @@ import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import { print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 

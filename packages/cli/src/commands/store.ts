@@ -9,7 +9,7 @@ import { lastDataDir } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { orphansText } from '../nodes/orphanText.ts';
+import { orphansText } from '../nodes/nodeText.ts';
 import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { bytesText } from '../output/times.ts';

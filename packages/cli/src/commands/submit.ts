@@ -13,13 +13,17 @@ import { rememberStopRequests } from '../io.ts';
 import { type Attendance, followAndReport, waitAndReport } from '../jobs/attend.ts';
 import { jobIdOf } from '../jobs/reference.ts';
 import { writeJson } from '../output/json.ts';
-import { startProgress } from '../output/progress.ts';
+import { startProgress } from '../output/screen.ts';
 import { printable, shellText, wrapText } from '../output/text.ts';
-import { type Session, submitPatienceMs, withSession } from '../session.ts';
+import { explainingSilence, type Session, submitPatienceMs, withSession } from '../session.ts';
 import { exportChoice } from '../submit/exported.ts';
-import { type PreparedSpec, specFromFile, specFromFlags } from '../submit/spec.ts';
-import { overridesOf, withSpecFlags } from '../submit/specFlags.ts';
-import { explainingSilence } from '../unansweredWrite.ts';
+import {
+  overridesOf,
+  type PreparedSpec,
+  specFromFile,
+  specFromFlags,
+  withSpecFlags,
+} from '../submit/spec.ts';
 
 interface SubmitFlags extends ConnectionFlags, OutputFlags {
   readonly image?: string;

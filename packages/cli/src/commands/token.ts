@@ -1,14 +1,13 @@
 import { isNodeName } from '@muster/common/ids';
 import type { CredentialView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
-import { type ForceFlag, requireConsent } from '../confirm.ts';
 import { addressForOthers } from '../connection.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
-import { ask, print, type QueryFlags, withQuery } from '../query.ts';
+import { ask, type ForceFlag, print, type QueryFlags, requireConsent, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
 interface CreateFlags extends QueryFlags {

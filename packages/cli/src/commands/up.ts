@@ -11,20 +11,31 @@ import { readConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { collect, natsUrl, pageAddress, pageListen, wholeNumberFlag } from '../flags.ts';
+import {
+  advertisedHosts,
+  collect,
+  listenHost,
+  natsUrl,
+  pageAddress,
+  pageListen,
+  wholeNumberFlag,
+} from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { advertisedHosts, listenHost } from '../listenFlags.ts';
-import { startProgress } from '../output/progress.ts';
+import { activeJobs } from '../jobs/pages.ts';
+import { startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import { type Session, withSession } from '../session.ts';
-import { activeJobs } from '../supervisor/activeJobs.ts';
 import { upInBackground, upLogPath } from '../supervisor/background.ts';
 import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
-import { agentPlan, coordinatorPlan, nodeNames, type UpOptions } from '../supervisor/cluster.ts';
-import { addressOfPage, freeAddress } from '../supervisor/freeAddress.ts';
-import { rememberLastUp } from '../supervisor/lastUp.ts';
-import { lockForUp } from '../supervisor/upLock.ts';
-import { removeUpState, writeUpState } from '../supervisor/upState.ts';
+import {
+  addressOfPage,
+  agentPlan,
+  coordinatorPlan,
+  freeAddress,
+  nodeNames,
+  type UpOptions,
+} from '../supervisor/cluster.ts';
+import { lockForUp, rememberLastUp, removeUpState, writeUpState } from '../supervisor/upState.ts';
 import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 
 interface UpFlags {

@@ -1,10 +1,11 @@
-/** What could stand where the cursor is. */
+/** `muster __complete`, which the completion scripts call at every press of Tab: what could stand where the cursor is. */
 import { specFlags } from '@muster/common/spec/overrides';
 import { isTerminal, jobStates } from '@muster/common/states';
 import { jobMetrics } from '@muster/common/telemetry';
 import { trainingMetrics } from '@muster/common/training';
-import type { Argument, Command, Option } from 'commander';
-import type { Context } from '../context.ts';
+import { type Argument, Command, type Option } from 'commander';
+import { type CommandEntry, type Context, defineCommand } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { printable } from '../output/text.ts';
 import { withSession } from '../session.ts';
 
@@ -157,4 +158,36 @@ function conditionCandidates(context: Context, node: string): Promise<readonly C
     const messages = new Map(conditions.map(({ kind, message }) => [kind, message]));
     return Array.from(messages, ([value, message]) => ({ value, description: printable(message) }));
   });
+}
+
+/** @param marked the words up to the cursor, each behind a `:`, so that none of them looks like a flag of ours */
+export async function complete(
+  table: readonly CommandEntry[],
+  marked: readonly string[],
+  context: Context,
+): Promise<ExitCode> {
+  const words = marked.map((word) => word.replace(/^:/, ''));
+  const current = words.at(-1) ?? '';
+  const candidates = await candidatesAt(table, words, context);
+  const lines = candidates
+    .filter(({ value }) => value === filesMarker || value.startsWith(current))
+    .map(({ value, description }) => (description === '' ? `${value}\n` : `${value}\t${description}\n`));
+  await context.io.stdout.write(lines.join(''));
+  return exitCodes.ok;
+}
+
+async function candidatesAt(
+  table: readonly CommandEntry[],
+  words: readonly string[],
+  context: Context,
+): Promise<readonly CompletionCandidate[]> {
+  if (words.length <= 1) return table.map(({ name, summary }) => ({ value: name, description: summary }));
+  const entry = table.find(({ name }) => name === words[0]);
+  if (entry === undefined) return [];
+  const command = new Command(entry.name);
+  defineCommand(command, (await entry.load()).command);
+  const below = command.commands.find((each) => each.name() === words[1]);
+  return below === undefined || words.length <= 2
+    ? candidatesFor(command, words.slice(1), context)
+    : candidatesFor(below, words.slice(2), context);
 }

@@ -7,10 +7,9 @@ import type { ConnectionFlags } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { nameOf, newestAttempt, statusText } from '../jobs/summary.ts';
-import { missingText } from '../logs/missing.ts';
 import type { LogPrinter } from '../logs/printer.ts';
-import { readLogs } from '../logs/read.ts';
-import { startProgress } from '../output/progress.ts';
+import { missingText, readLogs } from '../logs/read.ts';
+import { startProgress } from '../output/screen.ts';
 import { withSession } from '../session.ts';
 import { mergeRanks } from './merge.ts';
 

@@ -5,17 +5,15 @@ import type { JobView } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { abortOnStopRequest } from '../io.ts';
-import { missingText } from '../logs/missing.ts';
 import { textPrinter } from '../logs/printer.ts';
-import { readLogs } from '../logs/read.ts';
+import { missingText, readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
-import { type Progress, startProgress } from '../output/progress.ts';
+import { type Progress, startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import type { Session } from '../session.ts';
 import { detachedText, nameOf, ranText, specOf, statusText } from './summary.ts';
-import { transitionReporter } from './tell.ts';
 import { nothingReported, type Reported } from './transitions.ts';
-import { waitForJob } from './wait.ts';
+import { transitionReporter, waitForJob } from './wait.ts';
 
 export interface Attendance {
   readonly exitCode: ExitCode;

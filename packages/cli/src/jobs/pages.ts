@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobView } from '@muster/common/views';
 import type { JobFilter, MusterApi } from '@muster/common/wire/client';
+import type { Session } from '../session.ts';
 
 /** What the API gives at once; it gives less where specs are large. */
 const pageSizeMax = 1_000;
@@ -50,4 +52,16 @@ export async function collectJobs(
     notStored ??= page.notStored;
   }
   return { jobs, more, notStored: notStored ?? 0 };
+}
+
+const answerWithinMs = 1_000;
+
+/** Jobs that hold nodes. @returns null when the coordinator does not answer in a second: that keeps nobody from stopping it */
+export async function activeJobs({ api }: Session): Promise<readonly JobView[] | null> {
+  const unknown = sleep(answerWithinMs, null);
+  const asked = collectJobs(api, { states: ['starting', 'running', 'stopping'] }, 1_000).then(
+    ({ jobs }) => jobs,
+    () => null,
+  );
+  return Promise.race([asked, unknown]);
 }

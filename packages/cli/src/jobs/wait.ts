@@ -1,10 +1,16 @@
-/** Waiting for a job to end, across restarts of the coordinator. */
+/** Waiting for a job to end, across restarts of the coordinator, and reporting on stderr what becomes of it. */
 import { unlessAborted } from '@muster/common/async';
 import { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import type { Context } from '../context.ts';
+import { resetColours } from '../logs/terminalFilter.ts';
+import { coloursFor } from '../output/colours.ts';
+import type { Progress } from '../output/screen.ts';
+import { printable } from '../output/text.ts';
 import { outagePatienceMs, type Session } from '../session.ts';
+import { type Reported, transitions } from './transitions.ts';
 
 /** Why a job waits changes without an event. */
 const pendingRefreshMs = 2_000;
@@ -57,4 +63,25 @@ export async function waitForJob(
       { patienceMs: outagePatienceMs, onAway, abort },
     ),
   );
+}
+
+/** @returns to be called with the job at each look */
+export function transitionReporter(
+  { io, environment }: Context,
+  progress: Progress,
+  from: Reported,
+): (job: JobView) => void {
+  const { dim } = coloursFor(io.stderr, environment);
+  // Output of one rank may have left a colour switched on, or text that nobody sees.
+  const reset = io.stdout.isTerminal && io.stderr.isTerminal ? resetColours : '';
+  let known = from;
+  return (job) => {
+    const { lines, reported } = transitions(job, known);
+    known = reported;
+    if (lines.length === 0) return;
+    progress.clear();
+    // Whoever closes stderr is told nothing more; the command itself goes on.
+    const text = lines.map((line) => `${reset}${dim(`— ${printable(line)} —`)}\n`).join('');
+    void io.stderr.write(text).catch(() => {});
+  };
 }

@@ -1,9 +1,11 @@
-/** Reading and following the log of a job across restarts of the coordinator: every byte once, in order per rank. */
+/** Reading and following the log of a job across restarts of the coordinator: every byte once, in order per rank, and a note on what is missing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import { printable } from '../output/text.ts';
+import { bytesText, durationText } from '../output/times.ts';
 import { outagePatienceMs, type Session } from '../session.ts';
 import type { LogPrinter } from './printer.ts';
 
@@ -84,4 +86,21 @@ async function isComplete(api: MusterApi, { jobId, attempt }: LogSelection): Pro
   return (
     attempt !== undefined && job.attempts.some(({ number, state }) => number === attempt && state === 'ended')
   );
+}
+
+/** A line for each rank of which there is more, and how to get it; nothing when all is there. */
+export function missingText(missing: readonly LogPiece[], jobId: string, programName: string): string {
+  const lines = missing.map(lineOf);
+  if (lines.length > 0) lines.push(`Once the node is back, see the rest with: ${programName} logs ${jobId}`);
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function lineOf({ attempt, nodeRank, missing }: LogPiece): string {
+  if (missing === null) return '';
+  const whose = `rank ${nodeRank}'s output${attempt === 1 ? '' : ` of attempt ${attempt}`}`;
+  const silence =
+    missing.silentForMs === null
+      ? 'it has not been heard of since the coordinator started'
+      : `it is silent for ${durationText(missing.silentForMs)}`;
+  return `${printable(missing.node)} has not sent the end of ${whose} (${bytesText(missing.bytes)}); ${silence}`;
 }

@@ -7,11 +7,10 @@ import {
 } from '@muster/common/telemetry';
 import type { TrainingMetricName } from '@muster/common/training';
 import { makeColours } from '../output/colours.ts';
-import { sparkline } from '../output/sparkline.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { textWidth } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
-import { valueText } from '../output/units.ts';
+import { sparkline, valueText } from '../output/units.ts';
 import { bucketMeans, bySteps, type SeriesSummary, summarize, summarizeAll, timeSpan } from './summary.ts';
 import { tickText } from './ticks.ts';
 

@@ -1,15 +1,26 @@
 /** Everything about one node, for a person. Pure. */
-import type { GpuDriver, HostFacts, NodeInventory } from '@muster/common/hardware';
+import {
+  cardUuid,
+  type Gpu,
+  type GpuDriver,
+  type HostFacts,
+  type NodeInventory,
+} from '@muster/common/hardware';
 import type { NodeView } from '@muster/common/views';
-import { type Field, formatFields } from '../output/fields.ts';
-import type { View } from '../output/table.ts';
-import { count } from '../output/text.ts';
+import { makeColours } from '../output/colours.ts';
+import {
+  type Column,
+  type Field,
+  formatFields,
+  formatTable,
+  type TextOptions,
+  type View,
+} from '../output/table.ts';
+import { count, textWidth } from '../output/text.ts';
 import { agoText, bytesText, durationText } from '../output/times.ts';
 import { formatConditions } from './conditionText.ts';
-import { formatGpus } from './gpuTable.ts';
-import { memoryUse, stateText, usedOf } from './nodeText.ts';
-import { orphansText } from './orphanText.ts';
-import { formatTopology } from './topology.ts';
+import { byIndex, formatGpus } from './gpuTable.ts';
+import { memoryUse, orphansText, stateText, usedOf } from './nodeText.ts';
 
 /** Disks, interfaces and the like that are listed; a container host has hundreds, and `-o json` has all. */
 const listedMax = 16;
@@ -203,4 +214,64 @@ function listed(lines: readonly string[], closing: readonly string[] = []): stri
   const more = lines.length - listedMax;
   const cut = more > 0 ? [`and ${more} more`] : [];
   return [...lines.slice(0, listedMax), ...cut, ...closing].join('\n');
+}
+
+/** @returns nothing without links, and one line in place of a matrix that the terminal is too narrow for */
+function formatTopology(inventory: NodeInventory, options: TextOptions): string {
+  const { colours, width } = options;
+  const { links } = inventory;
+  if (links.length === 0) return '';
+  const cards = [...new Map(byIndex(inventory.gpus).map((gpu) => [cardUuid(gpu), gpu])).values()];
+  const names = new Map(
+    cards.map((gpu) => [cardUuid(gpu), gpu.index === null ? gpu.uuid : `GPU${gpu.index}`]),
+  );
+  const kinds = new Map(
+    links.flatMap(({ from, to, kind }) => [
+      [pairKey(from, to), kind],
+      [pairKey(to, from), kind],
+    ]),
+  );
+  // NICs and RDMA devices by name, behind the cards.
+  const others = [...new Set(links.map(({ to }) => to))].filter((to) => !names.has(to)).toSorted();
+  const linkColumn = (to: string): Column<Gpu> => ({
+    header: names.get(to) ?? to,
+    cell: (gpu) => (cardUuid(gpu) === to ? 'X' : (kinds.get(pairKey(cardUuid(gpu), to)) ?? '-')),
+  });
+  const linkColumns: readonly Column<Gpu>[] = [
+    { header: '', cell: (gpu) => names.get(cardUuid(gpu)) ?? '' },
+    ...[...names.keys(), ...others].map(linkColumn),
+    { header: 'CPUS', cell: (gpu) => gpu.cpuAffinity ?? '', narrow: 'drop' },
+    { header: 'NUMA', cell: (gpu) => (gpu.numaNode === null ? '' : String(gpu.numaNode)), narrow: 'drop' },
+  ];
+  const heading = colours.bold('Topology');
+  const plain = formatTable(cards, linkColumns, { width, colours: makeColours(false) });
+  const widest = Math.max(...plain.split('\n').map(textWidth));
+  if (width !== null && widest > width) {
+    return `${heading}  ${colours.dim(`needs ${widest} columns to be shown; -o json has it`)}\n`;
+  }
+  const legend = colours.dim(legendText(links.map(({ kind }) => kind)));
+  return `${heading}\n${formatTable(cards, linkColumns, options)}${legend}\n`;
+}
+
+/** Best first. */
+const kindTexts = {
+  NV: 'NV#: # NVLinks',
+  PIX: 'PIX: one PCIe switch',
+  PXB: 'PXB: several PCIe switches',
+  PHB: 'PHB: the PCIe host bridge',
+  NODE: 'NODE: the same NUMA node',
+  SYS: 'SYS: another NUMA node',
+} as const;
+
+/** What the words in the matrix mean: those that occur. */
+function legendText(kinds: readonly string[]): string {
+  const words = new Set(kinds.map((kind) => kind.replace(/\d+$/, '')));
+  return Object.entries(kindTexts)
+    .filter(([word]) => words.has(word))
+    .map(([, text]) => text)
+    .join(' · ');
+}
+
+function pairKey(from: string, to: string): string {
+  return `${from} ${to}`;
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { fullness, sparkline } from './sparkline.ts';
-import { rateText, ratioText, valueText } from './units.ts';
+import { fullness, rateText, ratioText, sparkline, valueText } from './units.ts';
 
 test.each([
   [null, 'percent', '-'],

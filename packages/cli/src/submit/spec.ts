@@ -2,17 +2,22 @@
  * The JSON that a submit sends. Loading the spec's full checks (zod, yaml) takes as long as everything else a submit
  * does; a job given by flags alone leaves them to the coordinator and loads them only to explain a refusal.
  */
+
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import { formatProblems } from '@muster/common/spec/format';
-import { applyOverrides, type SpecOverrides } from '@muster/common/spec/overrides';
+import { specBytesMax } from '@muster/common/spec/limits';
+import { applyOverrides, type SpecOverrides, specFlags } from '@muster/common/spec/overrides';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { SpecProblem } from '@muster/common/spec/types';
+import type { Command } from 'commander';
 import type { Context } from '../context.ts';
-import { CliError } from '../errors.ts';
+import { CliError, fileErrorReason, usageError } from '../errors.ts';
+import { collect } from '../flags.ts';
 import { count } from '../output/text.ts';
+import { bytesText } from '../output/times.ts';
 import { exportedEnvironment } from './exported.ts';
-import { readSpecFile } from './readSpecFile.ts';
 import { scriptAsJobFile, unreadDirectives } from './script.ts';
 
 export interface PreparedSpec {
@@ -114,4 +119,67 @@ export function refusal(problems: readonly SpecProblem[], formatted: string): Cl
     hints: [formatted],
     problems,
   });
+}
+
+/** The flags of `muster submit` that describe the job. Values stay as typed: the job spec's own checks judge them. */
+
+export function withSpecFlags(command: Command): Command {
+  command.optionsGroup('The job (each wins over the file):');
+  for (const { usage, help, isRepeated } of specFlags) {
+    if (isRepeated) command.option(usage, help, collect);
+    else command.option(usage, help);
+  }
+  return command;
+}
+
+/** @param commandLine what stands after `--`; null: no `--` */
+export function overridesOf(flags: object, commandLine: readonly string[] | null): SpecOverrides {
+  return { ...flags, command: commandLine ?? undefined };
+}
+
+/**
+ * The text of a job file; `-` is standard input. Anything too large to be one is refused before it is read.
+ * @throws {CliError} naming the file and what is wrong with it
+ */
+async function readSpecFile(file: string, { io, environment }: Context): Promise<string> {
+  if (file === '-') {
+    if (io.stdin.isTerminal)
+      await io.stderr.write('Reading the job spec from the terminal; Ctrl-D ends the input.\n');
+    const bytes = await io.stdin.readAll(specBytesMax);
+    if (bytes === null) throw tooLarge('the job spec on standard input', null);
+    return bytes.toString('utf8');
+  }
+  let descriptor: number | null = null;
+  try {
+    descriptor = openSync(resolve(environment.workingDir, file), 'r');
+    const stat = fstatSync(descriptor);
+    if (stat.size > specBytesMax) throw tooLarge(file, stat.size);
+    return readBounded(descriptor, file).toString('utf8');
+  } catch (error) {
+    const reason = fileErrorReason(error);
+    if (reason === null) throw error;
+    throw usageError(`cannot read the job file ${file}: ${reason}`);
+  } finally {
+    if (descriptor !== null) closeSync(descriptor);
+  }
+}
+
+/** A pipe or a device has no size to look at beforehand. */
+function readBounded(descriptor: number, file: string): Buffer {
+  const buffer = Buffer.alloc(specBytesMax + 1);
+  let bytes = 0;
+  for (;;) {
+    const read = readSync(descriptor, buffer, bytes, buffer.length - bytes, null);
+    if (read === 0) return buffer.subarray(0, bytes);
+    bytes += read;
+    if (bytes > specBytesMax) throw tooLarge(file, null);
+  }
+}
+
+function tooLarge(what: string, bytes: number | null): Error {
+  const size = bytes === null ? 'too large' : bytesText(bytes);
+  return usageError(
+    `${what} is ${size}; a job spec has at most ${bytesText(specBytesMax)}`,
+    'Put data into files that the job reads.',
+  );
 }

@@ -1,8 +1,13 @@
-/** Which `muster up` runs with a data directory, for `muster down` and for a second one. */
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+/** Which `muster up` runs with a data directory: for `muster down`, for a second one, and for later calls of the same user. */
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { isRunning, readStat } from '@muster/agent/fence/processes';
+import { messageOf } from '@muster/common/errors';
 import { writeFileAtomically } from '@muster/common/files';
+import { upLockName } from '../connection.ts';
+import type { ProgramEnvironment } from '../environment.ts';
+import { CliError, fileErrorReason } from '../errors.ts';
 
 export interface UpState {
   readonly pid: number;
@@ -37,4 +42,38 @@ export function readUpState(dataDir: string): UpState | null {
   if (typeof pid !== 'number' || typeof startTicks !== 'number') return null;
   const state: UpState = { pid, startTicks, address: typeof address === 'string' ? address : null };
   return isRunning(state) ? state : null;
+}
+
+/**
+ * Keeps a second `muster up` off a data directory. SQLite's file lock ends with the process however it ends, so that no
+ * stale lock can be left behind; the file itself stays empty.
+ * @returns gives the directory free again
+ * @throws {CliError} when another `muster up` has it
+ */
+export function lockForUp(dataDir: string, programName: string): () => void {
+  const database = new DatabaseSync(join(dataDir, upLockName));
+  try {
+    database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    throw new CliError(`another \`muster up\` is running with ${dataDir}`, {
+      cause: error,
+      hints: [`Stop that one with \`${programName} down\`, or use another directory with --data.`],
+    });
+  }
+  return () => database.close();
+}
+
+/**
+ * Notes where this `muster up` keeps its data, so that other calls of this user find its coordinator.
+ * @returns null, or why it could not be noted: no reason to stop, as `--data` does the same
+ */
+export function rememberLastUp(dataDir: string, { lastUpPath }: ProgramEnvironment): string | null {
+  try {
+    mkdirSync(dirname(lastUpPath), { recursive: true, mode: 0o700 });
+    writeFileAtomically(lastUpPath, `${JSON.stringify({ dataDir })}\n`, 0o600);
+    return null;
+  } catch (error) {
+    return `cannot write ${lastUpPath}: ${fileErrorReason(error) ?? messageOf(error)}`;
+  }
 }

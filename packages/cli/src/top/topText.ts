@@ -6,11 +6,10 @@ import { nameOf } from '../jobs/summary.ts';
 import { conditionStyle, conditionsInShort } from '../nodes/conditionText.ts';
 import { byIndex } from '../nodes/gpuTable.ts';
 import { stateStyle, stateText } from '../nodes/nodeText.ts';
-import { fullness } from '../output/sparkline.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { durationText, memoryText } from '../output/times.ts';
-import { absent, rateText, ratioText, valueText } from '../output/units.ts';
+import { absent, fullness, rateText, ratioText, valueText } from '../output/units.ts';
 
 /** As the API gives them: what `-o json` prints. */
 export interface TopSnapshot {

@@ -1,7 +1,7 @@
 import { applyOverrides } from '@muster/common/spec/overrides';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { overridesOf, withSpecFlags } from './specFlags.ts';
+import { overridesOf, withSpecFlags } from './spec.ts';
 
 /** The job file that flags stand for. */
 function fileOf(...flags: readonly string[]): unknown {

@@ -2,8 +2,8 @@ import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { failureOf } from './errors.ts';
 import { exitCodes } from './exitCodes.ts';
+import { explainingSilence } from './session.ts';
 import { newCall } from './testing/testContext.ts';
-import { explainingSilence } from './unansweredWrite.ts';
 
 const failing = async (why: MusterError) =>
   explainingSilence('jobs --all --request r-1', newCall(null).context, () => Promise.reject(why)).catch(

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { addressOfPage, freeAddress } from './freeAddress.ts';
+import { addressOfPage, freeAddress } from './cluster.ts';
 
 async function listenOn(host: string): Promise<number> {
   const server = createServer().listen(0, host);

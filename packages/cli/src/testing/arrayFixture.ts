@@ -1,7 +1,7 @@
 /** A fake coordinator with one array. */
 import type { JobView } from '@muster/common/views';
 import { jobStateWire } from '@muster/common/wire/codec';
-import { type Answers, aJob, wire } from '../testing/fakeCoordinator.ts';
+import { type Answers, aJob, wire } from './fakeCoordinator.ts';
 
 export const arrayId = 'arr_0123456789ab';
 
