@@ -21,7 +21,7 @@ const answers = [
   ['`checkpoints`', '[Checkpoint](#checkpoint)`[]`'],
   ['`explain`', '[ExplainJobResponse](#explainjobresponse)'],
   ['`job`, `explain` of an array', '[ArraySummary](#arraysummary)'],
-  ['`stop`', '`{jobs: `[Job](#job)`[]}`'],
+  ['`stop`', '`{jobs: `[Job](#job)`[], total}`; at most 1,000 are listed, `total` counts all'],
   ['`requeue`', '[RequeueJobResponse](#requeuejobresponse)'],
   [
     '`requeue` of an array',

@@ -99,7 +99,7 @@ describe('a job that ends by itself', () => {
 describe('stop', () => {
   test('of a queued job cancels it at once', async () => {
     const jobId = await cluster.submit({ command: 'true', resources: { gpus: 64 } });
-    const [stopped] = await cluster.api.stopJobs([jobId], 'not needed any more');
+    const [stopped] = (await cluster.api.stopJobs([jobId], 'not needed any more')).jobs;
     const cause = { kind: 'cancelled', message: 'not needed any more', nodeRank: null, node: null };
     expect(stopped).toMatchObject({ id: jobId, state: 'cancelled', cause, attempts: [] });
   });
@@ -110,7 +110,7 @@ describe('stop', () => {
     try {
       const jobId = await cluster.submit({ command: 'echo never', resources: { nodes: 2 } });
       await cluster.until(jobId, 'starting');
-      const [stopped] = await cluster.api.stopJobs([jobId]);
+      const [stopped] = (await cluster.api.stopJobs([jobId])).jobs;
       expect(stopped).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
       expect(await cluster.output(jobId)).toBe('');
     } finally {
@@ -121,7 +121,7 @@ describe('stop', () => {
 
   test('of a running job sends SIGTERM and lets it save', async () => {
     const jobId = await running({ command: `trap 'echo saved; exit 0' TERM; ${endless}` });
-    const [stopping] = await cluster.api.stopJobs([jobId]);
+    const [stopping] = (await cluster.api.stopJobs([jobId])).jobs;
     expect(stopping).toMatchObject({
       state: 'stopping',
       cause: { kind: 'cancelled', message: 'stopped by a user' },
@@ -148,7 +148,7 @@ describe('stop', () => {
     await cluster.api.stopJobs([jobId], 'the second reason');
     const job = await cluster.untilEnded(jobId);
     expect(job.cause?.message).toBe('the first reason');
-    const [again] = await cluster.api.stopJobs([jobId], 'the third reason');
+    const [again] = (await cluster.api.stopJobs([jobId], 'the third reason')).jobs;
     expect(again).toEqual(job);
   });
 
@@ -157,12 +157,12 @@ describe('stop', () => {
     const unknown = cluster.api.stopJobs([arrayId, 'job_000000000000']);
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
     expect(await cluster.api.getJob(jobIds[0] ?? '')).toMatchObject({ state: 'queued' });
-    const stopped = await cluster.api.stopJobs([arrayId]);
+    const { jobs: stopped } = await cluster.api.stopJobs([arrayId]);
     expect(stopped.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(
       jobIds.map((id) => `${id} cancelled`).sort(),
     );
     const alone = await cluster.submit({ command: 'true', resources: { gpus: 64 } });
-    expect(await cluster.api.stopJobs([alone.slice(0, -1)])).toMatchObject([
+    expect((await cluster.api.stopJobs([alone.slice(0, -1)])).jobs).toMatchObject([
       { id: alone, state: 'cancelled' },
     ]);
   });
@@ -244,7 +244,7 @@ describe('a retry policy', () => {
     });
     const waiting = await cluster.untilJob(jobId, 'waits', (job) => job.pending?.kind === 'backoff');
     expect(waiting).toMatchObject({ state: 'queued', cause: { kind: 'exit_code' } });
-    const [stopped] = await cluster.api.stopJobs([jobId]);
+    const [stopped] = (await cluster.api.stopJobs([jobId])).jobs;
     expect(stopped).toMatchObject({ state: 'cancelled' });
   });
 });

@@ -15,6 +15,7 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
         { ...running, state: 'stopping' as const },
         { ...running, state: 'succeeded' as const },
       ].map(wire.job),
+      total: 3,
     }),
   };
   const { stdout, requests } = await run(
@@ -33,7 +34,8 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
 test('a stop that takes its time shows on a terminal that it is under way', async () => {
   const stopped = Promise.withResolvers<void>();
   const coordinator = await fakeCoordinator({
-    StopJobs: () => stopped.promise.then(() => ({ jobs: [wire.job(aJob({ state: 'cancelled' }))] })),
+    StopJobs: () =>
+      stopped.promise.then(() => ({ jobs: [wire.job(aJob({ state: 'cancelled' }))], total: 1 })),
   });
   const call = newCall(coordinator.address, { columns: 80 });
   const stopping = runCli(['stop', 'arr_0123456789ab'], call.context);
@@ -44,9 +46,22 @@ test('a stop that takes its time shows on a terminal that it is under way', asyn
 });
 
 test('stop without anything left to stop says so', async () => {
-  const { exitCode, stderr } = await run(['stop', 'arr_0123456789ab'], { StopJobs: () => ({ jobs: [] }) });
+  const { exitCode, stderr } = await run(['stop', 'arr_0123456789ab'], {
+    StopJobs: () => ({ jobs: [], total: 0 }),
+  });
   expect({ exitCode, stderr }).toEqual({
     exitCode: exitCodes.ok,
     stderr: 'Nothing left to stop: all of these jobs have ended.\n',
+  });
+});
+
+test('a stop of more jobs than one answer lists counts all of them', async () => {
+  const jobs = Array.from({ length: 25 }, () => wire.job({ ...waiting, state: 'cancelled' }));
+  const answers = { StopJobs: () => ({ jobs, total: 5_000 }) };
+  const { stdout } = await run(['stop', 'arr_0123456789ab'], answers);
+  expect(stdout.trimEnd().split('\n')).toHaveLength(21);
+  expect(stdout).toMatch(/\n… and 4980 more\n$/);
+  expect(JSON.parse((await run(['stop', 'arr_0123456789ab', '-o', 'json'], answers)).stdout)).toMatchObject({
+    total: 5_000,
   });
 });

@@ -1,5 +1,5 @@
 import { isTerminal, type JobStateKind } from '@muster/common/states';
-import type { JobView } from '@muster/common/views';
+import type { MusterApi } from '@muster/common/wire/client';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
@@ -32,7 +32,7 @@ async function stopJobs(
   flags: StopFlags,
 ): Promise<ExitCode> {
   const { io, clock } = context;
-  const jobs = await withSession(context, flags, async ({ api }) => {
+  const stopped = await withSession(context, flags, async ({ api }) => {
     const progress = startProgress(io.stderr, clock);
     const showing = setTimeout(() => progress.show('Stopping'), quietMs);
     try {
@@ -42,20 +42,15 @@ async function stopJobs(
       progress.end();
     }
   });
-  return print(
-    context,
-    flags,
-    { jobs },
-    () => stoppedLines(jobs),
-    () => (jobs.length === 0 ? 'Nothing left to stop: all of these jobs have ended.\n' : ''),
+  return print(context, flags, stopped, stoppedLines, ({ total }) =>
+    total === 0 ? 'Nothing left to stop: all of these jobs have ended.\n' : '',
   );
 }
 
-function stoppedLines(jobs: readonly JobView[]): string {
+function stoppedLines({ jobs, total }: Awaited<ReturnType<MusterApi['stopJobs']>>): string {
   const listed = jobs.slice(0, listedJobsMax);
   const lines = listed.map((job) => `${job.id}  ${nameOf(job)} ${stoppedText(job.state)}\n`);
-  const more = jobs.length - listed.length;
-  return lines.join('') + (more > 0 ? `… and ${more} more\n` : '');
+  return lines.join('') + (total > listed.length ? `… and ${total - listed.length} more\n` : '');
 }
 
 /** A job that was still waiting is cancelled at once; one that had ended before keeps its end. */

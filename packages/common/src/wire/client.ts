@@ -135,8 +135,15 @@ export interface MusterApi {
   resolveJob(reference: string): Promise<JobReferent>;
   /** `notStored`: jobs of the array that was asked for that are queued, and not listed because they are still being stored. */
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean; notStored: number }>;
-  /** @param brief the views have only what a table shows, as in a brief list */
-  stopJobs(ids: readonly string[], reason?: string, brief?: boolean): Promise<readonly JobView[]>;
+  /**
+   * @param brief the views have only what a table shows, as in a brief list
+   * @returns at most 1,000 of the jobs that there were to stop, and how many there were
+   */
+  stopJobs(
+    ids: readonly string[],
+    reason?: string,
+    brief?: boolean,
+  ): Promise<{ readonly jobs: readonly JobView[]; readonly total: number }>;
   /**
    * @param from which checkpoint to begin from; left out: as the job would by itself
    * @param specJson another spec, for a job that has ended; left out or null: its own
@@ -298,8 +305,10 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       const answer = await call('ListJobs', { ...rest, states: states.map(jobStateWire.toWire) });
       return { jobs: answer.jobs.map(jobFromWire), more: answer.more, notStored: answer.notStored };
     },
-    stopJobs: async (ids, reason = '', brief = false) =>
-      (await call('StopJobs', { ids: [...ids], reason, brief }, arraySizeMax)).jobs.map(jobFromWire),
+    async stopJobs(ids, reason = '', brief = false) {
+      const { jobs, total } = await call('StopJobs', { ids: [...ids], reason, brief }, arraySizeMax);
+      return { jobs: jobs.map(jobFromWire), total };
+    },
     requeueJob: (jobId, requestId, from = { kind: 'newest' }, specJson = null, force = false) =>
       call('RequeueJob', {
         jobId,

@@ -65,7 +65,7 @@ test('a list of jobs names the newest checkpoint of each', async () => {
   const newest = [{ checkpoints: [{ name: 'checkpoint-20' }] }];
   expect((await api.listJobs()).jobs).toMatchObject(newest);
   expect((await api.getJob(id)).checkpoints).toHaveLength(2);
-  expect(await api.stopJobs([id])).toMatchObject(newest);
+  expect((await api.stopJobs([id])).jobs).toMatchObject(newest);
 });
 
 test('a job gets more time, as much as is asked for and no more than a year', async () => {

@@ -72,11 +72,11 @@ test('an array is N jobs in order, listed and stopped by its id', async () => {
   expect(briefly.jobs.map(({ id, name, spec }) => [id, name, spec['command']])).toEqual(
     jobs.map(({ id, name }) => [id, name, undefined]),
   );
-  const stopped = await coordinator.api.stopJobs([arrayId ?? '', jobIds[0] ?? '']);
+  const { jobs: stopped } = await coordinator.api.stopJobs([arrayId ?? '', jobIds[0] ?? '']);
   expect(stopped.map((job) => job.state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
-  expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual([]);
+  expect(await coordinator.api.stopJobs([arrayId ?? ''])).toEqual({ jobs: [], total: 0 });
   const last = await submitOne('r2');
-  const [shown] = await coordinator.api.stopJobs([last], 'enough', true);
+  const [shown] = (await coordinator.api.stopJobs([last], 'enough', true)).jobs;
   expect(shown).toMatchObject({ id: last, name: 'train', state: 'cancelled' });
   expect(shown?.spec).not.toHaveProperty('command');
 });
@@ -148,7 +148,7 @@ test('a disk below its reserve refuses submits and says how much is missing, and
     const refused = full.api.submit({ ...request, requestId: 'r2' });
     await expect(refused).rejects.toMatchObject({ code: 'resource_exhausted' });
     await expect(refused).rejects.toThrow(/free at least \d+ bytes/);
-    expect(await full.api.stopJobs(accepted.jobIds), 'what exists still changes').toMatchObject([
+    expect((await full.api.stopJobs(accepted.jobIds)).jobs, 'what exists still changes').toMatchObject([
       { state: 'cancelled' },
     ]);
   } finally {
@@ -219,7 +219,7 @@ test('a reason for a stop is stored with each job, so it is bounded', async () =
   await expect(coordinator.api.stopJobs([id], 'x'.repeat(1_001))).rejects.toThrow(
     /the reason has 1001 characters/,
   );
-  const [job] = await coordinator.api.stopJobs([id], 'wrong data');
+  const [job] = (await coordinator.api.stopJobs([id], 'wrong data')).jobs;
   expect(job?.cause?.message).toBe('wrong data');
   await expect(coordinator.api.stopJobs(Array(1_001).fill(id))).rejects.toThrow(/1001 ids; at most 1000/);
 });

@@ -281,7 +281,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         );
         await nextRound();
       }
-      return { jobs };
+      return { jobs, total: ids.length };
     }),
 
     RequeueJob: unary(async (request, caller) => {

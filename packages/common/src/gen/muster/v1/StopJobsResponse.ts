@@ -4,8 +4,10 @@ import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } fro
 
 export interface StopJobsResponse {
   'jobs'?: (_muster_v1_Job)[];
+  'total'?: (number);
 }
 
 export interface StopJobsResponse__Output {
   'jobs': (_muster_v1_Job__Output)[];
+  'total': (number);
 }
