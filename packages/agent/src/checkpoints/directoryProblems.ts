@@ -5,7 +5,7 @@ import type { Mount } from '../host/mounts.ts';
 import { rootProblem } from './place.ts';
 
 export interface DirectoryProblem {
-  /** null: of no job yet, a directory that the agent was told to look after. */
+  /** null: of no job yet, a directory that the agent is configured to look after. */
   readonly task: TaskRef | null;
   readonly directory: string;
   /** Without the directory: `is a symbolic link`. */
@@ -32,15 +32,15 @@ export class DirectoryProblems {
     else if (ofTask.get(source)?.problem !== problem) ofTask.set(source, { task, directory, problem });
     if (ofTask.size === 0) this.known.delete(taskKey(task));
     else this.known.set(taskKey(task), ofTask);
-    this.tell();
+    this.publish();
   }
 
   forget(task: TaskRef): void {
     this.known.delete(taskKey(task));
-    this.tell();
+    this.publish();
   }
 
-  private tell(): void {
+  private publish(): void {
     const all = [...this.known.values()];
     const gravest = all.find((each) => each.has('place'))?.get('place') ?? all[0]?.get('index') ?? null;
     if (gravest === this.published) return;
@@ -60,7 +60,7 @@ export interface RootsParts {
   readonly log: Logger;
 }
 
-/** Sees at the start whether the agent can write where it was told that jobs keep their checkpoints, and reports it if not. */
+/** Sees at the start whether the agent can write where jobs keep their checkpoints according to its configuration, and reports it if not. */
 export class CheckpointRoots {
   private readonly parts: RootsParts;
   private ofRoot: DirectoryProblem | null = null;
@@ -80,7 +80,7 @@ export class CheckpointRoots {
   /** What is wrong for a job that runs is graver than what may go wrong for one to come. */
   jobProblem(problem: DirectoryProblem | null): void {
     this.ofJob = problem;
-    this.tell();
+    this.publish();
   }
 
   close(): void {
@@ -101,11 +101,11 @@ export class CheckpointRoots {
       log.warn({ directory }, `the checkpoint root ${problem}`);
     }
     this.ofRoot = found;
-    this.tell();
+    this.publish();
     if (found !== null) this.timer = setTimeout(() => void this.look(), againMs);
   }
 
-  private tell(): void {
+  private publish(): void {
     this.parts.onProblem(this.ofJob ?? this.ofRoot);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Looks at the checkpoint directory of one task, from its start to its end: what is new and complete is verified,
- * written into the index beside it, and said. One thing is done at a time (`inTurn`), but for verifications, which may
+ * written into the index beside it, and reported. One thing is done at a time (`inTurn`), but for verifications, which may
  * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
  */
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
@@ -119,7 +119,7 @@ export class DirectoryWatch {
 
   /**
    * Nothing of the task runs any more: whatever there is stays as it is, unless others of its gang still write. What can
-   * be said of it by now is said; resolves within some 10 s whatever the storage does.
+   * be reported of it by now is reported; resolves within some 10 s whatever the storage does.
    */
   async lastLook(): Promise<void> {
     if (this.isStillUnused()) {
@@ -168,7 +168,7 @@ export class DirectoryWatch {
     }
   }
 
-  /** What fails is said; the next one gets its turn all the same. */
+  /** What fails is logged; the next one gets its turn all the same. */
   private inTurn(act: () => Promise<void>): Promise<void> {
     const done = this.turn.then(act).catch((error: unknown) => this.warn(messageOf(error)));
     this.turn = done;

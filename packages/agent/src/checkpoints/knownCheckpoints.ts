@@ -66,7 +66,7 @@ export class KnownCheckpoints {
   private readonly of: CheckpointedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
-  /** What was said of checkpoints that are not known, or not any more. */
+  /** Last messages on checkpoints that are not known, or not any more. */
   private readonly finalUpdates = new Map<string, CheckpointFacts>();
   private quarantined: CheckpointIndex['quarantined'] = [];
   /** What was saved before is none of this job's. */
@@ -79,7 +79,7 @@ export class KnownCheckpoints {
   private isClaimed = false;
   /** The index of another job that was there at the beginning, as text: nobody may be at work on it. */
   private foundIndex: string | null = null;
-  /** Another job that saves here at the same time. Nobody can tell whose is whose, so nothing is deleted. */
+  /** Another job that saves here at the same time. It is not known whose is whose, so nothing is deleted. */
   private conflictingJob: string | null = null;
   /** An index that cannot be written is complained of once. */
   private lastError: string | null = null;
@@ -130,7 +130,7 @@ export class KnownCheckpoints {
   }
 
   /**
-   * From the first sign of a checkpoint on the index says since when they are this job's: should this node die before it
+   * From the first sign of a checkpoint on the index records since when they are this job's: should this node die before it
    * has verified one, the next knows that it is not somebody else's.
    */
   async claim(): Promise<void> {
@@ -147,7 +147,7 @@ export class KnownCheckpoints {
     if (!this.isFirstLook || (problem !== null && candidates.length === 0)) return;
     this.isFirstLook = false;
     this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
-    // Of an agent that died before it could say them, here or on another node.
+    // Of an agent that died before it could send them, here or on another node.
     this.resend();
   }
 
@@ -159,7 +159,7 @@ export class KnownCheckpoints {
     if (gone.length > 0) await this.write();
   }
 
-  /** The task is about to be told to stop. */
+  /** The task is about to be asked to stop. */
   async noteStop(): Promise<void> {
     const settled = [...this.known.values()].flatMap(({ facts: { name, version } }): [string, string][] =>
       this.present.get(name) === version ? [[name, version]] : [],
@@ -167,7 +167,7 @@ export class KnownCheckpoints {
     this.stop = await takeSnapshot(this.of.root, new Map(settled), levelsOf(this.of.pattern));
   }
 
-  /** The task may not have been told to stop after all. */
+  /** The task may not have been asked to stop after all. */
   forgetStop(): void {
     this.stop = null;
   }
@@ -246,7 +246,7 @@ export class KnownCheckpoints {
     this.beforeDivergence = before.sort((a, b) => newestFirst(a.facts, b.facts))[0]?.facts.name ?? null;
   }
 
-  /** All there is to say, the oldest first: so they are kept, too. */
+  /** All messages, the oldest first: so they are kept, too. */
   messages(): readonly CheckpointMessage[] {
     const newest = [...this.known.values()]
       .sort((a, b) => newestFirst(a.facts, b.facts))
@@ -335,7 +335,7 @@ export class KnownCheckpoints {
     this.send({ facts, afterStop: false });
   }
 
-  /** A directory that holds more than are looked at never tells that one of them has gone. */
+  /** A directory that holds more than are looked at never shows that one of them has gone. */
   private forgetOldest(): void {
     if (this.known.size <= 2 * indexedMax) return;
     const oldest = [...this.known.values()].sort((a, b) => newestFirst(b.facts, a.facts));

@@ -18,7 +18,7 @@ export interface WatcherParts {
   readonly dirs: CheckpointDirs;
   /** In a process of its own. Rejects with the signal's reason. */
   readonly verify: (order: VerifierOrder, signal: AbortSignal) => Promise<Verification>;
-  /** What the task's output said of itself around that step, by canonical name. @param step null: now */
+  /** What the task's output contained around that step, by canonical name. @param step null: now */
   readonly metricsAt: (task: TaskRef, step: number | null) => Readonly<Record<string, number>>;
   /** What is mounted by now. */
   readonly mounts: () => readonly Mount[];

@@ -16,7 +16,7 @@ export interface PlaceParts {
   readonly mounts: () => readonly Mount[];
 }
 
-/** Where the units of systemd say what the agent sees. */
+/** Where the units of systemd set what the agent sees. */
 const rootsFile = 'muster-agent.service.d/roots.conf';
 
 /**
@@ -46,7 +46,7 @@ export async function placeProblem(
 }
 
 /**
- * Of a directory that the agent was told to look after.
+ * Of a directory that the agent is configured to look after.
  * @returns what is wrong with it, without the directory: `is not there …`; null: it can be written to
  */
 export async function rootProblem(root: string, mounts: () => readonly Mount[]): Promise<string | null> {

@@ -119,11 +119,11 @@ describe('a directory with checkpoints of another job', () => {
     return root;
   }
 
-  const stranger = { jobId: 'job_000000000001' as JobId, attempt: 1, nodeRank: 0 };
+  const otherTask = { jobId: 'job_000000000001' as JobId, attempt: 1, nodeRank: 0 };
 
   test('is refused, with the two ways out', async () => {
     const root = await savedByAnother();
-    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, {}, { task: stranger }));
+    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, {}, { task: otherTask }));
     expect(problem).toEqual({
       kind: 'checkpoint_conflict',
       message:
@@ -139,21 +139,21 @@ describe('a directory with checkpoints of another job', () => {
     ['has saved there before', { resume: { name: 'step_10.pt', step: 10 } }],
   ])('is open to one that %s', async (_, changes) => {
     const root = await savedByAnother();
-    const assignment = assignmentFor(root, {}, { task: stranger, ...changes });
+    const assignment = assignmentFor(root, {}, { task: otherTask, ...changes });
     expect(await new WatchingNode().watcher.prepare(assignment)).toBeNull();
   });
 
   test('is open once they are gone', async () => {
     const root = await savedByAnother();
     rmSync(join(root, 'step_10.pt'));
-    const assignment = assignmentFor(root, {}, { task: stranger });
+    const assignment = assignmentFor(root, {}, { task: otherTask });
     expect(await new WatchingNode().watcher.prepare(assignment)).toBeNull();
   });
 
   test('is refused where they have names that this job does not look for', async () => {
     const root = await savedByAnother();
     const spec = { checkpoint: { pattern: 'run-{step}.bin' } };
-    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, spec, { task: stranger }));
+    const problem = await new WatchingNode().watcher.prepare(assignmentFor(root, spec, { task: otherTask }));
     expect(problem?.kind).toBe('checkpoint_conflict');
   });
 });

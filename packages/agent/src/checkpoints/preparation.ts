@@ -48,7 +48,7 @@ export async function setAsideCorrupt(
   });
 }
 
-/** Newer ones tell more. */
+/** Newer ones are more useful. */
 const quarantinedMax = 64;
 
 /** Why an attempt cannot begin. */

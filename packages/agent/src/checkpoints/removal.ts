@@ -20,7 +20,7 @@ class NotRemovable extends Error {
 }
 
 /**
- * @param version of what is to be deleted, as a scan tells it
+ * @param version of what is to be deleted, as of a scan
  * @param mounts all that this process sees
  * @returns whether it is gone, as is one that was not there; false: the name holds another version by now, which is kept
  * @throws {Error} what kept it from being deleted, to follow its name

@@ -1,7 +1,7 @@
 /**
- * What a checkpoint directory held when its job was told to stop. A checkpoint counts as saved after that only if its
+ * What a checkpoint directory held when its job was asked to stop. A checkpoint counts as saved after that only if its
  * writing began later: one that was half written then, under a temporary name perhaps, is of a step before, and a program
- * that heard the signal meanwhile is about to save again.
+ * that received the signal meanwhile is about to save again.
  */
 import type { BigIntStats } from 'node:fs';
 import { Directory, withDirectory } from '@muster/checkpoints/directories';

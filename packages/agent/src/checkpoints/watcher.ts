@@ -29,16 +29,16 @@ export interface Checkpoints {
   /** That signal may not have reached the task: nothing counts as saved after it until `stopping` is called again. */
   notStopped(task: TaskRef): void;
   isWatched(task: TaskRef): boolean;
-  /** Its processes are gone: resolves, within some 10 s, when that may be said. */
+  /** Its processes are gone: resolves, within some 10 s, when that may be reported. */
   lastLook(task: TaskRef): Promise<void>;
   isTrainingComplete(task: TaskRef): boolean;
   /** Its loss has diverged: the newest checkpoint from before that is kept. @param goodUntil null: no step is known */
   noteDivergence(task: TaskRef, goodUntil: number | null): void;
-  /** The coordinator may not have heard what was said so far. */
+  /** The coordinator may not have received what was sent so far. */
   resend(): void;
-  /** Of what `sayAgain` says the newest of each task, for a Hello, which has a bound. */
+  /** Of what `resend` sends the newest of each task, for a Hello, which has a bound. */
   messages(): readonly CheckpointMessage[];
-  /** Nothing more is to be said of it. */
+  /** Nothing more is to be reported of it. */
   forget(task: TaskRef): void;
 }
 
@@ -48,7 +48,7 @@ interface Place {
   readonly pattern: NamePattern | null;
 }
 
-/** Of one task; all of them are said after the Welcome. */
+/** Of one task; all of them are sent after the Welcome. */
 const newestMax = 8;
 
 const insideContainer = 'lies inside the container, on none of its volumes';

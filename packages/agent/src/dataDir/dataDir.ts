@@ -43,7 +43,7 @@ export function lockDataDir(dataDir: string): FileLock {
 }
 
 /**
- * Made with the data directory: tells two machines with the same credential apart.
+ * Made with the data directory: distinguishes two machines with the same credential.
  * @param newId random
  */
 export function readInstanceId(dataDir: string, newId: () => string): string {

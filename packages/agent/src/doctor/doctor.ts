@@ -1,4 +1,4 @@
-/** Looks at this machine as an agent would, and says what it sees: every source, the one it would use, and what is missing. */
+/** Looks at this machine as an agent would, and reports what it sees: every source, the one it would use, and what is missing. */
 import { closeSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { withDeadline } from '@muster/common/async';
@@ -145,7 +145,7 @@ function summaryOf({ gpus, driverVersion, cudaVersion, links }: GpuListing): str
   return [what, ...driver, ...cuda, ...linked].join(', ');
 }
 
-/** Which values no GPU tells; that is no fault, but who looks for them should know. */
+/** Which values no GPU reports; that is no fault, but who looks for them should know. */
 function missingValues(samples: readonly GpuSample[]): string | null {
   const [first] = samples;
   if (first === undefined) return null;
@@ -321,7 +321,7 @@ async function examineNetwork(): Promise<readonly DoctorCheck[]> {
 }
 
 /**
- * By the same rules as the agent's. Problems of the source are left out, because they are told by themselves, and so is
+ * By the same rules as the agent's. Problems of the source are left out, because they are reported by themselves, and so is
  * what shows only in the course of time.
  */
 function examineGpuHealth(

@@ -148,7 +148,7 @@ export function describeDriver(
       expect(await runToEnd(await aScript('exit 3'))).toMatchObject(exitedWith(3));
     });
 
-    // A container engine reports 128 + n for a signal; the driver says what it means.
+    // A container engine reports 128 + n for a signal; the driver explains it.
     it('reports the signal that ended a task', async () => {
       const launch = await aScript(`echo ready; ${idleScript}`);
       const driver = await openDriver();

@@ -46,7 +46,7 @@ export interface TaskLaunch extends TaskLocation {
   readonly volumes: readonly VolumeMount[];
   /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of processes only. */
   readonly directories: readonly string[];
-  /** `uid:gid` for containers; null: what the node's policy says of the image's own user. */
+  /** `uid:gid` for containers; null: as the node's policy prescribes for the image's own user. */
   readonly user: string | null;
   /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */
   readonly network: 'host' | 'bridge';
@@ -84,7 +84,7 @@ export interface Driver {
    */
   wait(task: TaskLocation, abort: AbortSignal): Promise<TaskExit>;
 
-  /** Its live processes as the kernel shows them, asking nobody else; null: it cannot be told. */
+  /** Its live processes as the kernel shows them, asking nobody else; null: it cannot be determined. */
   processes(task: TaskLocation): readonly number[] | null;
 
   /** Sends a signal to the task's processes. A task that has ended is not an error. */

@@ -2,7 +2,7 @@ import { realPaths } from '../probes/realPaths.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 import type { Fence } from './driver.ts';
 
-/** A fence for tests that holds nothing back and remembers what it was told: `renew job_….1.0 12000`. */
+/** A fence for tests that holds nothing back and remembers what it was asked: `renew job_….1.0 12000`. */
 export class RecordingFence implements Fence {
   readonly calls: string[] = [];
   /** Of the last renewal of each task. */

@@ -123,7 +123,7 @@ export class FailureReaderProcess {
       reading.answer = resolve;
     });
     reading.child.send(order, () => {});
-    // One that does not answer is stuck in a line, and will not hear either.
+    // One that does not answer is stuck in a line, and will not receive either.
     const deadline = setTimeout(() => this.end(), deadlineMs);
     const failure = await answered;
     clearTimeout(deadline);

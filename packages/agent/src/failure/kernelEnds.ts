@@ -36,7 +36,7 @@ const consequenceMs = 60_000;
 const pidMemoryMs = 10_000;
 const endsMax = 256;
 
-/** What the output tells of those who lost a process to SIGKILL. Another cause that it names stands. */
+/** What the output shows of those who lost a process to SIGKILL. Another cause that it names stands. */
 const outranked: ReadonlySet<CauseKind | null> = new Set([
   null,
   'unknown',
@@ -103,7 +103,7 @@ export class KernelEnds {
 
   /**
    * @param end a bad one, of a task that nobody was stopping
-   * @param failure what output and exit tell of it
+   * @param failure what output and exit show of it
    * @returns the same, or what the kernel did to a process of it
    */
   explain(location: TaskLocation, end: EndOfTask, failure: TaskFailure): TaskFailure {
@@ -112,7 +112,7 @@ export class KernelEnds {
     const found = this.ends.filter((each) => this.isOf(location, each));
     const oom = found.findLast(({ what }) => what === 'oom');
     if (oom !== undefined) return { ...byKernel(failure, oom), kind: 'host_oom', blame: 'job' };
-    // The exit says no more than that; where the output says more, that is the better evidence.
+    // The exit shows no more than that; where the output shows more, that is the better evidence.
     const segfault = failure.source === 'exit' ? found.at(-1) : undefined;
     return segfault === undefined ? failure : byKernel(failure, segfault);
   }

@@ -1,4 +1,4 @@
-/** What the output of a task tells of its failure: the rules of @muster/diagnosis over its last part. */
+/** What the output of a task shows of its failure: the rules of @muster/diagnosis over its last part. */
 import { readSync, type Stats } from 'node:fs';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
 import type { FailureFinding } from '@muster/diagnosis/failure/finding';
@@ -22,7 +22,7 @@ export class OverBudget extends Error {
 
 /**
  * @param isSpent whether reading has taken as long as it may
- * @returns null: the output says nothing, is not there, or is not to be read
+ * @returns null: the output shows nothing, is not there, or is not to be read
  * @throws {OverBudget}
  */
 export function findingInOutput(

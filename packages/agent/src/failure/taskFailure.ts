@@ -1,4 +1,4 @@
-/** What a node can tell of the first thing that went wrong in one of its tasks, from the best source there is. */
+/** What a node knows of the first thing that went wrong in one of its tasks, from the best source there is. */
 import { readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskFailure } from '@muster/common/gangs';
@@ -32,7 +32,7 @@ export interface NodeMoment {
 }
 
 /**
- * Reads the last part of the output and the error file; what cannot be read tells nothing.
+ * Reads the last part of the output and the error file; what cannot be read shows nothing.
  * @param end a bad one
  * @param isSpent whether reading has taken as long as it may
  * @throws {OverBudget}
@@ -40,34 +40,34 @@ export interface NodeMoment {
 export function readTaskFailure(end: EndOfTask, now: NodeMoment, isSpent: () => boolean): TaskFailure {
   const { exit, directory, outputPath } = end;
   const toBoottime = boottimeOf(exit, now);
-  const said = findingInOutput(outputPath, exit, isSpent);
+  const logged = findingInOutput(outputPath, exit, isSpent);
   const file = readWhole(join(directory, errorFileName), errorFileBytesMax);
   const recorded = file === null ? null : messageInErrorFile(file.text);
   if (file !== null && recorded !== null) {
     const noted = findingInMessage(recorded);
-    if (said === null || !saysMore(said, noted)) {
-      const isTheSame = said?.evidence.text.includes(noted.evidence.text) ?? false;
-      const isOfAnother = said?.consequence === true && !isTheSame;
+    if (logged === null || !isBetterEvidence(logged, noted)) {
+      const isTheSame = logged?.evidence.text.includes(noted.evidence.text) ?? false;
+      const isOfAnother = logged?.consequence === true && !isTheSame;
       return {
         ...causeOf(noted),
         source: 'error_file',
-        rank: isOfAnother ? null : (said?.evidence.rank ?? null),
+        rank: isOfAnother ? null : (logged?.evidence.rank ?? null),
         message: recorded,
-        line: isTheSame ? (said?.evidence.line ?? null) : null,
+        line: isTheSame ? (logged?.evidence.line ?? null) : null,
         // The file's own time stamp has whole seconds; that of the file system tells which node was first.
         atBoottimeMs: toBoottime(file.modifiedAtMs),
       };
     }
   }
-  if (said !== null) {
-    const { rank, line } = said.evidence;
+  if (logged !== null) {
+    const { rank, line } = logged.evidence;
     const atBoottimeMs = endedAt(exit, now);
-    return { ...causeOf(said), source: 'log', rank, line, message: said.message, atBoottimeMs };
+    return { ...causeOf(logged), source: 'log', rank, line, message: logged.message, atBoottimeMs };
   }
   return failureOfExit(end, now);
 }
 
-/** Of an end whose output could not be read within its budget: nobody knows what it says. */
+/** Of an end whose output could not be read within its budget: nobody knows what it contains. */
 export function unreadFailure(end: EndOfTask, now: NodeMoment): TaskFailure {
   const failure = failureOfExit(end, now);
   if (end.exit.oomKilled) return failure;
@@ -108,11 +108,11 @@ function boottimeOf(
 
 /**
  * The error file has the words of the worker that failed first, which is mostly all there is to know. Not so where these
- * words only follow from another end: a torchrun that is told to stop once its worker has failed records only that.
+ * words only follow from another end: a torchrun that is asked to stop once its worker has failed records only that.
  */
-function saysMore(said: FailureFinding, noted: FailureFinding): boolean {
+function isBetterEvidence(logged: FailureFinding, noted: FailureFinding): boolean {
   if (noted.kind === 'stopped_by_signal') return true;
-  return (noted.consequence && !said.consequence) || isStronger(said, noted);
+  return (noted.consequence && !logged.consequence) || isStronger(logged, noted);
 }
 
 /** That it ended with some code or signal is known from the exit. */
@@ -168,7 +168,7 @@ function messageInErrorFile(text: string): string | null {
 
 const lengthMax = 500;
 
-/** The first line that says something, without colours and control characters, cut to what a sentence can hold. */
+/** The first line that is not empty, without colours and control characters, cut to what a sentence can hold. */
 function oneLine(text: string): string {
   const line = plainText(text)
     .split('\n')

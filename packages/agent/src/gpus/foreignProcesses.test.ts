@@ -31,7 +31,7 @@ function samples(processes: Readonly<Record<string, readonly number[] | null>>) 
 const foreignProcesses = (process: LiveProcess | null) =>
   foreignProcessesOn(['GPU-1'], samples({ 'GPU-1': [7] }), [task], () => process);
 
-test('a process of somebody else is a stranger, with its name', () => {
+test('a process of no task is foreign, and is named', () => {
   const found = [{ gpuUuid: 'GPU-1', pid: 7, name: 'python3' }];
   expect(foreignProcesses({ name: 'python3', environment: 'HOME=/\0' })).toEqual(found);
   expect(foreignProcesses({ name: 'python3', environment: environmentOf({ ...task, attempt: 1 }) })).toEqual(

@@ -20,7 +20,7 @@ export interface LiveProcess {
 const ofTheNode = /^nvidia-cuda-mps/;
 
 /**
- * Nobody for a GPU whose driver does not tell its processes. An instance of a divided card has its own.
+ * Nobody for a GPU whose driver does not report its processes. An instance of a divided card has its own.
  * @param samples of a moment ago, by UUID
  * @param tasks that run on this node, on whatever GPUs
  * @param look null: the process has ended, and holds nothing any more

@@ -75,7 +75,7 @@ export class GpuReader {
 
   /**
    * Never rejects and takes no longer than the deadline. Where the source does not answer, the GPUs are those of the last
-   * listing, because hardware does not vanish for a driver that hangs, and `problems` says why.
+   * listing, because hardware does not vanish for a driver that hangs, and `problems` names the reason.
    */
   async list(): Promise<GpuListing> {
     const { source } = this.options;

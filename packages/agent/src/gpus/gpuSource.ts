@@ -70,7 +70,7 @@ export interface GpuSample {
   readonly memoryUtilization: number | null;
   readonly encoderUtilization: number | null;
   readonly decoderUtilization: number | null;
-  /** MiB. `memoryUsedMb` is without what the driver reserves, where that can be told apart. */
+  /** MiB. `memoryUsedMb` is without what the driver reserves, where that can be distinguished. */
   readonly memoryTotalMb: number | null;
   readonly memoryUsedMb: number | null;
   readonly memoryFreeMb: number | null;
@@ -94,7 +94,7 @@ export interface GpuSample {
   /** Value of nvml field 230: 0 none, 1 GPU reset, 2 node reboot, 3 drain P2P, 4 drain and reset, 5 recover IMEX domain. */
   readonly recoveryAction: number | null;
   readonly activity: GpuActivity | null;
-  /** null: cannot be told. */
+  /** null: cannot be determined. */
   readonly processes: readonly GpuProcess[] | null;
 }
 

@@ -43,13 +43,13 @@ export interface SourceParts {
 
 export interface OpenedSources {
   readonly source: GpuSource;
-  /** Beside the source; null: the source has its own, or nobody tells. */
+  /** Beside the source; null: the source has its own, or nobody measures it. */
   readonly profiling: ProfilingSource | null;
   /** Who measures activity, as far as that is known by now. */
   readonly profilingName: () => ProfilingSourceName | null;
 }
 
-/** A driver that takes longer than this to say that it is there is there, and has a problem. */
+/** A driver that takes longer than this to answer is there, and has a problem. */
 const firstAnswerMs = 10_000;
 /** Of a source that is not used after all. What hangs in the kernel is never gone, and the others must not wait for it. */
 const closeMs = 2_000;
@@ -121,7 +121,7 @@ export function nvidiaSmiSource(options: SourceOptions, parts: SourceParts): Gpu
   });
 }
 
-/** The library loads, whatever the driver behind it then says. */
+/** The library loads, whatever the driver behind it then answers. */
 async function isThere(source: GpuSource): Promise<boolean> {
   try {
     await withDeadline(source.list(), firstAnswerMs);

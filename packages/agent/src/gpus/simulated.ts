@@ -1,6 +1,6 @@
 /**
  * GPUs that are not there, for trying Muster out: labelled as simulated in the inventory, and with them every sample.
- * A sample is a function of the time, the number of the GPU, whether a task holds it and what it was told to do meanwhile
+ * A sample is a function of the time, the number of the GPU, whether a task holds it and what it is to do meanwhile
  * (`readSimulatedStates`); only the energy adds up.
  */
 import { readFileSync } from 'node:fs';
@@ -45,9 +45,9 @@ export function createSimulatedSource(options: SimulatedOptions): GpuSource {
     sample: async () => {
       const now = nowMs();
       const held = holders?.() ?? new Set<string>();
-      const told = states?.() ?? new Map<number, SimulatedState>();
+      const wanted = states?.() ?? new Map<number, SimulatedState>();
       const samples = gpus.map(({ uuid }, index) => {
-        const state = told.get(index) ?? 'busy';
+        const state = wanted.get(index) ?? 'busy';
         const sample = held.has(uuid) ? heldSample(uuid, index, now, state) : idleSample(uuid, index);
         return { ...sample, energyMillijoules: meters[index]?.add(sample.powerWatts ?? 0, now) ?? null };
       });
@@ -200,7 +200,7 @@ class EnergyMeter {
   }
 }
 
-// ---- What simulated GPUs are told to do
+// ---- What simulated GPUs are to do
 
 /** In the data directory of an agent. */
 const fileName = 'simulated-gpus';

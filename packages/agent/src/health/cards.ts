@@ -47,7 +47,7 @@ function shortPci(pciBusId: string): string {
 
 /**
  * The task to blame for what happens on a card. Of a card in MIG mode: the task whose instance runs the process, or the
- * only task there is; null when it cannot be told.
+ * only task there is; null when it cannot be determined.
  */
 export function holderOf(
   observation: GpuObservation | null,

@@ -71,7 +71,7 @@ export class ConditionStore {
     }
   }
 
-  /** @returns whether it is on disk; a full disk is said once, and is no reason to stop */
+  /** @returns whether it is on disk; a full disk is logged once, and is no reason to stop */
   save(health: StoredHealth): boolean {
     try {
       writeFileDurably(this.path, encodeHealthState(health), 0o600);

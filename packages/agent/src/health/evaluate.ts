@@ -32,7 +32,7 @@ export type HealthInput =
   | { readonly kind: 'clock_skew'; readonly skewMs: number | null }
   /** null: nothing is wrong with any. */
   | { readonly kind: 'checkpoint_directory'; readonly problem: DirectoryProblem | null }
-  /** A person says that it is over. */
+  /** A person has cleared it. */
   | { readonly kind: 'clear'; readonly conditionKind: string; readonly gpuUuid: string | null }
   | { readonly kind: 'tick' };
 
@@ -146,7 +146,7 @@ function clear(
   }
 }
 
-/** What there is to tell, the gravest first. */
+/** What there is to report, the gravest first. */
 export function visibleConditions(state: HealthState): readonly Condition[] {
   return [...state.entries.values()]
     .filter(({ raised }) => raised)
@@ -186,7 +186,7 @@ export function takeUp(state: HealthState, bootId: string, table: ConditionTable
   };
 }
 
-/** A card that is not known can be kept from nothing, whatever the table says. */
+/** A card that is not known can be kept from nothing, whatever the table contains. */
 function underTable(entry: Entry, table: ConditionTable): Entry {
   const { severity, action, clears } = rowOf(table, entry.condition.kind);
   const noGpu = entry.condition.gpuUuid === null && (action === 'drain_gpu' || action === 'reset_when_idle');

@@ -22,7 +22,7 @@ export interface HealthContext {
   readonly now: Moment;
 }
 
-/** Both ways tell of an Xid within this. The kernel log is read once a second. */
+/** Both sources report an Xid within this. The kernel log is read once a second. */
 const pairWindowMs = 5_000;
 /** A pid may be another process after that. */
 const samePidWindowMs = 600_000;
@@ -52,7 +52,7 @@ export function applyXidEvent(draft: HealthDraft, context: HealthContext, event:
   const instance = context.observation?.gpus.find(({ uuid }) => uuid === event.gpuUuid);
   const gpuUuid = instance === undefined ? event.gpuUuid : cardUuid(instance);
   noteLastXid(draft, gpuUuid, xid);
-  // The number alone does not say what the driver asks for; the next sample does.
+  // The number alone does not show what the driver asks for; the next sample does.
   if (xid === recoveryChanged) return;
   applyXid(draft, context, {
     number: xid,
@@ -80,7 +80,7 @@ export function applyKernelFact(
   const seen = { gpuUuid, pciBusId, number, detail: '', evidence, task: null, announced: true, at };
   switch (kind) {
     case 'fallen_off':
-      // The line that comes with Xid 79 tells nothing new.
+      // The line that comes with Xid 79 adds nothing.
       if (draft.entries.has(conditionKey({ kind: 'xid_79', gpuUuid }))) return;
       raise(draft, context, {
         ...seen,
@@ -124,7 +124,7 @@ export function applyKernelFact(
 
 function applyXid(draft: HealthDraft, context: HealthContext, xid: Xid): void {
   const twin = takeTwin(draft, xid);
-  // The kernel log has told it already, and better.
+  // The kernel log has reported it already, and better.
   if (twin !== null && xid.from === 'nvml') return;
   const cause = causeOf(draft, context, xid);
   const kind = `xid_${xid.number}${xid.fatal ? '_fatal' : ''}`;

@@ -1,4 +1,4 @@
-/** What the file systems of the agent and of the jobs say. Pure. */
+/** What the state of the file systems of the agent and of the jobs means. Pure. */
 
 import type { HealthThresholds } from './conditionTable.ts';
 import { see, well } from './entries.ts';
@@ -9,7 +9,7 @@ import type { HealthDraft } from './state.ts';
 
 const mbBytes = 1024 * 1024;
 
-/** What one check says of one file system; null: well. undefined: it was not read. */
+/** The result of one check of one file system; null: well. undefined: it was not read. */
 type Finding = string | null | undefined;
 
 export function applyFileSystems(

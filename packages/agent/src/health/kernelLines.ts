@@ -14,7 +14,7 @@ export interface KernelFact {
   /** In the pid namespace of the host. */
   readonly pid: number | null;
   readonly processName: string | null;
-  /** What the line itself says of its severity. */
+  /** Its severity, as the line names it. */
   readonly fatal: boolean | null;
   /** Of Xids 144 to 150: the part of the NVLink hardware, `NETIR_LINK_EVT`. */
   readonly unit: string | null;

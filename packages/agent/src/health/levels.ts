@@ -1,4 +1,4 @@
-/** What one sample says of a GPU: each check is bad, well, or was not read. Pure. */
+/** What one sample means for a GPU: each check is bad, well, or was not read. Pure. */
 import type { GpuSample } from '../gpus/gpuSource.ts';
 import type { HealthThresholds } from './conditionTable.ts';
 import type { LevelKind } from './levelRows.ts';
@@ -68,7 +68,7 @@ function uncorrectable({ ecc }: GpuSample, before: DeviceCounters | null): Level
   const current = ecc?.uncorrectedVolatile ?? null;
   const life = ecc?.uncorrectedAggregate ?? null;
   if (current === null && life === null) return null;
-  // The volatile counter starts at 0 with the driver; of the card's life, only growth is news.
+  // The volatile counter starts at 0 with the driver; of the card's life, only growth is new.
   const recent = rise(before?.uncorrectedVolatile ?? 0, current);
   const more = Math.max(recent, rise(before?.uncorrectedAggregate ?? null, life));
   return {

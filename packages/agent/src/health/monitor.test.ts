@@ -55,30 +55,30 @@ function kinds(monitor: HealthMonitor): readonly string[] {
 const failed = { correctable: 0, uncorrectable: 8, pending: false, failed: true };
 const broken = anObservation({ samples: [aSample(cardA, { rows: failed }), aSample(cardB)] });
 
-test('listeners hear what is new at once, and what only moves on once a minute', () => {
+test('listeners receive what is new at once, and what only moves on once a minute', () => {
   const monitor = start();
-  const heard: (readonly Condition[])[] = [];
-  const stop = monitor.onChange((conditions) => heard.push(conditions));
+  const received: (readonly Condition[])[] = [];
+  const stop = monitor.onChange((conditions) => received.push(conditions));
   monitor.observe(anObservation());
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   monitor.observe(broken);
-  expect(heard).toMatchObject([[{ kind: 'row_remap_failed' }]]);
+  expect(received).toMatchObject([[{ kind: 'row_remap_failed' }]]);
   for (let second = 0; second < 59; second += 1) {
     time.pass(1_000);
     monitor.observe(broken);
     monitor.tick();
   }
-  expect(heard).toHaveLength(1);
+  expect(received).toHaveLength(1);
   time.pass(1_000);
   monitor.tick();
-  expect(heard).toHaveLength(2);
-  expect(heard[1]?.[0]?.lastSeenAtMs).toBeGreaterThan(heard[0]?.[0]?.lastSeenAtMs ?? 0);
+  expect(received).toHaveLength(2);
+  expect(received[1]?.[0]?.lastSeenAtMs).toBeGreaterThan(received[0]?.[0]?.lastSeenAtMs ?? 0);
   expect(monitor.clear('row_remap_failed', cardA)).toBe(true);
-  expect(heard.at(-1)).toEqual([]);
+  expect(received.at(-1)).toEqual([]);
   expect(monitor.clear('row_remap_failed', cardA)).toBe(false);
   stop();
   monitor.observe(broken);
-  expect(heard).toHaveLength(3);
+  expect(received).toHaveLength(3);
   monitor.close();
 });
 

@@ -1,5 +1,5 @@
 /**
- * Keeps the health of this node: takes in what others read, and tells what follows. Decides nothing itself, resets no GPU
+ * Keeps the health of this node: takes in what others read, and reports what follows. Decides nothing itself, resets no GPU
  * and reboots no node.
  */
 import { type Condition, conditionKey } from '@muster/common/conditions';
@@ -14,11 +14,11 @@ import { parseKernelText } from './kernelLines.ts';
 import type { KernelRecord } from './kernelLog.ts';
 import { emptyHealthState, type HealthState, type Moment } from './state.ts';
 
-/** What only moves on (counts, times, evidence) is told and stored this often; what is new, at once. */
+/** What only moves on (counts, times, evidence) is published and stored this often; what is new, at once. */
 const refreshIntervalMs = 60_000;
 /**
  * Until the GPUs were listed once, nobody knows which GPU an Xid of the kernel log belongs to. A driver that hangs lists
- * none, and its Xids must be told all the same.
+ * none, and its Xids must be reported all the same.
  */
 const waitForGpusMs = 30_000;
 const waitingFactsMax = 1_000;
@@ -51,7 +51,7 @@ export class HealthMonitor {
   private visible: readonly Condition[];
   private loggedAtMs: number;
   private savedAtMs: number;
-  private unsaved: 'nothing' | 'details' | 'news';
+  private unsaved: 'nothing' | 'details' | 'changes';
 
   /** Takes up what was stored: `conditions()` is complete from here on. */
   constructor(parts: HealthMonitorParts) {
@@ -62,7 +62,7 @@ export class HealthMonitor {
     this.kernelSequence = sameBoot ? stored.kernelSequence : null;
     this.state = stored === null ? emptyHealthState(bootId) : takeUp(stored.state, bootId, table);
     this.visible = visibleConditions(this.state);
-    this.unsaved = sameBoot ? 'nothing' : 'news';
+    this.unsaved = sameBoot ? 'nothing' : 'changes';
     const { uptimeMs } = parts.now();
     this.startedAtMs = uptimeMs;
     this.loggedAtMs = uptimeMs;
@@ -128,7 +128,7 @@ export class HealthMonitor {
     this.take({ kind: 'checkpoint_directory', problem });
   }
 
-  /** A person says that it is over. What is still so is back with the next reading. @returns whether there was one */
+  /** A person has cleared it. What is still so is back with the next reading. @returns whether there was one */
   clear(kind: string, gpuUuid: string | null): boolean {
     const key = conditionKey({ kind, gpuUuid });
     const known = this.visible.some((condition) => conditionKey(condition) === key);
@@ -141,8 +141,8 @@ export class HealthMonitor {
     this.take({ kind: 'tick' });
     const { uptimeMs } = this.parts.now();
     if (uptimeMs - this.startedAtMs >= waitForGpusMs) this.takeWaiting();
-    if (uptimeMs - this.loggedAtMs >= refreshIntervalMs) this.tell(uptimeMs);
-    const due = this.unsaved === 'news' || uptimeMs - this.savedAtMs >= refreshIntervalMs;
+    if (uptimeMs - this.loggedAtMs >= refreshIntervalMs) this.publish(uptimeMs);
+    const due = this.unsaved === 'changes' || uptimeMs - this.savedAtMs >= refreshIntervalMs;
     if (due && this.unsaved !== 'nothing') this.save(uptimeMs);
   }
 
@@ -166,9 +166,9 @@ export class HealthMonitor {
     const before = this.visible;
     this.visible = visibleConditions(this.state);
     const isChange = this.logChanges(before, this.visible);
-    if (isChange || this.state.cards.size !== cardsBefore) this.unsaved = 'news';
+    if (isChange || this.state.cards.size !== cardsBefore) this.unsaved = 'changes';
     else if (input.kind !== 'tick' && this.unsaved === 'nothing') this.unsaved = 'details';
-    if (isChange) this.tell(now.uptimeMs);
+    if (isChange) this.publish(now.uptimeMs);
   }
 
   /** @returns whether a condition came, ended, or means something else now */
@@ -191,7 +191,7 @@ export class HealthMonitor {
     return isChange;
   }
 
-  private tell(uptimeMs: number): void {
+  private publish(uptimeMs: number): void {
     this.loggedAtMs = uptimeMs;
     for (const listener of Array.from(this.listeners)) listener(this.visible);
   }

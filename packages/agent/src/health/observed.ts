@@ -1,4 +1,4 @@
-/** What a reading of the GPUs says of them: values, cards that do not answer, cards that are gone. Pure. */
+/** What a reading of the GPUs means: values, cards that do not answer, cards that are gone. Pure. */
 import { conditionKey } from '@muster/common/conditions';
 import { cardUuid } from '@muster/common/hardware';
 import type { GpuObservation, GpuProblem } from '../gpus/gpuSource.ts';

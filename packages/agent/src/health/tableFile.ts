@@ -59,7 +59,8 @@ export function parseConditionTable(text: string): TableResult {
     return refused([whole(`larger than ${fileBytesMax / 1024} KB`, 'a table of conditions')]);
   }
   const read = readDocument(text);
-  if (!read.ok) return refused(read.messages.map((says) => whole(says, 'YAML or JSON without aliases')));
+  if (!read.ok)
+    return refused(read.messages.map((message) => whole(message, 'YAML or JSON without aliases')));
   const value = read.value ?? {};
   // zod would compile the schema with `new Function`; for one file that costs more than it saves.
   const result = fileSchema.safeParse(value, { jitless: true });

@@ -56,7 +56,7 @@ const programFaults = [
 ];
 const needReset = [46, 48, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158];
 const harmless = [14, 37, 38, 66, 67, 92, 93, 106, 107, 121, 137, 141, 152, 153, 154, 157, 160, 161];
-/** `Nonfatal` or fatal, as the line says. */
+/** `Nonfatal` or fatal, as the line names it. */
 const nvlink5 = [144, 145, 146, 147, 148, 149, 150];
 
 const fatalSwitch: ConditionRow = {

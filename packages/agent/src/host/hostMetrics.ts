@@ -55,7 +55,7 @@ export interface HostMetricsOptions {
   readonly spaces?: FileSystemSpaces;
 }
 
-/** A node with a container for each CPU has hundreds of interfaces; more than this are not told one by one. */
+/** A node with a container for each CPU has hundreds of interfaces; more than this are not reported one by one. */
 const rowsMax = 512;
 
 export class HostMetrics {
@@ -106,7 +106,7 @@ export class HostMetrics {
 }
 
 /**
- * What went on between two samples. What cannot be told from them, because a counter is missing, or has started over,
+ * What went on between two samples. What cannot be derived from them, because a counter is missing, or has started over,
  * is null.
  * @param atMs wall clock of the second sample
  */

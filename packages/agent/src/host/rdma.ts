@@ -64,7 +64,7 @@ function interfaceOf(folder: string, portFolder: string, port: number): string |
   // Soft RoCE has no device, but an interface as its parent.
   const parent = tryReadKernelFile(join(folder, 'parent'))?.trim();
   if (parent !== undefined && parent !== '') return parent;
-  // The interfaces of a card with several ports are told apart by `dev_port`, which counts from 0.
+  // The interfaces of a card with several ports are distinguished by `dev_port`, which counts from 0.
   const interfaces = namesIn(join(folder, 'device/net'));
   const ofPort = interfaces.find(
     (name) => tryReadKernelFile(join(folder, 'device/net', name, 'dev_port'))?.trim() === String(port - 1),

@@ -1,4 +1,4 @@
-/** The agent on its own Prometheus page: is it well, is it heard, does it see its GPUs. */
+/** The agent on its own Prometheus page: whether it is healthy, connected, and sees its GPUs. */
 import type { Condition } from '@muster/common/conditions';
 import type { GpuDriver } from '@muster/common/hardware';
 import type { GpuObservation } from '../gpus/gpuSource.ts';

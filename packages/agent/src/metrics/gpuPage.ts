@@ -11,7 +11,7 @@ import type { Family, Labels, MetricSample } from './textFormat.ts';
 
 export interface GpuPageParts {
   readonly observation: GpuObservation;
-  /** Of this node, for the label that tells nodes apart. */
+  /** Of this node, for the label that distinguishes nodes. */
   readonly nodeName: string;
   readonly hostnameLabel: 'Hostname' | 'hostname';
   /** The last Xid of each card since the agent runs, by UUID of the card; null: nobody watches for Xids. */
@@ -132,7 +132,7 @@ function formatDouble(value: number): string {
   return value.toFixed(6);
 }
 
-/** A series of dcgm-exporter that can be told from a sample: name, type and help text are its own. */
+/** A series of dcgm-exporter that follows from a sample: name, type and help text are its own. */
 interface GpuSeries {
   /** Without the prefix `DCGM_FI_`. */
   readonly name: string;

@@ -30,14 +30,14 @@ export class HpcJobFiles {
   private written: ReadonlyMap<string, string> | null = null;
   private pass: Promise<void> | null = null;
   private again = false;
-  /** Said already; each problem is said once. */
-  private readonly said = new Set<string>();
+  /** Each problem is reported once. */
+  private readonly reported = new Set<string>();
 
   constructor(options: HpcJobFilesOptions) {
     this.options = options;
   }
 
-  /** Makes the files say who holds the GPUs now. Returns at once: the directory may be on a file system that hangs. */
+  /** Makes the files name who holds the GPUs now. Returns at once: the directory may be on a file system that hangs. */
   update(gpus: readonly Gpu[], holders: ReadonlyMap<string, TaskRef>): void {
     this.wanted = mappingFiles(gpus, holders);
     if (this.pass === null) this.begin();
@@ -111,8 +111,8 @@ export class HpcJobFiles {
   }
 
   private complain(message: string): void {
-    if (this.said.has(message)) return;
-    this.said.add(message);
+    if (this.reported.has(message)) return;
+    this.reported.add(message);
     this.options.log.warn({ dir: this.options.dir }, message);
   }
 }

@@ -57,7 +57,7 @@ function hostFamilies(host: HostSample): readonly Family[] {
 }
 
 function fileSystemFamilies(fileSystems: readonly SpaceReading[]): readonly Family[] {
-  /** What a file system that does not answer once had is no news of it. */
+  /** Values that a file system had before it stopped answering are not shown. */
   const spaces = fileSystems.flatMap(({ path, space, isAnswering }) =>
     space !== null && isAnswering ? [{ path, ...space }] : [],
   );

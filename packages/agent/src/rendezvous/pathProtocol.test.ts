@@ -21,7 +21,7 @@ test.each<Asked['question']>([{ kind: 'here' }, { kind: 'preflight' }, { kind: '
 );
 
 test('answers arrive as they were given', () => {
-  for (const answer of [{ kind: 'here', task, number: 20_001 }, { kind: 'stranger' }] as const) {
+  for (const answer of [{ kind: 'here', task, number: 20_001 }, { kind: 'not_a_peer' }] as const) {
     expect(parseAnswer(formatAnswer(answer).trimEnd())).toEqual(answer);
   }
 });

@@ -11,7 +11,7 @@ import { type Answer, type Asked, formatAnswer, parseQuestion, pathLineBytesMax 
 
 /** A gang of 1,024 nodes tries its paths to rank 0 at the same moment. */
 const connectionsMax = 2_048;
-/** Of one address, so that one stranger cannot keep all peers out. On one machine all nodes have the same address. */
+/** Of one address, so that one unknown client cannot keep all peers out. On one machine all nodes have the same address. */
 const connectionsPerAddressMax = 256;
 /** Measurements disturb each other, and each may take the link for seconds. */
 const loadsMax = 2;
@@ -105,13 +105,13 @@ export class PathServer {
       asked.task.nodeRank === task.nodeRank &&
       asked.from !== task.nodeRank;
     if (!isPeer) {
-      this.say(socket, { kind: 'stranger' });
+      this.send(socket, { kind: 'not_a_peer' });
       return;
     }
     try {
       const number = asked.question.kind === 'preflight' ? await preflightPort() : 0;
       if (asked.question.kind === 'load') this.takeLoad(socket, asked.question.bytes, rest.length);
-      else this.say(socket, { kind: 'here', task, number });
+      else this.send(socket, { kind: 'here', task, number });
     } catch {
       socket.resetAndDestroy();
     }
@@ -132,15 +132,15 @@ export class PathServer {
       if (received < bytes) return;
       socket.off('data', onData);
       if (received > bytes) socket.resetAndDestroy();
-      else this.say(socket, { kind: 'here', task: this.options.task, number: bytes });
+      else this.send(socket, { kind: 'here', task: this.options.task, number: bytes });
     };
     const onData = (chunk: Buffer) => take(chunk.length);
     socket.on('data', onData);
     take(0);
   }
 
-  /** The peer ends the connection; what it still sends is none of our business, and bounded by the deadline. */
-  private say(socket: Socket, answer: Answer): void {
+  /** The peer ends the connection; what it still sends is ignored, and bounded by the deadline. */
+  private send(socket: Socket, answer: Answer): void {
     socket.write(formatAnswer(answer));
     socket.on('data', () => socket.resetAndDestroy());
   }

@@ -83,7 +83,7 @@ async function measureByProgram(input: PreflightInput): Promise<PreflightResult 
     names: check.addresses.map(nameOfRank),
     addr: master.addr,
     port: await meetingPort(input),
-    // Together less than the whole, so that the program says itself what it waits for.
+    // Together less than the whole, so that the program itself reports what it waits for.
     joinSeconds: Math.max(1, Math.floor(timeoutMs / 2_000)),
     stepSeconds: Math.max(1, Math.floor(timeoutMs / 3_000)),
   };
@@ -96,7 +96,7 @@ async function measureByProgram(input: PreflightInput): Promise<PreflightResult 
   let output: string;
   try {
     const run = await runProgram(task, program, abort);
-    // What a shell or an entrypoint says of a command that is not there.
+    // Exit codes of a shell or an entrypoint for a command that is not there.
     if (run.exitCode === 127 || run.exitCode === 126) return null;
     output = run.output;
   } catch (error) {
@@ -110,7 +110,7 @@ function nameOf(peers: readonly Peer[], rank: number): string | null {
   return peers.find(({ nodeRank }) => nodeRank === rank)?.node ?? null;
 }
 
-/** Not the port of the job's own rendezvous: that stays held, and answers, until the launch. Rank 0 says another one. */
+/** Not the port of the job's own rendezvous: that stays held, and answers, until the launch. Rank 0 names another one. */
 async function meetingPort({ peers, check }: PreflightInput): Promise<number> {
   if (peers.meetingPort !== null) return peers.meetingPort();
   const { addr, port } = check.preflight.master;
@@ -118,7 +118,7 @@ async function meetingPort({ peers, check }: PreflightInput): Promise<number> {
   return (await peers.ask(master, { kind: 'preflight' }, questionDeadlineMs)).number;
 }
 
-/** What the program said last. @returns null: it has no PyTorch */
+/** The result that the program printed last. @returns null: it has no PyTorch */
 export function readResult(output: string, nodeName: string): PreflightResult | null {
   const line = output.split('\n').findLast((each) => each.startsWith(resultMark));
   if (line === undefined)

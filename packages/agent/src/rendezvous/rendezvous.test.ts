@@ -138,11 +138,11 @@ test('a port that is closed', async () => {
 
 test('somebody who says something else, nothing, or hangs up', async () => {
   const b = await aNode('node-b', { pathDeadlineMs: 200 });
-  const stranger = await listening(0, (socket) => void socket.write('SSH-2.0-OpenSSH_9.2\r\n'));
+  const sshServer = await listening(0, (socket) => void socket.write('SSH-2.0-OpenSSH_9.2\r\n'));
   const silent = await listening(0);
   const rude = await listening(0, (socket) => void socket.resetAndDestroy());
-  servers.push(stranger, silent, rude);
-  expect(await errorOf(b, portOf(stranger))).toMatch(/a program other than an agent answers there/);
+  servers.push(sshServer, silent, rude);
+  expect(await errorOf(b, portOf(sshServer))).toMatch(/a program other than an agent answers there/);
   expect(await errorOf(b, portOf(silent))).toMatch(/connected, but no answer within 0.2 s/);
   expect(await errorOf(b, portOf(rude))).toMatch(/connection reset|closed without an answer/);
 });
@@ -227,11 +227,11 @@ test('only peers of this attempt learn who holds a port', async () => {
   const here = { kind: 'here' } as const;
   const ask = (task: TaskRef, from = 1) => answerTo(port, formatQuestion({ task, from, question: here }));
   expect(await ask(rank0)).toBe(`muster-path/1 here ${jobId} 3 0 0\n`);
-  const stranger = 'muster-path/1 stranger\n';
-  expect(await ask({ ...rank0, attempt: 2 })).toBe(stranger);
-  expect(await ask({ ...rank0, nodeRank: 1 })).toBe(stranger);
-  expect(await ask({ ...rank0, jobId: 'job_ba9876543210' as JobId })).toBe(stranger);
-  expect(await ask(rank0, 0)).toBe(stranger);
+  const notAPeer = 'muster-path/1 not-a-peer\n';
+  expect(await ask({ ...rank0, attempt: 2 })).toBe(notAPeer);
+  expect(await ask({ ...rank0, nodeRank: 1 })).toBe(notAPeer);
+  expect(await ask({ ...rank0, jobId: 'job_ba9876543210' as JobId })).toBe(notAPeer);
+  expect(await ask(rank0, 0)).toBe(notAPeer);
 });
 
 test('a port takes two measurements at a time, and no more bytes than were announced', async () => {
@@ -256,11 +256,11 @@ test.each(['x'.repeat(10_000), `${'x'.repeat(300)}\n`, 'muster-path/1 here\n', '
     const a = await aNode('node-a');
     const { port } = await a.hold(rank0);
     const socket = connect(port, '127.0.0.1').on('error', () => {});
-    let heard = '';
-    socket.on('data', (chunk) => (heard += chunk));
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk));
     socket.write(text);
     await closed(socket);
-    expect(heard).toBe('');
+    expect(received).toBe('');
     const b = await aNode('node-b');
     expect(await errorOf(b, port)).toBeNull();
   },

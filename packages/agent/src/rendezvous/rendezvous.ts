@@ -20,7 +20,7 @@ export interface RendezvousOptions {
   readonly nodeName: string;
   /** `host:port` */
   readonly coordinator: string;
-  /** Of the node: `network` says which network or interface is for gangs. */
+  /** Of the node: `network` names the network or interface for gangs. */
   readonly labels: Readonly<Record<string, string>>;
   /** As it was last read. */
   readonly network: () => NodeNetwork;
@@ -47,7 +47,7 @@ export function createRendezvous(options: RendezvousOptions): NodeRendezvous {
   const numbers = inTurn(options.ports, options.chance);
   const meetingPorts = new Map<string, () => Promise<number>>();
 
-  /** What the job says stands above what the node says: it knows what it needs. */
+  /** The job's setting overrides the node's: it knows what it needs. */
   const wantedOn = (wanted: string | null) => wanted ?? labels['network'] ?? null;
   const endpoints = (wanted: string | null): readonly Endpoint[] =>
     nodeEndpoints(options.network(), coordinator, wantedOn(wanted));

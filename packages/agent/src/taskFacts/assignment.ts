@@ -23,6 +23,6 @@ export interface Assignment {
   readonly quarantine: readonly CorruptCheckpoint[];
   /** Found corrupt once, by a look at them or by a program: to be read again. */
   readonly doubted: readonly CorruptCheckpoint[];
-  /** The coordinator's proof that it gave this task to this node, to be said again; empty: an older coordinator. */
+  /** The coordinator's proof that it gave this task to this node, to be sent again; empty: an older coordinator. */
   readonly proof: string;
 }

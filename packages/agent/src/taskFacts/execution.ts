@@ -46,7 +46,7 @@ export interface Lease {
 }
 
 export interface StopOptions {
-  /** First signal, `SIGTERM` unless the job says otherwise. */
+  /** First signal, `SIGTERM` unless the job sets another. */
   readonly signal: string;
   /** From the first signal to SIGKILL, milliseconds, ≥ 0. */
   readonly graceMs: number;

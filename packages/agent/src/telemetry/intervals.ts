@@ -99,7 +99,7 @@ export class Intervals {
     const readings: GpuReading[] = [];
     for (const [uuid, interval] of this.open) {
       if (interval.means.size === 0 && interval.memoryUsedMb === null && interval.temperature === null) {
-        // Nothing of it could be read: an empty reading would say no more. It begins anew with the next sample.
+        // Nothing of it could be read: an empty reading would say no more. It begins again with the next sample.
         this.open.delete(uuid);
         this.newest.delete(uuid);
         continue;

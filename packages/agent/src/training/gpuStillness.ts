@@ -11,14 +11,14 @@
  *              or tensor activity ≤ 0.01 with a productive mean ≥ 0.05
  *
  * where productive are the samples with utilisation ≥ 5 % between two signs of progress. A GPU that never worked for the
- * task is not waited for; one whose values nobody can read says nothing, and then nobody can tell.
+ * task is not waited for; one whose values nobody can read shows nothing, and then it is not known.
  */
 import type { gpuStillnesses } from '@muster/common/training';
 import type { GpuSample } from '../gpus/gpuSource.ts';
 
 export type Stillness = (typeof gpuStillnesses)[number];
 
-/** What a sample tells of one GPU; null: not read. */
+/** What a sample shows of one GPU; null: not read. */
 export interface GpuFacts {
   /** Percent, 0 to 100. */
   readonly utilization: number | null;
@@ -130,7 +130,7 @@ export class GpuStillness {
   /**
    * @param gpuUuids all GPUs of the task
    * @param sinceMs they have been still since then or longer
-   * @returns null: one of them computes, or nobody can tell. Where some wait and others do nothing: `pinned`
+   * @returns null: one of them computes, or it cannot be determined. Where some wait and others do nothing: `pinned`
    */
   of(gpuUuids: readonly string[], sinceMs: number, nowMs: number): Stillness | null {
     const kinds: Stillness[] = [];

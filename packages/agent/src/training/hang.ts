@@ -1,7 +1,7 @@
 /**
- * Tells a task that hangs from one that takes its time, without a word of the program. Pure: times are arguments.
+ * Distinguishes a task that hangs from one that takes its time, without help of the program. Pure: times are arguments.
  *
- * A sign of progress is a byte of output (so every step that is told is one), or something new of a checkpoint. Let `quiet`
+ * A sign of progress is a byte of output (so every step that is reported is one), or something new of a checkpoint. Let `quiet`
  * be the time since the last one, and `usual` the longest time between two of them (`UsualInterval`). The task hangs if
  *
  *     quiet > times × usual   and   quiet > atLeastMs   and   all its GPUs have been still for the last half of `quiet`
@@ -38,7 +38,7 @@ export class HangDetector {
   }
 
   /**
-   * To be called at every look at the task, before what it showed is told.
+   * To be called at every look at the task, before what it showed is reported.
    * @param nowMs monotonic
    * @param isFrozen the agent itself keeps it from running: that time does not count
    */
@@ -65,7 +65,7 @@ export class HangDetector {
     this.gpus.sample(gpuUuid, facts, nowMs);
   }
 
-  /** null: it makes progress, or nobody can tell */
+  /** null: it makes progress, or it cannot be determined */
   verdict(nowMs: number): HangSign | null {
     const { times, atLeastMs } = this.limits;
     const usualMs = this.interval.usualMs(atLeastMs);
@@ -84,7 +84,7 @@ export class HangDetector {
  *
  * The rank whose next line was due first: each at the time of its last line plus its own longest interval between two.
  * Ranks that had written nothing for three times what is usual before the task as a whole fell silent are left out; they
- * say little by nature, as all but rank 0 do in many programs.
+ * print little by nature, as all but rank 0 do in many programs.
  */
 const recentTimes = 3;
 /** More than any node has: what else a program writes between such brackets must not fill our memory. */
@@ -117,7 +117,7 @@ class SilentRank {
     history.order = this.order;
   }
 
-  /** What was said until now was starting up. */
+  /** What was printed until now was starting up. */
   restart(): void {
     this.ranks.clear();
   }
@@ -125,7 +125,7 @@ class SilentRank {
   /**
    * @param lastSignMs of the task as a whole
    * @param usualMs between two signs of progress of the task
-   * @returns null: fewer than two ranks can be told apart
+   * @returns null: fewer than two ranks can be distinguished
    */
   first(lastSignMs: number, usualMs: number): number | null {
     const sinceMs = lastSignMs - recentTimes * usualMs;
@@ -139,9 +139,9 @@ class SilentRank {
 
 const bucketMs = 10 * 60_000;
 const bucketsMax = 36;
-/** Fewer say nothing about what is usual. */
+/** Fewer show nothing of what is usual. */
 const intervalsMin = 5;
-/** Of a program that tells no steps. */
+/** Of a program that prints no steps. */
 const startupSigns = 2;
 
 interface Bucket {
@@ -158,8 +158,8 @@ interface Bucket {
  * after every thousand of them ten minutes, and both are progress. Six hours, because one bad moment of a file system must
  * not blind us for the rest of a run of weeks.
  *
- * Starting up is not usual: loading data, compiling kernels. So intervals count from the second step that the output
- * tells on. A program that tells no steps has its first two signs left out, and its past has to be as long as the silence
+ * Starting up is not usual: loading data, compiling kernels. So intervals count from the second step of the output
+ * on. A program that prints no steps has its first two signs left out, and its past has to be as long as the silence
  * that it is to judge: its first lines come quickly whatever it does afterwards.
  */
 class UsualInterval {
@@ -188,7 +188,7 @@ class UsualInterval {
   }
 
   /**
-   * The output has told a step.
+   * The output has named a step.
    * @returns whether it was the second one: what was measured by then was starting up, and is forgotten
    */
   step(): boolean {
@@ -200,7 +200,7 @@ class UsualInterval {
     return true;
   }
 
-  /** Nobody looked for a while: the time since the last sign tells nothing. */
+  /** Nobody looked for a while: the time since the last sign means nothing. */
   interrupt(nowMs: number): void {
     if (this.lastMs !== null) this.lastMs = nowMs;
   }

@@ -1,13 +1,13 @@
 /**
  * Reads the output file of one task from its beginning to its end, a slice at a time, while the task writes it. What is
- * written faster than it can be read is skipped, and whoever reads is told.
+ * written faster than it can be read is skipped, and whoever reads is notified.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { closeOutput, isOutputEmpty, openOutput, outputFileSize } from '../logs/outputFile.ts';
 
-/** Of one turn: a few milliseconds even if every line tells metrics, after which heartbeats and everybody else have theirs. */
+/** Of one turn: a few milliseconds even if every line has metrics, after which heartbeats and everybody else have theirs. */
 export const outputSliceBytes = 64 * 1024;
-/** Programs tell their totals at the beginning, so it is read even of an output that is skipped. */
+/** Programs print their totals at the beginning, so it is read even of an output that is skipped. */
 const headBytes = 1024 * 1024;
 
 export interface FollowerParts {

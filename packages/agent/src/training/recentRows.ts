@@ -1,5 +1,5 @@
 /**
- * The newest lines of metrics of a task by their steps, to say of a checkpoint what the program said of itself around then:
+ * The newest lines of metrics of a task by their steps, to attach to a checkpoint what the program printed around then:
  * a checkpoint is verified some time after it was saved, when training is already further on.
  */
 import type { TrainingValues } from '@muster/common/training';
@@ -19,11 +19,11 @@ export class RecentRows {
   private readonly evaluations = new Ring<Row>(evaluationsMax);
   private newestStep: number | null = null;
 
-  /** A line without a step belongs to that of the line before it: evaluations often tell none. */
+  /** A line without a step belongs to that of the line before it: evaluations often have none. */
   add(values: TrainingValues): void {
     const step = values.step ?? this.newestStep;
     if (step === null) return;
-    // The program has begun anew from an earlier checkpoint: what it had said of later steps is of another past.
+    // The program has begun anew from an earlier checkpoint: what it had printed of later steps no longer holds.
     if (this.newestStep !== null && step < this.newestStep) this.dropAfter(step);
     this.newestStep = step;
     const row = { step, values };

@@ -1,7 +1,7 @@
 /**
- * Whether a program has loaded the checkpoint that its attempt was offered, by the first steps that its output tells. Pure.
+ * Whether a program has loaded the checkpoint that its attempt was offered, by the first steps in its output. Pure.
  *
- * A program that begins from scratch tells step 0 or 1 first, or as many steps as lie between two of its lines. So it
+ * A program that begins from scratch prints step 0 or 1 first, or as many steps as lie between two of its lines. So it
  *
  * - has loaded a checkpoint when its first step is larger than that, and not below the step of the checkpoint;
  * - has not loaded the checkpoint when it begins like one from scratch, or below half of the step of the checkpoint.
@@ -11,7 +11,7 @@
  */
 export interface FirstStep {
   readonly step: number;
-  /** null: the line tells none. */
+  /** null: the line has none. */
   readonly epoch: number | null;
   /** The step is that of a progress bar, which begins at 0 whatever the program has loaded. */
   readonly isOfBar: boolean;
@@ -19,7 +19,7 @@ export interface FirstStep {
 
 export interface ResumeFinding {
   readonly kind: 'resume_ignored' | 'resume_confirmed';
-  /** The first that the output tells. */
+  /** The first in the output. */
   readonly step: number;
 }
 
@@ -34,7 +34,7 @@ export class ResumeWatch {
   }
 
   /**
-   * The next line of metrics that tells a step.
+   * The next line of metrics with a step.
    * @returns a finding at most once; null: nothing is known yet, or nothing will be
    */
   row(row: FirstStep): ResumeFinding | null {

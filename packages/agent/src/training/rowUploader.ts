@@ -28,14 +28,14 @@ interface TaskRows {
   readonly task: TaskRef;
   /** Not acknowledged, oldest first. */
   rows: TrainingRow[];
-  /** On this connection the coordinator has said how far it has them. */
+  /** On this connection the coordinator has reported how far it has them. */
   isKnown: boolean;
   isUnderWay: boolean;
   hasEnded: boolean;
   isComplete: boolean;
   /** Monotonic: the coordinator takes nothing before. */
   pausedUntilMs: number;
-  /** Rows were dropped, and that has been said. */
+  /** Rows were dropped, and that has been logged. */
   isThinned: boolean;
   readonly onComplete: (() => void)[];
 }
@@ -132,7 +132,7 @@ export class RowUploader {
     if (this.closed) return;
     if (this.timer !== null && ms > 0) return;
     if (this.timer !== null) clearTimeout(this.timer);
-    // While the coordinator is away, whoever has something to say waits like all others.
+    // While the coordinator is away, whatever is to be sent waits like all else.
     const waitMs =
       this.failures === 0 ? ms : withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
     this.timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** What one task tells of its training: its output in, progress, readings and signs out. */
+/** What the output of one task shows of its training: its output in, progress, readings and signs out. */
 import type { TaskRef } from '@muster/common/ids';
 import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
@@ -10,7 +10,7 @@ import type { Line } from '@muster/diagnosis/words';
 import { RecentRows } from './recentRows.ts';
 import { ResumeWatch } from './resumeWatch.ts';
 
-/** Said again on a new connection; older ones were said long ago. */
+/** Sent again on a new connection; older ones were sent long ago. */
 const signsMax = 32;
 
 export interface TaskOutputParts {
@@ -20,7 +20,7 @@ export interface TaskOutputParts {
   readonly onSign: (sign: TrainingSign) => void;
   /** Of every line. */
   readonly onLine: (line: Line) => void;
-  /** A line of metrics told a step. */
+  /** A line of metrics named a step. */
   readonly onStep: () => void;
   /** Every line of metrics. Without its time: @param isNews it was written about now */
   readonly onRow: (row: Omit<TrainingRow, 'atMs'>, isChange: boolean) => void;
@@ -47,7 +47,7 @@ export class TaskOutput {
   private readAtMs = 0;
   private isChange = false;
   private newestRowMs = 0;
-  private readonly said: TrainingSign[] = [];
+  private readonly reported: TrainingSign[] = [];
 
   constructor(parts: TaskOutputParts) {
     this.parts = parts;
@@ -56,7 +56,7 @@ export class TaskOutput {
 
   /**
    * @param atMs wall clock
-   * @param isNews they were written about now; otherwise some time ago, so that they tell nothing of the speed
+   * @param isNews they were written about now; otherwise some time ago, so that they show nothing of the speed
    * @param start position of the first byte in the output
    */
   feed(bytes: Buffer, atMs: number, isChange: boolean, start: number): void {
@@ -97,7 +97,7 @@ export class TaskOutput {
   }
 
   get signs(): readonly TrainingSign[] {
-    return this.said;
+    return this.reported;
   }
 
   /** As RecentRows.at. */
@@ -118,7 +118,7 @@ export class TaskOutput {
     const numbered = this.isWhole ? line : { ...line, number: 0 };
     const row = this.progressReader.line(numbered, this.isChange ? this.readAtMs : null);
     if (row === null) {
-      this.say(this.trend.line(numbered));
+      this.report(this.trend.line(numbered));
       return;
     }
     this.newestRowMs = this.readAtMs;
@@ -127,7 +127,7 @@ export class TaskOutput {
     const lossNotFinite = row.canonical.train_loss === undefined && saysLossIsNaN(row);
     this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isChange);
     if (row.canonical.step !== undefined) this.parts.onStep();
-    this.say(this.trend.row(row));
+    this.report(this.trend.row(row));
     this.watchResume(row);
   }
 
@@ -139,13 +139,13 @@ export class TaskOutput {
     if (found === null) return;
     this.resume = null;
     const { rank, line, text } = row;
-    this.say([{ kind: found.kind, step: found.step, lastGoodStep: null, rank, line, text }]);
+    this.report([{ kind: found.kind, step: found.step, lastGoodStep: null, rank, line, text }]);
   }
 
-  private say(signs: readonly TrainingSign[]): void {
+  private report(signs: readonly TrainingSign[]): void {
     for (const sign of signs) {
-      this.said.push(sign);
-      if (this.said.length > signsMax) this.said.shift();
+      this.reported.push(sign);
+      if (this.reported.length > signsMax) this.reported.shift();
       this.parts.onSign(sign);
     }
   }

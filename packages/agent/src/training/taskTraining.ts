@@ -26,7 +26,7 @@ const slicesPerLook = 32;
 const msPerLook = 60;
 /** What is left to read of a task's output is never more than this; what is older is skipped. */
 const backlogBytesMax = 64 * 1024 * 1024;
-/** A line of metrics of a task that runs should not be told a minute late. */
+/** A line of metrics of a task that runs should not be reported a minute late. */
 const newsBacklogBytesMax = 16 * 1024 * 1024;
 
 export interface TaskTrainingParts {
@@ -67,15 +67,15 @@ interface Followed {
   readonly task: TaskRef;
   readonly output: TaskOutput;
   readonly follower: OutputFollower;
-  /** null: what its job says of hangs is not known. */
+  /** null: the hang settings of its job are not known. */
   readonly hang: HangDetector | null;
-  /** What was there before this agent was: up to here it is no news. */
+  /** What was there before this agent was: up to here it is not new. */
   historyBytes: number;
   /** Bytes in its output at the last look. */
   size: number;
   /** That look was after its end: there will not be more. */
   isFinalSize: boolean;
-  /** What is skipped and not read is told once. */
+  /** What is skipped and not read is reported once. */
   hasSkipped: boolean;
   hasFailed: boolean;
   /** When its output was begun and last written to, by the wall clock; what was written in between came evenly. */
@@ -115,12 +115,12 @@ export class TaskTraining {
     this.look();
   }
 
-  /** null: its output tells of none, or it is not known here. */
+  /** null: its output shows none, or it is not known here. */
   progress(task: TaskRef): TrainingProgress | null {
     return this.followed.get(taskKey(task))?.output.progress ?? null;
   }
 
-  /** null: it makes progress, or nobody can tell. */
+  /** null: it makes progress, or it cannot be determined. */
   hang(task: TaskRef): HangSign | null {
     const followed = this.followed.get(taskKey(task));
     if (followed === undefined || followed.ending !== null || followed.hasEnded) return null;
@@ -128,7 +128,7 @@ export class TaskTraining {
   }
 
   /**
-   * What the program said of itself around a step, by canonical name.
+   * What the program printed around a step, by canonical name.
    * @param step null: the newest
    */
   metricsAt(task: TaskRef, step: number | null): Readonly<Record<string, number>> {
@@ -150,7 +150,7 @@ export class TaskTraining {
     }
   }
 
-  /** On a new connection: what was said on the old one may not have arrived. */
+  /** On a new connection: what was sent on the old one may not have arrived. */
   resend(): void {
     for (const { task, output } of this.followed.values()) {
       for (const sign of output.signs) this.parts.send({ kind: 'trainingSign', task, sign });
@@ -159,7 +159,7 @@ export class TaskTraining {
 
   /**
    * Nothing of the task runs any more: reads the rest of its output, at most the last 64 MiB.
-   * @returns where its training was. null: its output told of none, or could not be read
+   * @returns where its training was. null: its output showed none, or could not be read
    */
   async finish(task: TaskRef): Promise<TrainingProgress | null> {
     if (this.isClosed) return this.progress(task);

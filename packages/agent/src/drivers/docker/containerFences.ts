@@ -58,7 +58,7 @@ export class ContainerFences {
   }
 
   /**
-   * Right after the start: the kernel tells the control group, and the guard hears of one that nobody could foresee. A
+   * Right after the start: the kernel names the control group, and the guard is given one that nobody could foresee. A
    * lease that has run out while the engine was starting the container is enforced at once.
    * @throws {DriverError} when the container cannot be fenced; it is to be killed
    */
@@ -88,7 +88,7 @@ export class ContainerFences {
     return this.known(task) !== null;
   }
 
-  /** @throws {DriverError} when nobody has told where the container is */
+  /** @throws {DriverError} when it is not known where the container is */
   async renew(task: TaskLocation, lease: Lease | null): Promise<void> {
     const groups = this.known(task);
     if (groups === null) throw unfenceable(task.key);
@@ -96,7 +96,7 @@ export class ContainerFences {
     await this.options.fence.renew(task, lease, groups);
   }
 
-  /** @throws {DriverError} when nobody has told where the container is */
+  /** @throws {DriverError} when it is not known where the container is */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
     return this.acting.run(task.key, async () => {
       const outcomes: ('frozen' | 'killed' | 'ended')[] = [];
@@ -116,7 +116,7 @@ export class ContainerFences {
     if (this.knows(task) && this.mayRun(task)) await this.thaw(task);
   }
 
-  /** As far as this agent was told: of a container that an earlier one started, not before it has a lease to pass on. */
+  /** As far as this agent knows: of a container that an earlier one started, not before it has a lease to pass on. */
   mayRun(task: TaskLocation): boolean {
     const lease = this.leases.get(task.key);
     return lease !== undefined && !this.hasRunOut(lease);
@@ -135,7 +135,7 @@ export class ContainerFences {
     });
   }
 
-  /** null: nobody has told where the container is. */
+  /** null: it is not known where the container is. */
   processes(task: TaskLocation): readonly number[] | null {
     if (!this.knows(task)) return null;
     return [...new Set(this.present(task).flatMap((group) => group.pids()))];
@@ -211,7 +211,7 @@ function unfenceable(key: TaskName): DriverError {
   );
 }
 
-// ---- The control groups of a container. The kernel tells them once the container runs; the fence is armed before that,
+// ---- The control groups of a container. The kernel names them once the container runs; the fence is armed before that,
 // so their names have to be known beforehand: they carry the container's id.
 
 /** As Docker names them with its `cgroupfs` and `systemd` drivers, and Podman likewise. */

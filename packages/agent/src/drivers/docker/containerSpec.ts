@@ -18,7 +18,7 @@ import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
 export type OutputWay = 'file' | 'engine';
 
 export interface ContainerIdentity {
-  /** Tells the containers of several agents on one machine apart. */
+  /** Distinguishes the containers of several agents on one machine. */
   readonly agentId: string;
   /** Of the machine's current boot. */
   readonly bootId: string;
@@ -65,7 +65,7 @@ export function argvOf(launch: TaskLaunch, image: ImageDetails): readonly string
   return [...image.entrypoint, ...(launch.command.length > 0 ? launch.command : image.command)];
 }
 
-/** A shell drops variables whose names it could not say itself. */
+/** A shell drops variables whose names are no identifiers of its own. */
 export function survivesShell(launch: TaskLaunch, image: ImageDetails): boolean {
   const names = [...Object.keys(launch.env), ...image.env.map((entry) => entry.split('=', 1)[0] ?? '')];
   return names.every((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
@@ -78,7 +78,7 @@ export function survivesShell(launch: TaskLaunch, image: ImageDetails): boolean 
 export function commandPaths(command: string, workdir: string, env: readonly string[]): readonly string[] {
   if (command.includes('/')) return [command.startsWith('/') ? command : `${workdir}/${command}`];
   const path = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length);
-  // What the engine itself sets where the image says nothing.
+  // What the engine itself sets where the image sets nothing.
   const folders = path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   return folders
     .split(':')
@@ -118,7 +118,7 @@ function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<s
     ),
     ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
     ...launch.env,
-    // The last word is ours: images of NVIDIA say `all`, and where the NVIDIA runtime is the engine's default that would
+    // The last word is ours: images of NVIDIA set `all`, and where the NVIDIA runtime is the engine's default that would
     // open every GPU of the node to a task that has none of them.
     NVIDIA_VISIBLE_DEVICES: visibleDevices(launch.gpus, gpuWay),
   };

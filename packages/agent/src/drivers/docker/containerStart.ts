@@ -71,7 +71,7 @@ export class ContainerStart {
    * @throws the reason of `abort`
    */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
-    // First what is quick: nobody should wait an hour for an image to hear of a missing directory.
+    // First what is quick: nobody should wait an hour for an image before a missing directory is reported.
     await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
     if (launch.gpus.some((gpu) => !gpu.simulated)) {
       await untilAborted(this.requireGpuSupport(launch), abort);
@@ -110,7 +110,7 @@ export class ContainerStart {
       fences.requireLease(launch, launch.lease);
       mayRun = true;
       await this.engine.startContainer(container.id).catch((error: unknown) => {
-        // The engine has said no. Without an answer it may still start the container.
+        // The engine has refused. Without an answer it may still start the container.
         mayRun = !(error instanceof EngineError) || error.status === null;
         throw error;
       });

@@ -34,7 +34,7 @@ import {
  */
 const wantedApiVersion = '1.41';
 
-/** For answers that need no work. An engine that takes longer hangs, and the caller has to hear of it. */
+/** For answers that need no work. An engine that takes longer hangs, and the caller has to be informed. */
 const readDeadlineMs = 30_000;
 /** For calls that move layers and mounts on a disk that may be busy. */
 const changeDeadlineMs = 120_000;
@@ -74,7 +74,7 @@ export class Engine {
   /**
    * Fetches an image and resolves when the engine has it.
    * @param reference with a tag or digest: without one the engine would fetch every tag there is
-   * @param onStep gets what the engine says
+   * @param onStep gets what the engine reports
    * @param abort ends the connection, with which the engine gives the pull up
    */
   async pullImage(reference: string, onStep: (step: PullStep) => void, abort: AbortSignal): Promise<void> {

@@ -17,7 +17,7 @@ export interface EngineInfo {
   readonly runtimes: readonly string[];
   /** Where the engine looks for CDI specs; empty where CDI is off or unknown to it. */
   readonly cdiSpecDirs: readonly string[];
-  /** Qualified CDI names (`nvidia.com/gpu=GPU-…`) that the engine found; null: it does not say. */
+  /** Qualified CDI names (`nvidia.com/gpu=GPU-…`) that the engine found; null: it does not report them. */
   readonly cdiDevices: readonly string[] | null;
 }
 
@@ -39,7 +39,7 @@ export interface Container {
   readonly isPaused: boolean;
   /** As the engine's machine counts; null unless running. */
   readonly pid: number | null;
-  /** 128 + n when signal n ended the main process, or when it said so itself. Meaningless until ended. */
+  /** 128 + n when signal n ended the main process, or when it exited with that number itself. Meaningless until ended. */
   readonly exitCode: number;
   readonly oomKilled: boolean;
   /** Whether the engine bounds its memory, so that the kernel can end it for reaching the bound. */
@@ -173,7 +173,7 @@ export function isExecutableFile(stat: { readonly mode: number }): boolean {
   return isLink || (!isDirectory && (stat.mode & 0o111) !== 0);
 }
 
-/** What the engine says while it pulls an image. Steps of a layer carry its id; others have none, or the image's tag. */
+/** What the engine reports while it pulls an image. Steps of a layer carry its id; others have none, or the image's tag. */
 export interface PullStep {
   readonly id: string | null;
   /** `Pulling fs layer`, `Downloading`, `Pull complete`, … */

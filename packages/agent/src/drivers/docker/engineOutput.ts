@@ -38,7 +38,7 @@ export interface CopyOptions {
 
 /**
  * Resolves when the container has ended and the file holds all of its output.
- * @param onTrouble is told of each failure and how many there were in a row; copying goes on
+ * @param onTrouble is notified of each failure and how many there were in a row; copying goes on
  * @throws the signal's reason when aborted; the error of the last try when the file of an ended task cannot be written
  */
 export async function copyUntilEnd(

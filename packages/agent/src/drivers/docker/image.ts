@@ -72,7 +72,7 @@ const doneStatuses = new Set(['Pull complete', 'Already exists']);
 /** Counts the layers. There are more of them until the engine has read the whole list, which takes it a moment. */
 export class PullProgress {
   private readonly isDone = new Map<string, boolean>();
-  private said = '';
+  private lastText = '';
 
   /** @returns `3 of 7 layers`; null: as before */
   after({ id, status }: PullStep): string | null {
@@ -80,9 +80,9 @@ export class PullProgress {
     if (doneStatuses.has(status)) this.isDone.set(id, true);
     else if (status === begunStatus) this.isDone.set(id, false);
     const done = [...this.isDone.values()].filter((isDone) => isDone).length;
-    const words = `${done} of ${this.isDone.size} layers`;
-    if (this.isDone.size === 0 || words === this.said) return null;
-    this.said = words;
-    return words;
+    const text = `${done} of ${this.isDone.size} layers`;
+    if (this.isDone.size === 0 || text === this.lastText) return null;
+    this.lastText = text;
+    return text;
   }
 }

@@ -1,4 +1,4 @@
-/** What the state of a container says about its task. */
+/** What the state of a container means for its task. */
 
 import { constants } from 'node:os';
 import type { TaskExit, TaskObservation } from '../../taskFacts/execution.ts';

@@ -67,7 +67,7 @@ export class TaskOutputs {
     const copy = this.copies.get(task.key);
     if (copy !== undefined) return copy.done;
 
-    // The shell that could not open the file has said so to the engine, and nobody would see why the task failed.
+    // The shell that could not open the file has reported that to the engine, and nobody would see why the task failed.
     const path = outputPath(task);
     const isEmpty = (await stat(path).catch(() => null))?.size === 0;
     if (!isEmpty || container.exitCode === 0) return;

@@ -34,7 +34,7 @@ export interface ProcessDriverOptions extends GuardClientOptions {
 
 /**
  * Connects to the guard with the first call, and starts one if there is none.
- * Besides what `Driver` says, every method may throw `GuardUnavailable` or `GuardMismatch`: the node cannot run bare
+ * Besides what `Driver` documents, every method may throw `GuardUnavailable` or `GuardMismatch`: the node cannot run bare
  * tasks now, and what became of the request is not known.
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
@@ -165,7 +165,7 @@ function guardLaunch(launch: TaskLaunch): GuardLaunch {
   return { key, directory, command, env, workdir: workdir ?? directory, umask, directories };
 }
 
-/** What the guard says of a task that cannot be started, in the words of drivers. */
+/** The guard's reason why a task cannot be started, as an error of drivers. */
 async function explained(answer: Promise<null>): Promise<void> {
   try {
     await answer;

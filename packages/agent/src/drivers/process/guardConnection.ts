@@ -11,7 +11,7 @@ import {
   writeLine,
 } from '../../guard/protocol.ts';
 
-/** The guard answered and said no. */
+/** The guard refused the request. */
 export class GuardRefusal extends Error {
   override readonly name = 'GuardRefusal';
   /** See `GuardFailure`. */

@@ -106,21 +106,21 @@ describe('a guard that is killed', () => {
 
 describe('records of an earlier guard', () => {
   it.each(['auto', 'session'] as const)(
-    'do not make it kill a stranger with a reused pid (%s)',
+    'do not make it kill another process with a reused pid (%s)',
     async (containment) => {
       const guard = aGuard({ containment });
       const task = await guard.task(['true']);
-      const stranger = aStranger({});
-      await writeRecord(task, { pid: stranger, startTicks: 1 });
+      const other = aStranger({});
+      await writeRecord(task, { pid: other, startTicks: 1 });
       const driver = guard.driver();
       expect(await driver.recover(task)).toMatchObject({ kind: expect.stringMatching('running|exited') });
       await driver.signal(task, 'SIGTERM');
       expect(await driver.stop(task, { signal: 'SIGTERM', graceMs: 0 })).toMatchObject(lost);
-      expect(isRunning({ pid: stranger, startTicks: readStat(stranger)?.startTicks ?? -1 })).toBe(true);
+      expect(isRunning({ pid: other, startTicks: readStat(other)?.startTicks ?? -1 })).toBe(true);
     },
   );
 
-  it('do not make it kill a stranger in a session whose number was the pid of a task', async () => {
+  it('do not make it kill another process in a session whose number was the pid of a task', async () => {
     const guard = aGuard({ containment: 'session' });
     const task = await guard.task(['true']);
     const { leader, member } = await anOrphanedSession();
@@ -132,13 +132,13 @@ describe('records of an earlier guard', () => {
   it('of another boot mean the task is dead, whoever has its pid and start time now', async () => {
     const guard = aGuard();
     const task = await guard.task(['true']);
-    const stranger = aStranger({});
-    const startTicks = readStat(stranger)?.startTicks ?? -1;
-    await writeRecord(task, { pid: stranger, startTicks, bootId: 'another boot' });
+    const other = aStranger({});
+    const startTicks = readStat(other)?.startTicks ?? -1;
+    await writeRecord(task, { pid: other, startTicks, bootId: 'another boot' });
     const driver = guard.driver();
     expect(await driver.recover(task)).toMatchObject({ kind: 'exited', exit: lost });
     await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
-    expect(isRunning({ pid: stranger, startTicks })).toBe(true);
+    expect(isRunning({ pid: other, startTicks })).toBe(true);
   });
 
   it('that are torn count as a start under way', async () => {

@@ -6,7 +6,7 @@
  *     GPU 0     0.998        0.885        589824
  *     GPU 1     N/A          N/A          N/A
  *
- * and of `dcgmi discovery -l`, which says what DCGM's numbers stand for. Rows of MIG instances (`GPU-I 0`) carry numbers
+ * and of `dcgmi discovery -l`, which lists what DCGM's numbers stand for. Rows of MIG instances (`GPU-I 0`) carry numbers
  * of DCGM's own that `discovery -l` does not explain, so they are passed over.
  */
 import type { GpuActivity } from '../gpuSource.ts';

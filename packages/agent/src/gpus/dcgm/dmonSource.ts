@@ -247,7 +247,7 @@ class Run {
     try {
       process.kill(-child.pid, signal);
     } catch {
-      // It has ended meanwhile; `exit` says so next.
+      // It has ended meanwhile; `exit` follows.
     }
   }
 }

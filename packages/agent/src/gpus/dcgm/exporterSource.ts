@@ -10,7 +10,7 @@ export interface DcgmExporterOptions {
   readonly url: string;
   /** For the whole page. */
   readonly timeoutMs?: number;
-  /** Devices last listed, to tell MIG instances apart: the exporter knows them only by card and number. */
+  /** Devices last listed, to distinguish MIG instances: the exporter knows them only by card and number. */
   readonly devices: () => readonly Gpu[];
 }
 
@@ -104,7 +104,7 @@ function failureOf(error: unknown, isLate: boolean, timeoutMs: number): string {
 }
 
 /**
- * Of an instance that several compute instances share, nobody can say whose work a value is: those get none.
+ * Of an instance that several compute instances share, it is not known whose work a value is: those get none.
  */
 function byDevice(
   readings: readonly ExporterReading[],

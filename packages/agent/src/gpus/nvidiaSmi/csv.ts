@@ -78,7 +78,7 @@ export function fieldsToQuery(help: string): readonly string[] {
   return Object.values(wantedFields).flatMap((names) => names.find((name) => known.has(name)) ?? []);
 }
 
-/** Without it no row could be told whose it is. */
+/** Without it no row could be assigned to its card. */
 export function isUuidField(field: string): boolean {
   return wantedFields.uuid.some((name) => name === field);
 }
@@ -101,7 +101,7 @@ export function uuidOfRow(row: CsvRow): string | null {
   return reader(row)('uuid', readUuid);
 }
 
-/** Everything that the row tells; processes, NVLink, PCIe replays and energy are not in it. */
+/** Everything that the row contains; processes, NVLink, PCIe replays and energy are not in it. */
 export function sampleOfRow(row: CsvRow, uuid: string): GpuSample {
   const read = reader(row);
   return {
@@ -148,7 +148,7 @@ export function sampleOfRow(row: CsvRow, uuid: string): GpuSample {
   };
 }
 
-/** What the cells of the row say against its card, worst first, one problem for each kind of fault. */
+/** Faults of the card in the cells of its row, worst first, one problem for each kind of fault. */
 export function problemsOfRow(row: CsvRow, uuid: string): readonly GpuProblem[] {
   const pciBusId = reader(row)('pciBusId', readPciBusId);
   const worstFirst: readonly CellFault[] = ['lost', 'reset_required', 'unknown_error'];
@@ -164,7 +164,7 @@ export const processFields = ['gpu_uuid', 'pid', 'used_gpu_memory'] as const;
 
 /**
  * Rows of `--query-compute-apps` by the UUID of their card, which is also what stands there for a MIG instance. null: the
- * text is something else, and does not say that there are none.
+ * text is something else, and does not mean that there are none.
  */
 export function processesByCard(text: string): ReadonlyMap<string, readonly GpuProcess[]> | null {
   const { rows, refused } = parseCsv(text, processFields);

@@ -1,4 +1,4 @@
-/** From what the XML, `-L` and `topo -m` say to the devices that tasks can be given. */
+/** From the XML, `-L` and `topo -m` to the devices that tasks can be given. */
 import type { Gpu } from '@muster/common/hardware';
 import type { GpuProblem } from '../gpuSource.ts';
 import { readUuid } from './cells.ts';
@@ -59,7 +59,7 @@ export interface FoundCards {
   readonly problems: readonly GpuProblem[];
 }
 
-/** Leaves out lost cards, and those that cannot be told apart. */
+/** Leaves out lost cards, and those that cannot be distinguished. */
 export function usableCards(
   cards: readonly { readonly card: XmlCard; readonly index: number | null }[],
 ): FoundCards {

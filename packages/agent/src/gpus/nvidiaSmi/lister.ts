@@ -42,7 +42,7 @@ export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: In
   const failure = smi.failureOf(reply);
   switch (failure.scope) {
     case 'driver':
-      // It says nothing about which cards there are.
+      // It does not show which cards there are.
       return { ...last, listing: { ...last.listing, problems: [failure.problem] } };
     case 'no_devices':
       return { ...emptySmiInventory, listing: { ...emptyListing, problems: [failure.problem] } };
@@ -50,7 +50,7 @@ export async function readInventory(smi: NvidiaSmi, deadlineMs: number, last: In
       const search = await searchOneByOne(smi, deadlineMs, failure);
       if ('failure' in search)
         return { ...last, listing: { ...last.listing, problems: [search.failure.problem] } };
-      // No card was shown at all: it does not say which others there are.
+      // No card was shown at all: it does not show which others there are.
       if (search.cards.length === 0)
         return { ...last, listing: { ...last.listing, problems: search.problems }, hasDeadCard: true };
       return assemble(smi, deadlineMs, search);
@@ -70,7 +70,7 @@ interface Search {
   readonly hasDeadCard: boolean;
 }
 
-/** By number, until the program says that there is no such card. */
+/** By number, until the program reports that there is no such card. */
 async function searchOneByOne(
   smi: NvidiaSmi,
   deadlineMs: number,
@@ -145,7 +145,7 @@ async function readTopology(
   if (reply.kind === 'no_answer') return { topology: null, problems: [reply.problem] };
   const topology = parseTopology(reply.text);
   if (topology === null) {
-    // Some systems have no topology to show, and say so by the exit status: that is no fault of any card.
+    // Some systems have no topology to show, and report that by the exit status: that is no fault of any card.
     return { topology, problems: reply.status === 0 ? [smi.unreadable(reply)] : [] };
   }
   const [refused] = topology.refused;

@@ -17,7 +17,7 @@ export type Reply =
   /** Nothing that could be read; asking once more would not help either. */
   | { readonly kind: 'no_answer'; readonly problem: GpuProblem };
 
-/** The program, with its endings told in sentences. */
+/** The program, with its endings as sentences. */
 export class NvidiaSmi {
   private readonly program: Program;
 
@@ -66,7 +66,7 @@ export class NvidiaSmi {
     }
   }
 
-  /** What a reply says that its reader did not understand. */
+  /** The failure in a reply that its reader did not understand. */
   failureOf(reply: Reply): SmiFailure {
     if (reply.kind === 'no_answer') return { scope: 'driver', problem: reply.problem };
     return failureIn(reply.text) ?? { scope: 'driver', problem: this.unreadable(reply) };

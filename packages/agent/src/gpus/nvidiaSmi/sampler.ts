@@ -1,4 +1,4 @@
-/** Reads samples: one call for all cards, then one for each card that the first did not tell about. */
+/** Reads samples: one call for all cards, then one for each card that its answer lacks. */
 import { cardUuid } from '@muster/common/hardware';
 import type { GpuProblem, GpuProcess, GpuSample, GpuSampling } from '../gpuSource.ts';
 import {
@@ -35,7 +35,7 @@ const cheapStartMs = 250;
 
 const csvFormat = '--format=csv,noheader,nounits';
 
-/** What one call told. */
+/** The result of one call. */
 interface Reading {
   /** By UUID of the card. */
   readonly cards: ReadonlyMap<string, CardReading>;
@@ -165,7 +165,7 @@ export class SmiSampler {
     const unknown = reply.kind === 'printed' ? unknownFieldIn(reply.text) : null;
     if (unknown === null || isUuidField(unknown)) return { reply, fields };
 
-    // The program was replaced since it told its fields.
+    // The program was replaced since it listed its fields.
     this.fields = null;
     const renewed = await this.knownFields();
     if ('scope' in renewed) return renewed;
@@ -208,7 +208,7 @@ export class SmiSampler {
     return { cards: readings, failure: null };
   }
 
-  /** By UUID of the card; null: this driver does not tell. */
+  /** By UUID of the card; null: this driver does not report them. */
   private async readProcesses(): Promise<ReadonlyMap<string, readonly GpuProcess[]> | null> {
     const reply = await this.smi.ask(
       [`--query-compute-apps=${processFields.join(',')}`, csvFormat],

@@ -2,7 +2,7 @@
  * GPU facts from nvidia-smi, for nodes whose NVML the agent cannot load. An inventory is `-q -x` with `topo -m`; a
  * sample is one `--query-gpu`, or `-q -x` where a card is in MIG mode, since the CSV knows nothing of instances.
  *
- * One dead card can make the whole program fail. The cards that a call did not tell about are then asked one by one,
+ * One dead card can make the whole program fail. The cards that an answer lacks are then asked one by one,
  * which singles the dead one out.
  */
 
@@ -20,7 +20,7 @@ export interface NvidiaSmiOptions {
   readonly deadlineMs: number;
   /** Of one call for XML (inventory, samples of MIG instances), which can take 6 s on a node with many cards. */
   readonly inventoryDeadlineMs: number;
-  /** Monotonic; tells a start that is cheap from one that is not. */
+  /** Monotonic; distinguishes a start that is cheap from one that is not. */
   readonly nowMs: () => number;
   /** Of one answer; more than that is no answer. */
   readonly outputBytesMax?: number;
@@ -48,7 +48,7 @@ class NvidiaSmiSource implements GpuSource {
   private readonly inventoryDeadlineMs: number;
   private readonly sampler: SmiSampler;
   private inventory: Inventory = emptySmiInventory;
-  /** By PCI id: a dead card tells where it is, but not who. */
+  /** By PCI id: a dead card shows where it is, but not its UUID. */
   private readonly uuids = new Map<string, string>();
 
   constructor(smi: NvidiaSmi, { deadlineMs, inventoryDeadlineMs, nowMs }: NvidiaSmiOptions) {

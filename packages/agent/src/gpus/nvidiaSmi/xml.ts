@@ -132,7 +132,7 @@ const sensors = [
   'remapped_rows',
 ];
 
-/** What the document says against the card, worst first. */
+/** Faults of the card in the document, worst first. */
 export function problemsOfCard(card: XmlCard): readonly GpuProblem[] {
   const sensorElements = Object.fromEntries(sensors.map((name) => [name, card.element[name]]));
   const evidence: readonly [CellFault, string | null][] = [
@@ -149,7 +149,7 @@ export function problemsOfCard(card: XmlCard): readonly GpuProblem[] {
   return evidence.flatMap(([fault, text]) => (text === null ? [] : [cardProblem(fault, card, text)]));
 }
 
-/** `name: text` of the first element that says so. */
+/** `name: text` of the first element with this fault. */
 function firstFault(element: XmlElement, fault: CellFault): string | null {
   for (const [name, value] of Object.entries(element)) {
     if (typeof value === 'string' && faultOf(value) === fault) return `${name}: ${value}`;

@@ -43,7 +43,7 @@ export function sampleOfCard(card: XmlCard, uuid: string): GpuSample {
 }
 
 /**
- * What concerns the card as a whole (temperature, clocks, errors) is told for each of its instances. Power is not: a sum
+ * What concerns the card as a whole (temperature, clocks, errors) is reported for each of its instances. Power is not: a sum
  * over instances would count it once for each.
  */
 export function sampleOfMigDevice(card: XmlCard, device: XmlMigDevice, uuid: string): GpuSample {
@@ -153,7 +153,7 @@ function eccTotal(
 }
 
 /**
- * Some cards tell one part and print `N/A` for the other: errors that were counted are told, as a lower bound. Where none
+ * Some cards tell one part and print `N/A` for the other: errors that were counted are reported, as a lower bound. Where none
  * were counted the sum is not known, and not 0.
  */
 function sumOf(a: number | null, b: number | null): number | null {
@@ -188,7 +188,7 @@ function recoveryActionOf(element: XmlElement): number | null {
   return readFlag(textAt(element, 'gpu_reset_status', 'reset_required')) === true ? 1 : null;
 }
 
-/** Those that compute; a display server is no job. null: this card or driver does not tell. */
+/** Those that compute; a display server is no job. null: this card or driver does not report them. */
 function processesOf(
   element: XmlElement,
   belongs: (process: XmlElement) => boolean,

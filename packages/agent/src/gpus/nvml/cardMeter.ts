@@ -35,7 +35,7 @@ export interface CardReading {
   readonly failure: NvmlFailure | null;
 }
 
-/** An unknown error may pass: only so many readings in a row are told. */
+/** An unknown error may pass: only so many readings in a row are reported. */
 const unexplainedMax = 3;
 
 class FailureFilter {

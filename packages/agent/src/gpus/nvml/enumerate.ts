@@ -60,7 +60,7 @@ export function enumerateCards(calls: Calls, avoid: ReadonlySet<number>): Enumer
     const card = openCard(calls, index);
     const { failure } = calls;
     if (card !== null && !calls.isOver) cards.push(card);
-    // Of a card that opened, a value that could not be read is told with its samples.
+    // Of a card that opened, a value that could not be read is reported with its samples.
     if (failure === null || (card !== null && !calls.isOver)) continue;
     const problem = nvmlProblem(failure, card ?? { index, uuid: null, pciBusId: null });
     if (isOfNode(problem.kind)) return { cards, closedCards, driverProblem: problem };

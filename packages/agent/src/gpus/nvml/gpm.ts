@@ -71,7 +71,7 @@ export class GpmMeter {
     calls.run('nvmlGpmSampleFree', this.now);
   }
 
-  /** @returns what happened since the reading before; null at the first, and when it cannot be told */
+  /** @returns what happened since the reading before; null at the first, and when it cannot be determined */
   read(calls: Calls, nowMs: number): GpuActivity | null {
     if (this.beforeAtMs !== null && nowMs - this.beforeAtMs < apartMsMin) return this.activity;
     const isTaken = this.take(calls);

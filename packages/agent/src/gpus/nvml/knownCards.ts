@@ -28,7 +28,7 @@ export class KnownCards {
     }
     for (const [uuid, { index }] of missing) if (avoided.includes(index)) missing.delete(uuid);
     const closed = closedCards.map(({ index, problem }) => {
-      // A card that does not open does not tell its UUID either.
+      // A card that does not open does not show its UUID either.
       const candidates = [...missing.values()];
       const onlyOne = candidates.length === 1 && closedCards.length === 1;
       const card = candidates.find((each) => each.index === index) ?? (onlyOne ? candidates[0] : undefined);

@@ -66,7 +66,7 @@ export function openLibrary(nameOrPath: string, trace: Int32Array): NvmlLibrary 
 export interface KernelHelp {
   /** Has this process killed as soon as the one that started it is gone, even while it hangs in the library. */
   dieWithParent(): void;
-  /** @returns null where the kernel refuses: then nobody can tell where a hanging reader stood */
+  /** @returns null where the kernel refuses: then it is not known where a hanging reader stood */
   tracePage(): { readonly fd: number; readonly page: Int32Array } | null;
 }
 

@@ -14,7 +14,7 @@ import { NvmlSession } from './session.ts';
 const stdin = 0;
 const stdout = 1;
 
-function say(message: ReaderMessage): void {
+function send(message: ReaderMessage): void {
   const bytes = Buffer.from(`${JSON.stringify(message)}\n`);
   for (let written = 0; written < bytes.length; ) written += writeSync(stdout, bytes, written);
 }
@@ -48,22 +48,22 @@ function main(): void {
   const trace = kernel.tracePage();
   const page = trace?.page ?? new Int32Array(2);
   page.fill(none);
-  say({ kind: 'started', traceFd: trace?.fd ?? null });
+  send({ kind: 'started', traceFd: trace?.fd ?? null });
 
   let library: ReturnType<typeof openLibrary>;
   try {
     library = openLibrary(nameOrPath, page);
   } catch (error) {
-    say({ kind: 'unavailable', reason: messageOf(error) });
+    send({ kind: 'unavailable', reason: messageOf(error) });
     die();
   }
-  say({ kind: 'opened', missing: library.missing });
+  send({ kind: 'opened', missing: library.missing });
   const session = new NvmlSession({
     library,
     gpm: flags.includes('--gpm'),
     monotonicMs: () => performance.now(),
     processExists,
-    onXid: (event) => say({ kind: 'xid', event }),
+    onXid: (event) => send({ kind: 'xid', event }),
   });
 
   // Read by hand: Node's streams would cost megabytes of memory and time at each request.
@@ -76,7 +76,7 @@ function main(): void {
       for (const line of lines.push(input.toString('utf8', 0, bytes))) {
         const message = answer(session, JSON.parse(line) as ReaderRequest);
         library.setIdle();
-        say(message);
+        send(message);
       }
       readOn();
     });

@@ -1,4 +1,4 @@
-/** What the agent and its reader of NVML say to each other: one JSON object per line. */
+/** Messages between the agent and its reader of NVML: one JSON object per line. */
 import type { DeviceLink, Gpu } from '@muster/common/hardware';
 import type { GpuProblem, GpuSampling, XidEvent } from '../gpuSource.ts';
 import type { CardName } from './returnCodes.ts';

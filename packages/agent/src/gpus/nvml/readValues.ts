@@ -71,7 +71,7 @@ function readTemperature(calls: Calls, handle: number): number | null {
   return isRead ? degrees(calls.out.readInt32LE(temperatureV1.temperature)) : null;
 }
 
-/** A virtual machine's share of a GPU says 0 °C where it has no sensor. */
+/** A virtual machine's share of a GPU reports 0 °C where it has no sensor. */
 function degrees(value: number | null): number | null {
   return value !== null && value > 0 && value < 250 ? value : null;
 }
@@ -186,7 +186,7 @@ const pageCauses = { multipleSingleBit: 0, doubleBit: 1 } as const;
 
 function readRetiredPages(calls: Calls, handle: number): RetiredPages | null {
   const count = (cause: number) => {
-    // Without room for the addresses it tells how many there are.
+    // Without room for the addresses it answers how many there are.
     calls.out.writeUInt32LE(0, 0);
     const code = calls.code('nvmlDeviceGetRetiredPages', handle, cause, calls.out, null);
     return code === success || code === insufficientSize ? readU32(calls.out, 0) : null;
@@ -213,7 +213,7 @@ export class ProcessReader {
     this.exists = exists;
   }
 
-  /** @returns null: cannot be told */
+  /** @returns null: cannot be determined */
   read(calls: Calls, handle: number): readonly GpuProcess[] | null {
     const count = Buffer.alloc(4);
     for (let attempt = 0; attempt < 3; attempt += 1) {

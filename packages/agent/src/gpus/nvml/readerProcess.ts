@@ -59,7 +59,7 @@ export interface Standing {
 
 /** Why a reader is gone. */
 export interface ReaderEnd {
-  /** The library cannot be loaded: it says so itself. */
+  /** The library cannot be loaded: it reports that itself. */
   readonly unavailable: string | null;
   /** `signal SIGSEGV: what it printed last` */
   readonly description: string;
@@ -84,7 +84,7 @@ export class ReaderProcess {
     this.child = new JsonLinesChild({
       command: [...command, library, ...(gpm ? ['--gpm'] : [])],
       lineLengthMax: readerLineLengthMax,
-      onMessage: (message) => this.hear(message),
+      onMessage: (message) => this.receive(message),
     });
     this.gone = this.child.gone.then(({ description }) => {
       this.keepStanding();
@@ -120,7 +120,7 @@ export class ReaderProcess {
     });
   }
 
-  private hear(message: ReaderMessage): void {
+  private receive(message: ReaderMessage): void {
     switch (message.kind) {
       case 'started':
         this.traceFd = this.openTrace(message.traceFd);
@@ -155,7 +155,7 @@ export class ReaderProcess {
     }
   }
 
-  /** @returns null: in no call about a card, or it cannot be told. Of one that is gone: where it ended */
+  /** @returns null: in no call about a card, or it cannot be determined. Of one that is gone: where it ended */
   get standing(): Standing | null {
     return this.traceFd === null ? this.lastStanding : readTrace(this.traceFd);
   }

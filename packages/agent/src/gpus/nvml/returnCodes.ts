@@ -18,7 +18,7 @@ export interface NvmlFailure {
   readonly call: string;
 }
 
-/** What the library says of itself: absent on this card, driver or state. All others mean that something is wrong. */
+/** Codes for what is absent on this card, driver or state. All others mean that something is wrong. */
 const absent: ReadonlySet<number> = new Set([
   2, // INVALID_ARGUMENT: this driver does not know the sensor or field
   3, // NOT_SUPPORTED
@@ -50,7 +50,7 @@ export function problemKindOf(code: number): ProblemKind | null {
   return kinds[code] ?? 'unknown_error';
 }
 
-/** From grave to slight; of several failures of one card the gravest is told. */
+/** From grave to slight; of several failures of one card the gravest is reported. */
 const byGravity: readonly ProblemKind[] = [
   'driver_mismatch',
   'driver_not_loaded',

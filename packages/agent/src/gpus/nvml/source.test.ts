@@ -156,7 +156,7 @@ describe('sampling', () => {
     expect(await node.sampleOf(fake.uuid(0))).toMatchObject({
       utilization: null,
       encoderUtilization: null,
-      // A virtual machine's share of a GPU says 0 °C where it has no sensor.
+      // A virtual machine's share of a GPU reports 0 °C where it has no sensor.
       temperature: null,
       memoryTemperature: null,
       powerWatts: null,

@@ -187,7 +187,7 @@ class Source implements NvmlSource {
     return null;
   }
 
-  /** Cards that are avoided are still listed, as they were: nothing says that they are gone. */
+  /** Cards that are avoided are still listed, as they were: nothing shows that they are gone. */
   private withAvoided(listing: NvmlListing, avoided: readonly number[]): GpuListing {
     const { gpus, links, driverVersion, cudaVersion } = listing;
     const hidden = new Set(avoided.map((index) => this.known.at(index).uuid));

@@ -44,10 +44,10 @@ export const gpmMetrics = {
 /** nvmlFieldValue_t: fieldId@0 scopeId@4 timestamp@8 (µs) latencyUsec@16 valueType@24 nvmlReturn@28 value@32. */
 export const fieldValue = { size: 40, scope: 4, timestamp: 8, valueType: 24, returnCode: 28, value: 32 };
 
-/** All ones is how the library says "not available". */
+/** All ones means "not available". */
 const allOnes = 0xffffffff;
 
-/** @returns null for a value past 2^53, which nothing counted here reaches: it says "not available" */
+/** @returns null for a value past 2^53, which nothing counted here reaches: it means "not available" */
 export function u64Of(high = allOnes, low = allOnes): number | null {
   return high > 0x1fffff ? null : high * 0x100000000 + low;
 }

@@ -36,7 +36,7 @@ function readRemote(calls: Calls, handle: number, link: number): NvLink['remote'
     : null;
 }
 
-/** nvmlGpuTopologyLevel_t. Two GPUs of one board are as near as PCIe can say. */
+/** nvmlGpuTopologyLevel_t. Two GPUs of one board are as near as PCIe can show. */
 const ancestors: Readonly<Record<number, string>> = {
   0: 'PIX',
   10: 'PIX',

@@ -1,4 +1,4 @@
-/** Everything a page is made of, with values that tell each other apart; a test changes what it is about. */
+/** Everything a page is made of, with values that differ from each other; a test changes what it is about. */
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';

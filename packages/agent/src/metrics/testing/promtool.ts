@@ -13,11 +13,11 @@ export interface Judgement {
 export function promtool(words: readonly string[], input = ''): Promise<Judgement> {
   const child = spawn(prometheusPrograms().promtool, words, { stdio: ['pipe', 'pipe', 'pipe'] });
   let text = '';
-  const hear = (part: string) => {
+  const collect = (part: string) => {
     text += part;
   };
-  child.stdout.setEncoding('utf8').on('data', hear);
-  child.stderr.setEncoding('utf8').on('data', hear);
+  child.stdout.setEncoding('utf8').on('data', collect);
+  child.stderr.setEncoding('utf8').on('data', collect);
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
