@@ -67,7 +67,7 @@ export const leaseMutants = {
   'a-new-agent-extends-nothing': {
     rule: 'A restarted agent goes on with the deadlines that were.',
     breaks: ['G2'],
-    seed: 10,
+    seed: 45,
     replacements: [
       taskLeases(
         'TaskLeases.adopt',

@@ -11,27 +11,13 @@ export interface Replacement {
   readonly make: (original: never) => unknown;
 }
 
-/** A change of the text of a file as it is loaded, for rules that no function of the product names yet. */
-export interface Edit {
-  /** Relative to the repository. */
-  readonly file: string;
-  /** Occurs exactly once; white space does not count. */
-  readonly find: string;
-  readonly replace: string;
-}
-
 export interface Mutant {
   readonly rule: string;
   /** Guarantees (docs/guarantees.md) and other checks that see it; any one of them will do. */
   readonly breaks: readonly Guarantee[];
   /** The first seed that shows it, when it was looked for last. Another is searched for where that has moved. */
   readonly seed: number;
-  readonly replacements?: readonly Replacement[];
-  readonly edits?: readonly Edit[];
-}
-
-export function edit(file: string, find: string, replace: string): Edit {
-  return { file, find, replace };
+  readonly replacements: readonly Replacement[];
 }
 
 type Method = (...args: never[]) => unknown;

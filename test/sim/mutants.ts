@@ -1,8 +1,9 @@
 /**
- * The product with one of its rules taken out. A check counts only after it has failed on such a build: each entry names
- * the rule, the functions that are replaced to remove it, or the lines where no function is the rule, and the guarantee whose check must then speak up.
+ * The product with one of its rules removed. A check counts only after it has failed on such a build: each entry names the
+ * rule, the functions that are replaced to remove it, and the guarantees whose checks must then fail.
  */
 
+import type * as agentSessionModule from '@muster/agent/session/session';
 import type * as runnerModule from '@muster/agent/tasks/runner';
 import type * as stepModule from '@muster/agent/tasks/step';
 import type * as desiredModule from '@muster/coordinator/agents/desired';
@@ -12,24 +13,35 @@ import type * as nodesModule from '@muster/coordinator/commands/nodes';
 import type * as watchModule from '@muster/coordinator/events/watch';
 import type * as eventModule from '@muster/coordinator/lifecycle/event';
 import type * as gangModule from '@muster/coordinator/lifecycle/gang';
+import type * as transitionModule from '@muster/coordinator/lifecycle/transition';
+import type * as loopModule from '@muster/coordinator/loop';
 import type * as nodeViewsModule from '@muster/coordinator/planning/nodeViews';
 import type * as timeLimitsModule from '@muster/coordinator/reconcilers/timeLimits';
 import type * as agentHubModule from '@muster/coordinator/rpc/agentHub';
 import type * as nodeCallsModule from '@muster/coordinator/rpc/nodes';
+import type * as requestsModule from '@muster/coordinator/rpc/requests';
 import type * as capacityModule from '@muster/coordinator/scheduler/capacity';
 import type * as reasonsModule from '@muster/coordinator/scheduler/reasons';
 import type * as reserveModule from '@muster/coordinator/scheduler/reserve';
 import type * as dependenciesModule from '@muster/coordinator/state/dependencies';
+import type * as stateModule from '@muster/coordinator/state/state';
+import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
 import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
-import { edit, type Mutant, replacing } from './mutant.ts';
+import { type Mutant, replacing } from './mutant.ts';
+import type * as storeModule from './store.ts';
 import { trainingMutants } from './trainingMutants.ts';
 
 const coordinator = 'packages/coordinator/src';
 const events = replacing<typeof eventModule>(`${coordinator}/lifecycle/event.ts`);
 const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
 const timeLimits = replacing<typeof timeLimitsModule>(`${coordinator}/reconcilers/timeLimits.ts`);
-const stateFile = `${coordinator}/state/state.ts`;
+const transitions = replacing<typeof transitionModule>(`${coordinator}/lifecycle/transition.ts`);
+const loop = replacing<typeof loopModule>(`${coordinator}/loop.ts`);
+const requests = replacing<typeof requestsModule>(`${coordinator}/rpc/requests.ts`);
+const clusterState = replacing<typeof stateModule>(`${coordinator}/state/state.ts`);
+const memoryStore = replacing<typeof memoryStoreModule>(`${coordinator}/store/memory/memoryStore.ts`);
+const simulatedStore = replacing<typeof storeModule>('test/sim/store.ts');
 const desired = replacing<typeof desiredModule>(`${coordinator}/agents/desired.ts`);
 const session = replacing<typeof sessionModule>(`${coordinator}/agents/session.ts`);
 const conditions = replacing<typeof conditionsModule>(`${coordinator}/commands/conditions.ts`);
@@ -44,6 +56,7 @@ const reserve = replacing<typeof reserveModule>(`${coordinator}/scheduler/reserv
 const dependencies = replacing<typeof dependenciesModule>(`${coordinator}/state/dependencies.ts`);
 const agent = 'packages/agent/src';
 const steps = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
+const agentSession = replacing<typeof agentSessionModule>(`${agent}/session/session.ts`);
 const runner = replacing<typeof runnerModule>(`${agent}/tasks/runner.ts`);
 const guard = replacing<typeof guardModule>('test/sim/guard.ts');
 
@@ -81,14 +94,37 @@ export const mutants = {
     rule: 'A job that has ended never changes.',
     breaks: ['G6'],
     seed: 1,
-    edits: [
-      edit(`${coordinator}/store/memory/memoryStore.ts`, '!isTerminal(known.state.kind) &&', ''),
-      edit(stateFile, 'this.jobs.delete(id);', 'this.jobs.set(id, job);'),
-      edit(stateFile, 'base.subjectSeqs.delete(job.id);', ';'),
-      edit(
-        `${coordinator}/lifecycle/requests.ts`,
-        "Handler<'stop'> = (job, event, nowMs) => { if (isTerminal(job.state.kind)) return unchanged(job);",
-        "Handler<'stop'> = (job, event, nowMs) => {",
+    replacements: [
+      // Only a stop of such a job, since what else finds it is another rule.
+      transitions('transition', (transition) => (job, event, nowMs) => {
+        const queued = {
+          kind: 'queued',
+          backoffMs: 0,
+          lastCause: null,
+          sinceMs: nowMs,
+          breakerOpen: false,
+        } as const;
+        const isStop = event.kind === 'stop' && 'endedAtMs' in job.state;
+        return transition(isStop ? { ...job, state: queued } : job, event, nowMs);
+      }),
+      memoryStore('mayFollow', () => () => true),
+      clusterState(
+        'ClusterState.noteJob',
+        (noteJob) =>
+          function (job) {
+            noteJob.call(this, job);
+            this.jobs.set(job.id, job);
+          },
+      ),
+      clusterState(
+        'Draft.apply',
+        (apply) =>
+          function () {
+            const committed = apply.call(this);
+            for (const { subject, subjectSeq } of committed.events)
+              this.base.subjectSeqs.set(subject, subjectSeq);
+            return committed;
+          },
       ),
     ],
   },
@@ -103,24 +139,19 @@ export const mutants = {
           ({ lastAttempt }) =>
             Math.max(1, lastAttempt),
       ),
-    ],
-    edits: [
-      edit(
-        `${coordinator}/store/memory/memoryStore.ts`,
-        "|| known?.get(attempt.number)?.state === 'ended'",
-        '',
-      ),
+      memoryStore('isOver', () => () => false),
     ],
   },
   'commit-before-answer': {
-    rule: 'A submit is answered, and agents are told, after the commit.',
-    breaks: ['G1'],
+    rule: 'A submit is answered, and watches and agents receive what changed, after the commit.',
+    breaks: ['G1', 'G5'],
     seed: 3,
-    edits: [
-      edit(
-        `${coordinator}/loop.ts`,
-        'if (!draft.isEmpty()) await this.commit(draft);',
-        'if (!draft.isEmpty()) void this.commit(draft).catch(() => {});',
+    replacements: [
+      loop(
+        'commitDraft',
+        (commitDraft) =>
+          async (...args) =>
+            void commitDraft(...args).catch(() => {}),
       ),
     ],
   },
@@ -128,33 +159,30 @@ export const mutants = {
     rule: 'What the store has acknowledged is there after a crash.',
     breaks: ['G1', 'G5'],
     seed: 3,
-    edits: [
-      edit(
-        'test/sim/store.ts',
-        'persist().then(() => answer(resolve), refuse);',
-        `
-          const maps = Object.values(this.parts.memory).filter((each) => each instanceof Map);
+    replacements: [
+      simulatedStore('SimulatedStore.commit', (commit) => {
+        const losses = new WeakMap<object, () => void>();
+        return function (batch) {
+          const { memory, coordinator: life } = this.parts;
+          const maps = Object.values(memory).filter((each) => each instanceof Map);
           const before = maps.map((map) => [...map]);
-          if (this.loseLast === undefined) coordinator.onEnd(() => this.loseLast());
-          this.loseLast = () => maps.forEach((map, index) => {
-            map.clear();
-            for (const [key, value] of before[index]) map.set(key, value);
+          if (!losses.has(this)) life.onEnd(() => losses.get(this)?.());
+          losses.set(this, () => {
+            for (const [index, map] of maps.entries()) {
+              map.clear();
+              for (const [key, value] of before[index] ?? []) map.set(key, value);
+            }
           });
-          persist().then(() => answer(resolve), refuse);`,
-      ),
+          return commit.call(this, batch);
+        };
+      }),
     ],
   },
   'one-request-one-submit': {
     rule: 'A submit that is sent again is the same submit.',
     breaks: ['G1', 'assertion'],
     seed: 5,
-    edits: [
-      edit(
-        `${coordinator}/rpc/jobs.ts`,
-        'if (earlier !== null) return { record: earlier, repeated: true };',
-        '',
-      ),
-    ],
+    replacements: [requests('Requests.earlier', () => async () => null)],
   },
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
@@ -202,11 +230,17 @@ export const mutants = {
     rule: 'Events of a subject are numbered without gap or repeat, across batches and restarts.',
     breaks: ['G5', 'assertion'],
     seed: 1,
-    edits: [
-      edit(
-        stateFile,
-        '(this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;',
-        '(this.subjectSeqs.get(event.subject) ?? 0) + 1;',
+    replacements: [
+      clusterState(
+        'Draft.emit',
+        (emit) =>
+          function (event, timeMs) {
+            const { subjectSeqs } = this.base;
+            const stored = subjectSeqs.get(event.subject);
+            subjectSeqs.delete(event.subject);
+            emit.call(this, event, timeMs);
+            if (stored !== undefined) subjectSeqs.set(event.subject, stored);
+          },
       ),
     ],
   },
@@ -227,25 +261,30 @@ export const mutants = {
     rule: 'An agent follows a task whose record it cannot write.',
     breaks: ['liveness'],
     seed: 10,
-    edits: [
-      edit(
-        `${agent}/tasks/runner.ts`,
-        "this.log.error(fields, 'the state of a task could not be written down');",
-        "this.state = { ...this.state, work: { kind: 'remove' } };",
+    replacements: [
+      runner(
+        'recordPhase',
+        () =>
+          ({ records, bootId }, task, phase) =>
+            records.update(task, bootId, phase),
       ),
+      runner('TaskRunner.post', (post) => {
+        const failed = new WeakSet<object>();
+        return function (event) {
+          try {
+            if (!failed.has(this)) post.call(this, event);
+          } catch {
+            failed.add(this);
+          }
+        };
+      }),
     ],
   },
   'submits-at-once-are-one': {
     rule: 'A submit that is sent again while the first is being stored finds it.',
     breaks: ['assertion'],
     seed: 1,
-    edits: [
-      edit(
-        `${coordinator}/rpc/jobs.ts`,
-        'const first = underway.get(requestId);',
-        'const first = underway.get("none");',
-      ),
-    ],
+    replacements: [requests('Requests.inProgress', () => () => undefined)],
   },
   'reservations-need-nodes': {
     rule: 'No node is kept for a job that cannot run on the nodes there are.',
@@ -332,13 +371,7 @@ export const mutants = {
     rule: 'An agent that gets no Welcome dials again.',
     breaks: ['liveness'],
     seed: 14,
-    edits: [
-      edit(
-        `${agent}/session/session.ts`,
-        'this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);',
-        'void giveUp;',
-      ),
-    ],
+    replacements: [agentSession('awaitWelcome', () => () => setTimeout(() => {}, 0))],
   },
   'array-limit': {
     rule: 'Of an array no more jobs start than its spec allows at the same time.',

@@ -2,36 +2,33 @@
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Edit, Mutant, Replacement } from './mutant.ts';
+import type { Mutant, Replacement } from './mutant.ts';
 import { type MutantName, mutants } from './mutants.ts';
 
 const root = new URL('../../', import.meta.url);
-const urlOf = ({ file }: Edit | Replacement) => new URL(file, root).href;
+const urlOf = ({ file }: Replacement) => new URL(file, root).href;
 
 /** Where a loaded module finds what is to be called instead of its functions. */
 const replacementsKey = 'musterSimulationReplacements';
 
 /**
  * From here on this process loads the product without the rule.
- * @throws {Error} when a function has another name, or the text of an edit is not where it was
+ * @throws {Error} when a function or a class has another name
  */
 export function removeRule(name: MutantName): void {
-  const { edits = [], replacements = [] }: Mutant = mutants[name];
-  const changes = Map.groupBy<string, Edit | Replacement>([...edits, ...replacements], urlOf);
-  const changed = (url: string, own: readonly (Edit | Replacement)[]) =>
-    own.reduce(
-      (source, change) => ('find' in change ? edited(source, change) : replaced(source, change)),
-      readFileSync(fileURLToPath(url), 'utf8'),
-    );
+  const { replacements }: Mutant = mutants[name];
+  const byFile = Map.groupBy(replacements, urlOf);
+  const withoutRule = (url: string, own: readonly Replacement[]) =>
+    own.reduce(replaced, readFileSync(fileURLToPath(url), 'utf8'));
   const byName = Object.fromEntries(replacements.map((each) => [keyOf(each), each.make]));
   Object.assign(globalThis, { [replacementsKey]: byName });
-  // Now rather than when the file is loaded, so that a stale change is an error and not a rule that stayed in.
-  for (const [url, own] of changes) changed(url, own);
+  // Now rather than when the file is loaded, so that a stale name is an error and not a rule that stayed in.
+  for (const [url, own] of byFile) withoutRule(url, own);
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);
-      const own = changes.get(url);
-      return own === undefined ? loaded : { ...loaded, source: changed(url, own) };
+      const own = byFile.get(url);
+      return own === undefined ? loaded : { ...loaded, source: withoutRule(url, own) };
     },
   });
 }
@@ -64,13 +61,4 @@ export function ${name}(...args) {
 
 function stale(file: string, kind: 'class' | 'function', name: string | undefined): string {
   return `${file} exports no ${kind} ${name}: let the mutant follow the rule's new name`;
-}
-
-function edited(source: string, { file, find, replace }: Edit): string {
-  const words = find.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  const pattern = new RegExp(words.join('\\s*'), 'g');
-  const count = [...source.matchAll(pattern)].length;
-  if (count !== 1)
-    throw new Error(`${file} has "${find}" ${count} times: let the edit follow the code it removes`);
-  return source.replace(pattern, () => replace);
 }

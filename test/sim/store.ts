@@ -26,7 +26,7 @@ export interface SimulatedStoreParts {
 }
 
 export class SimulatedStore extends MemoryStore {
-  private readonly parts: SimulatedStoreParts;
+  readonly parts: SimulatedStoreParts;
 
   constructor(parts: SimulatedStoreParts) {
     super(parts.memory);

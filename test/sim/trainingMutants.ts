@@ -90,7 +90,7 @@ export const trainingMutants = {
   'only-lower-priorities-are-preempted': {
     rule: 'Only jobs of lower priority are preempted.',
     breaks: ['preemption'],
-    seed: 10,
+    seed: 14,
     replacements: [preemptible('outranks', () => (priority, holder) => priority !== holder.priority)],
   },
   'only-preemptible-jobs-are-preempted': {

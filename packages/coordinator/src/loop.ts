@@ -195,7 +195,7 @@ export class Loop {
       const needsAnother = this.schedule(draft, nowMs, monotonicMs);
 
       // 5. Commit. A failure is final: who waits hears so, and the process ends.
-      if (!draft.isEmpty()) await this.commit(draft);
+      if (!draft.isEmpty()) await commitDraft(this.parts, draft);
       const committed = draft.apply();
       const doneMs = clock.monotonicMs();
       this.notBeforeMs = doneMs + Math.min(coalesceMsMax, doneMs - monotonicMs);
@@ -337,17 +337,6 @@ export class Loop {
     this.parts.onViolation(error.guarantee);
   }
 
-  private async commit(draft: Draft): Promise<void> {
-    const batch = draft.toBatch();
-    try {
-      await this.parts.store.commit(batch);
-    } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'full' || !this.parts.freeBallast()) throw error;
-      // A full disk wrote nothing at all, so this is the one failure that may be tried again.
-      await this.parts.store.commit(batch);
-    }
-  }
-
   private fail(error: unknown): MusterError {
     const fatal =
       error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
@@ -388,4 +377,19 @@ function endOfWaits({ queue, nodes }: SchedulerView): number | null {
 function requireStanding(draft: Draft, by: Caller): void {
   if (by.kind === 'coordinator' || draft.credential(by.id) !== undefined) return;
   throw revoked(by.id);
+}
+
+/** Stores a draft. Nobody learns of what it contains before the commit has succeeded (G1 of docs/guarantees.md). */
+export async function commitDraft(
+  { store, freeBallast }: Pick<LoopParts, 'store' | 'freeBallast'>,
+  draft: Draft,
+): Promise<void> {
+  const batch = draft.toBatch();
+  try {
+    await store.commit(batch);
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== 'full' || !freeBallast()) throw error;
+    // A full disk wrote nothing at all, so this is the one failure that may be tried again.
+    await store.commit(batch);
+  }
 }

@@ -173,8 +173,7 @@ export class CoordinatorSession {
         sentWallMs: parts.wallMs(),
       }),
     );
-    const giveUp = () => this.lost(new Error(`no Welcome within ${welcomeTimeoutMs} ms`));
-    this.heartbeat = setTimeout(giveUp, welcomeTimeoutMs);
+    this.heartbeat = awaitWelcome((error) => this.lost(error));
   }
 
   private leaving(): { readonly leavingInMs?: number } {
@@ -389,3 +388,9 @@ const refusals: ReadonlySet<string> = new Set([
   'permission_denied',
   'failed_precondition',
 ]);
+
+/** An agent that gets no Welcome in time connects again. @returns the timer, to be cleared when the Welcome is received */
+export function awaitWelcome(giveUp: (error: Error) => void): NodeJS.Timeout {
+  const error = new Error(`no Welcome within ${welcomeTimeoutMs} ms`);
+  return setTimeout(() => giveUp(error), welcomeTimeoutMs);
+}

@@ -200,7 +200,8 @@ export class TaskRunner {
         if (this.parts.records.outputSize(this.task) === 0) this.post({ kind: 'uploaded' });
         return;
       case 'record':
-        return this.record(effect.phase);
+        if (this.state.assignment !== null) recordPhase(this.parts, this.task, effect.phase);
+        return;
       case 'announce':
         return this.announce(effect.port);
       case 'sendFindings':
@@ -327,17 +328,6 @@ export class TaskRunner {
     };
   }
 
-  /** A full disk does not hide what happens to a task: after a restart the drivers tell what could not be noted. */
-  private record(phase: TaskRecord['phase']): void {
-    if (this.state.assignment === null) return;
-    try {
-      this.parts.records.update(this.task, this.parts.bootId, phase);
-    } catch (error) {
-      const fields = { task: this.location.key, phase: phase.kind, error: messageOf(error) };
-      this.log.error(fields, 'the state of a task could not be written down');
-    }
-  }
-
   private announce(port: number | null): void {
     const { task, parts } = this;
     const network = this.state.assignment?.spec.network ?? null;
@@ -365,5 +355,19 @@ export class TaskRunner {
     const { task, assignment } = this.state;
     const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
     return { task, assignment, location, outputPath, driver: this.parts.drivers[name] };
+  }
+}
+
+/** Writes a phase down. A full disk does not hide what happens to a task: after a restart the drivers report what is not recorded. */
+export function recordPhase(
+  { records, bootId, log }: Pick<RunnerParts, 'records' | 'bootId' | 'log'>,
+  task: TaskRef,
+  phase: TaskRecord['phase'],
+): void {
+  try {
+    records.update(task, bootId, phase);
+  } catch (error) {
+    const fields = { task: taskKey(task), phase: phase.kind, error: messageOf(error) };
+    log.error(fields, 'the state of a task could not be written down');
   }
 }

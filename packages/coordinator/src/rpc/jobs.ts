@@ -16,7 +16,7 @@ import {
   EndedMeanwhile,
   type InheritedCheckpoints,
 } from '../commands/inheritedCheckpoints.ts';
-import { extendJob, requeueJob, type SubmitCommand, sameIntent, submit } from '../commands/jobs.ts';
+import { extendJob, requeueJob, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { explain } from '../explain/explain.ts';
 import type { SilentNode } from '../explain/silence.ts';
@@ -48,6 +48,7 @@ import {
   resolveJobId,
   resolveReference,
 } from './references.ts';
+import { Requests } from './requests.ts';
 
 const listLimitMax = 1_000;
 const listLimitUsual = 100;
@@ -95,8 +96,7 @@ type JobCalls = Pick<
 
 export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop, taskStatus } = parts;
-  /** By request id. The same request sent again while the first is being stored finds it here, not in the store yet. */
-  const underway = new Map<string, ReturnType<typeof findOrDo>>();
+  const requests = new Requests(store);
 
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
     return jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
@@ -134,38 +134,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return record;
   }
 
-  /** What became of a request whose answer the client has not heard. */
-  async function acceptedRequest(requestId: string): Promise<RequestRecord> {
-    const record = await store.readRequest(requestId);
-    if (record !== null) return record;
-    throw new MusterError(
-      'not_found',
-      `no request ${requestId} was accepted: nothing was submitted or requeued by it, unless it is older than requests are kept`,
-    );
-  }
-
   /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
   async function arrayIdOf(text: string): Promise<ArrayId> {
     return isArrayId(text) ? text : resolveArrayId(parts, text);
-  }
-
-  /** However often a request is sent, at once or after a restart, it is carried out once. */
-  async function once(command: SubmitCommand, carryOut: () => Promise<RequestRecord>) {
-    const { requestId } = command;
-    if (!/^[\x21-\x7e]{1,128}$/.test(requestId)) {
-      throw new MusterError('invalid', 'request_id must be 1 to 128 printable characters without spaces');
-    }
-    const first = underway.get(requestId);
-    const answering = first ?? findOrDo(requestId, carryOut).finally(() => underway.delete(requestId));
-    underway.set(requestId, answering);
-    const { record, repeated } = await answering;
-    return { record: sameIntent(record, command), repeated: repeated || first !== undefined };
-  }
-
-  async function findOrDo(requestId: string, carryOut: () => Promise<RequestRecord>) {
-    const earlier = await store.readRequest(requestId);
-    if (earlier !== null) return { record: earlier, repeated: true };
-    return { record: await carryOut(), repeated: false };
   }
 
   /** Does what needs to know what a job has saved: again, where the job has ended between the look at it and the command. */
@@ -207,7 +178,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       if (request.dryRun)
         return dryRunAnswer(parts, await carryOut((submitting) => loop.rehearse(caller, submitting)));
-      const { record, repeated } = await once(command, () => {
+      const { record, repeated } = await requests.once(command, () => {
         requireSpace();
         return carryOut((submitting) => loop.run(caller, submitting));
       });
@@ -231,7 +202,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     ListJobs: unary(async (request) => {
-      const accepted = request.requestId === undefined ? null : await acceptedRequest(request.requestId);
+      const accepted = request.requestId === undefined ? null : await requests.accepted(request.requestId);
       if (accepted?.arrayId === null) {
         const [jobId] = accepted.jobIds;
         const record = jobId === undefined ? null : await store.readJob(jobId);
@@ -301,7 +272,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         isEdited,
         force: request.force,
       };
-      const { record } = await once(command, async () => {
+      const { record } = await requests.once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
         const resolved = { ...command, spec: await resolveAfter(parts, spec) };
         await learnDependencies(state, store, dependenciesOf(resolved));
