@@ -377,7 +377,7 @@ export interface TaskReport {
   readonly exit: TaskEnd | null;
   /** Wall clock, for display. */
   readonly startedAtMs: number | null;
-  /** By the node's own monotonic clock, which time limits count in; null when it does not run. */
+  /** How long ago it began, by the node's own monotonic clock, which time limits count in. null: it did not begin. */
   readonly runningForMs: number | null;
   /** Its lease has run out: it is there and runs no instruction. */
   readonly frozen: boolean;

@@ -156,14 +156,18 @@ export class DirectoryWatch {
   }
 
   private async run(): Promise<void> {
+    let isFirst = true;
     while (!this.ended.signal.aborted) {
       const beganMs = this.parts.monotonicMs();
-      if (this.isStillUnused()) this.noteProblem(null);
+      const isUnused = this.isStillUnused();
+      if (isUnused) this.noteProblem(null);
       else await this.inTurn(() => this.look());
       const tookMs = this.parts.monotonicMs() - beganMs;
       if (this.ended.signal.aborted) return;
       this.verifyNext();
-      this.listen();
+      // Most short tasks save nothing and end before the second look, and a hint costs more than a look.
+      if (!isFirst || !isUnused) this.listen();
+      isFirst = false;
       await this.pacer.pause(() => paceAfter(tookMs, this.isStopping));
     }
   }

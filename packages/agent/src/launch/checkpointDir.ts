@@ -5,7 +5,7 @@
  * Everything here goes by the job whose checkpoints they are (`Assignment.checkpointJobId`), which a requeued job shares
  * with the one that it takes the place of.
  */
-import { mkdir, rmdir } from 'node:fs/promises';
+import { mkdirSync, rmdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { externalCheckpoint } from '@muster/common/checkpoints';
 import type { JobId } from '@muster/common/ids';
@@ -29,10 +29,14 @@ export interface CheckpointDirs {
   pathOf(checkpointJobId: JobId, spec: JobSpec, name: string): string | null;
   /** It is the node's own: nothing but checkpoints of this job is in it. */
   isOwn(spec: JobSpec): boolean;
-  /** Makes the node's own directory; one that the spec names is the user's business. */
-  prepare(checkpointJobId: JobId, spec: JobSpec): Promise<void>;
-  /** Takes the node's own directory away if it is empty. */
-  cleanUp(checkpointJobId: JobId, spec: JobSpec): Promise<void>;
+  /**
+   * Makes the node's own directory; one that the spec names is the user's business. It lies beside the records of the
+   * tasks, so a thread for the call would cost more than it does.
+   * @throws {Error} with the kernel's code
+   */
+  prepare(checkpointJobId: JobId, spec: JobSpec): void;
+  /** Removes the node's own directory if it is empty. */
+  cleanUp(checkpointJobId: JobId, spec: JobSpec): void;
 }
 
 /** @param root absolute, of this agent */
@@ -58,18 +62,16 @@ export function checkpointDirs(root: string): CheckpointDirs {
       const directory = place === null ? pathFor(jobId, spec) : own(place.jobId);
       return directory === null ? null : posix.join(directory, place?.name ?? full);
     },
-    async prepare(jobId, spec) {
-      if (!isOwn(spec)) return;
-      const make = () => mkdir(own(jobId), { recursive: true, mode: 0o700 });
-      await make().catch((error: NodeJS.ErrnoException) => {
-        // The clean-up of an earlier attempt has taken it away between the two looks that one call takes.
-        if (error.code !== 'ENOENT') throw error;
-        return make();
-      });
+    prepare(jobId, spec) {
+      if (isOwn(spec)) mkdirSync(own(jobId), { recursive: true, mode: 0o700 });
     },
-    async cleanUp(jobId, spec) {
-      // Fails for one that is not empty, or not there: both are as they should be.
-      if (isOwn(spec)) await rmdir(own(jobId)).catch(() => {});
+    cleanUp(jobId, spec) {
+      if (!isOwn(spec)) return;
+      try {
+        rmdirSync(own(jobId));
+      } catch {
+        // It is not empty, or not there: both are as they should be.
+      }
     },
   };
 }

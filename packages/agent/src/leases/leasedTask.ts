@@ -128,11 +128,14 @@ export class LeasedTask {
 
   /**
    * Freezes the task if its lease has expired, and thaws it if it may run.
+   * @param now CLOCK_BOOTTIME. A task that is never fenced does not ask for it.
    * @returns CLOCK_BOOTTIME at which to call it again; infinity: after the next change
    */
-  look(nowMs: number): number {
+  look(now: () => number): number {
     const { deadlineMs } = this.lease;
     if (this.state === 'killed' || this.state === 'gone') return Number.POSITIVE_INFINITY;
+    if (this.state === 'open' && deadlineMs === null && !this.mustKill) return Number.POSITIVE_INFINITY;
+    const nowMs = now();
     if (isLive(this.lease, nowMs) && !this.mustKill) {
       const deadline = deadlineMs ?? Number.POSITIVE_INFINITY;
       if (this.state === 'open') return deadline;

@@ -167,15 +167,16 @@ export class TaskLeases {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
     if (this.closed) return;
-    const nowMs = this.parts.boottimeMs();
+    let readMs: number | null = null;
+    const now = () => (readMs ??= this.parts.boottimeMs());
     const times = Array.from(
       this.entries.values(),
-      ({ fence }) => fence?.look(nowMs) ?? Number.POSITIVE_INFINITY,
+      ({ fence }) => fence?.look(now) ?? Number.POSITIVE_INFINITY,
     );
     const nextMs = times.reduce((earliest, time) => Math.min(earliest, time), Number.POSITIVE_INFINITY);
     if (nextMs === Number.POSITIVE_INFINITY) return;
     // The clock has steps of 10 ms. A wait of 0 would repeat without pause until its next step.
-    const waitMs = Math.min(Math.max(nextMs - nowMs, 1), timerMsMax);
+    const waitMs = Math.min(Math.max(nextMs - now(), 1), timerMsMax);
     this.timer = setTimeout(() => this.look(), waitMs);
   }
 

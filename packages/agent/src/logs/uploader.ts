@@ -13,7 +13,7 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
-import { closeOutput, openOutput, outputFileSize, readOutput } from './outputFile.ts';
+import { closeOutput, isOutputEmpty, openOutput, outputFileSize, readOutput } from './outputFile.ts';
 import { type OutputRecord, readOutputRecord, untouched } from './outputRecord.ts';
 
 const pieceBytes = 128 * 1024;
@@ -82,7 +82,8 @@ export class LogUploader {
     const output = this.outputs.get(key);
     if (output === undefined) this.outputs.set(key, newOutput(task, path, size));
     else if (size !== null) output.size = size;
-    this.look();
+    // A task that has just begun has printed nothing yet.
+    if (size !== null || this.outputs.size === 1) this.look();
   }
 
   forget(task: TaskRef): void {
@@ -165,6 +166,8 @@ export class LogUploader {
   /** Whether there are bytes to send, or the end of them. */
   private async hasUnsent(output: Output): Promise<boolean> {
     try {
+      // Most short tasks print nothing while they run, and a look costs less than to open a file.
+      if (output.file === null && output.size === null && isOutputEmpty(output.path)) return false;
       output.file ??= await this.open(output);
       if (!this.isFollowed(output)) return false;
       if (output.size !== null) return true;

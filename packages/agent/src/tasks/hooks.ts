@@ -183,10 +183,12 @@ function gpus({ gpuProblem, gpuHolder }: HookParts): TaskHook {
 function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem, isShared }: HookParts): TaskHook {
   return {
     async prepare({ task, assignment: { checkpointJobId, spec } }, _onDoing, abort) {
-      await checkpointDirs.prepare(checkpointJobId, spec).catch((error: unknown) => {
+      try {
+        checkpointDirs.prepare(checkpointJobId, spec);
+      } catch (error) {
         const message = `no checkpoint directory: ${messageOf(error)}`;
         throw new NotReady(kindOfFileError(error), message, { cause: error });
-      });
+      }
       const root = checkpointDirs.isOwn(spec) ? null : checkpointDirs.hostPathFor(checkpointJobId, spec);
       // One node looks after the checkpoints of a job.
       if (task.nodeRank !== 0 || root === null) return;
@@ -196,12 +198,10 @@ function checkpointDirectory({ checkpointDirs, checkpointPlaceProblem, isShared 
       );
       if (problem !== null) throw new NotReady('unknown', problem);
     },
-    // The clean-up of an earlier attempt on this node removes the directory when it is empty.
-    starting: ({ assignment: { checkpointJobId, spec } }) => checkpointDirs.prepare(checkpointJobId, spec),
-    async removed({ task, assignment }) {
+    removed({ task, assignment }) {
       // A later attempt of the job on this node may be about to save there.
       if (assignment === null || isShared(task, assignment.checkpointJobId)) return;
-      await checkpointDirs.cleanUp(assignment.checkpointJobId, assignment.spec);
+      checkpointDirs.cleanUp(assignment.checkpointJobId, assignment.spec);
     },
   };
 }

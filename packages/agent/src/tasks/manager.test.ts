@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { taskKey } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import {
   aKey,
@@ -16,6 +17,11 @@ import {
   TestNode,
 } from './managerFixture.ts';
 import type { Order } from './state.ts';
+
+/** Without a timer, so that none that was set passes meanwhile. */
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await nextTurn();
+}
 
 describe('one task', () => {
   test('is prepared, announced, started, reported and forgotten', async () => {
@@ -63,6 +69,22 @@ describe('one task', () => {
     await agent.bringToRunning({ image: 'pytorch' });
     expect(node.docker.launches).toMatchObject([{ key: aKey, image: 'pytorch' }]);
     expect(node.process.launches).toEqual([]);
+  });
+
+  test('that ends within moments is reported once, with how long ago it began', async () => {
+    const node = new TestNode();
+    const agent = await node.agent();
+    agent.order(prepare());
+    await agent.says('prepared 10.0.0.7:4000');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    agent.order(start);
+    await until(() => agent.knows().includes('running'));
+    node.boottimeMs += 40;
+    node.process.end(aKey, exited(0));
+    await until(() => agent.said.length > 1);
+    expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'ended 0']);
+    expect(agent.reports).toMatchObject([{ startedAtMs: 1_000_000, runningForMs: 40 }]);
   });
 
   test('that writes nothing has nothing to upload, and is removed without an answer about it', async () => {

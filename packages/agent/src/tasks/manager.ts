@@ -107,9 +107,9 @@ export class TaskManager {
 
   /** Everything that this agent knows of its tasks, for a Hello and for heartbeats. */
   reports(): readonly TaskReport[] {
-    const boottimeNowMs = this.parts.boottimeMs();
+    const nowMs = this.parts.boottimeMs();
     return [...this.runners.values()]
-      .map((runner) => runner.report(boottimeNowMs))
+      .map((runner) => runner.report(() => nowMs))
       .filter((report) => report !== null);
   }
 

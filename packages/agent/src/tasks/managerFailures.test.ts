@@ -99,7 +99,7 @@ describe('a driver that does not answer', () => {
     // All that is left to prepare is in the driver: nothing here waits for a disk.
     const nowhere = { pathFor: () => null, hostPathFor: () => null, isOwn: () => false };
     const places = { placeOf: () => null, pathOf: () => null };
-    const checkpointDirs = { ...nowhere, ...places, prepare: async () => {}, cleanUp: async () => {} };
+    const checkpointDirs = { ...nowhere, ...places, prepare: () => {}, cleanUp: () => {} };
     const agent = await node.restart(first, { checkpointDirs });
     node.process.fail('prepare', 'before');
     agent.order(prepare());

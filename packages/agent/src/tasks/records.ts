@@ -18,6 +18,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -122,10 +123,10 @@ export class TaskRecords {
 
   /** The record goes first: half of a task's output must not pass for all of it after a crash. */
   async remove(task: TaskRef): Promise<void> {
-    await rm(this.path(task), { recursive: true, force: true });
     const directory = this.directory(task);
+    removeFile(this.path(task));
     const isSmall = this.outputSize(task) < outputBytesAtOnce;
-    if (!isSmall || !removeKnown(directory)) await rm(directory, { recursive: true, force: true });
+    if (!isSmall || !removeSmall(directory)) await rm(directory, { recursive: true, force: true });
   }
 
   /** Tasks that are recorded in one turn of the event loop share the wait for the directory that their own are in. */
@@ -171,12 +172,30 @@ export class TaskRecords {
 /** Bytes. A file of this size takes no time to delete. */
 const outputBytesAtOnce = 1024 * 1024;
 /** What agent and guard write into the directory of a task. */
-const knownFiles = ['output.log', 'output.json', 'process.jsonl', 'usage.json', 'lease'];
+const knownFiles: ReadonlySet<string> = new Set([
+  'output.log',
+  'output.json',
+  'process.jsonl',
+  'usage.json',
+  'lease',
+]);
+
+/** @throws {Error} with the kernel's code */
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone, or the task has put a directory in its place.
+    rmSync(path, { recursive: true, force: true });
+  }
+}
 
 /** Handing each small step to a thread would cost more than the steps do. @returns false: something else is left, such as a directory */
-function removeKnown(directory: string): boolean {
+function removeSmall(directory: string): boolean {
   try {
-    for (const name of knownFiles) rmSync(join(directory, name), { force: true });
+    const names = readdirSync(directory);
+    if (!names.every((name) => knownFiles.has(name))) return false;
+    for (const name of names) unlinkSync(join(directory, name));
     rmdirSync(directory);
     return true;
   } catch (error) {

@@ -14,12 +14,12 @@ export interface SeenOfTask {
 }
 
 /**
- * @param boottimeNowMs CLOCK_BOOTTIME
+ * @param boottimeMs CLOCK_BOOTTIME, in milliseconds. It is asked for only about a task that has begun.
  * @returns null: nothing of the task is on this node
  */
 export function reportOf(
   { task, life }: TaskState,
-  boottimeNowMs: number,
+  boottimeMs: () => number,
   seen: SeenOfTask,
 ): TaskReport | null {
   const report: Omit<TaskReport, 'state'> = {
@@ -46,13 +46,16 @@ export function reportOf(
     case 'running':
     case 'ending': {
       const { startedAtMs, startedBoottimeMs } = life;
-      const runningForMs = Math.max(0, boottimeNowMs - startedBoottimeMs);
+      const runningForMs = Math.max(0, boottimeMs() - startedBoottimeMs);
       return { ...report, ...seen, state: 'running', startedAtMs, runningForMs };
     }
     case 'ended': {
-      const { end } = life;
+      const { end, started } = life;
       const { trainingComplete } = seen;
-      return { ...report, state: 'ended', exit: end, training: end.training, trainingComplete };
+      const runningForMs = started === null ? null : Math.max(0, boottimeMs() - started.startedBoottimeMs);
+      const startedAtMs = started?.startedAtMs ?? null;
+      const of = { startedAtMs, runningForMs, training: end.training, trainingComplete };
+      return { ...report, ...of, state: 'ended', exit: end };
     }
     default: {
       const never: never = life;

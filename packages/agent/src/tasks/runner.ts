@@ -30,6 +30,10 @@ import {
 } from './work.ts';
 
 const lookAgainMs = 1_000;
+/** Most short tasks end within this time, and the report of the end then says that the task ran, too. */
+const runningReportMs = 50;
+
+type Timer = 'pause' | 'grace' | 'look' | 'report';
 
 export class TaskRunner {
   state: TaskState;
@@ -43,7 +47,9 @@ export class TaskRunner {
   private readonly queue: TaskEvent[] = [];
   private isTaking = false;
   private workAbort: AbortController | null = null;
-  private readonly timers = new Map<'pause' | 'grace' | 'look', NodeJS.Timeout>();
+  /** The work that began last is given up when the agent closes. */
+  private endsWithAgent = false;
+  private readonly timers = new Map<Timer, NodeJS.Timeout>();
   /** The report that was sent last on this connection. */
   private sentReport: string | null = null;
 
@@ -92,10 +98,10 @@ export class TaskRunner {
   }
 
   /** @returns null for a task that was only heard of */
-  report(boottimeNowMs: number): TaskReport | null {
+  report(boottimeMs: () => number): TaskReport | null {
     const { task } = this;
     const { leases, checkpoints, training } = this.parts;
-    return reportOf(this.state, boottimeNowMs, {
+    return reportOf(this.state, boottimeMs, {
       frozen: leases.isFrozen(task),
       trainingComplete: checkpoints.isTrainingComplete(task),
       training: training.progress(task),
@@ -103,9 +109,17 @@ export class TaskRunner {
     });
   }
 
-  /** Sends a report, unless the same was sent on this connection. */
+  /** Sends a report, unless the same was sent on this connection. The first one of a task that runs waits for a moment. */
   sendReport(): void {
-    const report = this.report(this.parts.boottimeMs());
+    const { life } = this.state;
+    const isFirst = life.kind === 'running' && this.sentReport === null;
+    if (!isFirst) this.sendReportNow();
+    else if (!this.timers.has('report')) this.timer('report', runningReportMs, () => this.sendReportNow());
+  }
+
+  private sendReportNow(): void {
+    this.endTimer('report');
+    const report = this.report(() => this.parts.boottimeMs());
     if (report === null) return;
     const { state, exit, frozen, trainingComplete, hang } = report;
     const text = JSON.stringify([state, exit, frozen, trainingComplete, hang !== null]);
@@ -122,6 +136,7 @@ export class TaskRunner {
   }
 
   close(): void {
+    if (this.endsWithAgent) this.workAbort?.abort(this.shared.closing.reason);
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();
   }
@@ -160,9 +175,9 @@ export class TaskRunner {
     const context = this.context();
     switch (effect.kind) {
       case 'prepare':
-        return this.work((abort) => prepareTask(this.worker(), this.orClosing(abort)));
+        return this.work((abort) => prepareTask(this.worker(), abort), true);
       case 'check':
-        return this.work((abort) => checkTask(this.worker(), effect.order, this.orClosing(abort)));
+        return this.work((abort) => checkTask(this.worker(), effect.order, abort), true);
       case 'start':
         return this.work((abort) => startTask(this.worker(), effect.order, abort));
       case 'examine':
@@ -222,10 +237,14 @@ export class TaskRunner {
     }
   }
 
-  /** Begins work, whose result is an event. What fails is tried again, unless the agent closes. */
-  private work(act: (abort: AbortSignal) => Promise<TaskEvent>): void {
+  /**
+   * Begins work, whose result is an event. What fails is tried again, unless the agent closes.
+   * @param endsWithAgent nothing runs yet, so the work is given up when the agent closes
+   */
+  private work(act: (abort: AbortSignal) => Promise<TaskEvent>, endsWithAgent = false): void {
     const abort = new AbortController();
     this.workAbort = abort;
+    this.endsWithAgent = endsWithAgent;
     act(abort.signal)
       .catch((error: unknown): TaskEvent => {
         if (error instanceof WorkOutcome) return error.event;
@@ -235,10 +254,6 @@ export class TaskRunner {
       .catch((error: unknown) =>
         this.log.error({ error: messageOf(error) }, 'a task could not take an event'),
       );
-  }
-
-  private orClosing(abort: AbortSignal): AbortSignal {
-    return AbortSignal.any([abort, this.shared.closing]);
   }
 
   /** The drivers know what is true of a task that has no record, or whose start was not answered. */
@@ -340,12 +355,12 @@ export class TaskRunner {
     });
   }
 
-  private timer(name: 'pause' | 'grace' | 'look', ms: number, act: () => void): void {
+  private timer(name: Timer, ms: number, act: () => void): void {
     this.endTimer(name);
     this.timers.set(name, setTimeout(act, ms));
   }
 
-  private endTimer(name: 'pause' | 'grace' | 'look'): void {
+  private endTimer(name: Timer): void {
     clearTimeout(this.timers.get(name));
     this.timers.delete(name);
   }

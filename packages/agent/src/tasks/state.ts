@@ -91,6 +91,8 @@ export type Life =
   | {
       readonly kind: 'ended';
       readonly end: TaskEnd;
+      /** null: it never ran, or an earlier agent has recorded its end. */
+      readonly started: StartMoment | null;
       /** The coordinator has all of its output. */
       readonly isUploaded: boolean;
     }

@@ -28,8 +28,8 @@ const lives = {
   starting: { kind: 'starting', prepared: null },
   running: { kind: 'running', ...started, isStopping: false, graceEndsAtMs: null },
   ending: { kind: 'ending', ...started, isStopping: false, exit: exited(0) },
-  ended: { kind: 'ended', end: nothingRan, isUploaded: false },
-  uploaded: { kind: 'ended', end: nothingRan, isUploaded: true },
+  ended: { kind: 'ended', end: nothingRan, started: null, isUploaded: false },
+  uploaded: { kind: 'ended', end: nothingRan, started: null, isUploaded: true },
   removed: { kind: 'removed' },
 } as const satisfies Record<string, Life>;
 

@@ -10,7 +10,15 @@ import type { TaskEnd } from '@muster/common/views';
 import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
 import type { Effect, TaskEvent, TaskMoment, TaskStep } from './events.ts';
 import type { TaskRecord } from './records.ts';
-import { heardOf, type Life, type Order, type Prepared, type StartOrder, type TaskState } from './state.ts';
+import {
+  heardOf,
+  type Life,
+  type Order,
+  type Prepared,
+  type StartMoment,
+  type StartOrder,
+  type TaskState,
+} from './state.ts';
 
 /** The pause after a failure of the node. A new kind of order ends it. */
 const pause = { initialMs: 100, maxMs: 10_000 } as const;
@@ -26,7 +34,7 @@ export function restored({ assignment, phase }: TaskRecord): TaskState {
       return { ...state, life: { ...phase, isStopping, graceEndsAtMs: null }, work: { kind: 'examine' } };
     }
     case 'ended':
-      return { ...state, life: { kind: 'ended', end: phase.exit, isUploaded: false } };
+      return { ...state, life: { kind: 'ended', end: phase.exit, started: null, isUploaded: false } };
     default: {
       const never: never = phase;
       return never;
@@ -221,8 +229,12 @@ function exited(state: TaskState, exit: TaskExit | null): TaskStep {
 function ended(state: TaskState, end: TaskEnd): TaskStep {
   // A stop whose answer is on its way ends by itself.
   const work = state.work?.kind === 'stop' ? state.work : null;
+  const { life } = state;
+  const started = isRunning(life)
+    ? { startedAtMs: life.startedAtMs, startedBoottimeMs: life.startedBoottimeMs }
+    : null;
   return {
-    state: { ...state, work, failures: 0, life: { kind: 'ended', end, isUploaded: false } },
+    state: { ...state, work, failures: 0, life: { kind: 'ended', end, started, isUploaded: false } },
     effects: [{ kind: 'record', phase: { kind: 'ended', exit: end } }, { kind: 'close' }],
   };
 }
@@ -364,7 +376,7 @@ function reported(state: TaskState): TaskStep {
   return { state, effects: [{ kind: 'report' }] };
 }
 
-function isRunning(life: Life): boolean {
+function isRunning(life: Life): life is Extract<Life, StartMoment> {
   return life.kind === 'running' || life.kind === 'ending';
 }
 

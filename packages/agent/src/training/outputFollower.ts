@@ -37,6 +37,7 @@ export class OutputFollower {
 
   /** @returns bytes in the file now; 0 as well when there is none, or something else in its place */
   async size(): Promise<number> {
+    if (this.file === null && this.isEmpty) return 0;
     this.file ??= await openOutput(this.parts.path);
     // Closed meanwhile or before: nobody would close it any more.
     if (this.isClosed) this.close();

@@ -100,6 +100,20 @@ describe('a node that falls silent', () => {
 });
 
 describe('the report of an end', () => {
+  it('that says how long ago the task began is that of its start, too', () => {
+    const { draft, events, task } = withJob(aGang().released());
+    const began = { state: 'ended', exit: anExit(), runningForMs: 40 } as const;
+    report(draft, nodeNameOf('node-1'), [aReport(task(0), began)], () => null, someMs);
+    report(draft, node2, [aReport(task(1), began)], () => null, someMs);
+
+    const kinds = events().map(({ kind }) => kind);
+    expect(kinds.filter((kind) => !kind.startsWith('task.'))).toEqual([
+      'attempt.running',
+      'attempt.ended',
+      'job.succeeded',
+    ]);
+  });
+
   it('carries the moment that its node names, where its clock is known', () => {
     for (const failedAtMs of [someMs - 5_000, null]) {
       const { draft, task } = withJob(aGang().allRunning());

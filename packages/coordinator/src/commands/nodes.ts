@@ -177,7 +177,8 @@ export function report(
     const known = job === undefined ? undefined : currentAttempt(job)?.tasks[task.nodeRank];
     if (known?.node !== node) continue;
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
-    if (state === 'running') {
+    // A task that has ended within moments is reported once, with how long ago it began.
+    if (state === 'running' || (state === 'ended' && runningForMs !== null)) {
       const startedAtMs = nowMs - (runningForMs ?? 0);
       applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence, startedAtMs }, nowMs);
     }

@@ -30,7 +30,7 @@ export class TimeLimits {
 
   /** Takes note of what an agent reports. The longest-running task of an attempt counts. */
   note(report: TaskReport): void {
-    if (report.runningForMs === null) return;
+    if (report.state !== 'running' || report.runningForMs === null) return;
     const { jobId, attempt } = report.task;
     const nowMs = this.monotonicMs();
     const before = this.runtimes.get(jobId);
