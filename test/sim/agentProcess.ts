@@ -71,8 +71,8 @@ export function startAgent(parts: AgentParts): void {
       placeOf: (jobId, spec, name) => ({ root: checkpointDirectory(jobId, spec), name }),
       pathOf: (jobId, spec, name) => `${checkpointDirectory(jobId, spec)}/${name}`,
       isOwn: ({ checkpoint, image }) => checkpoint.dir === null && image === null,
-      prepare: async () => {},
-      cleanUp: async () => {},
+      prepare: () => {},
+      cleanUp: () => {},
     },
     checkpointPlaceProblem: async () => null,
     openObservers: (agent) => ({
