@@ -38,8 +38,11 @@ const hourMs = 3_600_000;
 const noAgentFence = leasedTask(
   'LeasedTask.look',
   (look) =>
-    function (nowMs) {
-      return Math.max(look.call(this, nowMs - hourMs), nowMs + 1_000);
+    function (now) {
+      return Math.max(
+        look.call(this, () => now() - hourMs),
+        now() + 1_000,
+      );
     },
 );
 const noGuardFence = fences('Fences.mayRun', () => () => true);
@@ -87,10 +90,13 @@ export const leaseMutants = {
       leasedTask(
         'LeasedTask.look',
         (look) =>
-          function (nowMs) {
+          function (now) {
             return this.isFrozen
-              ? Math.max(look.call(this, nowMs - hourMs), nowMs + 1_000)
-              : look.call(this, nowMs);
+              ? Math.max(
+                  look.call(this, () => now() - hourMs),
+                  now() + 1_000,
+                )
+              : look.call(this, now);
           },
       ),
     ],
