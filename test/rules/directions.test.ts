@@ -127,7 +127,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'rpc',
-      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths planning reconcilers ' +
+      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
         'rows scheduler state store telemetry tls views.ts work',
       'it translates calls',
     ],

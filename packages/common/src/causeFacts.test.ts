@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { causeFacts } from './causeFacts.ts';
 import { causeKinds } from './spec/causes.ts';
-import { jobSpecJsonSchema } from './spec/schema.ts';
+import { jobSpecJsonSchema } from './spec/validate.ts';
 
 test('every cause has facts, and nothing else has', () => {
   expect(Object.keys(causeFacts).sort()).toEqual([...causeKinds].sort());

@@ -85,7 +85,7 @@ async function submit(
   commandLine: readonly string[] | null,
 ): Promise<ExitCode> {
   if (flags.schema === true) {
-    const { jobSpecJsonSchema } = await import('@muster/common/spec/schema');
+    const { jobSpecJsonSchema } = await import('@muster/common/spec/validate');
     await context.io.stdout.write(`${JSON.stringify(jobSpecJsonSchema(), null, 2)}\n`);
     return exitCodes.ok;
   }

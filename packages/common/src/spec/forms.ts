@@ -11,8 +11,6 @@ import {
   type WrittenText,
   writtenText,
 } from './kinds.ts';
-import { isNetwork, networkForm, networkOfAddress, networkPattern } from './network.ts';
-import { formatVolume, parseVolume, type Volume, volumePattern } from './volume.ts';
 
 const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const labelForm = '1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends';
@@ -77,6 +75,56 @@ export const absolutePath = (example: string) =>
 export const imageReference = text(imagePattern, 'an image such as nvcr.io/nvidia/pytorch:24.01-py3', {
   lengthMax: [512, 'an image reference of at most 512 characters'],
 });
+
+/** The form alone, for editors. */
+const networkPattern =
+  /^(?:\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}|[0-9a-fA-F:.]{2,45}\/\d{1,3}|[A-Za-z][A-Za-z0-9._@-]{0,14})$/;
+const networkForm = 'a network such as 10.1.0.0/16, or an interface such as ib0';
+
+/** An interface, or a network that is one: with an address that exists and, of IPv4, no bits behind its prefix. */
+function isNetwork(written: string): boolean {
+  const [address = '', prefix] = written.split('/');
+  if (prefix === undefined || networkOfAddress(written) === written) return true;
+  return URL.canParse(`http://[${address}]`) && Number(prefix) <= 128;
+}
+
+/** `10.1.2.3/16` → `10.1.0.0/16`; null for what is no IPv4 address with a prefix. */
+function networkOfAddress(written: string): string | null {
+  const [, address = '', prefix = ''] = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d{1,2})$/.exec(written) ?? [];
+  const parts = address.split('.').map(Number);
+  const bits = Number(prefix);
+  if (prefix === '' || bits > 32 || parts.some((part) => part > 255)) return null;
+  const value = parts.reduce((sum, part) => sum * 256 + part, 0);
+  const size = 2 ** (32 - bits);
+  const first = Math.floor(value / size) * size;
+  return `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${bits}`;
+}
+
+/** A bind mount of a container; both paths absolute. */
+export interface Volume {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+const volumePattern = /^\/[^:]*:\/[^:]*(?::(?:ro|rw))?$/;
+
+/**
+ * Reads `/host/path:/container/path[:ro|rw]`.
+ * @returns null for another form, for a path with a `..` part (it could leave an allowed directory) and for a mount over
+ * the container's root
+ */
+export function parseVolume(written: string): Volume | null {
+  if (!volumePattern.test(written)) return null;
+  const [source = '', target = '', mode = 'rw'] = written.split(':');
+  if ([source, target].some((path) => path.split('/').includes('..'))) return null;
+  if (/^\/+$/.test(target)) return null;
+  return { source, target, readOnly: mode === 'ro' };
+}
+
+export function formatVolume(volume: Volume): string {
+  return `${volume.source}:${volume.target}${volume.readOnly ? ':ro' : ''}`;
+}
 
 export const networkOrInterface = text(networkPattern, networkForm, {
   suggest: networkOfAddress,

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { retryableCauses } from './causes.ts';
 import { isMapping } from './path.ts';
-import { jobSpecJsonSchema } from './schema.ts';
 import { specKeys } from './suggest.ts';
-import { validateJobSpec } from './validate.ts';
+import { jobSpecJsonSchema, validateJobSpec } from './validate.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

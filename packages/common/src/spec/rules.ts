@@ -6,9 +6,9 @@
 import { arraySize, parseArray } from './array.ts';
 import { indexPlaceholder } from './arrayIndex.ts';
 import { parseDurationMs } from './duration.ts';
+import { parseVolume } from './forms.ts';
 import { isMapping, type SpecPath } from './path.ts';
 import type { Finding } from './problems.ts';
-import { parseVolume } from './volume.ts';
 
 type Written = Readonly<Record<string, unknown>>;
 

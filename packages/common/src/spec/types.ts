@@ -2,7 +2,7 @@
 import type { jobFields } from './fields.ts';
 import type { FileOf, SpecOf } from './kinds.ts';
 
-export type { Volume } from './volume.ts';
+export type { Volume } from './forms.ts';
 
 /** A job spec as users write it: snake_case keys, durations as `90s`, volumes as `/data:/data:ro`. */
 export type JobSpecFile = FileOf<typeof jobFields>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatVolume, parseVolume } from './volume.ts';
+import { formatVolume, parseVolume } from './forms.ts';
 
 test.each([
   ['/data:/data', { source: '/data', target: '/data', readOnly: false }, '/data:/data'],

@@ -2,11 +2,12 @@
  * The connected agents. Nothing here is stored: after a restart of the coordinator every agent connects again and reports
  * its full state.
  */
+
 import type { Clock } from '@muster/common/clock';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
-import { isOnline } from '../lifecycle/liveness.ts';
+import { missedHeartbeatsMax } from '@muster/common/wire/protocol';
 import type { Committed } from '../state/committed.ts';
 import type { AgentSession } from './session.ts';
 
@@ -216,4 +217,13 @@ export class AgentRegistry {
       presence.session = null;
     }
   }
+}
+
+/**
+ * Whether a node answers, by the time of its last message.
+ * @param lastHeardMs monotonic; null when the node has no connection
+ * @param nowMs monotonic
+ */
+export function isOnline(lastHeardMs: number | null, nowMs: number, heartbeatIntervalMs: number): boolean {
+  return lastHeardMs !== null && nowMs - lastHeardMs <= missedHeartbeatsMax * heartbeatIntervalMs;
 }

@@ -25,8 +25,7 @@ import { checkToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/co
 import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
-import { ownSpec } from '../spec/ownSpec.ts';
-import { specText } from '../spec/specText.ts';
+import { ownSpec, specText } from '../spec/ownSpec.ts';
 import { heldTask } from '../state/heldTasks.ts';
 import { type Desired, desiredOf, isReceived, orderKey } from './desired.ts';
 

@@ -8,7 +8,10 @@ import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
+import type { AgentRegistry } from '../agents/registry.ts';
 import { type Pace, type PublishedStatus, unpaced } from '../agents/statusPacer.ts';
+import { type Caller, callerName } from '../caller.ts';
+import { endLostTasks } from '../leases/leases.ts';
 import type { JobEvent } from '../lifecycle/event.ts';
 import { type Attempt, currentAttempt, isReleased, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
@@ -16,6 +19,7 @@ import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { heldTask, heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
 import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
+import { revoke } from './credentials.ts';
 import { drainEvents, drainOnHello, leavingDrain } from './drains.ts';
 import { inventoryChanges } from './inventoryChanges.ts';
 
@@ -262,4 +266,67 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
     const event = eventOfSilence(attempt, rank, `node ${name} went silent while it prepared rank ${rank}`);
     if (event !== null) applyJobEvent(draft, job.id, event, nowMs);
   }
+}
+
+const namedMax = 3;
+
+/**
+ * Ends the node's credential and forgets the node. What its agent says after that is refused.
+ * @throws {MusterError} `not_found`; `failed_precondition` while it has tasks that have not ended: as long as nobody knows
+ *   that nothing of them runs there, the node is what tells
+ */
+export function removeNode(draft: Draft, name: NodeName, nowMs: number): void {
+  if (draft.node(name) === undefined && draft.credentialsOf(name).length === 0)
+    throw new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
+  const jobs = new Set((heldTasks(draft.activeJobs()).get(name) ?? []).map(({ job }) => job.id));
+  if (jobs.size > 0) {
+    const some = [...jobs].slice(0, namedMax).join(', ');
+    const more = jobs.size > namedMax ? ` and ${jobs.size - namedMax} more` : '';
+    throw new MusterError(
+      'failed_precondition',
+      `${name} has tasks of ${some}${more} that have not ended; reschedule them with \`muster node drain ${name} ` +
+        `--deadline 0s\`, or, if the machine is certainly dead: muster node confirm-dead ${name}`,
+    );
+  }
+  if (draft.credentialsOf(name).length > 0) revoke(draft, name, nowMs);
+  if (draft.node(name) === undefined) return;
+  draft.removeNode(name);
+  draft.emit({ kind: 'node.removed', subject: name, data: {} }, nowMs);
+}
+
+/** The origin of the proof. */
+export type Proof =
+  | { readonly kind: 'person'; readonly caller: Caller }
+  | { readonly kind: 'fence_command'; readonly silence: number };
+
+/**
+ * Ends every task of the node as lost, those that are never fenced included. Idempotent.
+ * @throws {MusterError} `failed_precondition` when the node responds, or has responded since the proof was begun
+ * @returns the silence during which the tasks were ended, for `AgentRegistry.noteDead` after the commit
+ */
+export function confirmDead(
+  draft: Draft,
+  agents: AgentRegistry,
+  node: NodeName,
+  proof: Proof,
+  nowMs: number,
+): number {
+  const silence = agents.silenceOf(node);
+  if (silence === null) {
+    throw new MusterError(
+      'failed_precondition',
+      `${node} responds, or stopped responding a moment ago: it is not dead, and \`muster stop\` ends its jobs; try again once ` +
+        '`muster nodes` shows it as silent',
+    );
+  }
+  if (proof.kind === 'fence_command' && proof.silence !== silence.number)
+    throw new MusterError('failed_precondition', `${node} was heard after the fencing command was started`);
+  const by = proof.kind === 'person' ? callerName(proof.caller).by : 'fence command';
+  const silentForMs = agents.silentForMs(node);
+  const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
+  const loss = { message: `node ${node} is dead, confirmed by ${by}`, lastHeardMs };
+  const tasks = endLostTasks(draft, node, () => true, loss, nowMs);
+  if (!silence.isDead || tasks.length > 0)
+    draft.emit({ kind: 'node.confirmed_dead', subject: node, data: { by, tasks } }, nowMs);
+  return silence.number;
 }

@@ -3,9 +3,10 @@
  * the events are read from the store, which holds exactly those that were committed. `RecentEvents` has the newest of them in
  * memory. Notices are sent between stored events, once all of those are sent.
  */
+
 import type { StoredEvent } from '../model.ts';
 import type { Store } from '../store/store.ts';
-import { nextRound } from '../work/rounds.ts';
+import { nextRound } from '../work/inOrder.ts';
 import type { CommitNotifier, Notice, Notices } from './notices.ts';
 
 /** Events read between two rounds of the event loop, so that a watch from the beginning of a long log delays nobody else. */

@@ -1,9 +1,10 @@
 /** From the allocation of a gang to its release, and every way in which that can go wrong. */
+
 import { causeOf } from '@muster/common/cause';
 import { describe, expect, it, test } from 'vitest';
 import { aCheckpoint, anEndpoint, anExit, aSpec, nodeNameOf } from '../modelFixture.ts';
 import { aGang, aStory, imageMissing, nodeLost, Story } from '../storyFixture.ts';
-import { failedStartsMax } from './outcomes.ts';
+import { failedStartsMax } from './gang.ts';
 import { resumeCandidates } from './resume.ts';
 
 const ofThree = { resources: { nodes: 3 } };

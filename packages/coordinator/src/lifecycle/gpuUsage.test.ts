@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aGpuUsage, aJob, anAttempt, anExit, aTask } from '../modelFixture.ts';
-import { gpuUsageOf } from './gpuUsage.ts';
+import { gpuUsageOf } from './ledger.ts';
 import { transition } from './transition.ts';
 
 const ended = (nodeRank: number, gpuUsage: ReturnType<typeof aGpuUsage> | null) =>

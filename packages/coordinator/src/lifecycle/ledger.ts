@@ -14,7 +14,9 @@
  * So starting + productive + lost = g × (ended − allocated). Wall clocks may jump: each moment counts as no earlier than the
  * one before it, and what is negative all the same is not booked.
  */
+
 import type { CauseKind } from '@muster/common/spec/causes';
+import { type GpuUsage, mergeGpuUsage } from '@muster/common/telemetry';
 import type { Cause, LedgerEntry, LedgerKind } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job } from '../model.ts';
 import { divergenceCauses } from './causes.ts';
@@ -102,4 +104,9 @@ function withEntry(ledger: readonly LedgerEntry[], added: LedgerEntry): readonly
   return ledger.map((each) => {
     return isSame(each) ? { ...each, gpuSeconds: each.gpuSeconds + added.gpuSeconds } : each;
   });
+}
+
+/** Of the tasks that have ended. @returns null when there are none, or nothing of their GPUs was read */
+export function gpuUsageOf({ tasks }: Attempt): GpuUsage | null {
+  return mergeGpuUsage(tasks.flatMap(({ exit }) => exit?.gpuUsage ?? []));
 }

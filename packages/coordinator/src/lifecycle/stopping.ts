@@ -3,8 +3,7 @@ import { nothingRan } from '@muster/common/cause';
 import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type Task } from '../model.ts';
 import { verdictEvents } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
-import { gpuUsageOf } from './gpuUsage.ts';
-import { bookAttempt, bookQueued } from './ledger.ts';
+import { bookAttempt, bookQueued, gpuUsageOf } from './ledger.ts';
 import { finalCause, opensBreaker, recoveryOf } from './recovery.ts';
 
 /** Begins to stop an attempt. Tasks that were not released end at once, the others when their nodes report it. */

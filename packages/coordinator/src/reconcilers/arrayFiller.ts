@@ -2,13 +2,14 @@
  * Stores the jobs of large arrays, some of them in each turn of the loop, and continues after a restart with arrays that are
  * not complete. Arrays take turns, so that a small one does not wait for a large one.
  */
+
 import type { ArrayId, JobId, RandomBytes } from '@muster/common/ids';
 import { fillArray, fillMember } from '../commands/arrays.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state/state.ts';
 import { isMissing } from '../store/arrayIndexes.ts';
 import type { ListedJobId, Store } from '../store/store.ts';
-import { nextRound } from '../work/rounds.ts';
+import { nextRound } from '../work/inOrder.ts';
 
 export interface ArrayFillerParts {
   readonly state: Pick<ClusterState, 'arrays'>;

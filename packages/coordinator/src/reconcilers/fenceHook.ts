@@ -10,7 +10,7 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
-import { confirmDead } from '../commands/confirmDead.ts';
+import { confirmDead } from '../commands/nodes.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import type { Loop } from '../loop.ts';
 import { isReleased } from '../model.ts';

@@ -5,6 +5,7 @@
  * Some records are kept at any age: the newest event of each subject that may get another one, because its number is needed;
  * events that are not published yet; and ended jobs that an active job names, or whose array has an active job.
  */
+
 import type { JobId } from '@muster/common/ids';
 import { parseDependency } from '@muster/common/spec/after';
 import type { LogStore } from '../logs/logStore.ts';
@@ -14,7 +15,7 @@ import type { RowStore } from '../rows/rowStore.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { EndedJob, EventPlace } from '../store/retention.ts';
 import { type Store, StoreError } from '../store/store.ts';
-import { nextRound } from '../work/rounds.ts';
+import { nextRound } from '../work/inOrder.ts';
 
 /** Events outlive this in any case: who reads them late has so long. */
 export const eventsKeptMsMin = 7 * 86_400_000;

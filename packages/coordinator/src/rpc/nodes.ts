@@ -1,4 +1,5 @@
 /** The API's calls about nodes and the cluster. */
+
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
@@ -9,7 +10,7 @@ import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
-import { removeNode } from '../commands/removeNode.ts';
+import { removeNode } from '../commands/nodes.ts';
 import type { CommitNotifier } from '../events/notices.ts';
 import type { Loop } from '../loop.ts';
 import type { Node } from '../model.ts';

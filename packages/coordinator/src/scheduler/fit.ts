@@ -12,7 +12,6 @@ import {
   isLeftByDrains,
   type JobDemand,
 } from './capacity.ts';
-import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './gang.ts';
 import { chooseGpus } from './gpuSet.ts';
 import { gpuOrder, placementOrder } from './order.ts';
 import { anchoredGang, whyNotAround, whyPinned } from './pin.ts';
@@ -27,6 +26,7 @@ import {
   type WaitReason,
 } from './reasons.ts';
 import { byPlace } from './topology.ts';
+import { chooseGang, gangSizeMax, isBoundToOneSwitch } from './topologyGroups.ts';
 import { type ExcludedNodes, noHistory, type PlacementHistory, type SchedulerNode } from './view.ts';
 
 export interface Fit {

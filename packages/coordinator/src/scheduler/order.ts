@@ -61,3 +61,13 @@ export const nearestToFreeFirst = firstNonZero(
   fewerTasksLackingFirst,
   byName,
 );
+
+/** How many of these jobs are queued ahead of one. */
+export function jobsAhead(
+  jobs: Iterable<Ranked & { readonly state: { readonly kind: string } }>,
+  job: Ranked,
+): number {
+  let count = 0;
+  for (const other of jobs) if (other.state.kind === 'queued' && queueOrder(other, job) < 0) count += 1;
+  return count;
+}

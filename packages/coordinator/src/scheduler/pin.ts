@@ -2,12 +2,13 @@
  * What an attempt resumes from, and jobs whose newest checkpoint lies on the disk of one machine. They start only where one of their nodes is on that
  * machine, and that one is node rank 0, which is the one that saves and loads where only one rank does.
  */
+
 import type { JobResources } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
 import { fitsEmpty, hasRoom, isLeftByDrains, type JobDemand } from './capacity.ts';
-import { isBoundToOneSwitch } from './gang.ts';
 import { type CheckpointAway, drainOf } from './reasons.ts';
 import { byPlace, nearestGroups, switchPath } from './topology.ts';
+import { isBoundToOneSwitch } from './topologyGroups.ts';
 import type { Pin, PlannedTask, ResumeOption, SchedulerNode } from './view.ts';
 
 /**

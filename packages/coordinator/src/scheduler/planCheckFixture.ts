@@ -1,4 +1,5 @@
 /** What is true of every plan, whatever the situation. */
+
 import type { JobId, NodeName } from '@muster/common/ids';
 import { expect } from 'vitest';
 import {
@@ -12,10 +13,10 @@ import {
   jobDemand,
   taskDemand,
 } from './capacity.ts';
-import { gangSizeMax } from './gang.ts';
 import { queueOrder } from './order.ts';
 import { type Decision, plan, reserveAfterMs } from './plan.ts';
 import { switchPath } from './topology.ts';
+import { gangSizeMax } from './topologyGroups.ts';
 import type { Holder, PlannedTask, QueuedJob, SchedulerNode, SchedulerView } from './view.ts';
 
 /** The planner's clock in all situations. */

@@ -1,10 +1,11 @@
 /** Which nodes to keep for a job that has waited long: those nearest to being free for it. */
+
 import type { NodeName } from '@muster/common/ids';
 import { acceptableGpus, fitsEmpty, isLeftByDrains, type JobDemand } from './capacity.ts';
 import { withoutLeftOut } from './fit.ts';
-import { isBoundToOneSwitch } from './gang.ts';
 import { type Lack, nearestToFreeFirst } from './order.ts';
 import { nearestGroups } from './topology.ts';
+import { isBoundToOneSwitch } from './topologyGroups.ts';
 import type { PlacementHistory, SchedulerNode } from './view.ts';
 
 /**

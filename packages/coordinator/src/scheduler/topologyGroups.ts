@@ -1,11 +1,12 @@
 /**
- * Which nodes to take for a gang that prefers to be near each other.
+ * How many nodes one attempt of a job could have at once, and which nodes to take for a gang that prefers to be near each other.
  *
  * A collective goes at the pace of its longest way, so a choice is judged level by level: as few switches of the
  * farthest level as possible, then of the next, down to the nearest. Among choices that are equal in this, the one that
  * leaves large groups of free nodes whole for those who need them; then the order in which the nodes were given.
  */
-import { type Located, switchPath } from './topology.ts';
+import type { JobResources } from '@muster/common/spec/types';
+import { chooseUnderOneSwitch, type Located, largestGroup, switchPath } from './topology.ts';
 
 /**
  * Nodes under as few switches as possible.
@@ -208,4 +209,23 @@ function merged(a: Table, b: Table, countMax: number): Table {
     table.order[count] = order;
   }
   return table;
+}
+
+/** Of these nodes, each of which would do: as many as one attempt could have. */
+export function gangSizeMax(nodes: readonly Located[], resources: JobResources): number {
+  const most = isBoundToOneSwitch(resources) ? (largestGroup(nodes)?.nodes.length ?? 0) : nodes.length;
+  return Math.min(most, resources.nodes);
+}
+
+/** @param count at most `gangSizeMax` */
+export function chooseGang<T extends Located>(
+  ordered: readonly T[],
+  count: number,
+  resources: JobResources,
+): readonly T[] {
+  return isBoundToOneSwitch(resources) ? chooseUnderOneSwitch(ordered, count) : chooseNearby(ordered, count);
+}
+
+export function isBoundToOneSwitch({ topology, nodes }: JobResources): boolean {
+  return topology === 'required' && nodes > 1;
 }

@@ -12,8 +12,8 @@
  * is taken: at first the nodes that are cheapest when every gang on them is paid in full. What is superfluous in it is
  * taken out again, so no attempt ever ends for nothing. (docs/decisions/victims.md has what the simpler choices lose.)
  */
+
 import type { JobResources } from '@muster/common/spec/types';
-import { isBoundToOneSwitch } from './gang.ts';
 import { byName } from './order.ts';
 import {
   type Candidate,
@@ -29,6 +29,7 @@ import {
   plus,
 } from './preemptible.ts';
 import { nearestGroups } from './topology.ts';
+import { isBoundToOneSwitch } from './topologyGroups.ts';
 import type { Holder, Pin } from './view.ts';
 
 /** Looks at one node in one situation, for all situations of one search together. */

@@ -1,5 +1,7 @@
-/** Derives the spec of one job of an array from the spec that all of them share. */
+/** The spec of one job of an array, from the spec that all of them share, and the text of a spec. */
+
 import { fillArrayIndex, memberSpec } from '@muster/common/spec/arrayIndex';
+import { encodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job } from '../model.ts';
 
@@ -13,4 +15,17 @@ export function ownSpec({ spec, array }: SpecOwner): JobSpec {
 /** Its name alone, which costs less. */
 export function ownName({ spec, array }: SpecOwner): string {
   return array === null ? spec.name : fillArrayIndex(spec.name, array.index);
+}
+
+/** Specs are immutable and shared by all jobs of an array, so each is encoded once for store, agents and API. */
+const encoded = new WeakMap<JobSpec, string>();
+
+/** The canonical JSON of a spec. */
+export function specText(spec: JobSpec): string {
+  let text = encoded.get(spec);
+  if (text === undefined) {
+    text = encodeJobSpec(spec);
+    encoded.set(spec, text);
+  }
+  return text;
 }

@@ -7,8 +7,7 @@ import type { JobId } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Attempt, Job, JobState, Node, StoredEvent } from '../model.ts';
-import { ownName } from '../spec/ownSpec.ts';
-import { specText } from '../spec/specText.ts';
+import { ownName, specText } from '../spec/ownSpec.ts';
 import { StoreError } from './store.ts';
 
 export interface JobRow {

@@ -22,3 +22,8 @@ export class InOrder<Key> {
     await Promise.all(this.queues.values());
   }
 }
+
+/** Resolves once the other pending events were handled. Long work awaits it between its pieces, so that nothing starves. */
+export function nextRound(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

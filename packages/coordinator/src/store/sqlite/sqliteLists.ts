@@ -1,8 +1,9 @@
 /** Lists of jobs in the embedded store: which they are and in which order; their rows are read elsewhere. */
+
 import type { SQLInputValue } from 'node:sqlite';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { type JobStateKind, jobStates } from '@muster/common/states';
-import { nextRound } from '../../work/rounds.ts';
+import { nextRound } from '../../work/inOrder.ts';
 import { selectJobIds, selectListedIds } from '../statements/jobs.ts';
 import {
   selectCandidates,

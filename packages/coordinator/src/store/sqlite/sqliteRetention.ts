@@ -1,7 +1,8 @@
 /** Retention in the embedded store: each piece is a transaction of its own. */
+
 import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
-import { nextRound } from '../../work/rounds.ts';
+import { nextRound } from '../../work/inOrder.ts';
 import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
 import { selectMeta, upsertMeta } from '../statements/cluster.ts';
 import { deleteLabels } from '../statements/lists.ts';

@@ -6,7 +6,7 @@ import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
-import { nextRound } from '../../work/rounds.ts';
+import { nextRound } from '../../work/inOrder.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
 import {

@@ -3,7 +3,7 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import type { Caller } from '../../caller.ts';
-import { specText } from '../../spec/specText.ts';
+import { specText } from '../../spec/ownSpec.ts';
 import type { AttemptRow, JobRow } from '../rows.ts';
 import type { JobArrayRecord, RequestRecord } from '../store.ts';
 
