@@ -9,6 +9,8 @@
  * refuses holds back those behind it until it is taken. An event can come twice only when its first copy was removed
  * from the stream (by age, or by an operator) before the cursor was written down; both copies carry the same id.
  */
+import { setTimeout as delay } from 'node:timers/promises';
+import { unlessAborted, untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
@@ -26,7 +28,7 @@ import type { CommitNotifier } from './notices.ts';
 export interface NatsRelayParts {
   readonly clusterId: string;
   readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'writeMeta'>;
-  /** Rings after each commit. */
+  /** Notifies after each commit. */
   readonly committed: CommitNotifier;
   /** Text of a file, see `parseNatsCredentials`; null: what the address says, or nothing. */
   readonly credentials: string | null;
@@ -38,8 +40,6 @@ export interface NatsRelay {
   close(): Promise<void>;
 }
 
-/** Last event known to be in the stream; read when the stream itself cannot tell. */
-const cursorName = natsCursorName;
 /** Acknowledged together. Also how often, in events, the cursor is written: a commit for each would slow the jobs' own. */
 const pageSize = 500;
 const retryBackoff = { initialMs: 100, maxMs: 5_000 };
@@ -90,15 +90,19 @@ class Relay {
       } catch (error) {
         if (!this.stop.aborted) this.failed(error);
       }
-      if (this.failures > 0) await pause(backoffMs(retryBackoff, this.failures), this.stop);
+      if (this.failures === 0) continue;
+      await delay(backoffMs(retryBackoff, this.failures), undefined, { signal: this.stop }).catch(() => {});
     }
   }
 
   /** Returns when asked to stop; every other way out throws. */
   private async connectAndCopy(): Promise<void> {
     const opening = openEventStream(this.target, this.parts.clusterId);
-    const stream = await orStopped(opening, this.stop, (late) => void late.close());
-    if (stream === null) return;
+    const stream = await unlessAborted(this.stop, () => untilAborted(opening, this.stop));
+    if (stream === null) {
+      void opening.then((late) => late.close()).catch(() => {});
+      return;
+    }
     const closeStream = () => void stream.close();
     this.stop.addEventListener('abort', closeStream);
     try {
@@ -113,7 +117,7 @@ class Relay {
 
   private async findPosition(stream: EventStream): Promise<void> {
     const { store } = this.parts;
-    this.storedCursor = Number((await store.readMeta(cursorName)) ?? 0);
+    this.storedCursor = Number((await store.readMeta(natsCursorName)) ?? 0);
     this.position = this.storedCursor;
     const found = stream.lastEventSeq ?? this.storedCursor;
     const [known] = found === 0 ? [] : await store.readEvents(found - 1, 1, null);
@@ -129,8 +133,8 @@ class Relay {
   private async copy(stream: EventStream): Promise<void> {
     const { store, committed } = this.parts;
     const over = AbortSignal.any([this.stop, stream.closed]);
-    // Taken before reading, so that a commit in between is not slept through.
-    let rung = committed.next(over);
+    // Taken before reading, so that a commit in between is not missed.
+    let notified = committed.next(over);
     while (!over.aborted) {
       const events = await store.readEvents(this.position, pageSize, null);
       if (events.length > 0) {
@@ -141,19 +145,19 @@ class Relay {
       }
       this.succeeded(stream);
       if (events.length > 0) continue;
-      await rung;
-      rung = committed.next(over);
+      await notified;
+      notified = committed.next(over);
     }
     if (!this.stop.aborted) throw new Error('the connection was lost');
   }
 
   private async storeCursor(): Promise<void> {
     if (this.position === this.storedCursor) return;
-    await this.parts.store.writeMeta(cursorName, String(this.position));
+    await this.parts.store.writeMeta(natsCursorName, String(this.position));
     this.storedCursor = this.position;
   }
 
-  /** Both say so when it changes, not at every try. */
+  /** A change is logged, and not every try. */
   private succeeded(stream: EventStream): void {
     this.failures = 0;
     if (this.reaching === true) return;
@@ -172,40 +176,4 @@ class Relay {
       'NATS cannot be reached: events are kept and sent later; jobs are not affected',
     );
   }
-}
-
-/** Waits, but not past the signal. */
-function pause(delayMs: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, delayMs);
-    stop.addEventListener('abort', done);
-    if (stop.aborted) done();
-  });
-}
-
-/**
- * The result of some work, or null when the signal comes first.
- * @param release what to do with a result that comes too late
- */
-function orStopped<T>(work: Promise<T>, stop: AbortSignal, release: (late: T) => void): Promise<T | null> {
-  return new Promise((resolve, reject) => {
-    const stopped = () => resolve(null);
-    stop.addEventListener('abort', stopped, { once: true });
-    work.then(
-      (value) => {
-        stop.removeEventListener('abort', stopped);
-        if (stop.aborted) release(value);
-        resolve(value);
-      },
-      (error: unknown) => {
-        stop.removeEventListener('abort', stopped);
-        reject(error);
-      },
-    );
-  });
 }
