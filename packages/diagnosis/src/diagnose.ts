@@ -1,9 +1,8 @@
 /** Everything that an output tells, read once from its first byte to its last, in bounded memory. */
 import { isDivergence, type TrainingSign, type TrainingSignKind } from '@muster/common/training';
 import { FailureReader } from './failure/failureReader.ts';
-import { type FailureFinding, finding } from './failure/finding.ts';
+import { type FailureFinding, finding, retryAdviceOf } from './failure/finding.ts';
 import type { ProcessEnd } from './failure/judge.ts';
-import { retryAdviceOf } from './failure/retryAdvice.ts';
 import { LineReader } from './lines/lineReader.ts';
 import { saysLossIsNaN } from './progress/canonical.ts';
 import { ProgressReader, type ProgressRow } from './progress/progressReader.ts';

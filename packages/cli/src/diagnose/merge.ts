@@ -7,9 +7,8 @@ import { adviceOn } from '@muster/common/causeText';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { AttemptView, Cause, TaskView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
+import { type FailureFinding, isStronger, retryAdviceOf } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
-import { retryAdviceOf } from '@muster/diagnosis/failure/retryAdvice';
 import type { Diagnosis } from '@muster/diagnosis/words';
 
 /** Ended by Muster or on somebody's word, with nothing wrong. */

@@ -4,6 +4,7 @@
  * above what is weaker, and then the first counts (judge.ts).
  */
 import type { Line } from '../words.ts';
+import { collectiveRules } from './collectiveRules.ts';
 import { Collectives } from './collectives.ts';
 import { ExceptionReader, exceptionHints } from './exceptions.ts';
 import { evidenceText, type FailureFinding, finding, withVerdict } from './finding.ts';
@@ -16,10 +17,28 @@ import {
   readReportedExit,
   SummaryReader,
 } from './launchers.ts';
+import { machineRules } from './machineRules.ts';
 import { MarkSearch } from './markSearch.ts';
 import { type FailureObservation, FailureObservations } from './observations.ts';
-import { signatureRules, stopNotice } from './rules.ts';
+import { programRules } from './programRules.ts';
 import { placeOf, type SignatureRule } from './signature.ts';
+
+/**
+ * The signatures of failures, as data: the text that programs, CUDA, NCCL, PyTorch, launchers and the kernel write when something
+ * breaks. The first that matches a line counts. Exceptions in general and the reports of launchers have a form of their own:
+ * exceptions.ts, launchers.ts.
+ *
+ * A pattern is as narrow as the real text allows. Words such as "error", "timeout" or "out of memory" alone stand in the settings
+ * and warnings of healthy programs. The time of a pattern grows with the length of a line, never with its square, because a failed
+ * program writes the lines itself: hostileLines.test.ts measures it.
+ */
+export const signatureRules: readonly SignatureRule[] = [
+  ...machineRules,
+  ...programRules,
+  ...collectiveRules,
+];
+/** The rule whose match ends what the launcher runs: later failures are consequences of it. */
+const stopNotice = 'told to stop';
 
 /** The rules that a line's words are a hint to; null: to something else. */
 type Hinted = ReadonlySet<SignatureRule | null>;

@@ -3,7 +3,6 @@ import { causeFacts } from '@muster/common/causeFacts';
 import { adviceOn } from '@muster/common/causeText';
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
 import type { RetryAdvice } from '../words.ts';
-import { retryAdviceOf } from './retryAdvice.ts';
 
 /**
  * How much a thing counts beside others, strongest first. A broken GPU makes programs, collectives and launchers complain as
@@ -61,3 +60,38 @@ export function evidenceText(line: string, at = 0): string {
   const from = at + leadLength <= evidenceLengthMax ? 0 : at - leadLength;
   return text.slice(from, from + evidenceLengthMax);
 }
+
+/** What a retry should look like, unless more is known of the single case. */
+export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvice>> = {
+  cuda_oom: 'after_change',
+  cuda_illegal_access: 'same_node',
+  gpu_suspect: 'other_node',
+  gpu_hw_ecc: 'other_node',
+  gpu_hw_nvlink: 'other_node',
+  nccl_timeout: 'same_node',
+  nccl_error: 'other_node',
+  nan_loss: 'after_change',
+  loss_divergence: 'rollback',
+  loss_scale_exhausted: 'after_change',
+  loss_spike: 'none',
+  corrupt_checkpoint: 'previous_checkpoint',
+  disk_full: 'after_change',
+  shm_exhausted: 'after_change',
+  host_oom: 'after_change',
+  stopped_by_signal: 'resume',
+  import_error: 'no',
+  python_exception: 'no',
+  rendezvous: 'same_node',
+  exit_code: 'no',
+  gpu_fault: 'other_node',
+  node_lost: 'other_node',
+  preempted: 'resume',
+  time_limit: 'resume',
+  image_pull: 'other_node',
+  command_not_found: 'no',
+  checkpoint_conflict: 'no',
+  rendezvous_timeout: 'other_node',
+  hung: 'resume',
+  cancelled: 'none',
+  unknown: 'no',
+};

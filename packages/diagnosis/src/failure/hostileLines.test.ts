@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest';
 import { LogDiagnosis } from '../diagnose.ts';
 import { lineFormats } from '../progress/formats.ts';
-import { signatureRules } from './rules.ts';
+import { signatureRules } from './failureReader.ts';
 
 const bytes = 1_000_000;
 /** Some hundreds of times with patterns that take the square of a line, some times with those that do not. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { linesOf } from '../lines/lineReader.ts';
-import { FailureReader } from './failureReader.ts';
-import { signatureRules } from './rules.ts';
+import { FailureReader, signatureRules } from './failureReader.ts';
 
 interface Example {
   /** The last line is the evidence. */

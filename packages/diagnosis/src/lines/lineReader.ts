@@ -6,7 +6,6 @@
  * chunk are decoded together, since a call per line costs more than reading it.
  */
 import type { Line } from '../words.ts';
-import { plainText } from './plainText.ts';
 
 /** Longer than any line that somebody wrote to be read; what follows in such a line is not kept. */
 const lineBytesMaxDefault = 64 * 1024;
@@ -14,7 +13,7 @@ const lineBytesMaxDefault = 64 * 1024;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   /** At least 1. */
   readonly lineBytesMax?: number;
 }
@@ -156,4 +155,74 @@ export function linesOf(output: string | Uint8Array): readonly Line[] {
   reader.feed(typeof output === 'string' ? Buffer.from(output) : output);
   reader.end();
   return lines;
+}
+
+/** Colours, cursor moves and erasures (ECMA-48 control sequences): nested progress bars move the cursor, too. */
+const escape = '\u001B';
+const controlSequences = new RegExp(String.raw`${escape}\[[0-?]{0,32}[ -/]{0,4}[@-~]`, 'g');
+
+function withoutControls(text: string): string {
+  return text.includes(escape) ? text.replace(controlSequences, '') : text;
+}
+
+/**
+ * One pattern per launcher. At most one space belongs to a prefix: the others are the indentation of a traceback.
+ *
+ * - `[rank3]:` of PyTorch: a global rank, the only prefix that tells one.
+ * - `[default3]:` of torchrun: a role and a LOCAL rank.
+ * - `[node137:3]:`: a host and a local rank. A host has a letter and is no source file, so neither `[12:30]:` nor
+ *   `[timer.py:260]:` is one.
+ * - `3: ` and `3:` of `srun --label`: the number of a task. That is a rank if every GPU has a task, and a node if every node
+ *   has one. Before a digit it is a time of day (`0:01:40`) and no label.
+ * - `(TaskRunner pid=4711, ip=10.0.0.2) ` and `(raylet) ` of Ray, which shows what its processes print.
+ */
+const rankPrefix = /^\[rank(\d{1,6})\]: ?/;
+const localPrefix =
+  /^\[(?:default\d{1,4}|(?![\w.-]{1,255}\.(?:py|cpp|cc|cu|c|h|rs|go):)(?=[\w.-]{0,255}[A-Za-z])[\w.-]{1,255}:\d{1,3})\]: ?/;
+const taskPrefix = /^ {0,5}\d{1,6}:(?: |(?=[^\d\s]))/;
+
+const processPrefix = /^\((?:raylet|(?:[\w.]{1,100} )?pid=\d{1,10})(?:, ip=[\d.]{7,15})?\) ?/;
+
+const prefixesMax = 3;
+const bracket = 0x5b;
+const parenthesis = 0x28;
+const space = 0x20;
+const zero = 0x30;
+const nine = 0x39;
+
+interface PlainText {
+  readonly text: string;
+  /** Global rank, where a prefix tells. */
+  readonly rank: number | null;
+}
+
+/**
+ * Takes the codes of the terminal and the prefixes of launchers off a line. Colours stand between fields and would break any
+ * pattern; a prefix stands in front of the text that the program wrote.
+ *
+ * @param raw one line without its end
+ */
+function plainText(raw: string): PlainText {
+  let text = withoutControls(raw);
+  let rank: number | null = null;
+  // Prefixes stack: srun labels what PyTorch has labelled before.
+  for (let taken = 0; taken < prefixesMax; taken += 1) {
+    const first = text.charCodeAt(0);
+    if (first === bracket) {
+      const ranked = rankPrefix.exec(text);
+      const prefix = ranked ?? localPrefix.exec(text);
+      if (prefix === null) break;
+      if (ranked !== null) rank = Number(ranked[1]);
+      text = text.slice(prefix[0].length);
+    } else if (first === space || (first >= zero && first <= nine)) {
+      const prefix = taskPrefix.exec(text);
+      if (prefix === null) break;
+      text = text.slice(prefix[0].length);
+    } else if (first === parenthesis) {
+      const prefix = processPrefix.exec(text);
+      if (prefix === null) break;
+      text = text.slice(prefix[0].length);
+    } else break;
+  }
+  return { text, rank };
 }

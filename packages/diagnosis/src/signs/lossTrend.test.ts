@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { UsualLoss } from './usualLoss.ts';
+import { UsualLoss } from './lossTrend.ts';
 
 function usualOf(...losses: readonly number[]): UsualLoss {
   const usual = new UsualLoss();
