@@ -1,10 +1,10 @@
-/** Everything that an output tells, read once from its first byte to its last, in bounded memory. */
+/** Everything that an output shows, read once from its first byte to its last, in bounded memory. */
 import { isDivergence, type TrainingSign, type TrainingSignKind } from '@muster/common/training';
 import { FailureReader } from './failure/failureReader.ts';
 import { type FailureFinding, finding, retryAdviceOf } from './failure/finding.ts';
 import type { ProcessEnd } from './failure/judge.ts';
 import { LineReader } from './lines/lineReader.ts';
-import { saysLossIsNaN } from './progress/canonical.ts';
+import { hasNaNLoss } from './progress/canonical.ts';
 import { ProgressReader, type ProgressRow } from './progress/progressReader.ts';
 import { TrendWatch } from './signs/trend.ts';
 import type { Diagnosis, Line } from './words.ts';
@@ -81,7 +81,7 @@ export class LogDiagnosis {
     const { step, epoch, train_loss: loss } = row.canonical;
     const position = step ?? epoch;
     if (position !== undefined) this.failure.movedTo(position);
-    if (loss === undefined || saysLossIsNaN(row) || hasBadNorm(row)) {
+    if (loss === undefined || hasNaNLoss(row) || hasBadNorm(row)) {
       this.goodRows = 0;
       return;
     }

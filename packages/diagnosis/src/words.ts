@@ -1,4 +1,4 @@
-/** The words of this package. */
+/** The types that the readers of this package share. */
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
 
 /** One line of a program's output, as it is to be read. */
@@ -7,7 +7,7 @@ export interface Line {
   readonly text: string;
   /** From 1, counted by line feeds only: several lines that carriage returns part have one number. */
   readonly number: number;
-  /** Global rank, where the launcher's prefix tells. */
+  /** The global rank, where the launcher's prefix has it. */
   readonly rank: number | null;
 }
 
@@ -35,7 +35,7 @@ export interface MetricRow {
   readonly framework: Framework;
   readonly line: number;
   readonly rank: number | null;
-  /** null: the program says that it does not know, or that it is not a number. */
+  /** null: the program printed that it does not know the value, or that it is not a number. */
   readonly values: Readonly<Record<string, number | string | null>>;
 }
 
@@ -53,11 +53,11 @@ export const retryAdvices = [
 ] as const;
 export type RetryAdvice = (typeof retryAdvices)[number];
 
-/** Everything a log tells. `muster diagnose -o json` prints it. */
+/** Everything that a log shows. `muster diagnose -o json` prints it. */
 export interface Diagnosis {
   /** `running`: the output shows no end. */
   readonly state: (typeof diagnosisStates)[number];
-  /** null: nothing went wrong. `unknown`: it failed, and nothing says why. `loss_spike` is worth an alert and no more. */
+  /** null: nothing went wrong. `unknown`: it failed, and nothing shows why. `loss_spike` is worth an alert and no more. */
   readonly cause: CauseKind | 'loss_spike' | null;
   readonly blame: Blame | null;
   readonly evidence: Evidence | null;

@@ -3,7 +3,7 @@ import type { TaskRef } from '@muster/common/ids';
 import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import { LineReader } from '@muster/diagnosis/lines/lineReader';
-import { canonical, saysLossIsNaN } from '@muster/diagnosis/progress/canonical';
+import { canonical, hasNaNLoss } from '@muster/diagnosis/progress/canonical';
 import { ProgressReader, type ProgressRow } from '@muster/diagnosis/progress/progressReader';
 import { TrendWatch } from '@muster/diagnosis/signs/trend';
 import type { Line } from '@muster/diagnosis/words';
@@ -124,7 +124,7 @@ export class TaskOutput {
     this.newestRowMs = this.readAtMs;
     this.rows.add(row.canonical);
     this.lastPosition = this.positionBase + (this.linesBeganAt ?? 0) + this.lines.position;
-    const lossNotFinite = row.canonical.train_loss === undefined && saysLossIsNaN(row);
+    const lossNotFinite = row.canonical.train_loss === undefined && hasNaNLoss(row);
     this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isChange);
     if (row.canonical.step !== undefined) this.parts.onStep();
     this.report(this.trend.row(row));

@@ -1,4 +1,4 @@
-/** Of what ranks say of each other, and of being told to stop. */
+/** Reports of ranks about each other, and stops that were requested. */
 
 import type { FailureVerdict } from './finding.ts';
 import type { SignatureRule } from './signature.ts';
@@ -81,7 +81,7 @@ export const collectiveRules: readonly SignatureRule[] = [
     weigh: completionVerdict,
   },
   {
-    // A work request that was flushed: the queue had failed before, and the first completion says of what.
+    // A work request that was flushed: the queue had failed before, and the first completion has the reason.
     name: 'rdma flushed',
     kind: 'nccl_error',
     strength: 'collective',
@@ -147,7 +147,7 @@ export const collectiveRules: readonly SignatureRule[] = [
     consequence: true,
   },
   {
-    name: 'told to stop',
+    name: 'stop requested',
     kind: 'stopped_by_signal',
     strength: 'stop',
     patterns: [
@@ -160,7 +160,7 @@ export const collectiveRules: readonly SignatureRule[] = [
     atAnyLevel: true,
   },
   {
-    // torchrun does so when it was told to stop, and when one of its workers has died.
+    // torchrun does so when a stop was requested, and when one of its workers has died.
     name: 'workers closed',
     kind: 'stopped_by_signal',
     strength: 'stop',
@@ -182,8 +182,8 @@ const status = /with (?:status|error)[ =:]{1,3}(\d{1,3})\b/i;
 const localStatuses: readonly number[] = [1, 2, 4];
 
 function completionVerdict(text: string): FailureVerdict {
-  const told = status.exec(text);
-  return told !== null && localStatuses.includes(Number(told[1]))
+  const found = status.exec(text);
+  return found !== null && localStatuses.includes(Number(found[1]))
     ? { blame: 'node', retry: 'other_node' }
     : {};
 }

@@ -1,32 +1,32 @@
 /**
- * What the watchdogs of several ranks tell together. Each names the collective it has waited in: `WorkNCCL(SeqNum=1505766,
+ * What follows from the reports of the watchdogs of several ranks. Each names the collective it has waited in: `WorkNCCL(SeqNum=1505766,
  * OpType=ALLGATHER, …`. Different ones: the ranks went different ways, which is the program's doing. The same one, and a rank
- * that says nothing: that rank never came. The same one on every rank: all have come, and the data did not.
+ * that reports nothing: that rank never came. The same one on every rank: all have come, and the data did not.
  *
- * A log may be one of many, or an excerpt. That every rank has spoken is known only where the sizes of the collective tell
- * how many there are; a rank that nothing was ever heard of is missed only then.
+ * A log may be one of many, or an excerpt. That every rank has reported is known only where the sizes of the collective show
+ * how many there are; a rank without any line is missed only then.
  */
 import type { Line } from '../words.ts';
 import type { FailureVerdict } from './finding.ts';
 
-/** PyTorch 1 tells no number, and the shape in place of sizes. */
+/** PyTorch 1 prints no number, and the shape in place of sizes. */
 const work =
   /WorkNCCL\((?:SeqNum=(\d{1,20}), )?OpType=(\w{1,60})(?:, TensorShape=(\[[\d, ]{0,100}\]))?(?:, NumelIn=(\d{1,20}), NumelOut=(\d{1,20}))?/;
 const inBrackets =
   /\[(?:PG (?:(?:ID )?(?!GUID )(\S{1,100}) )?(?:(?:PG )?GUID (\S{1,100}) )?)?Rank (\d{1,9})\]/;
 /** The group of all ranks, in which a rank is the global one. */
 const ofAll = /^(?:|0|0\(default_pg\))$/;
-/** More ranks than this tell nothing new. */
+/** More ranks than this show nothing new. */
 const ranksMax = 8_192;
 
 interface Wait {
-  /** What tells one collective from another. */
+  /** The identity of the collective. */
   readonly collective: string;
   /** As people read it. */
   readonly name: string;
-  /** Global. null: the line does not tell. */
+  /** The global rank. null: the line does not have it. */
   readonly globalRank: number | null;
-  /** Of the group. null: the line does not tell. */
+  /** The size of the group. null: the line does not show it. */
   readonly size: number | null;
 }
 
@@ -41,7 +41,7 @@ export class Collectives {
     if (this.ranksSeen.size < ranksMax) this.ranksSeen.add(rank);
   }
 
-  /** @param line of a watchdog. @returns the rank that waits; null: it does not tell */
+  /** @param line of a watchdog. @returns the rank that waits; null: unknown */
   add({ text, rank }: Line): number | null {
     const [, id = '', guid, inGroup] = inBrackets.exec(text) ?? [];
     const group = guid ?? id;
@@ -68,7 +68,7 @@ export class Collectives {
     if (only === undefined || this.groups.size > 1 || only[1].size < 2) return { blame: 'unknown' };
     const [group, members] = only;
     const size = members.values().next().value?.size ?? null;
-    if (size === null) return this.verdictOfHeard(members);
+    if (size === null) return this.verdictOfSeen(members);
     const missing = Array.from({ length: Math.min(size, ranksMax) }, (_, each) => each).filter(
       (each) => !members.has(each),
     );
@@ -76,8 +76,8 @@ export class Collectives {
     return missing.length === 1 && ofAll.test(group) ? suspect(missing[0] ?? 0) : { blame: 'unknown' };
   }
 
-  /** How many there are is not known: only a rank that was heard of, and does not wait, is a suspect. */
-  private verdictOfHeard(members: ReadonlyMap<number, Wait>): FailureVerdict {
+  /** How many there are is not known: only a rank that has printed something, and does not wait, is a suspect. */
+  private verdictOfSeen(members: ReadonlyMap<number, Wait>): FailureVerdict {
     const waiting = new Set([...members].map(([inGroup, { globalRank }]) => globalRank ?? inGroup));
     const silent = [...this.ranksSeen].filter((rank) => !waiting.has(rank));
     return silent.length === 1 ? suspect(silent[0] ?? 0) : { blame: 'unknown' };

@@ -1,5 +1,5 @@
 /**
- * Exceptions of Python: `package.Error: words` in the first column, below a traceback. Programs also print exceptions that
+ * Exceptions of Python: `package.Error: message` in the first column, below a traceback. Programs also print exceptions that
  * they have dealt with, so that one alone does not prove a failure: see `FailureObservation.weak`.
  */
 import type { CauseKind } from '@muster/common/spec/causes';
@@ -8,7 +8,7 @@ import type { Line } from '../words.ts';
 export interface SeenException {
   readonly kind: Extract<CauseKind, 'import_error' | 'python_exception' | 'stopped_by_signal'>;
   readonly consequence: boolean;
-  /** Nothing above it says that the program did not deal with it. */
+  /** Nothing above it shows that the program did not deal with it. */
   readonly weak: boolean;
 }
 
@@ -19,7 +19,7 @@ const namedInPackage = /^(?:[a-z_]\w{0,99}\.){1,12}[A-Z]\w{0,99}(?::? |:?$)/;
 /** These only report the failure of another process. */
 const reporters = /(?:ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException)\b/;
 
-/** Said by those who were left behind. */
+/** The errors of processes whose peer has ended. */
 const consequences: readonly RegExp[] = [
   /connection (?:was )?(?:reset|closed|refused|aborted)(?: by (?:the )?(?:remote )?(?:peer|host))?/i,
   /broken pipe|socket closed|read error.{0,100} timed out|failed to recv, got 0 bytes|recvvalue failed/i,
@@ -34,7 +34,7 @@ const header = 'Traceback (most recent call last):';
 const frameLine = /^\s{2,40}File ".{1,400}", line \d{1,7}, in /;
 /** The exception comes within so many lines of its header, or it is another one's. */
 const tracebackLinesMax = 400;
-/** Said just above a traceback by those who have caught it, or whose end does not end the program. */
+/** The lines above a traceback that was caught, or that does not end the program. */
 const handledAbove =
   /\bWARN(?:ING)?\b|Exception ignored in|--- Logging error ---|^Exception in thread |exception was never retrieved/i;
 /** Code of the last frames, for rules that ask where an exception comes from. */
@@ -48,10 +48,10 @@ export class ExceptionReader {
   private isCutOff = false;
   private frames: string[] = [];
 
-  /** @param previous the line before. @returns null: it is no exception, or says nothing of its own */
+  /** @param previous the line before. @returns null: it is no exception, or only reports another one */
   read({ text, rank }: Line, previous: string): SeenException | null {
     if (text.includes(header)) {
-      // In a chain, what was said above the first of its tracebacks goes for all.
+      // In a chain, the line above the first of its tracebacks counts for all.
       if (this.linesLeft === 0) this.handled = handledAbove.test(previous);
       this.linesLeft = tracebackLinesMax;
       this.isCutOff = false;
@@ -103,7 +103,7 @@ export class ExceptionReader {
   }
 }
 
-/** Does this exception only tell of the end of another process? */
+/** Whether this exception only follows from the end of another process. */
 function isConsequence(text: string): boolean {
   return consequences.some((pattern) => pattern.test(text));
 }

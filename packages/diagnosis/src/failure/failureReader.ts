@@ -38,9 +38,9 @@ export const signatureRules: readonly SignatureRule[] = [
   ...collectiveRules,
 ];
 /** The rule whose match ends what the launcher runs: later failures are consequences of it. */
-const stopNotice = 'told to stop';
+const stopNotice = 'stop requested';
 
-/** The rules that a line's words are a hint to; null: to something else. */
+/** The rules that the text of a line is a hint to; null: to something else. */
 type Hinted = ReadonlySet<SignatureRule | null>;
 
 const completionHints = [
@@ -68,11 +68,11 @@ const textLengthMax = 8 * 1024;
 /** Lines of loggers below the level of errors. NCCL calls its errors WARN. */
 const belowError = /\b(?:DEBUG|INFO|WARN(?:ING)?)\b|^W\d{4} |\[W[ \d]/;
 const ncclWarning = /NCCL WARN/;
-/** What NCCL says while all is well, also of connections that are closed. */
+/** Lines of NCCL in a healthy run, also about connections that are closed. */
 const ncclTalk = /\bNCCL (?:INFO|TRACE|VERSION)\b/;
 /** C++ of PyTorch writes `[rank3]:[E813 …`, and Python `[rank3]: ` in front of a traceback; launchers, in front of all. */
 const libraryLine = /^\[[A-Z][\d ]/;
-/** Said of an exception right below it, by whoever goes on without what has failed. */
+/** Lines right below an exception of programs that continue without the part that has failed. */
 const goesOn =
   /\b(?:retry|retries|retrying|try(?:ing)? again|skipp(?:ed|ing)|ignor(?:ed|ing)|continuing|falling back|reconnect(?:ed|ing))\b/i;
 const goesOnLinesMax = 3;
@@ -86,7 +86,7 @@ export class FailureReader {
   private readonly collectives = new Collectives();
   private previous = '';
   private completedAt: number | null = null;
-  /** Ranks in front of lines are a launcher's, and say nothing of what the lines are. */
+  /** Ranks in front of lines are a launcher's, and show nothing about the lines. */
   private ranksAreOfLauncher = false;
   /** Something has gone wrong, or seems to have: what follows may be more of it. */
   private isTroubled = false;
@@ -108,7 +108,7 @@ export class FailureReader {
       return;
     }
     const isFrame = this.exceptions.open && /^\s/.test(text);
-    // Whatever words the frames of a traceback have, no rule is about them.
+    // No rule is about the frames of a traceback.
     const hinted = isFrame ? noHints : hints.in(text);
     if (hinted.size === 0 && !this.exceptions.open) {
       this.passOrdinary(line);
@@ -118,8 +118,8 @@ export class FailureReader {
   }
 
   /**
-   * The program has come to this step, or to this fraction of an epoch, so that it has dealt with what was said before.
-   * To be called before `line` with the line that tells so.
+   * The program has come to this step, or to this fraction of an epoch, so that it has dealt with earlier trouble.
+   * Called before `line` with the line that shows it.
    */
   movedTo(position: number): void {
     if (this.observations.moveTo(position)) this.completedAt = null;
@@ -168,7 +168,7 @@ export class FailureReader {
       const found = finding({ kind, strength, consequence, evidence });
       this.observations.add(sort, { found, weak, final: this.ranked(line) !== null });
       this.exception = { sort, sequence: this.observations.now };
-    } else if (saysCompleted(text)) this.completedAt = this.observations.now;
+    } else if (isCompletion(text)) this.completedAt = this.observations.now;
     else if (!this.exceptions.open) this.passOrdinary(line);
   }
 
@@ -267,7 +267,7 @@ export class FailureReader {
   }
 }
 
-/** What the last words of a process that has failed mean. */
+/** The meaning of the last line of a process that has failed. */
 export function findingInMessage(message: string): FailureFinding {
   const reader = new FailureReader();
   reader.line({ text: message, number: 1, rank: null });
@@ -284,7 +284,7 @@ function ruleNamed(name: string): SignatureRule | undefined {
   return signatureRules.find((rule) => rule.name === name);
 }
 
-/** How programs say that they have done all they were asked to. */
+/** The lines that programs print when they have completed. */
 const completions: readonly RegExp[] = [
   /\bProcess \d{1,10} exits successfully\.?$/,
   /`Trainer\.fit` stopped: `max_(?:epochs|steps|time)=/,
@@ -293,14 +293,14 @@ const completions: readonly RegExp[] = [
   /\[after training is done\]/,
   /\bdone training in [\d.]{1,20} seconds/,
   /^Training time: [\d.]{1,20} ?s/,
-  // At the beginning, or behind what loggers put there: a comment says it in the middle of a sentence.
+  // At the beginning, or behind the prefix of a logger: comments have it in the middle of a sentence.
   /(?:^|[\]:|>-] {0,3})Training (?:is |has )?(?:completed?|finished|done)[.!]?\s{0,20}$/i,
 ];
 
 /** One of these is in every such line; one search instead of eight. */
 const likely = /exits successfully|`Trainer\.fit` stopped|'train_runtime'|training/i;
 
-function saysCompleted(text: string): boolean {
+function isCompletion(text: string): boolean {
   return likely.test(text) && completions.some((pattern) => pattern.test(text));
 }
 

@@ -1,4 +1,4 @@
-/** What the failure rules speak of. */
+/** What the failure rules find. */
 import { causeFacts } from '@muster/common/causeFacts';
 import { adviceOn } from '@muster/common/causeText';
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
@@ -11,17 +11,17 @@ import type { RetryAdvice } from '../words.ts';
 export const strengths = ['hardware', 'storage', 'program', 'collective', 'exit', 'stop'] as const;
 export type Strength = (typeof strengths)[number];
 
-/** Something that went wrong, as the output tells it. */
+/** Something that went wrong, as the output shows it. */
 export interface FailureFinding {
   readonly kind: CauseKind;
   readonly strength: Strength;
-  /** It only follows from the end of another process: a peer was lost, a watchdog ran out, it was told to stop. */
+  /** It only follows from the end of another process: a peer was lost, a watchdog expired, a stop was requested. */
   readonly consequence: boolean;
   readonly blame: Blame;
   readonly retry: RetryAdvice;
   readonly advice: string;
   readonly evidence: Evidence;
-  /** One line for people: the evidence, or what it says. At most 500 characters. */
+  /** One line for users: the evidence, or its meaning. At most 500 characters. */
   readonly message: string;
 }
 

@@ -21,21 +21,21 @@ export interface FailureResult {
 
 export interface Evidences {
   readonly observations: readonly FailureObservation[];
-  /** Of the launcher's summary or notice; null: no process was said to have died. */
+  /** Of the launcher's summary or notice; null: no end of a process was reported. */
   readonly reportedExit: FailureObservation | null;
   /** It died of something that a process does not do to itself on its way out. */
   readonly exitIsBeginning: boolean;
   /** `sequence` of the notice that all of it is to stop. null: there was none. */
   readonly stoppedAt: number | null;
-  /** `sequence` of the words that all is done. null: none, or it went on after them. */
+  /** `sequence` of the line that all is done. null: there is none, or the program continued after it. */
   readonly completedAt: number | null;
   readonly steps: number;
   readonly ordinaryLines: number;
-  /** What the watchdogs say together. */
+  /** The verdict of all watchdogs together. */
   readonly timeoutVerdict: FailureVerdict;
 }
 
-/** After so many lines about other things it has gone on, where nothing tells of an end. */
+/** After this number of lines about other things it has continued, where nothing shows an end. */
 const linesUntilSurvived = 50;
 /** After so many steps a program has dealt with what it may have dealt with, however it ends. */
 const stepsUntilDealtWith = 2;
@@ -111,7 +111,7 @@ function pick(
     foremost(usable.filter(begins)) ??
     foremost(usable.filter((each) => follows(each) && isSure(each))) ??
     foremost(usable.filter(follows)) ??
-    // An exit code tells nothing but that it ended.
+    // An exit code shows only that it ended.
     foremost(
       usable.filter((each) => each === reportedExit && !each.found.consequence && !isAfterStop(each)),
     ) ??
@@ -143,14 +143,14 @@ function refined(
 
 const oomText = 'the kernel killed one of its processes because memory ran out';
 
-/** What the node saw of the end, beside what the output tells. */
+/** Adds what the node observed of the end to what the output shows. */
 function withEnd(found: FailureFinding | null, end: ProcessEnd): FailureFinding {
-  const saysLittle =
+  const isVague =
     found === null ||
     found.consequence ||
     ['collective', 'exit', 'stop'].includes(found.strength) ||
     found.kind === 'python_exception';
-  if (end.oomKilled && saysLittle && found?.kind !== 'host_oom') {
+  if (end.oomKilled && isVague && found?.kind !== 'host_oom') {
     const rank = found?.evidence.rank ?? null;
     return finding({ kind: 'host_oom', strength: 'program', evidence: { line: null, text: oomText, rank } });
   }

@@ -1,5 +1,5 @@
 /**
- * What launchers and shells say of processes that have ended: torchrun, DeepSpeed's launcher, srun, bash. torchrun says
+ * The reports of launchers and shells about processes that have ended: torchrun, DeepSpeed's launcher, srun, bash. torchrun prints
  * `failed (exitcode: 1) local_rank: 0 (pid: 67) of binary: …` as soon as it has seen a worker fail; its summary comes later,
  * or never, if it is ended before.
  */
@@ -9,11 +9,11 @@ import { type FailureFinding, finding } from './finding.ts';
 export interface ReportedExit {
   readonly line: number;
   readonly text: string;
-  /** Global rank. null: it does not say. */
+  /** The global rank. null: it is not in the report. */
   readonly rank: number | null;
   /** Negative: the signal. */
   readonly code: number;
-  /** In words. */
+  /** The end as a text. */
   readonly how: string;
 }
 
@@ -24,7 +24,7 @@ export const workerExitLine =
 const launcherReturn = /exits with return code = (-?\d{1,10})/;
 const srunExit =
   /^srun: error: \S{1,1000}: tasks? ([\d,-]{1,4000}): (?:Exited with exit code (\d{1,10})|(Killed|Segmentation fault|Aborted|Bus error|Terminated))/;
-/** bash, and the last words of Python itself. */
+/** bash, and the last line of Python itself. */
 const shellExit =
   /(?:: line \d{1,9}: {1,20}\d{1,10} |^Fatal Python error: )(Killed|Segmentation fault|Aborted|Bus error|Terminated)\b/;
 
@@ -68,7 +68,7 @@ export const exitHints = [
   summaryTitle,
 ] as const;
 
-/** Says what no code tells: the signal by its name, with the process. */
+/** The signal by its name, with the process; an exit code does not show them. */
 const killedWorker = /signal \d{1,3} \(SIG\w{1,10}\) received by pid \d/i;
 
 /** Reads torchrun's summary, line by line: `rank : 1 (local_rank: 1)`, `exitcode : -9 (pid: 123)`, `traceback : Signal 9 …`. */
@@ -107,7 +107,7 @@ export class SummaryReader {
   }
 }
 
-/** The cause that an exit code or a signal alone can tell. */
+/** The cause that an exit code or a signal alone can show. */
 export function exitFinding({ line, text, rank, code, how }: ReportedExit): FailureFinding {
   const evidence = { line, text: text.trim().slice(0, 500), rank };
   const about = { strength: 'exit', evidence, message: how.slice(0, 500) } as const;

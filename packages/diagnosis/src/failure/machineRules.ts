@@ -68,7 +68,7 @@ export const machineRules: readonly SignatureRule[] = [
     ],
   },
   {
-    // There is no word for it among causes: the program says it, and the storage is to blame.
+    // No kind of cause stands for it: the program reports it, and the storage is the root cause.
     name: 'storage failed',
     kind: 'python_exception',
     strength: 'storage',

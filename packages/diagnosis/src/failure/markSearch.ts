@@ -1,7 +1,7 @@
 /**
  * Finds which of many words stand in a line, in one pass (Wu and Manber 1994). A pattern of a hundred alternatives tries them
  * at every character. Here a window as long as the shortest word is laid on the text, and the pair of characters at its end
- * tells how far it may move on: until that pair stands where it does in the beginning of some word, or past it where no
+ * determines how far it may move: until that pair stands where it does in the beginning of some word, or past it where no
  * word's beginning has it. Only where the window may not move at all, words are compared.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What was noticed in an output and still counts. Programs also tell of trouble that they have dealt with: a batch that did
+ * The trouble in an output that still counts. Programs also report trouble that they have dealt with: a batch that did
  * not fit and was halved, a sample that could not be read, a worker that was started again. Whatever a program has gone on
  * after is not why it ended, so observations are dropped as the training moves on. Memory is bounded by the number of rules.
  */
@@ -9,7 +9,7 @@ export interface FailureObservation {
   readonly found: FailureFinding;
   /** Counts only when it is known from elsewhere that the program failed. */
   readonly weak: boolean;
-  /** Nothing goes on after this but what is under way: a launcher, a watchdog or PyTorch's own last words. */
+  /** The program does not continue after this: it is from a launcher, a watchdog, or the end of PyTorch itself. */
   readonly final: boolean;
   readonly needsProof: boolean;
   /** Of lines, in order. */
@@ -64,7 +64,7 @@ export class FailureObservations {
     if (wentOn) kept.recent = observation;
   }
 
-  /** Whoever tells of the newest of this sort goes on without what has failed. */
+  /** The program that reported the newest of this sort continues without the part that has failed. */
   excuse(sort: string): void {
     const kept = this.kept.get(sort);
     if (kept === undefined) return;

@@ -24,7 +24,7 @@ export const programRules: readonly SignatureRule[] = [
       /^torch(?:\.cuda)?\.OutOfMemoryError(?::|$)/,
       /Cuda failure (?:\d{1,4} )?'out of memory'/,
       /RESOURCE_EXHAUSTED: Out of memory/,
-      // vLLM's allocator; with a small e, and no size, it is the word of a GPU that others fill (below).
+      // vLLM's allocator; with a small e, and no size, it is the error of a GPU that others fill (below).
       /CUDA Error: out of memory/,
       // TensorFlow
       /bfc_allocator\.cc:\d{1,5}\] Ran out of memory trying to allocate/,
@@ -44,7 +44,7 @@ export const programRules: readonly SignatureRule[] = [
       'THCudaCheck',
       'cuda runtime error',
     ],
-    // TensorFlow tries, and says of what did not fit that it goes without.
+    // TensorFlow tries, and reports that it continues without what did not fit.
     unless: /not a failure|by allocator cpu/,
     weigh: memoryVerdict,
   },
@@ -152,7 +152,7 @@ export const programRules: readonly SignatureRule[] = [
       /error while loading shared libraries: /,
       /symbol lookup error: /,
       /^\S{0,400}?python[\d.]{0,12}: No module named /,
-      // The end of a traceback whose beginning was cut off: nobody who goes on without says it with the whole path.
+      // The end of a traceback whose beginning was cut off: programs that continue without it do not print the whole path.
       /^ImportError: \S{1,600}\.so[\d.]{0,20}: (?:undefined symbol|cannot open shared object file)/,
     ],
     hints: ['shared libraries', 'symbol lookup', 'No module named', 'ImportError: '],
@@ -168,7 +168,7 @@ export const programRules: readonly SignatureRule[] = [
 ];
 
 /**
- * Who filled the GPU. PyTorch says how much memory the device has, how much of it is free, and how much this process holds:
+ * The process that filled the GPU. PyTorch prints how much memory the device has, how much of it is free, and how much this process holds:
  * to 2.0 as `(GPU 0; 23.69 GiB total capacity; … 11.94 MiB free; 22.02 GiB reserved in total by PyTorch)` (before 1.5
  * `cached`), since 2.1 as `GPU 0 has a total capacity of 79.15 GiB of which 10 MiB is free. … this process has 30 GiB memory
  * in use`, or in a container `Process 7 has 70 GiB memory in use` of each. What nobody of these holds is somebody else's.

@@ -147,7 +147,7 @@ const examples: Readonly<Record<string, Example>> = {
     hit: 'ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.',
     miss: 'retry_exceptions=[ray.exceptions.ActorDiedError, ray.exceptions.WorkerCrashedError]',
   },
-  'told to stop': {
+  'stop requested': {
     hit: 'W0227 17:39:41.934000 293814 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down workers',
     miss: 'handler of the death signal is installed',
   },

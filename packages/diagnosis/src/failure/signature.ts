@@ -24,17 +24,17 @@ export interface SignatureRule {
   readonly within?: RegExp;
   /** It follows from the end of another process. */
   readonly consequence?: true;
-  /** A warning that says it counts as much as an error. */
+  /** A warning with this text counts as much as an error. */
   readonly atAnyLevel?: true;
-  /** Only the kernel can tell that it is so: see `ProcessEnd.oomKilled`. */
+  /** Only the kernel can prove it: see `ProcessEnd.oomKilled`. */
   readonly needsProof?: true;
-  /** It means this when several ranks say it, since one GPU cannot be the reason any more. */
+  /** The verdict when several ranks report it, since one GPU cannot be the reason then. */
   readonly onSeveralRanks?: FailureVerdict;
   /** In place of what is usual for the kind. */
   readonly blame?: Blame;
   readonly retry?: RetryAdvice;
   readonly advice?: string;
-  /** What the line itself says about blame. */
+  /** What the line itself shows about the blame. */
   readonly weigh?: (text: string) => FailureVerdict;
 }
 

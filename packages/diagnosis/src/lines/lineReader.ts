@@ -27,14 +27,14 @@ export class LineReader {
   /** Bytes that were fed before the present piece. */
   private before = 0;
   private piece: Buffer = Buffer.alloc(0);
-  /** Line ends of the piece that stand before the one of the line that is being told. */
+  /** Line ends of the piece that stand before the one of the line that is being passed on. */
   private endsBefore = 0;
   /** Those that were looked for by now, where the last one of them is in the piece, and where to look for the next. */
   private endsFound = 0;
   private endAt = 0;
   private searchAt = 0;
 
-  /** @param onLine is told every line that has something in it, in order, during `feed` and `end` */
+  /** @param onLine called with every line that is not empty, in order, during `feed` and `end` */
   constructor(onLine: (line: Line) => void, { lineBytesMax = lineBytesMaxDefault }: LineReaderOptions = {}) {
     this.onLine = onLine;
     this.begun = Buffer.allocUnsafe(Math.max(1, lineBytesMax));
@@ -56,7 +56,7 @@ export class LineReader {
   }
 
   /**
-   * Of the line that is being told: bytes from the first that was fed up to its end. To be asked for during `onLine` only; it
+   * Of the line that is being passed on: bytes from the first that was fed up to its end. Valid during `onLine` only; it
    * costs a look at the bytes since the line for which it was asked before.
    */
   get position(): number {
@@ -97,7 +97,7 @@ export class LineReader {
     }
     const last = Math.max(piece.lastIndexOf(lineFeed), piece.lastIndexOf(carriageReturn));
     if (last >= from) {
-      this.tellLines(piece.toString('utf8', from, last + 1));
+      this.passLines(piece.toString('utf8', from, last + 1));
       from = last + 1;
     }
     if (from < piece.length) this.begin(piece.subarray(from));
@@ -110,16 +110,16 @@ export class LineReader {
   private finishBegun(): void {
     const text = this.begun.toString('utf8', 0, this.begunBytes);
     this.begunBytes = 0;
-    this.tell(text);
+    this.pass(text);
   }
 
   /** @param text ends with a line end */
-  private tellLines(text: string): void {
+  private passLines(text: string): void {
     let feed = endAt(text, '\n', 0);
     let carriage = endAt(text, '\r', 0);
     for (let from = 0; from < text.length; ) {
       const end = Math.min(feed, carriage);
-      if (end > from) this.tell(text.slice(from, end));
+      if (end > from) this.pass(text.slice(from, end));
       this.endsBefore += 1;
       from = end + 1;
       if (end === carriage) carriage = endAt(text, '\r', from);
@@ -130,7 +130,7 @@ export class LineReader {
     }
   }
 
-  private tell(raw: string): void {
+  private pass(raw: string): void {
     const { text, rank } = plainText(raw);
     if (text.length > 0) this.onLine({ text, number: this.number, rank });
   }
@@ -168,7 +168,7 @@ function withoutControls(text: string): string {
 /**
  * One pattern per launcher. At most one space belongs to a prefix: the others are the indentation of a traceback.
  *
- * - `[rank3]:` of PyTorch: a global rank, the only prefix that tells one.
+ * - `[rank3]:` of PyTorch: a global rank, the only prefix that has one.
  * - `[default3]:` of torchrun: a role and a LOCAL rank.
  * - `[node137:3]:`: a host and a local rank. A host has a letter and is no source file, so neither `[12:30]:` nor
  *   `[timer.py:260]:` is one.
@@ -192,7 +192,7 @@ const nine = 0x39;
 
 interface PlainText {
   readonly text: string;
-  /** Global rank, where a prefix tells. */
+  /** The global rank, where a prefix has it. */
   readonly rank: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Progress bars of tqdm: the only place where some programs tell their step and how many there will be. */
+/** Progress bars of tqdm: some programs print their step and the number of steps only there. */
 
 export interface Bar {
   readonly label: string;

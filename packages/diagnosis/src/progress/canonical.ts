@@ -55,8 +55,8 @@ interface Metric {
 }
 
 const metricOf: ReadonlyMap<string, Metric> = new Map(
-  Object.entries(names).flatMap(([name, told], index) =>
-    told.map((each, order) => [each, { name: name as TrainingMetricName, order, index }] as const),
+  Object.entries(names).flatMap(([name, aliases], index) =>
+    aliases.map((each, order) => [each, { name: name as TrainingMetricName, order, index }] as const),
   ),
 );
 const noOrders: readonly number[] = Object.keys(names).map(() => 1_000);
@@ -74,7 +74,7 @@ const notHere: Partial<Record<Framework, ReadonlySet<string>>> = {
 const parts = ['split', 'mode', 'phase', 'stage'] as const;
 const evaluation = /^(?:val|valid|validation|eval|evaluation|dev|test)$/i;
 
-/** @returns finite values only. A step that is told by a progress bar and not by the line itself is missing. */
+/** @returns finite values only. A step that only a progress bar shows is missing. */
 export function canonical(row: MetricRow): Partial<Record<TrainingMetricName, number>> {
   const found: Partial<Record<TrainingMetricName, number>> = {};
   const orders = noOrders.slice();
@@ -92,8 +92,8 @@ export function canonical(row: MetricRow): Partial<Record<TrainingMetricName, nu
   return found;
 }
 
-/** Whether the line says that a loss of training is not a (finite) number. */
-export function saysLossIsNaN(row: MetricRow): boolean {
+/** Whether the line shows a loss of training that is not a (finite) number. */
+export function hasNaNLoss(row: MetricRow): boolean {
   for (const key in row.values) {
     if (row.values[key] !== null) continue;
     if (key === 'train_loss_eval') return true;
@@ -141,8 +141,8 @@ function metricOfName(framework: Framework, key: string): Metric | null {
 
 function isEvaluation(values: MetricRow['values']): boolean {
   for (const part of parts) {
-    const told = values[part];
-    if (typeof told === 'string' && evaluation.test(told)) return true;
+    const value = values[part];
+    if (typeof value === 'string' && evaluation.test(value)) return true;
   }
   return false;
 }

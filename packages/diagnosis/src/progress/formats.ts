@@ -312,7 +312,7 @@ export const jsonLines: LineFormat = {
   marks: ['":'],
   read(text) {
     const from = text.indexOf('{"');
-    // A logger may have put its own words in front, never behind.
+    // The prefix of a logger may stand in front; nothing stands behind.
     if (from === -1 || !endsObject(text) || !likelyMeasures.test(text)) return null;
     const values = valuesOf(text.slice(from));
     if (values === null) return null;

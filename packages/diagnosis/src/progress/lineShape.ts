@@ -79,7 +79,7 @@ export function addPairs(
   return isComplete ? values : null;
 }
 
-/** @returns whether it is a number, or a word for a number that is none */
+/** @returns whether it is a number, or stands for a value that is not a number */
 export function put(values: MutableValues, name: string, printed: string): boolean {
   const inMs = name.endsWith(milliseconds);
   const value = inMs ? secondsIn(printed) : numberIn(printed);

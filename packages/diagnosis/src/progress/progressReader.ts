@@ -1,11 +1,11 @@
 /**
- * Reads how far a program is from the lines of its output. Most lines of most outputs say nothing about it, so every
- * pattern has cheap words in front of it that nearly all other lines lack.
+ * Reads how far a program is from the lines of its output. Most lines of most outputs have nothing about it, so every
+ * pattern is preceded by a cheap search for marks that nearly all other lines lack.
  */
 import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@muster/common/training';
 import type { Framework, Line, MetricRow } from '../words.ts';
 import { type Bar, barIn } from './bars.ts';
-import { canonical, saysLossIsNaN } from './canonical.ts';
+import { canonical, hasNaNLoss } from './canonical.ts';
 import { jsonLines, type LineFormat, lineFormats } from './formats.ts';
 import type { Values } from './lineShape.ts';
 import { type SaveMention, saveIn, saveMark } from './saves.ts';
@@ -26,27 +26,27 @@ export interface ProgressReaderOptions {
 const textLengthMax = 16 * 1024;
 const rowTextMax = 500;
 
-/** One search for all words instead of one for each. */
+/** One search for all marks instead of one for each. */
 function marksOf(formats: readonly LineFormat[]): string {
   const marks = new Set(formats.flatMap((format) => format.marks));
   return [...marks].map((mark) => mark.replace(/[|{}.*+?^$()[\]\\]/g, '\\$&')).join('|');
 }
 
-/** Without this a line tells no total. */
+/** A line without this has no total. */
 const totalMark = /max_iters|(?:total|optimization) steps|Num Epochs|epochs:/;
 
-/** Words of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
-const telling = new RegExp([marksOf(lineFormats), 's/it|it/s', saveMark.source, totalMark.source].join('|'));
+/** Marks of which a line needs one to be worth a closer look: those of the formats, of bars, of saves and of totals. */
+const anyMark = new RegExp([marksOf(lineFormats), 's/it|it/s', saveMark.source, totalMark.source].join('|'));
 
 const aside = new RegExp(`${saveMark.source}|${totalMark.source}`);
 
 /** A line without these is one of JSON or none at all. */
-const tellingBesideJson = new RegExp(marksOf(lineFormats.filter((format) => format !== jsonLines)));
+const markBesideJson = new RegExp(marksOf(lineFormats.filter((format) => format !== jsonLines)));
 
-/** What these print says less than what another printer of the same job does; the job is called by the other. */
+/** Frameworks that print less than another framework of the same job; the job gets the name of the other. */
 const secondary: ReadonlySet<Framework> = new Set(['deepspeed', 'json_lines']);
 
-const tellsTotals: ReadonlySet<Framework> = new Set([
+const printsTotals: ReadonlySet<Framework> = new Set([
   'megatron',
   'json_lines',
   'nanotron',
@@ -66,22 +66,22 @@ export class ProgressReader {
   private lastRow: ProgressRow | null = null;
   private readonly latest: Partial<Record<TrainingMetricName, number>> = {};
   private atMs = 0;
-  private toldSteps: number | null = null;
-  private toldEpochs: number | null = null;
-  /** Once the lines with a loss tell their step themselves, bars count something else. */
-  private rowsTellSteps = false;
+  private knownSteps: number | null = null;
+  private knownEpochs: number | null = null;
+  /** Once the lines with a loss have their own step, bars count something else. */
+  private rowsHaveSteps = false;
 
   constructor(options: ProgressReaderOptions = {}) {
     this.options = options;
   }
 
   /**
-   * @param atMs wall clock when the line came; null: it was written at another time, so that it tells nothing of the speed
+   * @param atMs wall clock when the line came; null: it was written at another time, so that it shows nothing of the speed
    * @returns null: the line has no metrics
    */
   line(line: Line, atMs: number | null = null): ProgressRow | null {
     const { text } = line;
-    if (text.length > textLengthMax || !telling.test(text)) return null;
+    if (text.length > textLengthMax || !anyMark.test(text)) return null;
     const hasAside = aside.test(text);
     if (hasAside) this.readTotals(text);
     this.readBar(text, atMs);
@@ -89,7 +89,7 @@ export class ProgressReader {
     const usual = this.usualFormat;
     const row = usual === null ? null : this.read(usual, line, atMs);
     if (row !== null) return row;
-    if (!tellingBesideJson.test(text)) return this.read(jsonLines, line, atMs);
+    if (!markBesideJson.test(text)) return this.read(jsonLines, line, atMs);
     for (const format of lineFormats) {
       const other = format === usual ? null : this.read(format, line, atMs);
       if (other !== null) return other;
@@ -101,7 +101,7 @@ export class ProgressReader {
     const { framework } = format;
     if (!hasMark(line.text, format)) return null;
     const values = format.read(line.text);
-    if (values === null || (this.currentFramework !== null && says(this.currentFramework, framework)))
+    if (values === null || (this.currentFramework !== null && covers(this.currentFramework, framework)))
       return null;
     // Lines of fairseq are lines of JSON, too, so that one is never asked first.
     this.usualFormat = format === jsonLines ? null : format;
@@ -129,7 +129,7 @@ export class ProgressReader {
   /** null: there was no line of metrics and no progress bar yet. */
   get progress(): TrainingProgress | null {
     if (this.rowCount === 0 && this.bar.bar === null) return null;
-    const totalSteps = this.toldSteps ?? (this.rowsTellSteps ? null : (this.bar.bar?.total ?? null));
+    const totalSteps = this.knownSteps ?? (this.rowsHaveSteps ? null : (this.bar.bar?.total ?? null));
     return {
       framework: this.currentFramework,
       latest: { ...this.latest },
@@ -150,8 +150,8 @@ export class ProgressReader {
   private row(framework: Framework, values: Values, line: Line, atMs: number | null): ProgressRow {
     const row: MetricRow = { framework, line: line.number, rank: line.rank, values };
     const own = canonical(row);
-    if (own.step !== undefined && own.train_loss !== undefined && !this.rowsTellSteps) {
-      this.rowsTellSteps = true;
+    if (own.step !== undefined && own.train_loss !== undefined && !this.rowsHaveSteps) {
+      this.rowsHaveSteps = true;
       this.speed = new Speed();
     }
     if (own.train_loss !== undefined) this.bar.lossCame();
@@ -165,7 +165,7 @@ export class ProgressReader {
       canonical: own,
       text: line.text.slice(0, rowTextMax),
     };
-    if (this.currentFramework !== null && says(framework, this.currentFramework)) this.forgetRows();
+    if (this.currentFramework !== null && covers(framework, this.currentFramework)) this.forgetRows();
     if (
       framework !== this.currentFramework &&
       (this.currentFramework === null || secondary.has(this.currentFramework))
@@ -177,10 +177,10 @@ export class ProgressReader {
       this.firstRow ??= full;
       this.lastRow = full;
     }
-    if (tellsTotals.has(framework)) this.readTotalOf(values);
-    if (own.step_seconds !== undefined) this.speed.tell(own.step_seconds);
-    // An old loss is not the loss of a program that says it has none.
-    if (saysLossIsNaN(row)) delete this.latest.train_loss;
+    if (printsTotals.has(framework)) this.readTotalOf(values);
+    if (own.step_seconds !== undefined) this.speed.report(own.step_seconds);
+    // An old loss is not the loss of a program whose loss is not a number.
+    if (hasNaNLoss(row)) delete this.latest.train_loss;
     this.advance(full.canonical, atMs);
     this.options.onRow?.(full);
     return full;
@@ -202,14 +202,14 @@ export class ProgressReader {
 
   private readTotals(text: string): void {
     if (!totalMark.test(text)) return;
-    const told = totalsIn(text);
-    this.toldSteps = told?.steps ?? this.toldSteps;
-    this.toldEpochs = told?.epochs ?? this.toldEpochs;
+    const totals = totalsIn(text);
+    this.knownSteps = totals?.steps ?? this.knownSteps;
+    this.knownEpochs = totals?.epochs ?? this.knownEpochs;
   }
 
   private readTotalOf(values: Values): void {
     const total = values['total_steps'] ?? values['max_steps'];
-    if (typeof total === 'number' && total > 0) this.toldSteps = total;
+    if (typeof total === 'number' && total > 0) this.knownSteps = total;
   }
 
   private readSave(line: Line): void {
@@ -220,24 +220,24 @@ export class ProgressReader {
   }
 
   private readBar(text: string, atMs: number | null): void {
-    if (this.rowsTellSteps || !(text.includes('s/it') || text.includes('it/s'))) return;
+    if (this.rowsHaveSteps || !(text.includes('s/it') || text.includes('it/s'))) return;
     const bar = barIn(text);
-    if (bar === null || !this.bar.see(bar, this.toldSteps)) return;
-    if (bar.secondsPerStep !== null) this.speed.tell(bar.secondsPerStep);
+    if (bar === null || !this.bar.see(bar, this.knownSteps)) return;
+    if (bar.secondsPerStep !== null) this.speed.report(bar.secondsPerStep);
     this.advance({ step: bar.done }, atMs);
   }
 
   /** The fraction of the epochs serves where bars are turned off. */
   private stepOfBar(epoch: number | undefined): number | null {
-    if (this.rowsTellSteps) return null;
+    if (this.rowsHaveSteps) return null;
     if (this.bar.bar !== null) return this.bar.bar.done;
-    if (epoch === undefined || this.toldSteps === null || this.toldEpochs === null) return null;
-    return Math.round((epoch / this.toldEpochs) * this.toldSteps);
+    if (epoch === undefined || this.knownSteps === null || this.knownEpochs === null) return null;
+    return Math.round((epoch / this.knownEpochs) * this.knownSteps);
   }
 }
 
 /** Whether what one prints has all that the other, on which it runs, prints of the same steps. */
-function says(framework: Framework, engine: Framework): boolean {
+function covers(framework: Framework, engine: Framework): boolean {
   return framework === 'megatron' && engine === 'deepspeed';
 }
 
@@ -246,7 +246,7 @@ function hasMark(text: string, { marks }: LineFormat): boolean {
   return false;
 }
 
-/** Programs tell a step twice or a little late; going back further, they have begun anew. */
+/** Programs print a step twice or a little late; after a larger step back, they have restarted. */
 const rewindSteps = 50;
 /** Enough to even out a slow step, few enough to follow a change of the load. */
 const marksMax = 20;
@@ -264,14 +264,14 @@ interface Mark {
 
 class Speed {
   /** The newest, in no order: the oldest is overwritten. */
-  private readonly told: number[] = [];
-  private nextTold = 0;
+  private readonly reported: number[] = [];
+  private nextReported = 0;
   private marks: Mark[] = [];
 
-  tell(stepSeconds: number): void {
+  report(stepSeconds: number): void {
     if (stepSeconds <= 0) return;
-    this.told[this.nextTold] = stepSeconds;
-    this.nextTold = (this.nextTold + 1) % marksMax;
+    this.reported[this.nextReported] = stepSeconds;
+    this.nextReported = (this.nextReported + 1) % marksMax;
   }
 
   arrive(step: number, atMs: number): void {
@@ -289,8 +289,8 @@ class Speed {
 
   /** null: not known yet */
   get stepSeconds(): number | null {
-    if (this.told.length > 0) {
-      const sorted = this.told.toSorted((a, b) => a - b);
+    if (this.reported.length > 0) {
+      const sorted = this.reported.toSorted((a, b) => a - b);
       return sorted[sorted.length >> 1] ?? null;
     }
     const [oldest, newest] = [this.marks[0], this.marks.at(-1)];
@@ -299,7 +299,7 @@ class Speed {
   }
 }
 
-interface ToldTotals {
+interface Totals {
   readonly steps?: number;
   readonly epochs?: number;
 }
@@ -314,11 +314,11 @@ const steps = [
 ];
 const epochs = [/\bNum Epochs = ([\d,]{1,15})/, /^epochs: (\d{1,9})$/];
 
-function totalsIn(text: string): ToldTotals | null {
-  const toldSteps = firstNumber(steps, text);
-  if (toldSteps !== null) return { steps: toldSteps };
-  const toldEpochs = firstNumber(epochs, text);
-  return toldEpochs === null ? null : { epochs: toldEpochs };
+function totalsIn(text: string): Totals | null {
+  const knownSteps = firstNumber(steps, text);
+  if (knownSteps !== null) return { steps: knownSteps };
+  const knownEpochs = firstNumber(epochs, text);
+  return knownEpochs === null ? null : { epochs: knownEpochs };
 }
 
 function firstNumber(patterns: readonly RegExp[], text: string): number | null {
@@ -331,7 +331,7 @@ function firstNumber(patterns: readonly RegExp[], text: string): number | null {
 
 /**
  * Which of a program's progress bars is that of its training. Bars of evaluations have no label either, so the bar is known
- * by its total: the one that the program tells, or that of the bar which the lines with a loss follow.
+ * by its total: the one that the program prints, or that of the bar which the lines with a loss follow.
  */
 class TrainingBar {
   private newest: Bar | null = null;
@@ -345,12 +345,12 @@ class TrainingBar {
   }
 
   /**
-   * @param toldSteps how many steps there will be, if the program says so
+   * @param knownSteps the number of steps, if the program prints it
    * @returns whether this is the bar of the training
    */
-  see(bar: Bar, toldSteps: number | null): boolean {
+  see(bar: Bar, knownSteps: number | null): boolean {
     this.newest = bar;
-    const total = toldSteps ?? (this.isChosen ? this.followed?.total : undefined);
+    const total = knownSteps ?? (this.isChosen ? this.followed?.total : undefined);
     if (total !== undefined && bar.total !== total) return false;
     this.followed = bar;
     this.isSeen = true;

@@ -1,4 +1,4 @@
-/** What programs say of the checkpoints they save. */
+/** What programs print about the checkpoints they save. */
 
 export interface SaveMention {
   /** As printed: relative to the directory that the program runs in. null: it names none. */
@@ -6,7 +6,7 @@ export interface SaveMention {
   /** false: the program has only announced it, so whatever stands there may still be incomplete. */
   readonly isDone: boolean;
   readonly line: number;
-  /** Global rank, where the output tells. */
+  /** The global rank, where the output has it. */
   readonly rank: number | null;
 }
 
@@ -18,7 +18,7 @@ interface Wording {
   readonly isDone: boolean;
 }
 
-/** The first group is the path, where one is told. Quotation marks are taken off it. */
+/** The first group is the path, where the line has one. Quotation marks are taken off it. */
 const wordings: readonly Wording[] = [
   // Megatron: `successfully saved checkpoint from iteration    2000 to /runs/a [ t 1/2, p 1/4 ]`
   {

@@ -1,6 +1,6 @@
 /**
  * Tells a spike from a divergence. Both begin with a loss far above the usual (see `UsualLoss`). A spike may return by
- * itself, as they do in large runs within some tens of steps, so it is only told; it is a divergence once the loss
+ * itself, as they do in large runs within some tens of steps, so it is only reported; it is a divergence once the loss
  *
  * - has stayed high for 50 steps AND 3 lines: a program that prints every 500 steps prints means of many steps;
  * - and is far above the usual now and in most of these lines, so that a spike on its way back is left alone.
@@ -10,7 +10,7 @@
 
 const divergenceSteps = 50;
 const divergenceRows = 3;
-/** Where lines tell no steps: each may stand for any number of them. */
+/** Where lines have no steps: each may stand for any number of them. */
 const divergenceRowsWithoutSteps = 20;
 const returnedRows = 3;
 
@@ -35,7 +35,7 @@ export class LossTrend {
     return this.stretch === null || this.stretch.calmRows > 0;
   }
 
-  /** @param step null: not told */
+  /** @param step null: unknown */
   loss(loss: number, step: number | null): LossSign | null {
     if (this.stretch !== null) return this.withinStretch(this.stretch, loss, step);
     const usual = this.usual.exceededBy(loss);
@@ -71,7 +71,7 @@ function lasts({ rows, step: since }: Stretch, step: number | null): boolean {
 }
 
 const windowRows = 64;
-/** Fewer say nothing about noise: only what is so many times the highest of them is seen. */
+/** Fewer show nothing about noise: only a loss that many times the highest of them is seen. */
 const rowsOfNoise = 5;
 const rowsMin = 3;
 const timesOfFew = 2.5;

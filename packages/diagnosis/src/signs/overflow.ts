@@ -2,15 +2,15 @@
  * Overflows of half-precision training. A few at the start are how a dynamic loss scale finds its value: it begins at up to
  * 2^32 and is halved each time. Later ones come alone, whenever it was doubled once too often. It is exhausted when
  *
- * - the program says so;
+ * - the program reports it;
  * - gradients overflow 3 times in a row at a scale of 1, at which nothing is scaled any more. Not in fairseq, which goes on
- *   below 1 and says itself when it has reached its minimum;
+ *   below 1 and reports itself when it has reached its minimum;
  * - there were 64 overflows in a row, twice what halving 2^32 takes.
  */
 const overflow = /overflow/i;
 const reduced = /(reducing(?: loss scale)? to|setting loss scale to:?) ([\d.eE+-]{1,40}\b)/i;
 const attempted = /loss scale: ([\d.eE+-]{1,40})/i;
-/** Of a line, from the word on. */
+/** Of a line, from the match on. */
 const wordingLengthMax = 300;
 const exhausted = /Current loss scale already at minimum|Minimum loss scale reached/;
 
@@ -35,17 +35,17 @@ export class Overflows {
     if (exhausted.test(text)) return true;
     const from = overflow.exec(text)?.index;
     if (from === undefined) return false;
-    const words = text.slice(from, from + wordingLengthMax);
-    const found = reduced.exec(words);
+    const wording = text.slice(from, from + wordingLengthMax);
+    const found = reduced.exec(wording);
     if (found === null) return false;
-    const [, wording = '', scale] = found;
-    const tried = attempted.exec(words.slice(0, found.index))?.[1];
-    // It has grown since the newest overflow, so steps went well in between; or it is another rank's word of the same.
+    const [, verb = '', scale] = found;
+    const tried = attempted.exec(wording.slice(0, found.index))?.[1];
+    // It has grown since the newest overflow, so steps went well in between; or it is the same on another rank.
     if (tried !== undefined && this.scale !== null && Number(tried) > this.scale) this.end();
-    return this.count(Number(scale), wording.startsWith('setting'));
+    return this.count(Number(scale), verb.startsWith('setting'));
   }
 
-  /** A line of metrics says that every one of its steps was skipped. */
+  /** A line of metrics shows that every one of its steps was skipped. */
   skipped(scale: number | null): boolean {
     return this.count(scale, false);
   }

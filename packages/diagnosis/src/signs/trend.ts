@@ -1,9 +1,9 @@
 /**
  * Notices trouble of a training while it runs: a loss that is no number, that explodes, or that jumps, and a loss scale
- * that is exhausted. Each kind is said once per stretch of trouble.
+ * that is exhausted. Each kind is reported once per stretch of trouble.
  */
 import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
-import { saysLossIsNaN } from '../progress/canonical.ts';
+import { hasNaNLoss } from '../progress/canonical.ts';
 import type { ProgressRow } from '../progress/progressReader.ts';
 import type { Line } from '../words.ts';
 import { LossTrend } from './lossTrend.ts';
@@ -20,8 +20,8 @@ const badNormsMax = 3;
 const rewindSteps = 50;
 const textMax = 500;
 
-/** One of these is in every line that says something of trouble and is no line of metrics. */
-const telling = /oss scale|NaN in/;
+/** One of these is in every line that reports trouble and is no line of metrics. */
+const troubleMark = /oss scale|NaN in/;
 const nanText = /found NaN in (?:local )?(?:forward|grad|loss)/i;
 
 type Place = Pick<TrainingSign, 'text' | 'line' | 'rank' | 'step'>;
@@ -33,7 +33,7 @@ export class TrendWatch {
   /** Where the first of these norms was. */
   private badNormAt: Place | null = null;
   private goodRows = 0;
-  private said = new Set<TrainingSignKind>();
+  private reported = new Set<TrainingSignKind>();
   private newestStep: number | null = null;
   private lastGoodStep: number | null = null;
   /** As it was when the present jump of the loss began. */
@@ -41,9 +41,9 @@ export class TrendWatch {
 
   /** A line that is no line of metrics. */
   line({ text, number, rank }: Line): readonly TrainingSign[] {
-    if (!telling.test(text)) return [];
+    if (!troubleMark.test(text)) return [];
     const kind = this.overflows.line(text) ? 'loss_scale_exhausted' : nanText.test(text) ? 'nan_loss' : null;
-    return kind === null ? [] : this.say(kind, { text, line: number, rank, step: this.newestStep });
+    return kind === null ? [] : this.report(kind, { text, line: number, rank, step: this.newestStep });
   }
 
   row(row: ProgressRow): readonly TrainingSign[] {
@@ -51,10 +51,10 @@ export class TrendWatch {
     this.rewind(step);
     if (step !== null) this.newestStep = step;
     const place = { text: row.text, line: row.line, rank: row.rank, step };
-    if (this.isNaN(row, place)) return this.say('nan_loss', this.badNormAt ?? place);
+    if (this.isNaN(row, place)) return this.report('nan_loss', this.badNormAt ?? place);
     if (isSkipped(row)) {
       const isExhausted = this.overflows.skipped(numberOf(row.values['loss_scale']));
-      return isExhausted ? this.say('loss_scale_exhausted', place) : [];
+      return isExhausted ? this.report('loss_scale_exhausted', place) : [];
     }
     const loss = row.canonical.train_loss;
     if (loss === undefined) return [];
@@ -62,13 +62,13 @@ export class TrendWatch {
     const sign = isPolicyLoss(row) ? null : this.trend.loss(loss, step);
     if (sign === 'loss_spike') this.goodBeforeJump = this.lastGoodStep;
     if (this.trend.isCalm && this.badNorms === 0) this.good(step);
-    return sign === null ? [] : this.say(sign, place, this.goodBeforeJump);
+    return sign === null ? [] : this.report(sign, place, this.goodBeforeJump);
   }
 
   private good(step: number | null): void {
     this.lastGoodStep = step ?? this.lastGoodStep;
     this.goodRows += 1;
-    if (this.goodRows >= goodRowsMin && this.said.size > 0) this.said.clear();
+    if (this.goodRows >= goodRowsMin && this.reported.size > 0) this.reported.clear();
   }
 
   private rewind(step: number | null): void {
@@ -77,14 +77,14 @@ export class TrendWatch {
     this.overflows.end();
     this.badNorms = 0;
     this.badNormAt = null;
-    this.said.clear();
+    this.reported.clear();
     this.lastGoodStep = null;
   }
 
   private isNaN(row: ProgressRow, place: Place): boolean {
     const { values } = row;
     const nanIterations = numberOf(values['nan_iterations']) ?? 0;
-    if (saysLossIsNaN(row) || nanIterations > 0) return true;
+    if (hasNaNLoss(row) || nanIterations > 0) return true;
     const { grad_norm: norm, gnorm } = values;
     if (norm !== undefined || gnorm !== undefined) {
       const isBad = norm === null || gnorm === null;
@@ -96,14 +96,14 @@ export class TrendWatch {
     return this.badNorms >= badNormsMax;
   }
 
-  private say(
+  private report(
     kind: TrainingSignKind,
     { text, line, rank, step }: Place,
     lastGoodStep = this.lastGoodStep,
   ): readonly TrainingSign[] {
     this.goodRows = 0;
-    if (this.said.has(kind)) return [];
-    this.said.add(kind);
+    if (this.reported.has(kind)) return [];
+    this.reported.add(kind);
     return [{ kind, step, lastGoodStep, rank, line, text: text.slice(0, textMax) }];
   }
 }
