@@ -4,10 +4,10 @@ import { FailureReader } from './failure/failureReader.ts';
 import { type FailureFinding, finding, retryAdviceOf } from './failure/finding.ts';
 import type { ProcessEnd } from './failure/judge.ts';
 import { LineReader } from './lines/lineReader.ts';
+import type { Diagnosis, Line } from './model.ts';
 import { hasNaNLoss } from './progress/canonical.ts';
 import { ProgressReader, type ProgressRow } from './progress/progressReader.ts';
 import { TrendWatch } from './signs/trend.ts';
-import type { Diagnosis, Line } from './words.ts';
 
 /** So many good lines of metrics after it, and a loss that was no number has come back. */
 const goodRowsMin = 10;

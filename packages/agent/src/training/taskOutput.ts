@@ -3,10 +3,10 @@ import type { TaskRef } from '@muster/common/ids';
 import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import { LineReader } from '@muster/diagnosis/lines/lineReader';
+import type { Line } from '@muster/diagnosis/model';
 import { canonical, hasNaNLoss } from '@muster/diagnosis/progress/canonical';
 import { ProgressReader, type ProgressRow } from '@muster/diagnosis/progress/progressReader';
 import { TrendWatch } from '@muster/diagnosis/signs/trend';
-import type { Line } from '@muster/diagnosis/words';
 import { RecentRows } from './recentRows.ts';
 import { ResumeWatch } from './resumeWatch.ts';
 

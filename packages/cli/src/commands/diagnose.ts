@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import type { Diagnosis, MetricRow, RetryAdvice } from '@muster/diagnosis/words';
+import type { Diagnosis, MetricRow, RetryAdvice } from '@muster/diagnosis/model';
 import type { CommandModule, Context } from '../context.ts';
 import { diagnoseJob } from '../diagnose/job.ts';
 import { fileErrorReason, usageError } from '../errors.ts';

@@ -2,7 +2,7 @@
 
 import type { AttemptView, JobView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import type { Diagnosis } from '@muster/diagnosis/words';
+import type { Diagnosis } from '@muster/diagnosis/model';
 import type { ConnectionFlags } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';

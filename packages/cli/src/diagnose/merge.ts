@@ -9,7 +9,7 @@ import type { AttemptView, Cause, TaskView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
 import { type FailureFinding, isStronger, retryAdviceOf } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
-import type { Diagnosis } from '@muster/diagnosis/words';
+import type { Diagnosis } from '@muster/diagnosis/model';
 
 /** Ended by Muster or on somebody's word, with nothing wrong. */
 const stops: ReadonlySet<CauseKind> = new Set(['stopped_by_signal', 'preempted', 'cancelled', 'time_limit']);

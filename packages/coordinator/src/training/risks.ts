@@ -3,7 +3,7 @@ import type { Checkpoint } from '@muster/common/checkpoints';
 import { signLines } from '@muster/common/signText';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Drain, JobView } from '@muster/common/views';
-import { codeSpan, markdownText, roughDuration } from './words.ts';
+import { codeSpan, markdownText, roughDuration } from './markdown.ts';
 
 /** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
 export interface TrainingSurroundings {

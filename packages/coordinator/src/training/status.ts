@@ -10,8 +10,8 @@ import type { WaitReason } from '../scheduler/reasons.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobRecord } from '../store/store.ts';
 import { jobView } from '../views.ts';
+import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './markdown.ts';
 import { risksOf, type TrainingSurroundings } from './risks.ts';
-import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './words.ts';
 
 /** Of a job that is tried again and again, the last ones tell. */
 const attemptsShownMax = 20;

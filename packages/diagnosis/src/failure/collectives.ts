@@ -6,7 +6,7 @@
  * A log may be one of many, or an excerpt. That every rank has reported is known only where the sizes of the collective show
  * how many there are; a rank without any line is missed only then.
  */
-import type { Line } from '../words.ts';
+import type { Line } from '../model.ts';
 import type { FailureVerdict } from './finding.ts';
 
 /** PyTorch 1 prints no number, and the shape in place of sizes. */

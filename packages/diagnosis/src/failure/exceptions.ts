@@ -3,7 +3,7 @@
  * they have dealt with, so that one alone does not prove a failure: see `FailureObservation.weak`.
  */
 import type { CauseKind } from '@muster/common/spec/causes';
-import type { Line } from '../words.ts';
+import type { Line } from '../model.ts';
 
 export interface SeenException {
   readonly kind: Extract<CauseKind, 'import_error' | 'python_exception' | 'stopped_by_signal'>;

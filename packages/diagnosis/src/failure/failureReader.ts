@@ -3,7 +3,7 @@
  * sometimes sooner than the one that began it: of all that is noticed, beginnings stand above consequences, what is stronger
  * above what is weaker, and then the first counts (judge.ts).
  */
-import type { Line } from '../words.ts';
+import type { Line } from '../model.ts';
 import { collectiveRules } from './collectiveRules.ts';
 import { Collectives } from './collectives.ts';
 import { ExceptionReader, exceptionHints } from './exceptions.ts';

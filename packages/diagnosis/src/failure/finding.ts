@@ -2,7 +2,7 @@
 import { causeFacts } from '@muster/common/causeFacts';
 import { adviceOn } from '@muster/common/causeText';
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
-import type { RetryAdvice } from '../words.ts';
+import type { RetryAdvice } from '../model.ts';
 
 /**
  * How much a thing counts beside others, strongest first. A broken GPU makes programs, collectives and launchers complain as

@@ -1,6 +1,6 @@
 /** From what was noticed to the one thing that went wrong first. Pure. */
 import { causeFacts } from '@muster/common/causeFacts';
-import type { Diagnosis } from '../words.ts';
+import type { Diagnosis } from '../model.ts';
 import { type FailureFinding, type FailureVerdict, finding, strengths, withVerdict } from './finding.ts';
 import { type FailureObservation, linesBetween } from './observations.ts';
 

@@ -1,7 +1,7 @@
 /** Whole ends of programs, in the words of each, and what they mean. */
 import { expect, test } from 'vitest';
 import { LogDiagnosis } from '../diagnose.ts';
-import type { Diagnosis } from '../words.ts';
+import type { Diagnosis } from '../model.ts';
 
 function diagnose(output: string): Diagnosis {
   const log = new LogDiagnosis();

@@ -1,6 +1,6 @@
 /** What a rule about one line of output is made of. */
 import type { Blame, CauseKind } from '@muster/common/spec/causes';
-import type { RetryAdvice } from '../words.ts';
+import type { RetryAdvice } from '../model.ts';
 import type { FailureVerdict, Strength } from './finding.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { seededChance } from '../../../../test/support/chance.ts';
-import type { Line } from '../words.ts';
+import type { Line } from '../model.ts';
 import { LineReader, linesOf } from './lineReader.ts';
 import { chunksOf } from './testing/chunks.ts';
 

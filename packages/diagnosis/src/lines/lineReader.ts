@@ -5,7 +5,7 @@
  * ends within a character needs no care, and what is no UTF-8 at all spoils no more than its own line. Complete lines of a
  * chunk are decoded together, since a call per line costs more than reading it.
  */
-import type { Line } from '../words.ts';
+import type { Line } from '../model.ts';
 
 /** Longer than any line that somebody wrote to be read; what follows in such a line is not kept. */
 const lineBytesMaxDefault = 64 * 1024;

@@ -1,6 +1,6 @@
 /** One name per metric, whatever a program calls it. */
 import type { TrainingMetricName } from '@muster/common/training';
-import type { Framework, MetricRow } from '../words.ts';
+import type { Framework, MetricRow } from '../model.ts';
 
 /**
  * What programs call each metric; the first of a line's names that has a number counts. `/`, `.`, `-` and blanks in a name

@@ -1,7 +1,7 @@
 /** Lines as each program writes them, with values of ours. */
 import { expect, test } from 'vitest';
 import { linesOf } from '../lines/lineReader.ts';
-import type { Framework } from '../words.ts';
+import type { Framework } from '../model.ts';
 import type { Values } from './lineShape.ts';
 import { ProgressReader, type ProgressRow } from './progressReader.ts';
 

@@ -2,7 +2,7 @@
  * The formats of lines of metrics: what each trainer prints for a step. Most are shapes, which are data; four need a function of
  * their own.
  */
-import type { Framework } from '../words.ts';
+import type { Framework } from '../model.ts';
 import { addPairs, type LineShape, type MutableValues, put, shapeReader, type Values } from './lineShape.ts';
 
 export interface LineFormat {

@@ -1,5 +1,5 @@
 /** The shape of a line of metrics: a pattern whose named groups are values, and one for the `name: value` pairs behind it. */
-import type { MetricRow } from '../words.ts';
+import type { MetricRow } from '../model.ts';
 import { numberIn, secondsIn } from './numbers.ts';
 
 export type Values = MetricRow['values'];

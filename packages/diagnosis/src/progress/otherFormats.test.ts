@@ -1,8 +1,8 @@
 /** Lines of programs beside the best known ones, as each writes them, with values of ours. */
 import { expect, test } from 'vitest';
 import { linesOf } from '../lines/lineReader.ts';
+import type { Framework } from '../model.ts';
 import { TrendWatch } from '../signs/trend.ts';
-import type { Framework } from '../words.ts';
 import { ProgressReader, type ProgressRow } from './progressReader.ts';
 
 function read(output: string) {

@@ -3,7 +3,7 @@
  * pattern is preceded by a cheap search for marks that nearly all other lines lack.
  */
 import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@muster/common/training';
-import type { Framework, Line, MetricRow } from '../words.ts';
+import type { Framework, Line, MetricRow } from '../model.ts';
 import { type Bar, barIn } from './bars.ts';
 import { canonical, hasNaNLoss } from './canonical.ts';
 import { jsonLines, type LineFormat, lineFormats } from './formats.ts';

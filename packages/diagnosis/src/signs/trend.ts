@@ -3,9 +3,9 @@
  * that is exhausted. Each kind is reported once per stretch of trouble.
  */
 import type { TrainingSign, TrainingSignKind } from '@muster/common/training';
+import type { Line } from '../model.ts';
 import { hasNaNLoss } from '../progress/canonical.ts';
 import type { ProgressRow } from '../progress/progressReader.ts';
-import type { Line } from '../words.ts';
 import { LossTrend } from './lossTrend.ts';
 import { Overflows } from './overflow.ts';
 

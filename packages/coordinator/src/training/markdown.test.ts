@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './words.ts';
+import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './markdown.ts';
 
 test.each([
   [-5, '0 s'],
