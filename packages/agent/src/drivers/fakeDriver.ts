@@ -179,13 +179,7 @@ export class FakeDriver implements TaskDriver {
   async wait({ key }: TaskLocation, abort: AbortSignal): Promise<TaskExit> {
     const ended = await this.asked('wait', key, () => this.tasks.get(key)?.ended ?? null);
     if (ended === null) return statusLost;
-    abort.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = () => aborted.reject(abort.reason);
-    abort.addEventListener('abort', onAbort, { once: true });
-    return Promise.race([ended.promise, aborted.promise]).finally(() => {
-      abort.removeEventListener('abort', onAbort);
-    });
+    return untilAborted(ended.promise, abort);
   }
 
   renew({ key }: TaskLocation, lease: Lease | null): Promise<void> {

@@ -14,10 +14,11 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { readContainerGroups } from '../drivers/docker/containerFences.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
-import { isRunning, type ProcessIdentity, readKernelFileUnlessGone } from '../fence/processes.ts';
+import { isRunning, type ProcessIdentity } from '../fence/processes.ts';
 import { readStoredTask } from '../guard/records.ts';
 import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/kernelLines.ts';
 import type { KernelRecord } from '../health/kernelLog.ts';
+import { readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { EndOfTask } from './taskFailure.ts';
 

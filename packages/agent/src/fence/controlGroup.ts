@@ -19,7 +19,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { isGoneError, readKernelFileUnlessGone } from './processes.ts';
+import { isGoneError, readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { TaskGroup } from './taskGroup.ts';
 
 export class ControlGroup implements TaskGroup {

@@ -1,6 +1,7 @@
 /** What /proc says about processes. A pid alone names nothing for long: with its start time it does. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 
 export interface ProcessIdentity {
@@ -64,25 +65,4 @@ export function carriesMarker(pid: number, task: TaskLocation): boolean {
 
 function readProc(path: string): string | null {
   return readKernelFileUnlessGone(`/proc/${path}`);
-}
-
-/**
- * Reads a file of /proc or of a control group, whose absence proves something: that the process or the group is gone.
- * @returns null when what the file describes is gone, or is not ours to read
- * @throws {Error} when the file could not be opened for a reason of ours (too many open files): a process must never be
- * taken for dead because of that
- */
-export function readKernelFileUnlessGone(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isGoneError(error)) return null;
-    throw error;
-  }
-}
-
-/** Whether this error of the kernel means that what was asked about is gone, or is not ours to read. */
-export function isGoneError(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  return ['ENOENT', 'ESRCH', 'ENODEV', 'EACCES', 'EPERM'].includes(code);
 }

@@ -1,6 +1,7 @@
 /** Processes that compute on GPUs of this node and belong to none of its tasks: a job beside them would starve or fail. */
 import type { TaskRef } from '@muster/common/ids';
-import { isZombie, readKernelFileUnlessGone, readStat } from '../fence/processes.ts';
+import { isZombie, readStat } from '../fence/processes.ts';
+import { readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { GpuSample } from './gpuSource.ts';
 
 export interface ForeignProcess {

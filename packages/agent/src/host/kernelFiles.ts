@@ -1,10 +1,11 @@
 /**
  * Reads what the kernel shows under /proc and /sys. What is not there, as in many containers, is null or empty: the
- * callers leave the value out, and none of them fails for it.
+ * callers leave the value out, and none of them fails for it. Only where absence proves something, that a process is gone,
+ * is a failure of ours an error (`readKernelFileUnlessGone`).
  *
  * All paths are below a root that is `/` outside of tests.
  */
-import { closeSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
 /** More than the longest of these files on a machine with hundreds of interfaces and mounts; the rest is cut off. */
@@ -37,6 +38,27 @@ export function tryReadKernelFile(path: string): string | null {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * Reads a file of /proc or of a control group, whose absence proves something: that the process or the group is gone.
+ * @returns null when what the file describes is gone, or is not ours to read
+ * @throws {Error} when the file could not be opened for a reason of ours (too many open files): a process must never be
+ * taken for dead because of that
+ */
+export function readKernelFileUnlessGone(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isGoneError(error)) return null;
+    throw error;
+  }
+}
+
+/** Whether this error of the kernel means that what was asked about is gone, or is not ours to read. */
+export function isGoneError(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return ['ENOENT', 'ESRCH', 'ENODEV', 'EACCES', 'EPERM'].includes(code);
 }
 
 /**

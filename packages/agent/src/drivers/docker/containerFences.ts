@@ -16,7 +16,7 @@ import { ControlGroup } from '../../fence/controlGroup.ts';
 import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
 import { isExpired } from '../../fence/leaseFile.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
-import { readKernelFileUnlessGone } from '../../fence/processes.ts';
+import { readKernelFileUnlessGone } from '../../host/kernelFiles.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type { Lease, TaskLocation, TaskName } from '../../taskFacts/execution.ts';
 import type { Fence } from '../driver.ts';
