@@ -60,14 +60,12 @@ export class Engine {
   }
 
   async info(): Promise<EngineInfo> {
-    return toInfo(await this.json<InfoAnswer>({ method: 'GET', path: '/info', deadlineMs: readDeadlineMs }));
+    return toInfo(await this.get<InfoAnswer>('/info'));
   }
 
   /** null: the engine does not have the image. */
   async inspectImage(image: string): Promise<ImageDetails | null> {
-    const path = `/images/${encodeURIComponent(image)}/json`;
-    const call = { method: 'GET', path, deadlineMs: readDeadlineMs } as const;
-    const answer = await unlessAbsent(this.json<ImageAnswer>(call));
+    const answer = await unlessAbsent(this.get<ImageAnswer>(`/images/${encodeURIComponent(image)}/json`));
     return answer === null ? null : toImage(answer);
   }
 
@@ -81,14 +79,9 @@ export class Engine {
     const idle = new AbortController();
     const hung = new EngineError(null, `nothing arrived for ${pullIdleMs / 1000} s`);
     const timer = setTimeout(() => idle.abort(hung), pullIdleMs);
-    const query = { fromImage: reference };
-    const call = {
-      method: 'POST',
-      path: '/images/create',
-      query,
-      deadlineMs: null,
-      signal: AbortSignal.any([idle.signal, abort]),
-    } as const;
+    const path = '/images/create';
+    const signal = AbortSignal.any([idle.signal, abort]);
+    const call = { method: 'POST', path, query: { fromImage: reference }, deadlineMs: null, signal } as const;
     try {
       let rest = '';
       for await (const piece of this.stream(call)) {
@@ -111,25 +104,19 @@ export class Engine {
 
   /** Starting a running container changes nothing. */
   async startContainer(id: string): Promise<void> {
-    await this.done({ method: 'POST', path: `/containers/${id}/start`, deadlineMs: changeDeadlineMs });
+    await this.post(`/containers/${id}/start`, { deadlineMs: changeDeadlineMs });
   }
 
   /** null: there is no such container. */
   async inspectContainer(idOrName: string): Promise<Container | null> {
-    const call = {
-      method: 'GET',
-      path: `/containers/${idOrName}/json`,
-      deadlineMs: readDeadlineMs,
-    } as const;
-    const answer = await unlessAbsent(this.json<ContainerAnswer>(call));
+    const answer = await unlessAbsent(this.get<ContainerAnswer>(`/containers/${idOrName}/json`));
     return answer === null ? null : toContainer(answer);
   }
 
   /** The labels of each container, running or not, that carries `label` (`name=value`). */
   async listContainers(label: string): Promise<readonly Readonly<Record<string, string>>[]> {
     const query = { all: '1', filters: JSON.stringify({ label: [label] }) };
-    const call = { method: 'GET', path: '/containers/json', query, deadlineMs: readDeadlineMs } as const;
-    const containers = await this.json<{ Labels: Record<string, string> | null }[]>(call);
+    const containers = await this.get<{ Labels: Record<string, string> | null }[]>('/containers/json', query);
     return containers.map((container) => container.Labels ?? {});
   }
 
@@ -145,26 +132,21 @@ export class Engine {
 
   /** Resolves when the container does not run (any more) or is gone. */
   async waitForEnd(id: string, signal: AbortSignal): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${id}/wait`, deadlineMs: null, signal } as const;
-    await unlessAbsent(this.done(call));
+    await unlessAbsent(this.post(`/containers/${id}/wait`, { deadlineMs: null, signal }));
   }
 
   /** Sends a signal to the main process; nothing happens when it has ended. */
   async killContainer(id: string, signal: string): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${id}/kill`, query: { signal } } as const;
-    try {
-      await unlessAbsent(this.done({ ...call, deadlineMs: readDeadlineMs }));
-    } catch (error) {
+    await unlessAbsent(this.post(`/containers/${id}/kill`, { query: { signal } })).catch((error: unknown) => {
       const hasEnded = error instanceof EngineError && error.status === 409;
       if (!hasEnded) throw error;
-    }
+    });
   }
 
   /** Ends a pause that somebody else began; nothing happens to a container that is not paused. */
   async unpauseContainer(id: string): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${id}/unpause`, deadlineMs: readDeadlineMs } as const;
     try {
-      await unlessAbsent(this.done(call));
+      await unlessAbsent(this.post(`/containers/${id}/unpause`));
     } catch (error) {
       const isNotPaused = error instanceof EngineError && (error.status === 409 || error.status === 500);
       if (!isNotPaused || (await this.inspectContainer(id))?.isPaused === true) throw error;
@@ -195,6 +177,14 @@ export class Engine {
       );
     }
     return identity;
+  }
+
+  private get<T>(path: string, query: Readonly<Record<string, string>> = {}): Promise<T> {
+    return this.json<T>({ method: 'GET', path, query, deadlineMs: readDeadlineMs });
+  }
+
+  private post(path: string, more: Partial<Omit<EngineCall, 'method' | 'path'>> = {}): Promise<void> {
+    return this.done({ method: 'POST', path, deadlineMs: readDeadlineMs, ...more });
   }
 
   private async json<T>(call: EngineCall): Promise<T> {
