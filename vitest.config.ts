@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longestFirst.ts';
-import { testPatienceMs } from './test/support/patience.ts';
+import { patienceMs, testPatienceMs } from './test/support/patience.ts';
 
 const patient = {
   setupFiles: ['test/support/eachFile.ts'],
   testTimeout: testPatienceMs,
   hookTimeout: testPatienceMs,
+  expect: { poll: { timeout: patienceMs } },
   // All projects run at the same time: while whole clusters wait for leases and timeouts, others compute. More workers than
   // two cores, because most test files wait most of the time.
   maxWorkers: 5,

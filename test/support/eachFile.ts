@@ -5,11 +5,13 @@ import { releaseAll } from './services.ts';
 
 const { waitFor } = vi;
 
-/** `vi.waitFor` gives up after one second unless it is told otherwise, which a busy machine needs now and then. */
+/**
+ * `vi.waitFor` gives up after one second unless it is told otherwise, which a busy machine needs now and then, and looks 20
+ * times a second, for which most tests would wait longer than for what they wait for.
+ */
 vi.waitFor = (callback, options) => {
-  const { timeout = patienceMs, ...others } =
-    typeof options === 'number' ? { timeout: options } : (options ?? {});
-  return waitFor(callback, { ...others, timeout });
+  const given = typeof options === 'number' ? { timeout: options } : options;
+  return waitFor(callback, { timeout: patienceMs, interval: 10, ...given });
 };
 
 afterAll(releaseAll);

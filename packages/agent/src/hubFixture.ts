@@ -12,8 +12,7 @@ import type { RowUploadAck } from '@muster/common/gen/muster/v1/RowUploadAck';
 import type { TelemetryRequest } from '@muster/common/gen/muster/v1/TelemetryRequest';
 import type { TelemetryUpload__Output } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import { agentHubService } from '@muster/common/wire/service';
-import { expect, onTestFinished } from 'vitest';
-import { eventually } from './tasks/managerFixture.ts';
+import { expect, onTestFinished, vi } from 'vitest';
 
 type RowCall = ServerDuplexStream<RowUpload__Output, RowUploadAck>;
 type TelemetryCall = ServerDuplexStream<TelemetryUpload__Output, TelemetryRequest>;
@@ -60,7 +59,7 @@ export class HubSession {
   /** Waits for a message of this kind. */
   async gets<K extends MessageKind>(kind: K): Promise<NonNullable<AgentMessage__Output[K]>> {
     const find = () => this.received.findLast((message) => message[kind] != null)?.[kind];
-    await eventually(() => expect(find(), `a ${kind}`).toBeTruthy());
+    await vi.waitFor(() => expect(find(), `a ${kind}`).toBeTruthy());
     return find() as NonNullable<AgentMessage__Output[K]>;
   }
 }
@@ -130,7 +129,7 @@ export class TestHub {
 
   /** The next connection, counted from 1. */
   async session(number: number): Promise<HubSession> {
-    await eventually(() => expect(this.sessions.length).toBeGreaterThanOrEqual(number));
+    await vi.waitFor(() => expect(this.sessions.length).toBeGreaterThanOrEqual(number));
     return this.sessions[number - 1] as HubSession;
   }
 

@@ -1,17 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '@muster/common/log';
 import { expect, onTestFinished, test } from 'vitest';
+import { waitFor } from '../../../test/support/services.ts';
 import { checkpointDir } from './testing/checkpointDir.ts';
 import { torchEntries, zipOf } from './testing/torchFile.ts';
 import { unverifiable } from './verification.ts';
 import { VerifierProcess, type VerifierProcessOptions } from './verifierProcess.ts';
-
-/** A process of the lowest priority takes its time on a busy machine. */
-const patienceMs = 5 * 60_000;
 
 const program = fileURLToPath(new URL('./verifier/main.ts', import.meta.url));
 const torch = zipOf(torchEntries(Buffer.alloc(100_000, 1)));
@@ -36,14 +33,6 @@ function slowOrder() {
   return { root, name: 'ckpt.pt', depth: 'deep', bytesPerSecondMax: 1 } as const;
 }
 
-async function until(what: string, check: () => boolean): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!check()) {
-    if (performance.now() > deadline) throw new Error(`not within ${patienceMs} ms: ${what}`);
-    await delay(10);
-  }
-}
-
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -54,7 +43,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function started(verifier: VerifierProcess): Promise<number> {
-  await until('it runs', () => verifier.pid !== null);
+  await waitFor('it runs', () => verifier.pid !== null);
   return verifier.pid ?? 0;
 }
 
@@ -93,7 +82,7 @@ test('it ends by itself when nothing is left to do, and is started again when so
   const verify = () => verifier.verify({ root, name: 'ckpt.pt', depth: 'quick' });
   expect(await verify()).toMatchObject({ verdict: 'verified' });
   const first = await started(verifier);
-  await until('it is gone', () => verifier.pid === null && !isAlive(first));
+  await waitFor('it is gone', () => verifier.pid === null && !isAlive(first));
   expect(await verify()).toMatchObject({ verdict: 'verified' });
   expect(verifier.pid).not.toBe(first);
   expect(warnings).toEqual([]);
@@ -128,7 +117,7 @@ test('one that is killed is started again for the same checkpoint', async () => 
   const slow = verifier.verify(slowOrder()).catch((error: unknown) => error);
   const first = await started(verifier);
   process.kill(first, 'SIGKILL');
-  await until('another one runs', () => verifier.pid !== null && verifier.pid !== first);
+  await waitFor('another one runs', () => verifier.pid !== null && verifier.pid !== first);
   expect(warnings).toEqual(['the verifier of checkpoints died']);
   const second = await started(verifier);
   process.kill(second, 'SIGKILL');
@@ -146,7 +135,7 @@ test('one that does not hear when it is asked to stop is killed', async () => {
   process.kill(pid, 'SIGSTOP');
   controller.abort(new Error('enough'));
   await expect(slow).rejects.toThrow('enough');
-  await until('it is gone', () => !isAlive(pid));
+  await waitFor('it is gone', () => !isAlive(pid));
 });
 
 test('it ends with whoever asked', async () => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../test/support/services.ts';
 import { type Daemon, runDaemon } from './daemon.ts';
 import { exitCodes } from './exitCodes.ts';
-import { eventually, newCall } from './testing/testContext.ts';
+import { newCall } from './testing/testContext.ts';
 
 /** A daemon that notes what is asked of it, and leaves when it is told to. */
 function aDaemon() {
@@ -29,9 +30,9 @@ function aDaemon() {
 
 test('asked to stop, it does what is to be done before, and closes then', async () => {
   const { call, asked, left, ended } = aDaemon();
-  await eventually('it runs', () => asked.includes('start'));
+  await waitFor('it runs', () => asked.includes('start'));
   call.pressCtrlC();
-  await eventually('it leaves', () => asked.includes('leave'));
+  await waitFor('it leaves', () => asked.includes('leave'));
   expect(asked).not.toContain('close');
   left.resolve();
   expect(await ended).toBe(exitCodes.ok);
@@ -41,7 +42,7 @@ test('asked to stop, it does what is to be done before, and closes then', async 
 test('asked a second time, it closes at once', async () => {
   const { call, asked, ended } = aDaemon();
   call.pressCtrlC();
-  await eventually('it leaves', () => asked.includes('leave'));
+  await waitFor('it leaves', () => asked.includes('leave'));
   call.pressCtrlC();
   expect(await ended).toBe(exitCodes.ok);
   expect(asked).toEqual(['start', 'leave', 'close']);
@@ -57,7 +58,7 @@ test('one that ends by itself just closes', async () => {
 test('one that is refused while it leaves says why', async () => {
   const { call, asked, closed, ended } = aDaemon();
   call.pressCtrlC();
-  await eventually('it leaves', () => asked.includes('leave'));
+  await waitFor('it leaves', () => asked.includes('leave'));
   closed.reject(new Error('another agent has its name'));
   expect(await ended).not.toBe(exitCodes.ok);
   expect(call.stderr()).toContain('another agent has its name');

@@ -20,7 +20,7 @@ test('it is told and tells objects', async () => {
   const { child, heard } = start('console.log(line)');
   child.tell({ id: 1 });
   child.tell({ id: 2, text: 'ü\n' });
-  await expect.poll(() => heard, { timeout: 60_000 }).toEqual([{ id: 1 }, { id: 2, text: 'ü\n' }]);
+  await expect.poll(() => heard).toEqual([{ id: 1 }, { id: 2, text: 'ü\n' }]);
   child.kill();
   expect(await child.gone).toEqual({ exitCode: null, description: 'signal SIGKILL' } satisfies ChildEnd);
 });

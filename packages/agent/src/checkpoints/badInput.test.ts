@@ -12,14 +12,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { JobId, TaskRef } from '@muster/common/ids';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { paceAfter } from './pacer.ts';
 import {
   aDirectory,
   assignmentFor,
   aTask,
   corruptIn,
-  eventually,
   indexIn,
   mountTmpfs,
   torchFile,
@@ -35,7 +34,7 @@ test('a directory that is a symbolic link is named, and nothing behind it is rea
   const quarantine = await corruptIn(elsewhere, 'step_10.pt');
   expect(await node.watcher.prepare(assignmentFor(link, {}, { quarantine }))).toBeNull();
   node.watch(assignmentFor(link, { checkpoint: { keep_last: 1 } }));
-  await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory is a symbolic link'));
+  await vi.waitFor(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory is a symbolic link'));
   expect(node.warnings.at(-1)).toMatch(link);
   await node.watcher.lastLook(aTask);
   expect(node.sent).toEqual([]);
@@ -50,9 +49,9 @@ test('a directory that vanishes and comes back is named once, and what it holds 
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
   await node.says('step_10.pt verified');
-  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+  await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   renameSync(root, join(parent, 'away'));
-  await eventually(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory does not exist'));
+  await vi.waitFor(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory does not exist'));
   renameSync(join(parent, 'away'), root);
   writeFileSync(join(root, 'step_20.pt'), torchFile());
   await node.says('step_10.pt verified', 'step_20.pt verified');
@@ -91,16 +90,16 @@ test('on a full disk the index is missing, which is named once, and all the rest
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile(1, 100_000));
   await node.says('step_10.pt verified');
-  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+  await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   const filled = () => writeFileSync(join(root, 'filler'), Buffer.alloc(1024 * 1024));
   writeFileSync(join(root, 'step_20.pt'), torchFile(1, 20_000));
   await node.says('step_10.pt verified', 'step_20.pt verified');
-  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(2));
+  await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(2));
   expect(filled).toThrow('ENOSPC');
   rmSync(join(root, 'step_20.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.messages().at(-1)).toMatch('step_20.pt gone it no longer exists'));
-  await eventually(() =>
+  await vi.waitFor(() => expect(node.messages().at(-1)).toMatch('step_20.pt gone it no longer exists'));
+  await vi.waitFor(() =>
     expect(node.warnings.at(-1)).toMatch('the index of its checkpoints cannot be written: ENOSPC'),
   );
   // What was written before is still whole, and no rest of the new one takes space.
@@ -108,7 +107,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'filler', 'step_10.pt']);
   rmSync(join(root, 'step_10.pt'));
   expect(filled).toThrow('ENOSPC');
-  await eventually(() => expect(node.messages().at(-1)).toMatch('step_10.pt gone it no longer exists'));
+  await vi.waitFor(() => expect(node.messages().at(-1)).toMatch('step_10.pt gone it no longer exists'));
   expect(node.warnings).toHaveLength(1);
 });
 
@@ -122,15 +121,15 @@ test('on a read-only disk checkpoints are read and told, and nothing is deleted'
   expect(await node.watcher.prepare(assignmentFor(root, {}, { quarantine }))).toBeNull();
   expect(node.warnings.at(-1)).toMatch('the corrupt checkpoint step_1.pt could not be set aside: EROFS');
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(node.messages().filter((messages) => messages.endsWith('verified'))).toHaveLength(2),
   );
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(node.warnings.join('\n')).toMatch(
       'the index of its checkpoints cannot be written: EROFS: read-only file system; they are',
     ),
   );
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(node.warnings.join('\n')).toMatch('the checkpoint step_1.pt could not be deleted: EROFS'),
   );
   await node.watcher.lastLook(aTask);
@@ -148,7 +147,7 @@ test('an index that is a link is replaced, and not written through', async () =>
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
   await node.says('step_10.pt verified');
-  await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+  await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   expect(readFileSync(secret, 'utf8')).toBe('untouched');
 });
 
@@ -165,7 +164,7 @@ test.each([
   writeFileSync(join(root, 'checkpoints_index.json'), text);
   node.watch(assignmentFor(root, { checkpoint: { keep_last: 1 } }));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await eventually(() => expect(node.messages()).toContain('step_10.pt verified'));
+  await vi.waitFor(() => expect(node.messages()).toContain('step_10.pt verified'));
   await node.watcher.lastLook(aTask);
   expect(existsSync(join(parent, 'outside.pt'))).toBe(true);
 });
@@ -212,14 +211,14 @@ test('of two jobs that save into one directory at the same time, neither deletes
   second.watch(assignmentFor(root, rules, { task: other }));
   // One after the other: what both find at the same instant, both may write down.
   second.mayVerify = ({ name }) =>
-    eventually(() => expect(indexIn(root).checkpoints.map((each) => each.name)).toContain(name));
+    vi.waitFor(() => expect(indexIn(root).checkpoints.map((each) => each.name)).toContain(name));
   const names = ['a_step_1.pt', 'b_step_1.pt', 'a_step_2.pt', 'b_step_2.pt'];
   for (const name of names) {
     writeFileSync(join(root, name), torchFile());
     for (const node of [first, second]) {
-      await eventually(() => expect(node.messages()).toContain(`${name} verified`));
+      await vi.waitFor(() => expect(node.messages()).toContain(`${name} verified`));
     }
-    await eventually(() => expect(indexIn(root).job).toBe(other.jobId));
+    await vi.waitFor(() => expect(indexIn(root).job).toBe(other.jobId));
   }
   await Promise.all([first.watcher.lastLook(aTask), second.watcher.lastLook(other)]);
   expect(readdirSync(root).toSorted()).toEqual([...names, 'checkpoints_index.json'].toSorted());

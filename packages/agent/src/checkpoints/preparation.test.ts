@@ -1,13 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   aDirectory,
   assignmentFor,
   aTask,
   corruptIn,
-  eventually,
   indexIn,
   torchFile,
   WatchingNode,
@@ -19,7 +18,7 @@ describe('a corrupt checkpoint', () => {
     const first = new WatchingNode();
     first.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
-    await eventually(() => expect(first.sent[0]?.checkpoint.verdict).toBe('corrupt'));
+    await vi.waitFor(() => expect(first.sent[0]?.checkpoint.verdict).toBe('corrupt'));
     await first.watcher.lastLook(aTask);
     const problem = first.sent[0]?.checkpoint.problem;
 
@@ -36,7 +35,7 @@ describe('a corrupt checkpoint', () => {
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
-    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     expect(indexIn(root).quarantined).toHaveLength(1);
     expect(first.warnings.concat(node.warnings)).toEqual([]);
   });
@@ -115,7 +114,7 @@ describe('a directory with checkpoints of another job', () => {
     const node = new WatchingNode();
     node.watch(assignmentFor(root, {}, { task: other, checkpointJobId: aTask.jobId }));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     return root;
   }
 

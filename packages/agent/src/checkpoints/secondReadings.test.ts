@@ -8,7 +8,6 @@ import {
   assignmentFor,
   aTask,
   corruptIn,
-  eventually,
   indexIn,
   torchFile,
   WatchingNode,
@@ -29,7 +28,7 @@ async function aCorruptOne(node: WatchingNode, attempt = 1): Promise<string> {
 async function someLooks(node: WatchingNode, root: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     writeFileSync(join(root, name), torchFile());
-    await eventually(() => expect(node.messages()).toContain(`${name} verified`));
+    await vi.waitFor(() => expect(node.messages()).toContain(`${name} verified`));
   }
 }
 
@@ -41,11 +40,11 @@ describe('a checkpoint that was found corrupt', () => {
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
     expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     node.aheadMs = secondReadingMs;
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(node.sent.at(-1)?.checkpoint).toMatchObject({ name: 'step_10.pt', reread: true }),
     );
     expect(node.messages().at(-1)).toBe(`step_10.pt ${cutOff}`);
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(indexIn(root).checkpoints[0]).toMatchObject({
         name: 'step_10.pt',
         verdict: 'corrupt',
@@ -76,7 +75,7 @@ describe('a checkpoint that was found corrupt', () => {
     node.aheadMs = secondReadingMs;
     await node.says('step_10.pt corrupt it is damaged', 'step_10.pt verified');
     expect(node.sent.at(-1)?.checkpoint).toMatchObject({ reread: true, problem: null });
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(indexIn(root).checkpoints[0]).toMatchObject({ verdict: 'verified', reread: true }),
     );
   });
@@ -87,12 +86,12 @@ describe('a checkpoint that was found corrupt', () => {
     node.seen = (found) => ({ ...found, verdict: 'unverified', problem: 'it cannot be read: EIO' });
     const before = node.verified.length;
     node.aheadMs = secondReadingMs;
-    await eventually(() => expect(node.verified.length).toBeGreaterThan(before));
+    await vi.waitFor(() => expect(node.verified.length).toBeGreaterThan(before));
     node.seen = (found) => found;
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
     expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     node.aheadMs = 2 * secondReadingMs;
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(node.sent.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', reread: true }),
     );
   });
@@ -104,7 +103,7 @@ describe('a checkpoint that was found corrupt', () => {
     node.watcher.forget(aTask);
     node.aheadMs = secondReadingMs;
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
-    await eventually(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
+    await vi.waitFor(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
   });
 
   test('before the agent was started anew waits as long again', async () => {
@@ -118,9 +117,9 @@ describe('a checkpoint that was found corrupt', () => {
     await someLooks(node, root, ['step_20.pt', 'step_30.pt']);
     expect(node.sent.map(({ checkpoint }) => checkpoint.reread)).not.toContain(true);
     // Its own time begins with its first look that has nothing newer to read.
-    await eventually(() => expect(isLongAgo).toHaveBeenCalled());
+    await vi.waitFor(() => expect(isLongAgo).toHaveBeenCalled());
     node.aheadMs += secondReadingMs;
-    await eventually(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
+    await vi.waitFor(() => expect(node.sent.at(-1)?.checkpoint.reread).toBe(true));
   });
 
   test('by a program, and good at a quick look, is read to its last byte', async () => {
@@ -137,7 +136,7 @@ describe('a checkpoint that was found corrupt', () => {
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 }, doubted }));
     await node.says('step_10.pt verified');
     node.aheadMs = secondReadingMs;
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(node.sent.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', depth: 'deep', reread: true }),
     );
   });

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { aDirectory, assignmentFor, aTask, eventually, torchFile, WatchingNode } from './watcherFixture.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { aDirectory, assignmentFor, aTask, torchFile, WatchingNode } from './watcherFixture.ts';
 
 /** A task that has saved once. */
 async function aRunningTask(spec: Readonly<Record<string, unknown>> = {}) {
@@ -67,7 +67,7 @@ describe('a checkpoint counts as saved after the stop', () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);
     save('step_11.pt');
-    await eventually(() => expect(node.sent).toHaveLength(2));
+    await vi.waitFor(() => expect(node.sent).toHaveLength(2));
     node.sent.length = 0;
     node.watcher.resend();
     await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
@@ -115,7 +115,7 @@ test('while a task is stopped, its newest checkpoint comes before one that takes
         )
       : Promise.resolve();
   save('step_10.pt');
-  await eventually(() => expect(node.verified).toContain('step_10.pt quick'));
+  await vi.waitFor(() => expect(node.verified).toContain('step_10.pt quick'));
   await node.watcher.stopping(aTask);
   save('step_11.pt');
   await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
@@ -128,7 +128,7 @@ test('a checkpoint that was written over is not read to its end', async () => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     );
   save('step_10.pt');
-  await eventually(() => expect(node.asked).toContain('step_10.pt quick'));
+  await vi.waitFor(() => expect(node.asked).toContain('step_10.pt quick'));
   node.mayVerify = () => Promise.resolve();
   save('step_10.pt', 3);
   await node.says('ckpt.pt verified', 'step_10.pt verified');
@@ -170,7 +170,7 @@ describe('the end of a task', () => {
     expect(node.sent.map(({ checkpoint }) => checkpoint.verdict)).toEqual(names.map(() => 'unverified'));
     const next = new WatchingNode();
     next.watch(assignmentFor(root));
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(next.messages().toSorted()).toEqual(names.map((name) => `${name} verified`)),
     );
   });

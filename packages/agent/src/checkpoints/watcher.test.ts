@@ -1,16 +1,8 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import { describe, expect, test } from 'vitest';
-import {
-  aDirectory,
-  assignmentFor,
-  aTask,
-  eventually,
-  indexIn,
-  torchFile,
-  WatchingNode,
-} from './watcherFixture.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { aDirectory, assignmentFor, aTask, indexIn, torchFile, WatchingNode } from './watcherFixture.ts';
 
 describe('a checkpoint that appears', () => {
   test('is verified, said with all that is known of it, and in the index beside it', async () => {
@@ -28,7 +20,7 @@ describe('a checkpoint that appears', () => {
       afterStop: false,
       checkpoint: { step: 10, format: 'torch', files: 1, depth: 'quick', metrics: { train_loss: 1.5 } },
     });
-    await eventually(() => {
+    await vi.waitFor(() => {
       expect(indexIn(root)).toMatchObject({
         job: aTask.jobId,
         checkpoints: [{ ...message?.checkpoint, attempt: 1, node: 'a' }],
@@ -97,7 +89,7 @@ describe('a checkpoint that appears', () => {
     const whole = torchFile();
     const half = whole.subarray(0, whole.length / 2);
     writeFileSync(join(root, 'step_10.pt'), half);
-    await eventually(() => expect(node.verified).toContain('step_10.pt quick'));
+    await vi.waitFor(() => expect(node.verified).toContain('step_10.pt quick'));
     expect(node.sent).toEqual([]);
     appendFileSync(join(root, 'step_10.pt'), whole.subarray(half.length));
     await node.says('step_10.pt verified');
@@ -115,7 +107,7 @@ describe('a checkpoint that appears', () => {
     await node.says('ckpt.pt verified', 'ckpt.pt verified');
     const versions = node.sent.map(({ checkpoint }) => checkpoint.version);
     expect(new Set(versions).size).toBe(2);
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(indexIn(root).checkpoints.map(({ version }) => version)).toEqual([versions[1]]),
     );
   });
@@ -125,7 +117,7 @@ describe('a checkpoint that appears', () => {
     const root = aDirectory();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
-    await eventually(() => expect(node.sent[0]?.checkpoint.verdict).toBe('corrupt'));
+    await vi.waitFor(() => expect(node.sent[0]?.checkpoint.verdict).toBe('corrupt'));
     expect(node.sent).toHaveLength(1);
     expect(node.sent[0]?.checkpoint.problem).not.toBeNull();
   });
@@ -139,7 +131,7 @@ describe('a checkpoint that appears', () => {
     mkdirSync(join(root, 'global_step5'));
     writeFileSync(states, whole.subarray(0, 1_000));
     writeFileSync(join(root, 'latest'), 'global_step5');
-    await eventually(() => expect(node.verified).toContain('global_step5 quick'));
+    await vi.waitFor(() => expect(node.verified).toContain('global_step5 quick'));
     appendFileSync(states, whole.subarray(1_000));
     await node.says('global_step5 verified');
   });
@@ -152,7 +144,7 @@ describe('a checkpoint that appears', () => {
     await node.says('step_10.pt verified');
     rmSync(join(root, 'step_10.pt'));
     await node.says('step_10.pt verified', 'step_10.pt gone it no longer exists');
-    await eventually(() => expect(indexIn(root).checkpoints).toEqual([]));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints).toEqual([]));
   });
 
   test('on another rank than 0 is not looked at', async () => {
@@ -172,7 +164,7 @@ describe('what was there before', () => {
     first.watch(assignmentFor(root), startedAtMs);
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await first.says('step_10.pt verified');
-    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     await first.watcher.close();
 
     const next = new WatchingNode();
@@ -194,7 +186,7 @@ describe('what was there before', () => {
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await node.says('step_10.pt verified');
-    await eventually(() => expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual(['step_10.pt']));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual(['step_10.pt']));
   });
 
   test('of an earlier attempt that nobody could tell of is told now', async () => {
@@ -203,7 +195,7 @@ describe('what was there before', () => {
     first.watch(assignmentFor(root), Date.now() - 60_000);
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     await first.says('step_10.pt verified');
-    await eventually(() => expect(indexIn(root).checkpoints).toHaveLength(1));
+    await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     await first.watcher.close();
     // The node dies with its agent; the storage is shared.
     writeFileSync(join(root, 'step_20.pt'), torchFile());
@@ -220,7 +212,7 @@ describe('training_complete.marker', () => {
     node.watch(assignmentFor(root));
     expect(node.watcher.isTrainingComplete(aTask)).toBe(false);
     writeFileSync(join(root, 'training_complete.marker'), '');
-    await eventually(() => expect(node.complete).toEqual([aTask]));
+    await vi.waitFor(() => expect(node.complete).toEqual([aTask]));
     expect(node.watcher.isTrainingComplete(aTask)).toBe(true);
   });
 
@@ -244,12 +236,12 @@ describe('keep rules', () => {
     for (const [index, name] of names.entries()) {
       writeFileSync(join(root, name), torchFile());
       utimesSync(join(root, name), new Date(), new Date(Date.now() + index * 10));
-      await eventually(() => expect(node.messages()).toContain(`${name} verified`));
+      await vi.waitFor(() => expect(node.messages()).toContain(`${name} verified`));
     }
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(node.messages().at(-1)).toBe('step_2.pt gone it was deleted by the keep rules of the job'),
     );
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual([
         'step_1.pt',
         'step_3.pt',

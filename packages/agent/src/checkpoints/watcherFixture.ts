@@ -140,7 +140,7 @@ export class WatchingNode {
   }
 
   async says(...messages: readonly string[]): Promise<void> {
-    await eventually(() => expect(this.messages()).toEqual(messages));
+    await vi.waitFor(() => expect(this.messages()).toEqual(messages));
   }
 
   private async verify(order: VerifierOrder, signal: AbortSignal): Promise<Verification> {
@@ -154,8 +154,4 @@ export class WatchingNode {
 
 export function indexIn(root: string): CheckpointIndex {
   return JSON.parse(readFileSync(join(root, 'checkpoints_index.json'), 'utf8')) as CheckpointIndex;
-}
-
-export function eventually(check: () => void): Promise<void> {
-  return vi.waitFor(check, { interval: 10 });
 }

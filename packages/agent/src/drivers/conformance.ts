@@ -12,12 +12,12 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { DriverError } from '../taskFacts/errors.ts';
 import type { Lease, TaskExit } from '../taskFacts/execution.ts';
 import { type ConformanceGuard, describeFences } from './conformanceFences.ts';
 import {
-  eventually,
   exitedWith,
   markerVariable,
   never,
@@ -362,11 +362,11 @@ export function describeDriver(
       const before = await conformance.driver();
       await before.start(launch);
       await before.close();
-      await eventually('the task to end', async () => (await processesCarrying(marker)).length === 0);
+      await waitFor('the task to end', async () => (await processesCarrying(marker)).length === 0);
 
       const after = await openDriver();
       // The processes are gone a moment before whoever watches them has written that down.
-      await eventually('the end to be known', async () => (await after.recover(launch)).kind === 'exited');
+      await waitFor('the end to be known', async () => (await after.recover(launch)).kind === 'exited');
       expect(await after.recover(launch)).toMatchObject({ kind: 'exited', exit: exitedWith(5) });
       expect(await after.wait(launch, never())).toMatchObject(exitedWith(5));
       expect(await outputOf(launch)).toBe(numbered(4000));

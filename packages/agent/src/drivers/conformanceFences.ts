@@ -4,10 +4,11 @@
  */
 
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { boottimeMs, readBootId } from '../probes/boot.ts';
 import { LeaseExpired } from '../taskFacts/errors.ts';
 import type { Lease } from '../taskFacts/execution.ts';
-import { eventually, exitedWith, never, outputOf } from './conformanceTasks.ts';
+import { exitedWith, never, outputOf } from './conformanceTasks.ts';
 import type { TaskDriver, TaskLaunch } from './driver.ts';
 
 /** What holds the leases without an agent. */
@@ -115,7 +116,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
       const [driver, launch, lease] = await aCounterFor(500);
       await driver.close();
       await guard().killGuard();
-      await eventually('the lease to run out', async () => boottimeMs() > lease.deadlineBoottimeMs);
+      await waitFor('the lease to run out', async () => boottimeMs() > lease.deadlineBoottimeMs);
       await countsOn(launch);
       await guard().startGuard();
       await standsStill(launch);
@@ -127,7 +128,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
       // A lease that comes while the guard is at it would end that with a thaw.
       const says = (line: string) =>
         line.includes(launch.key) && /has run out: (?:it was )?frozen/.test(line);
-      await eventually('the guard to be done', async () => guard().guardLog().split('\n').some(says));
+      await waitFor('the guard to be done', async () => guard().guardLog().split('\n').some(says));
       expect(await isFrozen(driver, launch)).toBe(true);
       await driver.renew(launch, leaseFor(600_000));
       await standsStill(launch);
@@ -138,9 +139,9 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
 
     it('freezes again what is thawed without a lease', async () => {
       const [driver, launch] = await aCounterFor(300);
-      await eventually('the task to be frozen', () => isFrozen(driver, launch));
+      await waitFor('the task to be frozen', () => isFrozen(driver, launch));
       await driver.thaw(launch);
-      await eventually('the task to be frozen again', () => isFrozen(driver, launch));
+      await waitFor('the task to be frozen again', () => isFrozen(driver, launch));
       await standsStill(launch);
     });
 
@@ -148,7 +149,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
       const [driver, launch] = await aCounter(leaseFor(600_000));
       const earlier = leaseFor(300);
       await driver.renew(launch, earlier);
-      await eventually('the earlier deadline', async () => boottimeMs() > earlier.deadlineBoottimeMs + 600);
+      await waitFor('the earlier deadline', async () => boottimeMs() > earlier.deadlineBoottimeMs + 600);
       await countsOn(launch);
       expect(await isFrozen(driver, launch)).toBe(false);
       await expect(driver.renew(launch, { ...leaseFor(900_000), bootId: 'another' })).rejects.toThrow(
@@ -168,7 +169,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
     it('kills at the deadline where the lease says so, frozen or not', async () => {
       const [driver, launch] = await aCounterFor(500, { onExpiry: 'kill' });
       await driver.freeze(launch);
-      await eventually('nothing to be left', async () => (await processes()).length === 0);
+      await waitFor('nothing to be left', async () => (await processes()).length === 0);
       expect(await driver.wait(launch, never())).toMatchObject({ exitCode: null, signal: 'SIGKILL' });
     });
 
@@ -193,7 +194,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
 
     it('does not let a stopped task run once its lease has run out, and ends it', async () => {
       const [driver, launch] = await aCounterFor(300, { before: `trap 'echo saved; exit 7' TERM;` });
-      await eventually('the task to be frozen', () => isFrozen(driver, launch));
+      await waitFor('the task to be frozen', () => isFrozen(driver, launch));
       const output = await outputOf(launch);
       const exit = await driver.stop(launch, { signal: 'SIGTERM', graceMs: 500 });
       expect(exit).toMatchObject({ exitCode: null });
@@ -203,7 +204,7 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
 
     it('lets a stopped task save when the lease comes after the order to stop', async () => {
       const [driver, launch] = await aCounterFor(300, { before: `trap 'echo saved; exit 7' TERM;` });
-      await eventually('the task to be frozen', () => isFrozen(driver, launch));
+      await waitFor('the task to be frozen', () => isFrozen(driver, launch));
       const stopping = driver.stop(launch, { signal: 'SIGTERM', graceMs: 60_000 });
       await standsStill(launch);
       await driver.renew(launch, leaseFor(600_000));
@@ -253,12 +254,12 @@ async function isFrozen(driver: TaskDriver, launch: TaskLaunch): Promise<boolean
 /** Its output grows from now on. */
 async function countsOn(launch: TaskLaunch): Promise<void> {
   const before = await outputOf(launch);
-  await eventually('the task to count on', async () => (await outputOf(launch)).length > before.length);
+  await waitFor('the task to count on', async () => (await outputOf(launch)).length > before.length);
 }
 
 /** Its output grows no more: not a line in the time of ten. */
 async function standsStill(launch: TaskLaunch): Promise<void> {
-  await eventually('the task to stand still', async () => {
+  await waitFor('the task to stand still', async () => {
     const before = await outputOf(launch);
     await new Promise((resolve) => setTimeout(resolve, 10 * countPeriodMs));
     return (await outputOf(launch)) === before;

@@ -2,12 +2,12 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expect, vi } from 'vitest';
 import type { TaskExit } from '../taskFacts/execution.ts';
 import type { TaskLaunch } from './driver.ts';
 
 /** Name of a variable in the environment of every task of these suites. */
 export const markerVariable = 'DRIVER_CONFORMANCE';
-const stateDeadlineMs = 30_000;
 
 export function exitedWith(exitCode: number): Partial<TaskExit> {
   return { exitCode, signal: null, oomKilled: false, statusLost: false };
@@ -25,17 +25,7 @@ export async function outputOf(launch: TaskLaunch): Promise<string> {
 }
 
 export async function outputContains(launch: TaskLaunch, text: string): Promise<void> {
-  await eventually(`${JSON.stringify(text)} in the output`, async () =>
-    (await outputOf(launch)).includes(text),
-  );
-}
-
-export async function eventually(what: string, check: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + stateDeadlineMs;
-  while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`waited ${stateDeadlineMs} ms for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await vi.waitFor(async () => expect(await outputOf(launch)).toContain(text));
 }
 
 /** Pids of all live processes whose environment holds the marker, oldest first. Zombies have no environment. */

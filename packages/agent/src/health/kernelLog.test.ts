@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { patienceMs } from '../../../../test/support/patience.ts';
 import { KernelLog, type KernelRecord } from './kernelLog.ts';
 
 let directory: string;
@@ -46,7 +47,7 @@ function open(path: string): KernelLog {
 const line = (sequence: number, text: string) => `4,${sequence},1000,-;${text}\n`;
 
 async function until(condition: () => boolean): Promise<void> {
-  await vi.waitFor(() => expect(condition()).toBe(true), { interval: 20 });
+  await vi.waitFor(() => expect(condition()).toBe(true));
 }
 
 test('what was there before is history, what comes later is not', async () => {
@@ -143,7 +144,9 @@ test('the process ends although the log is open for reading', () => {
     log.open();
     log.close();
     console.log('closed');`;
-  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: patienceMs,
+  });
   expect(output.toString()).toContain('closed');
 });
 

@@ -82,7 +82,7 @@ function runRanks(
 }
 
 async function until(condition: () => boolean, what: () => string): Promise<void> {
-  await vi.waitFor(() => expect(condition(), what()).toBe(true), { interval: 10 });
+  await vi.waitFor(() => expect(condition(), what()).toBe(true));
 }
 
 /** What is left of a run, in whichever session: everything of it has this test's folder in its environment. */

@@ -1,8 +1,8 @@
 import { silentLogger } from '@muster/common/log';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import { connected, running, wireTask } from '../session/sessionFixture.ts';
-import { aKey, eventually } from '../tasks/managerFixture.ts';
+import { aKey } from '../tasks/managerFixture.ts';
 import { Leaving, type LeavingParts } from './leaving.ts';
 
 function aLeaving(parts: Partial<LeavingParts> = {}) {
@@ -88,7 +88,7 @@ test('with a coordinator: it is told, stops the task, and the node is left when 
   expect((await first.gets('status')).leavingInMs).toBe(90_000);
   expect(await isLeft(left)).toBe(false);
   first.send({ stop: { task: wireTask, graceMs: 5_000, signal: 'SIGTERM' } });
-  await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
   expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 5000`);
   // Its end may not have arrived.
   expect(await isLeft(left)).toBe(false);
@@ -102,7 +102,7 @@ test('a task that ends by itself meanwhile is told of as ever', async () => {
   const left = all.leaving.leave();
   all.node.process.end(aKey, exited(0));
   const ends = () => all.first.received.map(({ report }) => report?.exit?.exitCode);
-  await eventually(() => expect(ends()).toContain(0));
+  await vi.waitFor(() => expect(ends()).toContain(0));
   all.first.send({ forget: { task: wireTask } });
   await left;
 });

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
-import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { aTask } from '../tasks/managerFixture.ts';
 import { untouched, writeOutputRecord } from './outputRecord.ts';
 import { bytes, uploading } from './uploaderFixture.ts';
 
@@ -23,11 +23,11 @@ describe('the output of one task', () => {
     const content = bytes(1_000_000);
     for (let start = 0; start < content.length; start += 100_000) {
       appendFileSync(path, content.subarray(start, start + 100_000));
-      await eventually(() => expect(logs.of(aTask).length).toBe(start + 100_000));
+      await vi.waitFor(() => expect(logs.of(aTask).length).toBe(start + 100_000));
     }
     expect(complete).toEqual([]);
     uploader.follow(aTask, path, content.length);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expectSame(logs.of(aTask), content);
   });
 
@@ -36,17 +36,17 @@ describe('the output of one task', () => {
     const path = join(directory, 'later.log');
     uploader.follow(aTask, path, null);
     writeFileSync(path, 'hello');
-    await eventually(() => expect(logs.of(aTask).toString()).toBe('hello'));
+    await vi.waitFor(() => expect(logs.of(aTask).toString()).toBe('hello'));
   });
 
   test('is complete only once the coordinator says so', async () => {
     const { uploader, logs, complete, file } = await uploading();
     logs.holdAcks = true;
     uploader.follow(aTask, file('all'), 3);
-    await eventually(() => expect(logs.completed.has(key)).toBe(true));
+    await vi.waitFor(() => expect(logs.completed.has(key)).toBe(true));
     expect(complete).toEqual([]);
     logs.releaseAcks();
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
   });
 
   test('is asked about again when all of it arrived and was not safe yet', async () => {
@@ -58,7 +58,7 @@ describe('the output of one task', () => {
       isFirst = false;
     };
     uploader.follow(aTask, file('all'), 3);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expect(logs.of(aTask).toString()).toBe('all');
   });
 
@@ -67,7 +67,7 @@ describe('the output of one task', () => {
     const content = bytes(8_000_000);
     logs.put(aTask, content.subarray(0, 7_000_001));
     uploader.follow(aTask, file(content), content.length);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expectSame(logs.of(aTask), content);
     const sent = logs.pieces.reduce((sum, { data }) => sum + data.length, 0);
     expect(sent).toBeLessThan(3_000_000);
@@ -80,12 +80,12 @@ describe('the output of one task', () => {
       const content = bytes(3_000_000);
       const path = file(content);
       uploader.follow(aTask, path, null);
-      await eventually(() => expect(logs.of(aTask).length).toBe(content.length));
+      await vi.waitFor(() => expect(logs.of(aTask).length).toBe(content.length));
       logs.hub.crash();
       logs.cut(aTask, left);
       await logs.hub.serve();
       uploader.follow(aTask, path, content.length);
-      await eventually(() => expect(complete).toEqual([key]));
+      await vi.waitFor(() => expect(complete).toEqual([key]));
       expectSame(logs.of(aTask), content);
     },
   );
@@ -95,13 +95,13 @@ describe('the output of one task', () => {
     logs.holdAcks = true;
     const content = bytes(6_000_000);
     uploader.follow(aTask, file(content), content.length);
-    await eventually(() => expect(logs.of(aTask).length).toBe(1024 * 1024));
+    await vi.waitFor(() => expect(logs.of(aTask).length).toBe(1024 * 1024));
     // What somebody else has to say still gets through, and shows that nothing else came before it.
     uploader.follow(other, file('small'), 5);
-    await eventually(() => expect(logs.of(other).toString()).toBe('small'));
+    await vi.waitFor(() => expect(logs.of(other).toString()).toBe('small'));
     expect(logs.of(aTask).length).toBe(1024 * 1024);
     logs.releaseAcks();
-    await eventually(() => expect(complete).toHaveLength(2));
+    await vi.waitFor(() => expect(complete).toHaveLength(2));
     expectSame(logs.of(aTask), content);
   });
 });
@@ -127,7 +127,7 @@ describe('a connection that breaks', () => {
           logs.hub.onUpload = (next, nextCall) => nextCall !== call && logs.take(next, nextCall);
         };
         uploader.follow(aTask, file(content), content.length);
-        await eventually(() => expect(complete).toEqual([key]));
+        await vi.waitFor(() => expect(complete).toEqual([key]));
         expectSame(logs.of(aTask), content);
       },
     );
@@ -137,11 +137,11 @@ describe('a connection that breaks', () => {
     const { uploader, logs, complete, file } = await uploading();
     logs.holdAcks = true;
     uploader.follow(aTask, file('all'), 3);
-    await eventually(() => expect(logs.completed.has(key)).toBe(true));
+    await vi.waitFor(() => expect(logs.completed.has(key)).toBe(true));
     logs.hub.crash();
     logs.holdAcks = false;
     await logs.hub.serve();
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expect(logs.of(aTask).toString()).toBe('all');
   });
 
@@ -150,14 +150,14 @@ describe('a connection that breaks', () => {
     logs.hub.crash();
     let tries = 0;
     uploader.follow(aTask, file('all'), 3);
-    await eventually(() => expect(said).toHaveLength(1));
+    await vi.waitFor(() => expect(said).toHaveLength(1));
     await logs.hub.serve();
     logs.hub.onUpload = (upload, call) => {
       tries += 1;
       if (tries < 3) call.emit('error', { code: 14, details: 'not yet' });
       else logs.take(upload, call);
     };
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expect(said).toEqual(['output cannot be uploaded now; it stays here until it can']);
   });
 });
@@ -168,9 +168,9 @@ describe('tasks beside each other', () => {
     const large = file('');
     truncateSync(large, 100_000_000);
     uploader.follow(aTask, large, 100_000_000);
-    await eventually(() => expect(logs.pieces.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(logs.pieces.length).toBeGreaterThan(0));
     uploader.follow(other, file('small'), 5);
-    await eventually(() => expect(complete).toContain(taskKey(other)));
+    await vi.waitFor(() => expect(complete).toContain(taskKey(other)));
     expect(logs.of(aTask).length).toBeLessThan(50_000_000);
     uploader.forget(aTask);
   });
@@ -181,7 +181,7 @@ describe('tasks beside each other', () => {
     uploader.follow(aTask, join(directory, 'x'.repeat(300)), 5);
     const content = bytes(500_000);
     uploader.follow(other, file(content), content.length);
-    await eventually(() => expect(complete).toEqual([taskKey(other)]));
+    await vi.waitFor(() => expect(complete).toEqual([taskKey(other)]));
     expectSame(logs.of(other), content);
     expect(said).toEqual(['the output of a task cannot be read']);
   });
@@ -192,7 +192,7 @@ describe('tasks beside each other', () => {
     uploader.follow(aTask, file(content), content.length);
     uploader.follow(other, file(content), content.length);
     uploader.forget(aTask);
-    await eventually(() => expect(complete).toEqual([taskKey(other)]));
+    await vi.waitFor(() => expect(complete).toEqual([taskKey(other)]));
     expectSame(logs.of(other), content);
   });
 });
@@ -201,7 +201,7 @@ describe('a file that the task has meddled with', () => {
   test('is complete where it was cut', async () => {
     const { uploader, logs, complete, said, file } = await uploading();
     uploader.follow(aTask, file('all'), 5_000);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expect(logs.of(aTask).toString()).toBe('all');
     expect(said).toEqual(['the rest of the output of a task was removed before it could be uploaded']);
   });
@@ -209,7 +209,7 @@ describe('a file that the task has meddled with', () => {
   test('is complete without it when it was removed', async () => {
     const { uploader, complete, directory } = await uploading();
     uploader.follow(aTask, join(directory, 'nowhere'), 5_000);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
   });
 
   test('is read to its end when it is removed while it is read', async () => {
@@ -218,11 +218,11 @@ describe('a file that the task has meddled with', () => {
     const path = file(content);
     logs.holdAcks = true;
     uploader.follow(aTask, path, null);
-    await eventually(() => expect(logs.of(aTask).length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(logs.of(aTask).length).toBeGreaterThan(0));
     rmSync(path);
     uploader.follow(aTask, path, content.length);
     logs.releaseAcks();
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expectSame(logs.of(aTask), content);
   });
 
@@ -234,7 +234,7 @@ describe('a file that the task has meddled with', () => {
     execFileSync('mkfifo', [pipe]);
     uploader.follow(aTask, link, 16);
     uploader.follow(other, pipe, 16);
-    await eventually(() => expect([...complete].sort()).toEqual([key, taskKey(other)]));
+    await vi.waitFor(() => expect([...complete].sort()).toEqual([key, taskKey(other)]));
     expect(logs.of(aTask).length + logs.of(other).length).toBe(0);
   });
 });
@@ -256,9 +256,9 @@ describe('a coordinator that cannot take all', () => {
     };
     const content = bytes(2_000_000);
     uploader.follow(aTask, file(content), content.length);
-    await eventually(() => expect(refusals).toBeGreaterThan(10));
+    await vi.waitFor(() => expect(refusals).toBeGreaterThan(10));
     uploader.follow(other, file('small'), 5);
-    await eventually(() => expect(complete).toEqual([taskKey(other), key]));
+    await vi.waitFor(() => expect(complete).toEqual([taskKey(other), key]));
     expectSame(logs.of(aTask), content);
   });
 
@@ -273,7 +273,7 @@ describe('a coordinator that cannot take all', () => {
       call.write({ ...ack, tailBytes: 1_000_000 });
     };
     uploader.follow(aTask, file(content), content.length);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     const after = taken.filter(([, followsGap]) => followsGap);
     expect(after).toEqual([[7_000_000, true]]);
     expect(taken.length * 131_072).toBeLessThan(4_000_000);
@@ -296,7 +296,7 @@ describe('output that its node has dropped', () => {
       call.write({ task, nextOffset: offset + data.length, complete: isLast });
     };
     uploader.follow(aTask, path, content.length);
-    await eventually(() => expect(complete).toEqual([key]));
+    await vi.waitFor(() => expect(complete).toEqual([key]));
     expect({ gaps, sent }).toEqual({ gaps: [900_000], sent: 300_000 });
   });
 });

@@ -6,7 +6,6 @@ import type { JobId, TaskRef } from '@muster/common/ids';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { changeFakeNvidiaSmi, fakeGpu, writeFakeNvidiaSmi } from '../../../../test/support/fakeNvidiaSmi.ts';
 import type { GpuObservation } from '../gpus/gpuSource.ts';
-import { eventually } from '../tasks/managerFixture.ts';
 import { aDirectory, bareOptions, type WatchedNode, watchNode } from './nodeWatchFixture.ts';
 
 const task: TaskRef = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
@@ -50,10 +49,10 @@ test('what the GPUs of tasks do is shown to whoever follows their training', asy
   node.running.push({ task, gpuUuids: ['GPU-SIMULATED-a-0'] });
   await node.watch.start();
   const newest = () => seen.at(-1)?.samples.get('GPU-SIMULATED-a-0');
-  await eventually(() => expect(newest()?.powerWatts).toBeGreaterThan(400));
+  await vi.waitFor(() => expect(newest()?.powerWatts).toBeGreaterThan(400));
   expect(seen.at(-1)?.holders.get('GPU-SIMULATED-a-0')).toEqual(task);
   writeFileSync(join(dataDir, 'simulated-gpus'), 'pinned\n');
-  await eventually(() => expect(newest()).toMatchObject({ utilization: 100, activity: { tensorActive: 0 } }));
+  await vi.waitFor(() => expect(newest()).toMatchObject({ utilization: 100, activity: { tensorActive: 0 } }));
 });
 
 describe('a node with nvidia-smi', () => {
@@ -80,7 +79,7 @@ describe('a node with nvidia-smi', () => {
     expect(page).toMatch(
       new RegExp(`DCGM_FI_DEV_GPU_UTIL\\{gpu="1",UUID="${gpu1.uuid}".*job_0123.*\\} 97\n`),
     );
-    await eventually(() => expect(node.watch.usageOf(task)).toMatchObject({ gpus: 1, memoryPeakMb: 40_000 }));
+    await vi.waitFor(() => expect(node.watch.usageOf(task)).toMatchObject({ gpus: 1, memoryPeakMb: 40_000 }));
   });
 
   test('tells of a process on a GPU that no task has started', async () => {
@@ -174,7 +173,7 @@ describe('a node with nvidia-smi', () => {
     await node.watch.start();
     expect((await node.watch.status()).inventory.gpus).toEqual([]);
     changeFakeNvidiaSmi(nvidiaSmiPath, {});
-    await eventually(() => expect(changes).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(changes).toBeGreaterThan(0));
     expect((await node.watch.status()).inventory.gpus).toHaveLength(2);
   });
 

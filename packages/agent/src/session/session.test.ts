@@ -3,7 +3,7 @@ import { musterVersion } from '@muster/common/version';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
-import { aKey, eventually } from '../tasks/managerFixture.ts';
+import { aKey } from '../tasks/managerFixture.ts';
 import type { SessionParts } from './session.ts';
 import { assigned, connected, dial, FakeStream, running, start, wireTask } from './sessionFixture.ts';
 
@@ -36,7 +36,7 @@ describe('a machine that is going to be switched off', () => {
     await session.sendStatus();
     expect(await first.gets('status')).not.toHaveProperty('leavingInMs');
     void leaving.leave();
-    await eventually(() => expect(first.received.at(-1)?.status?.leavingInMs).toBe(90_000));
+    await vi.waitFor(() => expect(first.received.at(-1)?.status?.leavingInMs).toBe(90_000));
     nowMs = 90_000;
     first.end();
     const second = await hub.session(2);
@@ -50,7 +50,7 @@ test('each welcome is told of, because what was said before may have been lost; 
   await first.gets('hello');
   expect(welcomes).toBe(0);
   first.welcome();
-  await eventually(() => expect(welcomes).toBe(1));
+  await vi.waitFor(() => expect(welcomes).toBe(1));
   first.end();
   const second = await hub.session(2);
   await second.gets('hello');
@@ -59,7 +59,7 @@ test('each welcome is told of, because what was said before may have been lost; 
   await third.gets('hello');
   expect(welcomes).toBe(1);
   third.welcome();
-  await eventually(() => expect(welcomes).toBe(2));
+  await vi.waitFor(() => expect(welcomes).toBe(2));
 });
 
 test('a task goes its way through the messages', async () => {
@@ -67,19 +67,19 @@ test('a task goes its way through the messages', async () => {
   await running(all);
   const { node, first, agent } = all;
   first.send({ stop: { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' } });
-  await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
   expect(node.process.calls).toContain(`stop ${aKey} SIGTERM 1500`);
   const ended = { state: 'TASK_STATE_ENDED', exit: { signal: 'SIGTERM' } };
-  await eventually(() => expect(first.received.at(-1)?.report).toMatchObject(ended));
+  await vi.waitFor(() => expect(first.received.at(-1)?.report).toMatchObject(ended));
   first.send({ forget: { task: wireTask } });
-  await eventually(() => expect(agent.knows()).toEqual([]));
+  await vi.waitFor(() => expect(agent.knows()).toEqual([]));
 });
 
 test('Welcome carries orders of every kind', async () => {
   const { first, agent, node } = await connected();
   await first.gets('hello');
   first.welcome({ desired: [{ ...assigned, stop: { task: wireTask, graceMs: 1, signal: 'SIGTERM' } }] });
-  await eventually(() => expect(agent.knows()).toEqual(['ended lost']));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(['ended lost']));
   expect(node.process.launches).toEqual([]);
 });
 
@@ -110,7 +110,7 @@ describe('a connection that breaks', () => {
     second.welcome({ desired: [{ ...assigned, start }] });
     await second.gets('report');
     all.node.process.end(aKey, exited(3));
-    await eventually(() => expect(second.received.at(-1)?.report?.exit?.exitCode).toBe(3));
+    await vi.waitFor(() => expect(second.received.at(-1)?.report?.exit?.exitCode).toBe(3));
     expect(all.node.process.launches).toHaveLength(1);
   });
 
@@ -119,7 +119,7 @@ describe('a connection that breaks', () => {
     await running(all);
     all.hub.crash();
     all.node.process.end(aKey, exited(9));
-    await eventually(() => expect(all.agent.knows()).toEqual(['ended 9']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['ended 9']));
     await all.hub.serve();
     const second = await all.hub.session(2);
     expect(await second.gets('hello')).toMatchObject({
@@ -157,7 +157,7 @@ test('another agent with its name is for a person to end', async () => {
   const { first, refusals, hub } = await connected();
   await first.gets('hello');
   first.refuse(status.ALREADY_EXISTS);
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(refusals).toMatchObject([{ code: 'already_exists', message: 'you may not' }]),
   );
   expect(hub.sessions).toHaveLength(1);
@@ -209,7 +209,7 @@ describe('heartbeats', () => {
     // Numbers go on: the first was sent with the first Welcome.
     for (let seq = 2; seq <= 8; seq++) {
       // Some may follow before it is looked at: up to three are sent without an answer.
-      await eventually(() => expect(first.received.map(({ heartbeat }) => heartbeat?.seq)).toContain(seq));
+      await vi.waitFor(() => expect(first.received.map(({ heartbeat }) => heartbeat?.seq)).toContain(seq));
       first.send({ heartbeatAck: { seq } });
     }
     expect(await first.gets('heartbeat')).toMatchObject({
@@ -233,7 +233,7 @@ describe('heartbeats', () => {
     await running(all);
     const verdicts = [{ task: wireTask, verdict: 'VERDICT_FORGET' }] as const;
     all.first.send({ heartbeatAck: { seq: 1, verdicts: [...verdicts] } });
-    await eventually(() => expect(all.agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual([]));
     expect(all.node.process.isRunning(aKey)).toBe(false);
   });
 });
@@ -244,9 +244,9 @@ test('what an old connection still says is ignored', async () => {
     streams.push(new FakeStream());
     return streams.at(-1) as unknown as ReturnType<SessionParts['openStream']>;
   });
-  await eventually(() => expect(streams).toHaveLength(1));
+  await vi.waitFor(() => expect(streams).toHaveLength(1));
   streams[0]?.emit('end');
-  await eventually(() => expect(streams).toHaveLength(2));
+  await vi.waitFor(() => expect(streams).toHaveLength(2));
   streams[0]?.emit('data', { prepare: assigned });
   streams[0]?.emit('error', new Error('too late'));
   streams[1]?.emit('data', { heartbeatAck: { seq: 1, verdicts: [] } });
@@ -282,7 +282,7 @@ test('a change of the node is said whole, and a condition can be ended by a pers
   });
   first.send({ clearCondition: { kind: 'disk_full' } });
   first.send({ clearCondition: { kind: 'xid_79', gpuUuid: 'GPU-1' } });
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(cleared).toEqual([
       { kind: 'disk_full', gpuUuid: null },
       { kind: 'xid_79', gpuUuid: 'GPU-1' },
@@ -298,5 +298,5 @@ test('the distance of the clocks is told, of answers to the newest heartbeat onl
   first.send({ heartbeatAck: { seq: seq - 1, wallMs: 5 } });
   first.send({ heartbeatAck: { seq } });
   first.send({ heartbeatAck: { seq, wallMs: 997_000 } });
-  await eventually(() => expect(skews).toEqual([3_000]));
+  await vi.waitFor(() => expect(skews).toEqual([3_000]));
 });

@@ -2,10 +2,10 @@
 
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { HubSession } from '../hubFixture.ts';
 import { openHighestTerm } from '../leases/highestTerm.ts';
-import { aKey, eventually } from '../tasks/managerFixture.ts';
+import { aKey } from '../tasks/managerFixture.ts';
 import { assigned, connected, start, wireTask } from './sessionFixture.ts';
 
 type Connected = Awaited<ReturnType<typeof connected>>;
@@ -27,7 +27,7 @@ async function leased(proofs = { termProof: '', clusterId: '', proof: '' }): Pro
   all.first.welcome({ ...ofTerm, desired: [{ ...assigned, proof }] });
   await all.first.gets('prepared');
   all.first.send({ start: { ...start, leaseMs: 1_000 } });
-  await eventually(() => expect(all.agent.knows()).toEqual(['running']));
+  await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running']));
   return all;
 }
 
@@ -40,7 +40,7 @@ function answer(session: HubSession, seq: number, verdict: Verdict, leaseMs = 1_
 /** The first heartbeat that was sent at this moment or later. */
 async function heartbeatOf(session: HubSession, sentMs: number): Promise<number> {
   const find = () => session.received.find(({ heartbeat }) => (heartbeat?.sentBoottimeMs ?? 0) >= sentMs);
-  await eventually(() => expect(find(), `a heartbeat of ${sentMs}`).toBeDefined());
+  await vi.waitFor(() => expect(find(), `a heartbeat of ${sentMs}`).toBeDefined());
   return find()?.heartbeat?.seq ?? 0;
 }
 
@@ -51,7 +51,7 @@ describe('a Release', () => {
     const all = await claimed();
     all.node.boottimeMs = 1_200;
     all.first.send({ start: { ...start, leaseMs: 1_000 } });
-    await eventually(() => expect(all.agent.knows()).toEqual(['running']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease).toEqual({
       deadlineBoottimeMs: 1_500,
       bootId: 'boot-1',
@@ -69,7 +69,7 @@ describe('a Release', () => {
     expect(all.node.process.calls).not.toContain(`start ${aKey}`);
     expect(all.agent.knows()).toEqual(['prepared']);
     answer(all.first, seq, 'VERDICT_RUN');
-    await eventually(() => expect(all.agent.knows()).toEqual(['running']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease?.deadlineBoottimeMs).toBe(3_000);
   });
 
@@ -77,7 +77,7 @@ describe('a Release', () => {
     const all = await claimed();
     all.node.boottimeMs = 1_000_000;
     all.first.send({ start: { ...start, leaseMs: 0 } });
-    await eventually(() => expect(all.agent.knows()).toEqual(['running']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.launches[0]?.lease).toBeNull();
   });
 });
@@ -92,7 +92,7 @@ describe('the answer to a heartbeat', () => {
       const seq = await heartbeatOf(all.first, 900);
       all.node.boottimeMs = 1_100;
       answer(all.first, seq, verdict);
-      await eventually(() => expect(deadlineOf(all)).toBe(1_900));
+      await vi.waitFor(() => expect(deadlineOf(all)).toBe(1_900));
     },
   );
 
@@ -101,8 +101,8 @@ describe('the answer to a heartbeat', () => {
     const seq = await heartbeatOf(all.first, 500);
     answer(all.first, seq, 'VERDICT_UNKNOWN', 60_000);
     all.node.boottimeMs = 1_500;
-    await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
-    await eventually(() =>
+    await vi.waitFor(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
+    await vi.waitFor(() =>
       expect(all.first.received.at(-1)?.report).toMatchObject({ state: 'TASK_STATE_RUNNING', frozen: true }),
     );
     expect(all.node.process.isRunning(aKey)).toBe(true);
@@ -112,9 +112,9 @@ describe('the answer to a heartbeat', () => {
     const all = await leased();
     const seq = await heartbeatOf(all.first, 500);
     all.node.boottimeMs = 1_500;
-    await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
+    await vi.waitFor(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
     answer(all.first, seq, 'VERDICT_FORGET', 60_000);
-    await eventually(() => expect(all.agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual([]));
     expect(all.node.process.calls).toContain(`stop ${aKey} SIGKILL 0`);
     expect(all.node.process.calls).not.toContain(`thaw ${aKey}`);
   });
@@ -127,7 +127,7 @@ describe('the answer to a heartbeat', () => {
     answer(all.first, seq + 7, 'VERDICT_RUN', 60_000);
     // Handled by the time that this is.
     all.first.send({ clearCondition: { kind: 'disk_full' } });
-    await eventually(() => expect(all.cleared).toHaveLength(1));
+    await vi.waitFor(() => expect(all.cleared).toHaveLength(1));
     expect(deadlineOf(all)).toBe(1_500);
   });
 });
@@ -139,7 +139,7 @@ describe('without a coordinator', () => {
     all.node.boottimeMs = 1_490;
     expect(all.node.process.isFrozen(aKey)).toBe(false);
     all.node.boottimeMs = 1_500;
-    await eventually(() => expect(all.agent.knows()).toEqual(['running frozen']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running frozen']));
 
     all.node.boottimeMs = 9_000;
     await all.hub.serve();
@@ -147,7 +147,7 @@ describe('without a coordinator', () => {
     expect(await second.gets('hello')).toMatchObject({ observed: [{ frozen: true }] });
     all.node.boottimeMs = 9_400;
     second.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
-    await eventually(() => expect(all.agent.knows()).toEqual(['running']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['running']));
     expect(all.node.process.isFrozen(aKey)).toBe(false);
     expect(deadlineOf(all)).toBeLessThanOrEqual(10_000);
     expect(all.node.process.launches).toHaveLength(1);
@@ -159,24 +159,24 @@ describe('without a coordinator', () => {
     const second = await all.hub.session(2);
     await second.gets('hello');
     all.node.boottimeMs = 5_000;
-    await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
+    await vi.waitFor(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
     second.welcome({ desired: [{ ...assigned, start, leaseMs: 1_000 }] });
     const seq = await heartbeatOf(second, 5_000);
     expect(all.node.process.calls).not.toContain(`thaw ${aKey}`);
     answer(second, seq, 'VERDICT_RUN');
-    await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(false));
+    await vi.waitFor(() => expect(all.node.process.isFrozen(aKey)).toBe(false));
   });
 
   test('one that does not want a frozen task any more is obeyed: lease, signal, grace', async () => {
     const all = await leased();
     all.first.end();
     all.node.boottimeMs = 5_000;
-    await eventually(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
+    await vi.waitFor(() => expect(all.node.process.isFrozen(aKey)).toBe(true));
     const second = await all.hub.session(2);
     await second.gets('hello');
     const stop = { task: wireTask, graceMs: 1_500, signal: 'SIGTERM' };
     second.welcome({ desired: [{ ...assigned, start, stop, leaseMs: 1_000 }] });
-    await eventually(() => expect(all.agent.knows()).toEqual(['ended SIGTERM']));
+    await vi.waitFor(() => expect(all.agent.knows()).toEqual(['ended SIGTERM']));
   });
 });
 
@@ -206,7 +206,7 @@ describe('a coordinator of a lower term', () => {
     expect(all.agent.knows()).toEqual(['running']);
     expect(deadlineOf(all)).toBe(1_500);
     third.welcome({ term: 4, desired: [{ ...assigned, start, leaseMs: 60_000 }] });
-    await eventually(() => expect(deadlineOf(all)).toBe(60_500));
+    await vi.waitFor(() => expect(deadlineOf(all)).toBe(60_500));
     expect(openHighestTerm(join(all.node.root, 'term'), silentLogger).highest.term).toBe(4);
   });
 
@@ -234,7 +234,7 @@ test('paths are tried and told through the protocol, again when the coordinator 
   expect(await all.first.gets('checked')).toMatchObject(checked);
   all.first.send({ check });
   const told = () => all.first.received.filter((message) => message.checked != null);
-  await eventually(() => expect(told()).toHaveLength(2));
+  await vi.waitFor(() => expect(told()).toHaveLength(2));
 
   all.first.end();
   const second = await all.hub.session(2);

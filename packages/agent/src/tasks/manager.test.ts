@@ -7,7 +7,6 @@ import { exited } from '../drivers/fakeDriver.ts';
 import {
   aKey,
   aTask,
-  eventually,
   forget,
   prepare,
   prepareGang,
@@ -46,7 +45,7 @@ describe('one task', () => {
     agent.order(forget);
     expect(node.hasRecord()).toBe(true);
     agent.manager.setUploaded(aTask);
-    await eventually(() => expect(agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual([]));
     expect(node.hasRecord()).toBe(false);
     expect(agent.outputs.size).toBe(0);
     expect(node.heldPorts.size).toBe(0);
@@ -95,7 +94,7 @@ describe('one task', () => {
     await agent.says('ended 0');
     expect(agent.outputs.size).toBe(0);
     agent.order(forget);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   });
 
   test('that cannot be started is reported with the cause, and not tried again', async () => {
@@ -167,15 +166,15 @@ test.each(paths)('%s, then %s', async (before, order, messages, known) => {
 
   agent.order(orders[order]);
   if (messages !== null) await agent.says(messages);
-  await eventually(() => expect(agent.knows()).toEqual(known));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(known));
   expect(agent.said).toEqual(messages === null ? [] : [messages]);
   expect(node.process.launches.length).toBeLessThanOrEqual(1);
 
   agent.order(forget);
-  await eventually(() => expect(agent.knows()).not.toContain('running'));
+  await vi.waitFor(() => expect(agent.knows()).not.toContain('running'));
   agent.manager.setUploaded(aTask);
-  await eventually(() => expect(agent.knows()).toEqual([]));
-  await eventually(() => expect(node.hasRecord()).toBe(false));
+  await vi.waitFor(() => expect(agent.knows()).toEqual([]));
+  await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   expect(node.process.isRunning(aKey)).toBe(false);
   expect(node.heldPorts.size).toBe(0);
 });
@@ -190,11 +189,11 @@ describe('an order that comes while another is followed', () => {
     await situations.prepared(agent);
     const letStart = node.process.hold('start');
     agent.order(start);
-    await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
+    await vi.waitFor(() => expect(node.process.calls).toContain(`start ${aKey}`));
     agent.order(order);
     if (order === stop) await agent.says('ended nothing ran');
     agent.order(forget);
-    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
+    await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
     letStart();
     expect(node.process.launches).toEqual([]);
     expect(agent.warnings).toEqual([]);
@@ -207,7 +206,7 @@ describe('an order that comes while another is followed', () => {
     await situations.prepared(agent);
     const letAnswer = node.process.hold('start', 'after');
     agent.order(start);
-    await eventually(() => expect(node.process.launches).toHaveLength(1));
+    await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
     agent.order(stop);
     letAnswer();
     await agent.says('ended SIGTERM');
@@ -220,13 +219,13 @@ describe('an order that comes while another is followed', () => {
     await situations.running(agent);
     const letStop = node.process.hold('stop');
     agent.order(stop);
-    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGTERM 5000`));
+    await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGTERM 5000`));
     agent.order(forget);
     agent.order(forget);
-    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
+    await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
     letStop();
-    await eventually(() => expect(agent.knows()).toEqual([expect.stringMatching('ended SIG')]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual([expect.stringMatching('ended SIG')]));
     expect(agent.said.filter((messages) => messages.startsWith('ended'))).toHaveLength(0);
   });
 
@@ -238,10 +237,10 @@ describe('an order that comes while another is followed', () => {
     agent.order(stop);
     agent.order(forget);
     letStop();
-    await eventually(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
+    await vi.waitFor(() => expect(agent.knows()).toEqual(['ended SIGTERM']));
     expect(node.hasRecord()).toBe(true);
     agent.manager.setUploaded(aTask);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   });
 
   test('a late order about a task that is being removed does not bring it back', async () => {
@@ -252,7 +251,7 @@ describe('an order that comes while another is followed', () => {
     agent.order(forget);
     agent.order(released);
     letRemove();
-    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
+    await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
     agent.order(released);
     expect(agent.knows()).toEqual([]);
     expect(node.process.launches).toEqual([]);
@@ -291,7 +290,7 @@ describe('a new connection', () => {
     agent.manager.connected();
     agent.manager.setDesired(new Map());
     node.process.end(aKey, exited(0));
-    await eventually(() => expect(agent.knows()).toEqual(['ended 0']));
+    await vi.waitFor(() => expect(agent.knows()).toEqual(['ended 0']));
     expect(node.hasRecord()).toBe(true);
   });
 });
@@ -304,7 +303,7 @@ test('a thousand tasks are reported with one look at the clock', async () => {
     const task = { ...aTask, attempt, nodeRank: 1 };
     agent.order(prepare({}, task), task);
   }
-  await eventually(() => expect(agent.knows()).toHaveLength(1_000));
+  await vi.waitFor(() => expect(agent.knows()).toHaveLength(1_000));
   looks = 0;
   expect(new Set(agent.manager.reports().map(({ task }) => taskKey(task))).size).toBe(1_000);
   expect(looks).toBe(1);
@@ -317,11 +316,11 @@ test('an attempt that is removed leaves the checkpoint directory that a later on
   await agent.bringToRunning();
   const later = { ...aTask, attempt: 2 };
   agent.order(prepare({}, later), later);
-  await eventually(() => expect(agent.knows()).toEqual(['running', 'prepared']));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(['running', 'prepared']));
   agent.order(forget);
-  await eventually(() => expect(agent.knows()).toEqual(['prepared']));
-  await eventually(() => expect(node.hasRecord()).toBe(false));
+  await vi.waitFor(() => expect(agent.knows()).toEqual(['prepared']));
+  await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   expect(existsSync(directory)).toBe(true);
   agent.order(forget, later);
-  await eventually(() => expect(existsSync(directory)).toBe(false));
+  await vi.waitFor(() => expect(existsSync(directory)).toBe(false));
 });

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
 import { silentLogger } from '@muster/common/log';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verifierProgram, type WatcherParts } from '../checkpoints/parts.ts';
 import { CheckpointWatcher } from '../checkpoints/watcher.ts';
 import { aDirectory, torchFile } from '../checkpoints/watcherFixture.ts';
@@ -15,7 +15,6 @@ import {
   aKey,
   anAssignment,
   aTask,
-  eventually,
   forget,
   prepare,
   start,
@@ -109,7 +108,7 @@ test('a marker that the program leaves is reported while it runs, and with its e
   await agent.bringToRunning({ checkpoint: { dir: root } });
   expect(agent.reports.at(-1)).toMatchObject({ state: 'running', trainingComplete: false });
   writeFileSync(join(root, 'training_complete.marker'), '');
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(agent.reports.at(-1)).toMatchObject({ state: 'running', trainingComplete: true }),
   );
   node.process.end(aKey, exited(1));
@@ -151,7 +150,7 @@ describe('the grace of a stop', () => {
       checkpoint: { dir: root },
     });
     const output = join(node.root, 'tasks', aKey, 'output.log');
-    await eventually(() => expect(readFileSync(output, 'utf8')).toContain('training'));
+    await vi.waitFor(() => expect(readFileSync(output, 'utf8')).toContain('training'));
     agent.order({ ...stop, graceMs: 3_600_000 });
     await agent.says('step_12.pt verified after the stop');
     agent.order({ ...stop, graceMs: 0 });
@@ -168,11 +167,11 @@ describe('the grace of a stop', () => {
     await agent.bringToRunning();
     const letStop = node.process.hold('stop');
     agent.order({ ...stop, graceMs: 60_000 });
-    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGTERM 60000`));
+    await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGTERM 60000`));
     agent.order({ ...stop, graceMs: 90_000 });
     agent.order({ ...stop, graceMs: 60_000 });
     agent.order({ ...stop, graceMs: 20 });
-    await eventually(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
+    await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
     letStop();
     await agent.says('ended SIGTERM');
@@ -194,7 +193,7 @@ describe('the grace of a stop', () => {
     });
     await agent.bringToRunning();
     agent.order(stop);
-    await eventually(() => expect(asked).toEqual(['stopping']));
+    await vi.waitFor(() => expect(asked).toEqual(['stopping']));
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toEqual([]);
     noted.resolve();
     await agent.says('ended SIGTERM');
@@ -214,7 +213,7 @@ describe('the grace of a stop', () => {
     await agent.bringToRunning();
     node.process.fail('stop', 'before');
     agent.order(stop);
-    await eventually(() => expect(asked.slice(0, 3)).toEqual(['stopping', 'not stopped', 'stopping']));
+    await vi.waitFor(() => expect(asked.slice(0, 3)).toEqual(['stopping', 'not stopped', 'stopping']));
     node.process.mend('stop');
     await agent.says('ended SIGTERM');
     expect(asked.at(-1)).toBe('stopping');
@@ -235,9 +234,9 @@ describe('what an attempt begins from', () => {
       checkpoint: { dir: root },
     });
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, batchScale: 0.5 } });
-    await eventually(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(agent.said.at(-1)).toMatch('prepared'));
     agent.order(start);
-    await eventually(() => expect(agent.said).toContain('running'));
+    await vi.waitFor(() => expect(agent.said).toContain('running'));
     expect(node.process.launches).toMatchObject([
       {
         command: ['train', `--resume=${root}/step_10.pt`, '--bs=4'],
@@ -269,9 +268,9 @@ describe('what an attempt begins from', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     const { assignment } = prepare();
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, checkpointJobId: before } });
-    await eventually(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(agent.said.at(-1)).toMatch('prepared'));
     agent.order(start);
-    await eventually(() => expect(node.process.launches).toHaveLength(1));
+    await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
     expect(node.process.launches[0]?.env).toMatchObject({
       MUSTER_CHECKPOINT_DIR: root,
       MUSTER_RESUME_FROM: join(root, 'step_10.pt'),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import { DriverError } from '../taskFacts/errors.ts';
-import { aKey, anAssignment, eventually, forget, prepare, start, stop, TestNode } from './managerFixture.ts';
+import { aKey, anAssignment, forget, prepare, start, stop, TestNode } from './managerFixture.ts';
 import { TaskRecords } from './records.ts';
 
 /** Records on a disk that is full until `isFull` is set to false. */
@@ -30,7 +30,7 @@ describe('a driver that does not answer', () => {
     agent.order(prepare());
     await agent.says('prepared 10.0.0.7:4000');
     agent.order(start);
-    await eventually(() => expect(agent.warnings).toHaveLength(1));
+    await vi.waitFor(() => expect(agent.warnings).toHaveLength(1));
     node.process.mend('start');
     await agent.says('running');
     expect(node.process.launches).toHaveLength(1);
@@ -57,7 +57,7 @@ describe('a driver that does not answer', () => {
     agent.order(prepare());
     await agent.says('prepared 10.0.0.7:4000');
     agent.order(start);
-    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(agent.warnings.length).toBeGreaterThan(0));
     agent.order(stop);
     expect(agent.said).toEqual(['prepared 10.0.0.7:4000']);
     node.process.mend('recover');
@@ -72,10 +72,10 @@ describe('a driver that does not answer', () => {
     node.process.fail(method, 'before', new DriverError('unknown', 'the engine is away'));
     agent.order(stop);
     agent.order(forget);
-    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(agent.warnings.length).toBeGreaterThan(0));
     expect(node.hasRecord()).toBe(true);
     node.process.mend(method);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   });
 
   test('to a wait is asked again, and the end is not missed', async () => {
@@ -84,7 +84,7 @@ describe('a driver that does not answer', () => {
     node.process.fail('wait', 'before');
     await agent.bringToRunning();
     node.process.end(aKey, exited(7));
-    await eventually(() => expect(agent.warnings).toHaveLength(1));
+    await vi.waitFor(() => expect(agent.warnings).toHaveLength(1));
     node.process.mend('wait');
     await agent.says('ended 7');
   });
@@ -125,7 +125,7 @@ test.each([
     node.process.end(aKey, exited(3));
     await agent.says('ended 3');
     agent.order(forget);
-    await eventually(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
+    await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
   },
 );
 
@@ -145,7 +145,7 @@ describe('a full disk', () => {
     });
     expect(node.heldPorts.size).toBe(0);
     agent.order(forget);
-    await eventually(() => expect(agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual([]));
   });
 
   test('hides neither the start nor the end of a task, nor does the next agent miss them', async () => {
@@ -173,11 +173,11 @@ describe('a task without a record', () => {
     node.process.runStranger(aKey);
     const agent = await node.agent();
     // Until when it may run is not known here, either.
-    await eventually(() => expect(agent.knows()).toEqual(['running frozen']));
+    await vi.waitFor(() => expect(agent.knows()).toEqual(['running frozen']));
     agent.order(stop);
     await agent.says('ended SIGTERM');
     agent.order(forget);
-    await eventually(() => expect(agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual([]));
     expect(node.process.launches).toEqual([]);
   });
 
@@ -195,7 +195,7 @@ describe('a task without a record', () => {
     const agent = await node.agent();
     node.process.fail('recover', 'before');
     agent.order({ ...start, assignment: anAssignment() });
-    await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(agent.warnings.length).toBeGreaterThan(0));
 
     // Nor is it by an agent that finds what this one had written down until then.
     node.process.mend('recover');
@@ -226,11 +226,11 @@ test('a task is not reported as prepared while nobody can tell whether it runs',
   node.docker.fail('start', 'after');
   node.docker.fail('recover', 'before');
   agent.order(start);
-  await eventually(() => expect(agent.warnings.length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(agent.warnings.length).toBeGreaterThan(0));
 
   const next = await node.restart(agent);
   next.order(prepare({ image: 'pytorch' }));
-  await eventually(() => expect(next.warnings.length).toBeGreaterThan(1));
+  await vi.waitFor(() => expect(next.warnings.length).toBeGreaterThan(1));
   expect(next.said).toEqual([]);
   node.docker.mend('recover');
   await next.says('running');

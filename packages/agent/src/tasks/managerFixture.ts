@@ -270,7 +270,7 @@ export class TestAgent {
   /** Prepares the task, releases it, and waits until it runs. */
   async bringToRunning(spec?: Readonly<Record<string, unknown>>): Promise<void> {
     this.order(prepare(spec));
-    await eventually(() => expect(this.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(this.said.at(-1)).toMatch('prepared'));
     this.order(start);
     await this.says('running');
   }
@@ -295,7 +295,7 @@ export class TestAgent {
 
   /** Waits until this is the last that it said. */
   async says(messages: string): Promise<void> {
-    await eventually(() => expect(this.said.at(-1)).toBe(messages));
+    await vi.waitFor(() => expect(this.said.at(-1)).toBe(messages));
   }
 
   /** What Hello and heartbeats would say of all tasks. */
@@ -314,8 +314,4 @@ export function inWords({ state, exit, frozen }: TaskReport): string {
   const how =
     exit.startError?.kind ?? exit.signal ?? exit.exitCode ?? (exit.statusLost ? 'lost' : 'nothing ran');
   return `ended ${how}`;
-}
-
-export function eventually(check: () => void): Promise<void> {
-  return vi.waitFor(check, { interval: 5 });
 }

@@ -1,14 +1,13 @@
 /** Before the release of a gang: preparing the task, reporting why that fails, and testing the paths. */
 import { bareGpu, emptyInventory } from '@muster/common/hardware';
 import type { TaskRef } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { gpuProblem } from './gpuProblem.ts';
 import {
   aKey,
   anAssignment,
   aTask,
   checkRound,
-  eventually,
   forget,
   prepare,
   prepareGang,
@@ -31,7 +30,7 @@ describe('a node that prepares a task', () => {
     const agent = await node.agent();
     const letPrepare = node.process.hold('prepare');
     agent.order(prepareGang());
-    await eventually(() => expect(agent.manager.reports()).toMatchObject([{ doing: `prepares ${aKey}` }]));
+    await vi.waitFor(() => expect(agent.manager.reports()).toMatchObject([{ doing: `prepares ${aKey}` }]));
     expect(agent.knows()).toEqual(['assigned']);
     expect(node.heldPorts.size).toBe(0);
     letPrepare();
@@ -48,11 +47,11 @@ describe('a node that prepares a task', () => {
     const agent = await node.agent();
     node.process.hold('prepare');
     agent.order(prepareGang());
-    await eventually(() => expect(node.process.calls).toContain(`prepare ${aKey}`));
+    await vi.waitFor(() => expect(node.process.calls).toContain(`prepare ${aKey}`));
     agent.order(order);
     if (order === stop) await agent.says('ended nothing ran');
     agent.order(forget);
-    await eventually(() => expect([agent.knows(), node.hasRecord()]).toEqual([[], false]));
+    await vi.waitFor(() => expect([agent.knows(), node.hasRecord()]).toEqual([[], false]));
     expect([node.heldPorts.size, agent.warnings]).toEqual([0, []]);
   });
 
@@ -61,7 +60,7 @@ describe('a node that prepares a task', () => {
     const agent = await node.agent();
     node.process.fail('prepare', 'before');
     agent.order(prepareGang());
-    await eventually(() =>
+    await vi.waitFor(() =>
       expect(agent.manager.reports()).toMatchObject([{ doing: 'retrying: the fake process is away' }]),
     );
     node.process.mend('prepare');
@@ -75,16 +74,16 @@ describe('a node that prepares a task', () => {
       ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
     const prepares = () => agent.said.filter((messages) => messages.startsWith('prepared')).length;
     agent.order(withGpu(aTask));
-    await eventually(() => expect(prepares()).toBe(1));
+    await vi.waitFor(() => expect(prepares()).toBe(1));
     agent.order(start);
     await agent.says('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
     const isWaiting = `retrying: GPU still held by ${aKey}, which must end first`;
-    await eventually(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
+    await vi.waitFor(() => expect(agent.manager.reports().at(-1)).toMatchObject({ doing: isWaiting }));
     expect(prepares()).toBe(1);
     agent.order(forget);
-    await eventually(() => expect(prepares()).toBe(2));
+    await vi.waitFor(() => expect(prepares()).toBe(2));
   });
 });
 
@@ -102,7 +101,7 @@ describe('a torchrun that is being stopped', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare({ command }));
-    await eventually(() => expect(agent.knows()).toEqual(['prepared']));
+    await vi.waitFor(() => expect(agent.knows()).toEqual(['prepared']));
     agent.order(start);
     await agent.says('running');
     let looks = 0;
@@ -114,8 +113,8 @@ describe('a torchrun that is being stopped', () => {
     agent.order(stop);
     const kill = `stop ${aKey} SIGKILL 0`;
     const looksEnough = () => expect(looks).toBeGreaterThanOrEqual(3);
-    if (isKilled) await eventually(() => expect(node.process.calls.at(-1)).toBe(kill));
-    else if (Array.isArray(command)) await eventually(looksEnough);
+    if (isKilled) await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(kill));
+    else if (Array.isArray(command)) await vi.waitFor(looksEnough);
     expect(node.process.calls.includes(kill)).toBe(isKilled);
     letStop();
     await agent.says('ended SIGTERM');
@@ -198,7 +197,7 @@ describe('paths', () => {
     agent.manager.connected();
     agent.order({ ...checkRound(1), assignment: prepareGang().assignment });
     const reported = ['checked 1', 'checked 1', 'checked 1'];
-    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...reported]));
+    await vi.waitFor(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...reported]));
     expect(node.checks).toHaveLength(1);
     agent.order(start);
     await agent.says('running');
@@ -209,14 +208,14 @@ describe('paths', () => {
     const { node, agent } = await preparedGang();
     node.pathsKnown = new Promise(() => {});
     agent.order(checkRound(1));
-    await eventually(() => expect(node.checks).toHaveLength(1));
+    await vi.waitFor(() => expect(node.checks).toHaveLength(1));
     node.pathsKnown = Promise.resolve();
     agent.order(checkRound(2));
     await agent.says('checked 2');
     // Late, and repeated.
     agent.order(checkRound(1));
     agent.order(checkRound(2));
-    await eventually(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'checked 2', 'checked 2']));
+    await vi.waitFor(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'checked 2', 'checked 2']));
     expect(node.checks).toHaveLength(2);
     expect(agent.warnings).toEqual([]);
   });
@@ -228,7 +227,7 @@ describe('paths', () => {
     const { node, agent } = await preparedGang();
     node.pathsKnown = new Promise(() => {});
     agent.order(checkRound(1));
-    await eventually(() => expect(node.checks).toHaveLength(1));
+    await vi.waitFor(() => expect(node.checks).toHaveLength(1));
     agent.order(order);
     await agent.says(messages);
     expect(agent.said).not.toContain('checked 1');
@@ -247,7 +246,7 @@ describe('paths', () => {
       if (when === 'during') node.pathsKnown = new Promise(() => {});
       if (when !== 'before') {
         agent.order(checkRound(1));
-        await eventually(() => expect(node.checks).toHaveLength(1));
+        await vi.waitFor(() => expect(node.checks).toHaveLength(1));
       }
       if (when === 'after') await agent.says('checked 1');
       const next = await node.restart(agent);

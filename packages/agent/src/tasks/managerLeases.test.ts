@@ -1,12 +1,11 @@
 /** Tasks under leases: what agents, one after the other, do to them with and without word from the coordinator. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { statusLost } from '../drivers/docker/taskExit.ts';
 import { exited } from '../drivers/fakeDriver.ts';
 import {
   aKey,
   anAssignment,
   aTask,
-  eventually,
   forget,
   prepare,
   start,
@@ -61,7 +60,7 @@ test('a task that was superseded while it was frozen is killed, and not thawed b
   const { node, agent } = await leased();
   await runOut({ node, agent });
   agent.order(forget);
-  await eventually(() => expect(agent.knows()).toEqual([]));
+  await vi.waitFor(() => expect(agent.knows()).toEqual([]));
   expect(node.process.calls.slice(-2)).toEqual([`stop ${aKey} SIGKILL 0`, `remove ${aKey}`]);
   expect(node.process.calls).not.toContain(`thaw ${aKey}`);
 });
@@ -148,7 +147,7 @@ describe('a late release', () => {
     node.boottimeMs = 1_600;
     agent.manager.setOrder(aTask, start);
     agent.grant(1_000, aTask, 500);
-    await eventually(() => expect(agent.warnings.at(-1)).toMatch('has run out'));
+    await vi.waitFor(() => expect(agent.warnings.at(-1)).toMatch('has run out'));
     expect(agent.knows()).toEqual(['prepared']);
     agent.grant(1_000, aTask, 1_500);
     await agent.says('running');
@@ -161,7 +160,7 @@ describe('a late release', () => {
     agent.order(prepare());
     await agent.says('prepared 10.0.0.7:4000');
     agent.order(forget);
-    await eventually(() => expect(agent.knows()).toEqual([]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual([]));
     agent.order(released);
     agent.grant(60_000);
     expect(agent.knows()).toEqual([]);
@@ -176,7 +175,7 @@ describe('an agent that is replaced', () => {
     const next = await node.restart(agent);
     expect(next.knows()).toEqual(['running']);
     node.boottimeMs = 1_500;
-    await eventually(() => expect(next.knows()).toEqual(['running frozen']));
+    await vi.waitFor(() => expect(next.knows()).toEqual(['running frozen']));
   });
 
   test('after the deadline: its successor freezes before it says a word', async () => {
@@ -184,7 +183,7 @@ describe('an agent that is replaced', () => {
     await agent.manager.close();
     node.boottimeMs = 1_600;
     const next = await node.agent();
-    await eventually(() => expect(next.knows()).toEqual(['running frozen']));
+    await vi.waitFor(() => expect(next.knows()).toEqual(['running frozen']));
     next.order(released);
     await next.says('running');
     expect(node.process.isFrozen(aKey)).toBe(false);
@@ -210,11 +209,11 @@ describe('an agent that is replaced', () => {
     await agent.says('prepared 10.0.0.7:4000');
     node.process.hold('start', 'after');
     agent.order(start);
-    await eventually(() => expect(node.process.launches).toHaveLength(1));
+    await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
     const next = await node.restart(agent);
     expect(next.knows()).toEqual(['running']);
     node.boottimeMs = 1_500;
-    await eventually(() => expect(next.knows()).toEqual(['running frozen']));
+    await vi.waitFor(() => expect(next.knows()).toEqual(['running frozen']));
   });
 
   test('while its engine is away: the task is fenced all the same', async () => {
@@ -222,7 +221,7 @@ describe('an agent that is replaced', () => {
     for (const method of ['recover', 'wait', 'list'] as const) node.process.fail(method, 'before');
     const next = await node.restart(agent);
     node.boottimeMs = 1_500;
-    await eventually(() => expect(node.process.isFrozen(aKey)).toBe(true));
+    await vi.waitFor(() => expect(node.process.isFrozen(aKey)).toBe(true));
     for (const method of ['recover', 'wait', 'list'] as const) node.process.mend(method);
     next.order(released);
     await next.says('running');
@@ -232,7 +231,7 @@ describe('an agent that is replaced', () => {
     const { node, agent } = await leased();
     node.process.hold('stop');
     agent.order(stop);
-    await eventually(() => expect(node.process.calls.at(-1)).toMatch('stop'));
+    await vi.waitFor(() => expect(node.process.calls.at(-1)).toMatch('stop'));
     await agent.manager.close();
     node.process.end(aKey, exited(1));
     const next = await node.agent();
@@ -246,7 +245,7 @@ describe('a stop', () => {
     node.boottimeMs = 1_400;
     const letStop = node.process.hold('stop');
     agent.order(stop);
-    await eventually(() => expect(node.process.leaseOf(aKey)?.deadlineBoottimeMs).toBe(2_400));
+    await vi.waitFor(() => expect(node.process.leaseOf(aKey)?.deadlineBoottimeMs).toBe(2_400));
     letStop();
     await agent.says('ended SIGTERM');
     expect(agent.reports.at(-1)?.exit?.failure).toMatchObject({ source: 'exit', consequence: true });

@@ -1,20 +1,10 @@
 /** An agent that is replaced by another one at any step: tasks go on, ends are delivered, nothing starts twice. */
 import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import { DriverError } from '../taskFacts/errors.ts';
-import {
-  aKey,
-  anAssignment,
-  aTask,
-  eventually,
-  forget,
-  prepare,
-  start,
-  stop,
-  TestNode,
-} from './managerFixture.ts';
+import { aKey, anAssignment, aTask, forget, prepare, start, stop, TestNode } from './managerFixture.ts';
 
 const released = { ...start, assignment: anAssignment() };
 
@@ -46,7 +36,7 @@ test('released, before the start: starts it', async () => {
   await first.says('prepared 10.0.0.7:4000');
   node.process.fail('start', 'before');
   first.order(start);
-  await eventually(() => expect(first.warnings).toHaveLength(1));
+  await vi.waitFor(() => expect(first.warnings).toHaveLength(1));
   node.process.mend('start');
 
   const next = await node.restart(first);
@@ -63,7 +53,7 @@ test('started, before that was written down: finds it running', async () => {
   node.process.fail('start', 'after');
   node.process.fail('recover', 'before');
   first.order(start);
-  await eventually(() => expect(node.process.launches).toHaveLength(1));
+  await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
   node.process.mend('start');
   node.process.mend('recover');
 
@@ -83,11 +73,11 @@ test('given up by its driver because the agent is closing: no end of the task', 
   await first.says('prepared 10.0.0.7:4000');
   const letStart = node.process.hold('start');
   first.order(start);
-  await eventually(() => expect(node.process.calls).toContain(`start ${aKey}`));
+  await vi.waitFor(() => expect(node.process.calls).toContain(`start ${aKey}`));
   node.process.fail('start', 'before', new DriverError('unknown', 'the driver was closed'));
   await first.manager.close();
   letStart();
-  await eventually(() => expect(node.process.calls.at(-1)).toBe(`start ${aKey}`));
+  await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`start ${aKey}`));
   node.process.mend('start');
 
   const next = await node.agent();
@@ -138,7 +128,7 @@ test('ended and reported: remembers the end without the driver, and sends the ou
   next.order(forget);
   expect(node.hasRecord()).toBe(true);
   next.manager.setUploaded(aTask);
-  await eventually(() => expect(node.hasRecord()).toBe(false));
+  await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
 });
 
 describe('ended without any output left', () => {
@@ -154,7 +144,7 @@ describe('ended without any output left', () => {
     expect(next.knows()).toEqual(['ended nothing ran']);
     expect(next.outputs.size).toBe(0);
     next.order(forget);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   });
 
   test('because it is gone: is forgotten too', async () => {
@@ -167,7 +157,7 @@ describe('ended without any output left', () => {
 
     const next = await node.restart(first);
     next.order(forget);
-    await eventually(() => expect(node.hasRecord()).toBe(false));
+    await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
   });
 });
 
@@ -179,14 +169,14 @@ test('while it is removed: finishes that', async () => {
   await first.says('ended 0');
   node.process.fail('remove', 'after');
   first.order(forget);
-  await eventually(() => expect(first.warnings).toHaveLength(1));
+  await vi.waitFor(() => expect(first.warnings).toHaveLength(1));
   node.process.mend('remove');
 
   const next = await node.restart(first);
   expect(next.knows()).toEqual(['ended 0']);
   next.order(forget);
-  await eventually(() => expect(next.knows()).toEqual([]));
-  await eventually(() => expect(readdirSync(join(node.root, 'tasks'))).toEqual([]));
+  await vi.waitFor(() => expect(next.knows()).toEqual([]));
+  await vi.waitFor(() => expect(readdirSync(join(node.root, 'tasks'))).toEqual([]));
 });
 
 test('after a reboot: what ran has ended, and nobody knows how', async () => {
@@ -229,6 +219,6 @@ test('at the moment a port is found: lets go of it', async () => {
   await asked.promise;
   await agent.manager.close();
   found.resolve();
-  await eventually(() => expect(node.heldPorts.size).toBe(0));
+  await vi.waitFor(() => expect(node.heldPorts.size).toBe(0));
   expect(agent.said).toEqual([]);
 });

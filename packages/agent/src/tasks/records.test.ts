@@ -104,7 +104,7 @@ describe('after a crash in the middle of writing', () => {
       writeFileSync(pathOf(), whole.subarray(0, length));
       expect(records.load()).toEqual([]);
     }
-    await vi.waitFor(() => expect(readdirSync(root)).toEqual([]), 10_000);
+    await vi.waitFor(() => expect(readdirSync(root)).toEqual([]));
   });
 
   test('a directory without a record is deleted with all that is in it, and its name is free at once', async () => {
@@ -113,14 +113,14 @@ describe('after a crash in the middle of writing', () => {
     for (let file = 0; file < 500; file++) writeFileSync(join(deep, `${file}`), 'x');
     expect(records.load()).toEqual([]);
     await records.create(anIntent());
-    await vi.waitFor(() => expect(readdirSync(root)).toEqual([taskKey(task)]), 10_000);
+    await vi.waitFor(() => expect(readdirSync(root)).toEqual([taskKey(task)]));
     expect(records.load()).toEqual([anIntent()]);
   });
 
   test('what was being deleted is deleted at the next start', async () => {
     mkdirSync(join(root, '.removed-abc', 'left'), { recursive: true });
     expect(records.load()).toEqual([]);
-    await vi.waitFor(() => expect(readdirSync(root)).toEqual([]), 10_000);
+    await vi.waitFor(() => expect(readdirSync(root)).toEqual([]));
   });
 });
 

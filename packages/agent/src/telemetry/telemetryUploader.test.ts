@@ -1,9 +1,8 @@
 import { Metadata } from '@grpc/grpc-js';
 import { silentLogger } from '@muster/common/log';
 import type { GpuReading } from '@muster/common/telemetry';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { TestHub } from '../hubFixture.ts';
-import { eventually } from '../tasks/managerFixture.ts';
 import { TelemetryUploader } from './telemetryUploader.ts';
 
 function aReading(atMs: number): GpuReading {
@@ -37,13 +36,13 @@ async function anUploader(page: () => Promise<string> = async () => 'up 1\n') {
   uploader.start();
   await accept(hub, 0);
   /** The uploader knows that its first stream is gone. */
-  const broken = () => eventually(() => expect(said).toHaveLength(1));
+  const broken = () => vi.waitFor(() => expect(said).toHaveLength(1));
   return { hub, uploader, broken };
 }
 
 /** The coordinator takes the stream of this number, which it says by sending its headers. */
 async function accept(hub: TestHub, number: number): Promise<void> {
-  await eventually(() => expect(hub.telemetryCalls.length).toBeGreaterThan(number));
+  await vi.waitFor(() => expect(hub.telemetryCalls.length).toBeGreaterThan(number));
   hub.telemetryCalls[number]?.sendMetadata(new Metadata());
 }
 
@@ -52,7 +51,7 @@ const times = (hub: TestHub) => hub.telemetry.flatMap(({ gpus }) => gpus.map(({ 
 test('readings arrive, and what was not read is absent there', async () => {
   const { hub, uploader } = await anUploader();
   uploader.send([aReading(1)], null);
-  await eventually(() => expect(times(hub)).toEqual([1]));
+  await vi.waitFor(() => expect(times(hub)).toEqual([1]));
   expect(hub.telemetry[0]?.gpus[0]?.utilization).toBe(0);
   expect(hub.telemetry[0]?.gpus[0]).not.toHaveProperty('powerWatts');
 });
@@ -61,20 +60,20 @@ test('nothing is sent when there is nothing to say', async () => {
   const { hub, uploader } = await anUploader();
   uploader.send([], null);
   uploader.send([aReading(2)], null);
-  await eventually(() => expect(times(hub)).toEqual([2]));
+  await vi.waitFor(() => expect(times(hub)).toEqual([2]));
   expect(hub.telemetry).toHaveLength(1);
 });
 
 test('a coordinator that comes back gets what was measured meanwhile, but not of a whole night', async () => {
   const { hub, uploader, broken } = await anUploader();
   uploader.send([aReading(1)], null);
-  await eventually(() => expect(times(hub)).toEqual([1]));
+  await vi.waitFor(() => expect(times(hub)).toEqual([1]));
   hub.crash();
   await broken();
   for (let at = 100; at < 200; at += 1) uploader.send([aReading(at)], null);
   await hub.serve();
   await accept(hub, 1);
-  await eventually(() => expect(times(hub).at(-1)).toBe(199));
+  await vi.waitFor(() => expect(times(hub).at(-1)).toBe(199));
   expect(times(hub)).toEqual([1, ...Array.from({ length: 60 }, (_, index) => 140 + index)]);
 });
 
@@ -85,34 +84,34 @@ test('streams that the coordinator does not take cost no readings', async () => 
   for (let round = 1; round <= 3; round += 1) {
     uploader.send([aReading(99 + round)], null);
     await hub.serve();
-    await eventually(() => expect(hub.telemetryCalls.length).toBeGreaterThan(round));
+    await vi.waitFor(() => expect(hub.telemetryCalls.length).toBeGreaterThan(round));
     hub.crash();
   }
   await hub.serve();
   await accept(hub, 4);
-  await eventually(() => expect(times(hub)).toEqual([100, 101, 102]));
+  await vi.waitFor(() => expect(times(hub)).toEqual([100, 101, 102]));
 });
 
 test('the page is sent when it is asked for', async () => {
   const { hub } = await anUploader();
-  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  await vi.waitFor(() => expect(hub.telemetryCalls).toHaveLength(1));
   hub.telemetryCalls[0]?.write({ pageId: 7 });
-  await eventually(() =>
+  await vi.waitFor(() =>
     expect(hub.telemetry.map(({ page }) => page)).toEqual([{ pageId: 7, text: 'up 1\n' }]),
   );
 });
 
 test('a page that is too large is not sent in part', async () => {
   const { hub } = await anUploader(async () => 'x'.repeat(5 * 1024 * 1024));
-  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  await vi.waitFor(() => expect(hub.telemetryCalls).toHaveLength(1));
   hub.telemetryCalls[0]?.write({ pageId: 8 });
-  await eventually(() => expect(hub.telemetry.map(({ page }) => page)).toEqual([{ pageId: 8, text: '' }]));
+  await vi.waitFor(() => expect(hub.telemetry.map(({ page }) => page)).toEqual([{ pageId: 8, text: '' }]));
 });
 
 test('a page that cannot be made ends nothing', async () => {
   const { hub, uploader } = await anUploader(() => Promise.reject(new Error('no figures')));
-  await eventually(() => expect(hub.telemetryCalls).toHaveLength(1));
+  await vi.waitFor(() => expect(hub.telemetryCalls).toHaveLength(1));
   hub.telemetryCalls[0]?.write({ pageId: 9 });
   uploader.send([aReading(5)], null);
-  await eventually(() => expect(times(hub)).toEqual([5]));
+  await vi.waitFor(() => expect(times(hub)).toEqual([5]));
 });

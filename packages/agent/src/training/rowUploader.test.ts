@@ -3,9 +3,9 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import { taskRefFromWire } from '@muster/common/wire/codec';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { TestHub } from '../hubFixture.ts';
-import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { aTask } from '../tasks/managerFixture.ts';
 import { RowUploader, type RowUploaderParts } from './rowUploader.ts';
 
 const other: TaskRef = { ...aTask, nodeRank: 1 };
@@ -59,12 +59,12 @@ test('rows of several tasks arrive once, in order and in batches, and the end of
   uploader.whenComplete(aTask, () => done.push('first'));
   uploader.whenComplete(other, () => done.push('other'));
   uploader.ended(aTask);
-  await eventually(() => expect(done).toEqual(['first']));
+  await vi.waitFor(() => expect(done).toEqual(['first']));
   expect(rowsOf()).toEqual(range(1, 2_001));
   expect(Math.max(...uploads.map(({ rows }) => rows.length))).toBe(512);
-  await eventually(() => expect(rowsOf(other)).toEqual([7]));
+  await vi.waitFor(() => expect(rowsOf(other)).toEqual([7]));
   uploader.ended(other);
-  await eventually(() => expect(done).toEqual(['first', 'other']));
+  await vi.waitFor(() => expect(done).toEqual(['first', 'other']));
   uploader.whenComplete(aTask, () => done.push('at once'));
   expect(done.at(-1)).toBe('at once');
 });
@@ -80,14 +80,14 @@ test('a task without rows waits for nothing', async () => {
 test('a coordinator that comes back is asked how far it has them', async () => {
   const { hub, uploader, uploads, rowsOf } = await uploading();
   for (const position of range(1, 11)) uploader.add(aTask, row(position));
-  await eventually(() => expect(rowsOf()).toEqual(range(1, 11)));
+  await vi.waitFor(() => expect(rowsOf()).toEqual(range(1, 11)));
   hub.crash();
   for (const position of range(11, 21)) uploader.add(aTask, row(position));
   // As after a power cut: it has lost some, which are not here any more either.
   rowsOf()?.splice(5);
   uploads.length = 0;
   await hub.serve();
-  await eventually(() => expect(rowsOf()?.at(-1)).toBe(20));
+  await vi.waitFor(() => expect(rowsOf()?.at(-1)).toBe(20));
   expect(uploads[0]?.rows).toEqual([]);
 });
 
@@ -95,7 +95,7 @@ test('what the coordinator does not take now is sent again', async () => {
   const { uploader, refusals, rowsOf } = await uploading();
   refusals.push(20, 20);
   for (const position of range(1, 4)) uploader.add(aTask, row(position));
-  await eventually(() => expect(rowsOf()).toEqual([1, 2, 3]));
+  await vi.waitFor(() => expect(rowsOf()).toEqual([1, 2, 3]));
   expect(refusals).toEqual([]);
 });
 
@@ -104,7 +104,7 @@ test('what waits is bounded: of the older rows every second one goes, and that i
   hub.crash();
   for (const position of range(1, 401)) uploader.add(aTask, row(position));
   await hub.serve();
-  await eventually(() => expect(rowsOf()?.at(-1)).toBe(400));
+  await vi.waitFor(() => expect(rowsOf()?.at(-1)).toBe(400));
   expect(rowsOf()?.length).toBeLessThanOrEqual(100);
   expect(rowsOf()?.slice(-20)).toEqual(range(381, 401));
   expect(warnings.filter((each) => each.includes('dropped'))).toHaveLength(1);

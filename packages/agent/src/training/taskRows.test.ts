@@ -1,6 +1,6 @@
 import { taskKey } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
-import { aTask, eventually } from '../tasks/managerFixture.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { aTask } from '../tasks/managerFixture.ts';
 import { Node, step, steps } from './taskTrainingFixture.ts';
 
 describe('rows', () => {
@@ -12,10 +12,10 @@ describe('rows', () => {
     node.run();
     const lines = ['é no metrics\n', step(0, 4), '\n', step(1, 'nan'), step(2, 2).slice(0, -1)];
     node.write(lines.slice(0, 3).join(''));
-    await eventually(() => expect(node.rows).toHaveLength(1));
+    await vi.waitFor(() => expect(node.rows).toHaveLength(1));
     node.nowMs += 5_000;
     node.write(lines.slice(3).join(''));
-    await eventually(() => expect(node.rows).toHaveLength(2));
+    await vi.waitFor(() => expect(node.rows).toHaveLength(2));
     expect(node.ended).toEqual([]);
     await agent.finish(aTask);
     expect(node.ended).toEqual([taskKey(aTask)]);
@@ -51,13 +51,13 @@ describe('rows', () => {
     node.run();
     node.write(steps(0, 3_000));
     const first = await node.agent();
-    await eventually(() => expect(node.rows).toHaveLength(3_000));
+    await vi.waitFor(() => expect(node.rows).toHaveLength(3_000));
     const before = shown(node);
     first.close();
     node.rows.length = 0;
     node.write(steps(3_000, 3_010));
     await node.agent();
-    await eventually(() => expect(node.rows).toHaveLength(3_010));
+    await vi.waitFor(() => expect(node.rows).toHaveLength(3_010));
     expect(shown(node).slice(0, 3_000)).toEqual(before);
     expect(new Set(shown(node).map(([position]) => position)).size).toBe(3_010);
     // By this clock its output is of the future: nothing is later than now.

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { emptySample } from '../gpus/gpuSource.ts';
-import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
+import { anAssignment, aTask } from '../tasks/managerFixture.ts';
 import { Node, step, steps } from './taskTrainingFixture.ts';
 
 const mib = 1024 * 1024;
@@ -15,10 +15,10 @@ describe('progress', () => {
     node.run();
     expect(agent.progress(aTask)).toBeNull();
     node.write(`max_iters = 1000\n${step(0, 4)}${step(10, 3).slice(0, 9)}`);
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(1));
     node.nowMs += 10_000;
     node.write(step(10, 3).slice(9));
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(2));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(2));
     expect(agent.progress(aTask)).toMatchObject({
       framework: 'nanogpt',
       latest: { step: 10, train_loss: 3 },
@@ -37,7 +37,7 @@ describe('progress', () => {
     node.onLook = () => rows.push(agent.progress(aTask)?.rows ?? 0);
     node.write(steps(0, 20_000));
     node.run();
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(20_000));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(20_000));
     const atOnce = rows.slice(1).map((each, look) => each - (rows[look] ?? 0));
     // A slice has some 1,500 lines, and a look would have sixteen of them.
     expect(Math.max(...atOnce)).toBeLessThan(5_000);
@@ -47,7 +47,7 @@ describe('progress', () => {
     const node = new Node();
     const agent = await node.agent();
     node.run();
-    await eventually(() => expect(agent.progress(aTask)).toBeNull());
+    await vi.waitFor(() => expect(agent.progress(aTask)).toBeNull());
     node.write(steps(0, 50_000) + step(50_000, 1).trimEnd());
     node.running.pop();
     expect(await agent.finish(aTask)).toMatchObject({
@@ -94,7 +94,7 @@ describe('progress', () => {
     const agent = await node.agent();
     node.run();
     node.write(steps(0, 200_000));
-    await eventually(() => expect(agent.progress(aTask)).not.toBeNull());
+    await vi.waitFor(() => expect(agent.progress(aTask)).not.toBeNull());
     node.running.pop();
     const end = agent.finish(aTask);
     agent.forget(aTask);
@@ -151,9 +151,9 @@ describe('bad output', () => {
     const agent = await node.agent();
     node.run();
     node.write(step(0) + 'x'.repeat(99).concat('\n').repeat(300_000));
-    await eventually(() => expect(node.warnings).toHaveLength(1));
+    await vi.waitFor(() => expect(node.warnings).toHaveLength(1));
     node.write(step(1) + step(2, 'nan'));
-    await eventually(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
     expect(node.warnings).toEqual([expect.stringContaining('lines of them are missing')]);
     // Which line it is nobody knows any more.
     expect(node.said.map(({ sign }) => [sign.kind, sign.step, sign.line])).toEqual([['nan_loss', 2, 0]]);
@@ -168,7 +168,7 @@ describe('bad output', () => {
       let isRead = false;
       if (state === 'runs') node.run();
       else void agent.finish(aTask).then(() => (isRead = true));
-      await eventually(() => expect(agent.progress(aTask)).not.toBeNull());
+      await vi.waitFor(() => expect(agent.progress(aTask)).not.toBeNull());
       node.write(steps(0, 3), otherTask);
       expect(await agent.finish(otherTask)).toMatchObject({ rows: 3 });
       expect(isRead).toBe(false);
@@ -181,9 +181,9 @@ describe('bad output', () => {
     node.run();
     node.write(steps(0, 1_000));
     const agent = await node.agent();
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_000));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(1_000));
     writeFileSync(node.path(aTask), steps(0, 2));
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(1_002));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(1_002));
     const positions = node.rows.map(({ position }) => position);
     expect(node.rows.slice(-2).map(({ values }) => values.step)).toEqual([0, 1]);
     expect(positions, 'they go on growing').toEqual(positions.toSorted((a, b) => a - b));
@@ -199,7 +199,7 @@ describe('signs', () => {
     const agent = await node.agent();
     node.run();
     node.write(bad);
-    await eventually(() => expect(node.said).toHaveLength(1));
+    await vi.waitFor(() => expect(node.said).toHaveLength(1));
     expect(node.said[0]).toMatchObject({
       kind: 'trainingSign',
       task: aTask,
@@ -214,10 +214,10 @@ describe('signs', () => {
     node.run();
     node.write(bad);
     const first = await node.agent();
-    await eventually(() => expect(node.said).toHaveLength(1));
+    await vi.waitFor(() => expect(node.said).toHaveLength(1));
     first.close();
     await node.agent();
-    await eventually(() => expect(node.said).toHaveLength(2));
+    await vi.waitFor(() => expect(node.said).toHaveLength(2));
     expect(node.said[1]).toEqual(node.said[0]);
   });
 
@@ -226,9 +226,9 @@ describe('signs', () => {
     const agent = await node.agent();
     node.run();
     node.write(steps(0, 50));
-    await eventually(() => expect(agent.progress(aTask)?.rows).toBe(50));
+    await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(50));
     writeFileSync(node.path(aTask), steps(50, 60) + step(60, 'nan'));
-    await eventually(() => expect(node.said).toHaveLength(1));
+    await vi.waitFor(() => expect(node.said).toHaveLength(1));
     expect(node.said[0]?.sign.line).toBe(11);
   });
 });
@@ -251,7 +251,7 @@ describe('a hang', () => {
       node.nowMs += 5_000;
       observe(98, 600);
       node.write(step(number));
-      await eventually(() => expect(agent.progress(aTask)?.latest.step).toBe(number));
+      await vi.waitFor(() => expect(agent.progress(aTask)?.latest.step).toBe(number));
     }
     /** Silent, while its GPU shows this. */
     const quiet = async (seconds: number, utilization: number, powerWatts: number) => {
@@ -272,7 +272,7 @@ describe('a hang', () => {
     expect(agent.hang(aTask)).toEqual({ quietForMs: 35_000, usualMs: 5_000, gpus: 'pinned', rank: null });
     expect(agent.hang(otherTask)).toBeNull();
     node.write('still here\n');
-    await eventually(() => expect(agent.hang(aTask)).toBeNull());
+    await vi.waitFor(() => expect(agent.hang(aTask)).toBeNull());
   });
 
   test('is over with a new checkpoint, and with the task', async () => {

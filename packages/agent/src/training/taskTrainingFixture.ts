@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
-import { expect, onTestFinished } from 'vitest';
-import { anAssignment, aTask, eventually } from '../tasks/managerFixture.ts';
+import { expect, onTestFinished, vi } from 'vitest';
+import { anAssignment, aTask } from '../tasks/managerFixture.ts';
 import { TaskTraining, type TrainingSignMessage } from './taskTraining.ts';
 
 export const step = (number: number, loss: number | string = 2.5) =>
@@ -78,6 +78,6 @@ export class Node {
   /** Resolves when every task has been looked at once more. */
   async looked(): Promise<void> {
     const before = this.looks;
-    await eventually(() => expect(this.looks).toBeGreaterThan(before + this.running.length));
+    await vi.waitFor(() => expect(this.looks).toBeGreaterThan(before + this.running.length));
   }
 }

@@ -1,10 +1,11 @@
 import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { aCause, anAttempt, logPiece, silentStream, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 import { streamsAtOnce } from './arrayLogs.ts';
 
 const attempts = [anAttempt()];
@@ -72,9 +73,9 @@ test('-f follows the jobs as they start, tells failures, and ends with the last 
   });
   const call = newCall(coordinator.address);
   const running = runCli(['logs', '-f', 'sweep'], call.context);
-  await eventually('the first job', () => call.stdout() === '[0] line of 0\n');
+  await waitFor('the first job', () => call.stdout() === '[0] line of 0\n');
   state.of = ['running', 'running'];
-  await eventually('the second job, while the first runs', () => call.stdout().includes('[1] line of 1\n'));
+  await waitFor('the second job, while the first runs', () => call.stdout().includes('[1] line of 1\n'));
   state.of = ['succeeded', 'failed'];
   expect(await running).toBe(exitCodes.ok);
   expect(call.stdout()).toBe('[0] line of 0\n[1] line of 1\n');
@@ -98,7 +99,7 @@ test('-f holds a bounded number of streams, and says so', async () => {
   });
   const call = newCall(coordinator.address);
   const running = runCli(['logs', '-f', 'sweep'], call.context);
-  await eventually('the streams', () => call.stdout().split('\n').length > streamsAtOnce);
+  await waitFor('the streams', () => call.stdout().split('\n').length > streamsAtOnce);
   expect(call.stderr()).toBe(
     `— ${streamsAtOnce} jobs are followed at the same time, the others once one of these has ended —\n`,
   );
@@ -125,10 +126,10 @@ test('-f ends only when all jobs of a large array are stored', async () => {
   });
   const call = newCall(coordinator.address);
   const running = runCli(['logs', '-f', 'sweep'], call.context);
-  await eventually('the first job', () => call.stdout() === '[0] line of 0\n');
+  await waitFor('the first job', () => call.stdout() === '[0] line of 0\n');
   const looks = () => coordinator.requests.filter(({ method }) => method === 'ListJobs').length;
   const before = looks();
-  await eventually('another look', () => looks() > before);
+  await waitFor('another look', () => looks() > before);
   stored = 2;
   expect(await running).toBe(exitCodes.ok);
   expect(call.stdout()).toBe('[0] line of 0\n[1] line of 1\n');

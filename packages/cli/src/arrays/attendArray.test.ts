@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { aMember, arrayAnswers, arrayId, memberId } from '../testing/arrayFixture.ts';
 import { aCause, anAttempt } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const cause = aCause('exit_code', 'exited with code 3');
 const ended = anAttempt({ state: 'ended', cause });
@@ -70,7 +71,7 @@ test('a failed attempt is told while its job waits for the retry', async () => {
   const coordinator = await fakeCoordinator({ ...answers, Submit: () => accepted });
   const call = newCall(coordinator.address);
   const running = runCli(['submit', '--array', '3', '--follow', '--', 'true'], call.context);
-  await eventually('the failure is told', () =>
+  await waitFor('the failure is told', () =>
     call.stderr().includes('— sweep[2]: attempt 1 failed: exited with code 3. Retry 2/'),
   );
   isOver = true;
@@ -88,7 +89,7 @@ test('jobs of a large array that are not stored yet count as queued, not as succ
   const coordinator = await fakeCoordinator({ ...answers, Submit: () => accepted });
   const call = newCall(coordinator.address);
   const running = runCli(['submit', '--array', '3', '--wait', '--', 'true'], call.context);
-  await eventually('the counts', () => call.stderr().includes('— 2 queued, 1 succeeded —'));
+  await waitFor('the counts', () => call.stderr().includes('— 2 queued, 1 succeeded —'));
   stored = 3;
   expect(await running).toBe(exitCodes.ok);
   expect(call.stderr()).toContain('all 3 jobs succeeded\n');
@@ -108,7 +109,7 @@ test('Ctrl-C leaves the array running', async () => {
   const coordinator = await fakeCoordinator(looks(['queued', 'queued', 'queued']));
   const call = newCall(coordinator.address);
   const running = runCli(['submit', '--array', '3', '--follow', '--', 'true'], call.context);
-  await eventually('it waits', () => call.stderr().includes('3 queued'));
+  await waitFor('it waits', () => call.stderr().includes('3 queued'));
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
   expect(call.stderr()).toContain(`Reattach: muster logs -f ${arrayId}\nStop it: muster stop ${arrayId}\n`);

@@ -1,6 +1,7 @@
 import type { JobId } from '@muster/common/ids';
 import type { OrphanTask } from '@muster/common/views';
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import {
@@ -14,7 +15,7 @@ import {
   submittedAtMs,
   wire,
 } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 test('token create prints the token alone on stdout', async () => {
   const expiresAtMs = submittedAtMs + 60_000 + 15 * 60_000;
@@ -159,10 +160,10 @@ test('events -f goes on after a restart of the coordinator and misses nothing', 
   });
   const call = newCall(first.address);
   const running = runCli(['events', '-f', '-o', 'json'], call.context);
-  await eventually('three events', () => call.stdout().split('\n').length === 4);
+  await waitFor('three events', () => call.stdout().split('\n').length === 4);
   first.kill();
   await fakeCoordinator({ WatchEvents: (request, aborted) => upTo(6, request, aborted) }, first.address);
-  await eventually('six events', () => call.stdout().split('\n').length === 7);
+  await waitFor('six events', () => call.stdout().split('\n').length === 7);
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
   const ids = call

@@ -2,10 +2,11 @@ import { stripVTControlCharacters } from 'node:util';
 import { MusterError } from '@muster/common/errors';
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { aCause, aJob, anAttempt, anEnd, aTask, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const running = aJob({
   id: 'job_aaaaaaaaaaaa',
@@ -229,7 +230,7 @@ test('--watch in a pipe writes a line for each change until it is interrupted', 
   const { address } = await fakeCoordinator(answers);
   const call = newCall(address);
   const watching = runCli(['jobs', '--watch'], call.context);
-  await eventually('both', () => call.stdout().split('\n').length === 3);
+  await waitFor('both', () => call.stdout().split('\n').length === 3);
   call.pressCtrlC();
   expect(await watching).toBe(exitCodes.ok);
   expect(call.stdout()).toMatch(

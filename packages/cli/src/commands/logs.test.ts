@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { type Answers, aJob, anAttempt, logPiece, silentStream, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const jobId = 'job_0123456789ab';
 const attempt = anAttempt();
@@ -109,7 +110,7 @@ test('-f goes on after a restart of the coordinator: every byte once', async () 
   const first = await fakeCoordinator(until(777, 'running'));
   const call = newCall(first.address);
   const running = runCli(['logs', '-f', jobId], call.context);
-  await eventually('the first part', () => call.stdoutBytes().length === 777);
+  await waitFor('the first part', () => call.stdoutBytes().length === 777);
   first.kill();
   await fakeCoordinator(until(whole.length, 'succeeded'), first.address);
   expect(await running).toBe(exitCodes.ok);
@@ -170,7 +171,7 @@ test('Ctrl-C stops the showing, not the job', async () => {
   });
   const call = newCall(coordinator.address);
   const running = runCli(['logs', '-f', jobId], call.context);
-  await eventually('output', () => call.stdout() === 'a\n');
+  await waitFor('output', () => call.stdout() === 'a\n');
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
   expect(call.stderr()).toBe(`Detached. ${jobId} is still running. Reattach: muster logs -f ${jobId}\n`);

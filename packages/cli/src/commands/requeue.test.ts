@@ -1,9 +1,10 @@
 import { MusterError } from '@muster/common/errors';
 import { describe, expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { aCause, aJob, anAttempt, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const failed = aJob({ state: 'failed', cause: aCause('exit_code', 'exited with code 3') });
 const running = aJob({ state: 'running', attempts: [anAttempt()] });
@@ -66,7 +67,7 @@ describe('requeue of a running job', () => {
     const coordinator = await fakeCoordinator(answers);
     const call = newCall(coordinator.address, { columns: 80 });
     const exit = runCli(['requeue', running.id], call.context);
-    await eventually('it asks', () => call.keyListeners.size > 0);
+    await waitFor('it asks', () => call.keyListeners.size > 0);
     call.press(key);
     expect(await exit).toBe(wanted);
     expect(call.stderr()).toContain('Continue? [y/N]');

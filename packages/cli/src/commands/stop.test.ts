@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { aJob, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const running = aJob({ id: 'job_aaaaaaaaaaaa', name: 'llama', state: 'running' });
 const waiting = aJob({ id: 'job_bbbbbbbbbbbb' });
@@ -39,7 +40,7 @@ test('a stop that takes its time shows on a terminal that it is under way', asyn
   });
   const call = newCall(coordinator.address, { columns: 80 });
   const stopping = runCli(['stop', 'arr_0123456789ab'], call.context);
-  await eventually('progress', () => call.stderr().includes('Stopping … '));
+  await waitFor('progress', () => call.stderr().includes('Stopping … '));
   stopped.resolve();
   expect(await stopping).toBe(exitCodes.ok);
   expect(call.stdout()).toContain('is cancelled');

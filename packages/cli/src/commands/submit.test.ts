@@ -4,6 +4,7 @@ import { MusterError } from '@muster/common/errors';
 import type { JobStateKind } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import type { Output } from '../io.ts';
 import { runCli } from '../program.ts';
@@ -18,7 +19,7 @@ import {
   submittedAtMs,
   wire,
 } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run, temporaryDir } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run, temporaryDir } from '../testing/testContext.ts';
 
 const jobId = 'job_0123456789ab';
 const accepted = { Submit: () => ({ jobIds: [jobId], repeatedRequest: false }) };
@@ -165,7 +166,7 @@ test('a submit survives a coordinator that is away for a moment, under the same 
   first.kill();
   const call = newCall(first.address, { columns: 80 });
   const running = runCli(['submit', '--', 'true'], call.context);
-  await eventually('a failed try', () => call.stderr().includes('reconnecting'));
+  await waitFor('a failed try', () => call.stderr().includes('reconnecting'));
   const second = await fakeCoordinator(
     {
       Submit: () => {
@@ -270,7 +271,7 @@ function jobThatBecomes(...states: readonly JobStateKind[]): Answers {
     WatchEvents: async function* (request: { sinceSeq: number; subject: string }) {
       expect(request).toMatchObject({ sinceSeq: 4, subject: jobId });
       while (position < states.length - 1) {
-        await eventually('the job is looked at', () => seen === position);
+        await waitFor('the job is looked at', () => seen === position);
         position += 1;
         yield wire.event(anEvent(4 + position));
       }
@@ -328,7 +329,7 @@ test('--wait goes on when the coordinator restarts', async () => {
   });
   const call = newCall(first.address);
   const running = runCli(['submit', '--wait', '--', 'true'], call.context);
-  await eventually('the watch', () => first.requests.some(({ method }) => method === 'WatchEvents'));
+  await waitFor('the watch', () => first.requests.some(({ method }) => method === 'WatchEvents'));
   first.kill();
   await fakeCoordinator(jobThatBecomes('running', 'succeeded'), first.address);
   expect(await running).toBe(exitCodes.ok);
@@ -366,7 +367,7 @@ test.each(['running', 'queued'] as const)(
     });
     const call = newCall(coordinator.address);
     const running = runCli(['submit', '--wait', '--', 'true'], call.context);
-    await eventually('the watch', () => coordinator.requests.some(({ method }) => method === 'WatchEvents'));
+    await waitFor('the watch', () => coordinator.requests.some(({ method }) => method === 'WatchEvents'));
     call.pressCtrlC();
     expect(await running).toBe(exitCodes.interrupted);
     expect(call.stderr()).toBe(

@@ -1,9 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { type Answers, aGpu, aHostReading, aJob, aNode, wire } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall, run, type TestOptions } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run, type TestOptions } from '../testing/testContext.ts';
 
 const node = aNode({ inventory: { ...aNode().inventory, gpus: [aGpu(0), aGpu(1)] } });
 const telemetry = { node: 'node-1', host: aHostReading({ cpuUtilization: 12 }), gpus: [] };
@@ -55,7 +56,7 @@ async function startTop(given: Answers = answers, options: TestOptions = {}) {
     await ended;
   });
   const plain = () => stripVTControlCharacters(call.stdout());
-  await eventually('the first picture', () => plain().includes('q quits'));
+  await waitFor('the first picture', () => plain().includes('q quits'));
   return { ...call, coordinator, ended, plain, lastFrame: () => plain().split('q quits').at(-2) ?? '' };
 }
 
@@ -84,7 +85,7 @@ test('it looks again, and shows what has changed', async () => {
       return { nodes: [wire.telemetry({ ...telemetry, host: aHostReading({ cpuUtilization: looks }) })] };
     },
   });
-  await eventually('a third look', () => /node-1 +online +3 % /.test(top.plain()));
+  await waitFor('a third look', () => /node-1 +online +3 % /.test(top.plain()));
 });
 
 test('the size of the window is followed; what does not fit scrolls', async () => {
@@ -92,16 +93,16 @@ test('the size of the window is followed; what does not fit scrolls', async () =
     aNode({ name: `n-${String(index).padStart(2, '0')}` }),
   );
   const top = await startTop({ ...answers, ListNodes: () => ({ nodes: many.map(wire.node) }) });
-  await eventually('21 of 30', () => top.plain().includes('lines 1 to 21 of 30'));
+  await waitFor('21 of 30', () => top.plain().includes('lines 1 to 21 of 30'));
   top.press('\x1b[B');
-  await eventually('one line down', () => top.plain().includes('lines 2 to 22 of 30'));
+  await waitFor('one line down', () => top.plain().includes('lines 2 to 22 of 30'));
   top.press('jj\x1b[Ak');
   top.press('jj');
-  await eventually('keys that come at once', () => top.plain().includes('lines 4 to 24 of 30'));
+  await waitFor('keys that come at once', () => top.plain().includes('lines 4 to 24 of 30'));
   top.press('\x1b[6~');
-  await eventually('not beyond the end', () => top.plain().includes('lines 10 to 30 of 30'));
+  await waitFor('not beyond the end', () => top.plain().includes('lines 10 to 30 of 30'));
   top.resize(40, 13);
-  await eventually('the smaller window', () => top.plain().includes('lines 10 to 19 of 30'));
+  await waitFor('the smaller window', () => top.plain().includes('lines 10 to 19 of 30'));
   const rows = top.stdout().split('\x1b[H').at(-1)?.split('\r\n') ?? [];
   expect(rows).toHaveLength(13);
 });
@@ -109,15 +110,15 @@ test('the size of the window is followed; what does not fit scrolls', async () =
 test('a coordinator that goes away is waited for, with the last picture and why', async () => {
   const top = await startTop();
   top.coordinator.kill();
-  await eventually('the loss', () =>
+  await waitFor('the loss', () =>
     top.plain().includes(`no coordinator answers at ${top.coordinator.address}`),
   );
-  await eventually('the last picture below it', () =>
+  await waitFor('the last picture below it', () =>
     /reconnecting\. The view of [\d.]+ s ago:[^]*node-1 +online/.test(top.plain()),
   );
   await fakeCoordinator(answers, top.coordinator.address);
   const before = top.stdout().length;
-  await eventually('the return', () =>
+  await waitFor('the return', () =>
     stripVTControlCharacters(top.stdout().slice(before)).includes('1 node · 0/2 GPUs'),
   );
 });
@@ -125,7 +126,7 @@ test('a coordinator that goes away is waited for, with the last picture and why'
 test('leaving while the coordinator is away takes no patience', async () => {
   const top = await startTop();
   top.coordinator.kill();
-  await eventually('the loss', () => top.plain().includes('reconnecting'));
+  await waitFor('the loss', () => top.plain().includes('reconnecting'));
   top.press('q');
   expect(await top.ended).toBe(exitCodes.ok);
   expect(top.stdout().endsWith(leave)).toBe(true);

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { readUpState } from '../supervisor/upState.ts';
 import { downText, goodbyeText } from '../supervisor/upText.ts';
 import { aJob, anAttempt } from '../testing/fakeCoordinator.ts';
-import { eventually, newCall, type TestCall, temporaryDir } from '../testing/testContext.ts';
+import { newCall, type TestCall, temporaryDir } from '../testing/testContext.ts';
 
 const fakeDaemon = join(import.meta.dirname, '../testing/fakeDaemon.ts');
 
@@ -34,7 +35,7 @@ function linesOf(path: string): readonly string[] {
   }
 }
 
-const isUp = (up: RunningUp) => eventually('up', () => up.stdout().includes('Muster is up'));
+const isUp = (up: RunningUp) => waitFor('up', () => up.stdout().includes('Muster is up'));
 
 test('up starts everything, says what next, and stops in order', async () => {
   const dataDir = temporaryDir();
@@ -112,7 +113,7 @@ test('a child that ends unasked is started again, and up says so', async () => {
   const pidPath = join(dataDir, 'agents/node-1/online');
   const before = readFileSync(pidPath, 'utf8');
   process.kill(Number(before), 'SIGKILL');
-  await eventually('a new agent', () => readFileSync(pidPath, 'utf8') !== before);
+  await waitFor('a new agent', () => readFileSync(pidPath, 'utf8') !== before);
   expect(up.stderr()).toBe('node-1 ended: SIGKILL; starting it again in 1 s\n');
 });
 
@@ -147,7 +148,7 @@ test('several nodes without --gpus do not each offer the GPUs of this machine', 
 
 test('Ctrl-C during the start stops what was started', async () => {
   const up = startUp(temporaryDir(), '--nodes', '3');
-  await eventually('the coordinator', () => up.history().length > 0);
+  await waitFor('the coordinator', () => up.history().length > 0);
   up.pressCtrlC();
   expect(await up.ended).toBe(exitCodes.ok);
   const history = up.history();
@@ -181,7 +182,7 @@ test('who runs is known as long as it runs, and what was killed leaves nothing b
   const dataDir = temporaryDir();
   const up = startUp(dataDir);
   await isUp(up);
-  await eventually('it serves', () => readUpState(dataDir)?.address !== null);
+  await waitFor('it serves', () => readUpState(dataDir)?.address !== null);
   const state = readUpState(dataDir);
   expect(state).toMatchObject({ pid: process.pid, address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
   writeFileSync(join(dataDir, 'up.json'), JSON.stringify({ ...state, startTicks: 1 }));

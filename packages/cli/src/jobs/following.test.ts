@@ -2,6 +2,7 @@
 import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
+import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import {
@@ -15,7 +16,7 @@ import {
   submittedAtMs,
   wire,
 } from '../testing/fakeCoordinator.ts';
-import { eventually, fakeCoordinator, newCall } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall } from '../testing/testContext.ts';
 
 const jobId = 'job_0123456789ab';
 const tasks = [aTask()];
@@ -76,11 +77,11 @@ async function through(argv: readonly string[], answers: (now: () => JobView) =>
   const coordinator = await fakeCoordinator(answers(() => now));
   const call = newCall(coordinator.address);
   const exit = runCli(argv, call.context);
-  await eventually('the first attempt prints', () => call.stdout().includes('line of 1\n'));
+  await waitFor('the first attempt prints', () => call.stdout().includes('line of 1\n'));
   now = pausing;
-  await eventually('the failure is told', () => call.stderr().includes(firstFailed));
+  await waitFor('the failure is told', () => call.stderr().includes(firstFailed));
   now = runningAgain;
-  await eventually('the second attempt is told', () => call.stderr().includes(secondRuns));
+  await waitFor('the second attempt is told', () => call.stderr().includes(secondRuns));
   now = succeeded;
   return { exitCode: await exit, stdout: call.stdout(), stderr: call.stderr() };
 }
@@ -121,18 +122,18 @@ test.each([
     const before = await fakeCoordinator(coordinatorOf(() => now));
     const call = newCall(before.address);
     const exit = runCli(argv, call.context);
-    await eventually('it watches', () => before.requests.some(({ method }) => method === 'WatchEvents'));
+    await waitFor('it watches', () => before.requests.some(({ method }) => method === 'WatchEvents'));
     now = pausing;
-    await eventually('the failure is told', () => call.stderr().includes(firstFailed));
+    await waitFor('the failure is told', () => call.stderr().includes(firstFailed));
     before.kill();
     // The pause lasts: what was told before the restart is told by nobody again.
     const after = await fakeCoordinator(
       coordinatorOf(() => now),
       before.address,
     );
-    await eventually('it watches again', () => after.requests.some(({ method }) => method === 'WatchEvents'));
+    await waitFor('it watches again', () => after.requests.some(({ method }) => method === 'WatchEvents'));
     now = runningAgain;
-    await eventually('the second attempt is told', () => call.stderr().includes(secondRuns));
+    await waitFor('the second attempt is told', () => call.stderr().includes(secondRuns));
     now = succeeded;
     expect(await exit).toBe(exitCodes.ok);
     for (const line of [firstFailed, secondRuns]) expect(timesIn(call.stderr(), line)).toBe(1);

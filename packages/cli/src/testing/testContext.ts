@@ -160,15 +160,6 @@ export function temporaryDir(): string {
   return dir;
 }
 
-/** Waits for a state, with a deadline. */
-export async function eventually(what: string, check: () => boolean, withinMs = 60_000): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (!check()) {
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 /** Of a terminal without colours, as wide as the text. */
 export function aView(given: Partial<View> = {}): View {
   return {

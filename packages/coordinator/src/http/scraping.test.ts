@@ -37,7 +37,6 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
   await vi.waitFor(() => expect(coordinator.pages.connected).toBe(2));
   const promQl = `DCGM_FI_DEV_GPU_UTIL{muster_job="${runningJobId}"}`;
   const found = await waitFor('both nodes were scraped', () => prometheus.query(promQl), {
-    timeoutMs: 30_000,
     until: ({ length }) => length === 2,
   });
   const byNode = found.map(({ metric, value }) => [metric['instance'], metric['node'], metric['gpu'], value]);
@@ -49,13 +48,11 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
     'the coordinator was scraped',
     () => prometheus.query('muster_jobs{state="running"}'),
     {
-      timeoutMs: 30_000,
       until: ({ length }) => length === 1,
     },
   );
   expect(own).toMatchObject([{ metric: { muster_role: 'coordinator' }, value: 1 }]);
   const targets = await waitFor('the silent node was tried', () => prometheus.targets(), {
-    timeoutMs: 30_000,
     until: (each) => each['node-3'] !== 'unknown',
   });
   expect(targets['node-3']).toMatch(/^down: .*503/);

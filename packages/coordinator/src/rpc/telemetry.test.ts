@@ -90,7 +90,7 @@ test('a node that sends too much is left waiting, and heard again afterwards', a
   const { taken } = coordinator.telemetry;
   expect(taken).toBeLessThan(150);
   coordinator.clock.nowMs += 600_000;
-  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBeGreaterThan(taken), 5_000);
+  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBeGreaterThan(taken));
   expect(errors).toEqual([]);
 });
 

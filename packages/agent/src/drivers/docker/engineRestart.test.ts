@@ -55,7 +55,6 @@ async function startEngine(): Promise<void> {
   engine = spawn(unshare, ['--net', '--', program, ...args], { stdio: ['ignore', log, log] });
   closeSync(log);
   await waitFor('the engine answers', async () => (await dockerAnswers(socketPath)) || finalUpdate(), {
-    timeoutMs: 30_000,
     until: (seen) => seen === true,
   });
 }

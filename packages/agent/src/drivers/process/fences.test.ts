@@ -3,11 +3,12 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { waitFor } from '../../../../../test/support/services.ts';
 import { parseCgroupHomes } from '../../fence/cgroupMounts.ts';
 import { ControlGroup } from '../../fence/controlGroup.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Lease } from '../../taskFacts/execution.ts';
-import { aStranger, canContain, eventually, idleScript, processGone, useGuards } from './guardFixture.ts';
+import { aStranger, canContain, idleScript, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();
 const why = 'needs control groups that we may make; try as root';
@@ -24,7 +25,7 @@ function aGroup(kind: 'cgroup2' | 'freezer', name: string): { path: string; begi
     if (!existsSync(path)) return;
     group.kill();
     group.thaw();
-    await eventually('the group to be empty', () => group.isEmpty());
+    await waitFor('the group to be empty', () => group.isEmpty());
     rmdirSync(path);
   });
   const begin = () => {
@@ -50,8 +51,8 @@ describe.each(['cgroup2', 'freezer'] as const)('a container without an agent (%s
     await guard.fence().renew(task, leaseFor(0), ['/sys/fs/cgroup/nowhere', path]);
     begin();
     const group = new ControlGroup(path);
-    await eventually('the group to be frozen', () => group.isFrozen() && !group.isEmpty());
-    await eventually('the log to say so', () => /has run out: (it was )?frozen/.test(guard.guardLog()));
+    await waitFor('the group to be frozen', () => group.isFrozen() && !group.isEmpty());
+    await waitFor('the log to say so', () => /has run out: (it was )?frozen/.test(guard.guardLog()));
     expect(guard.guardLog()).toContain(task.key);
     await guard.fence().forget(task);
   });
@@ -64,7 +65,7 @@ describe.each(['cgroup2', 'freezer'] as const)('a container without an agent (%s
     new ControlGroup(path).freeze();
     await guard.fence().renew(task, leaseFor(100, 'kill'), [path]);
     await processGone(pid);
-    await eventually('the log to say so', () => guard.guardLog().includes('has run out: killed'));
+    await waitFor('the log to say so', () => guard.guardLog().includes('has run out: killed'));
     await guard.fence().forget(task);
   });
 
@@ -84,7 +85,7 @@ describe.each(['cgroup2', 'freezer'] as const)('a container without an agent (%s
       await fence.forget(task);
       const later = { ...lease, deadlineBoottimeMs: lease.deadlineBoottimeMs + 100 };
       await fence.renew(other, later, [expired.path]);
-      await eventually('the other one to be frozen', () => new ControlGroup(expired.path).isFrozen());
+      await waitFor('the other one to be frozen', () => new ControlGroup(expired.path).isFrozen());
       expect(new ControlGroup(forgotten.path).isFrozen()).toBe(false);
       await fence.forget(other);
     },
@@ -100,7 +101,7 @@ describe('a guard that holds the lease of a container', () => {
     fence.close();
     const pid = await guard.livePid();
     process.kill(pid, 'SIGTERM');
-    await eventually('the guard to refuse', () => guard.guardLog().includes('asked to stop while tasks run'));
+    await waitFor('the guard to refuse', () => guard.guardLog().includes('asked to stop while tasks run'));
     const next = guard.fence();
     await next.forget(task);
     next.close();
@@ -153,6 +154,6 @@ describe('a guard that holds the lease of a container', () => {
     await driver.start(launch);
     expect(existsSync(path)).toBe(true);
     await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
-    await eventually('the lease to be gone', () => !existsSync(path));
+    await waitFor('the lease to be gone', () => !existsSync(path));
   });
 });

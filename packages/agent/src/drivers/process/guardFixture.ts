@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
-import { compileCache } from '../../../../../test/support/services.ts';
+import { compileCache, waitFor } from '../../../../../test/support/services.ts';
 import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/processes.ts';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
@@ -25,7 +25,6 @@ import { createProcessDriver } from './driver.ts';
 import { GuardClient } from './guardClient.ts';
 
 const guardProgram = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
-const deadlineMs = 30_000;
 
 /** Shell code that runs until it is ended; traps run at once. */
 export const idleScript = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
@@ -120,7 +119,7 @@ export class GuardFixture {
     const stdio: StdioOptions = ['ignore', log, log];
     spawn(file, [...args, '--runtime-dir', this.runtimeDir], { stdio, detached: true }).unref();
     closeSync(log);
-    await eventually('the guard to listen', async () => (await this.guardPid()) !== null);
+    await waitFor('the guard to listen', async () => (await this.guardPid()) !== null);
   }
 
   guardLog(): string {
@@ -165,18 +164,9 @@ function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
   return [...guardCommand(process.execPath, guardProgram), ...options];
 }
 
-/** @throws {Error} when it does not become true in time */
-export async function eventually(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + deadlineMs;
-  while (!(await check())) {
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 export async function processGone(pid: number): Promise<void> {
   const stat = readStat(pid);
-  if (stat !== null) await eventually(`process ${pid} to end`, () => !isRunning(stat));
+  if (stat !== null) await waitFor(`process ${pid} to end`, () => !isRunning(stat));
 }
 
 /** Makes fixtures for the tests of a file, and ends each after its test. */
@@ -246,7 +236,7 @@ export function outputOf(task: TaskLocation): string {
 
 export async function outputContains(task: TaskLocation, text: string): Promise<void> {
   const path = join(task.directory, 'output.log');
-  await eventually(
+  await waitFor(
     `${JSON.stringify(text)} in ${path}`,
     () => existsSync(path) && outputOf(task).includes(text),
   );

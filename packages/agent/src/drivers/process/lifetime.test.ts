@@ -6,18 +6,11 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../../../../../test/support/services.ts';
 import { exitAlreadyGuarded, guardSocketPath, writeLine } from '../../guard/protocol.ts';
 import { createProcessDriver } from './driver.ts';
 import { GuardConnection } from './guardConnection.ts';
-import {
-  cgroupOf,
-  eventually,
-  idleScript,
-  never,
-  outputContains,
-  processGone,
-  useGuards,
-} from './guardFixture.ts';
+import { cgroupOf, idleScript, never, outputContains, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();
 
@@ -98,7 +91,7 @@ describe('the end of a guard', () => {
     await driver.close();
     const pid = await guard.livePid();
     for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
-    await eventually('the guard to refuse', () =>
+    await waitFor('the guard to refuse', () =>
       readFileSync(join(guard.runtimeDir, 'guard.log'), 'utf8').includes('asked to stop while tasks run'),
     );
     const again = guard.driver();

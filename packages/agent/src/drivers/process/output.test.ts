@@ -11,7 +11,6 @@ import { GuardFixture, idleScript } from './guardFixture.ts';
 
 const mebibyte = 1024 * 1024;
 const outputLimits = { capBytes: 8 * mebibyte, rateBytes: 8 * mebibyte, reserveBytes: 0 };
-const patience = { timeout: 30_000, interval: 20 };
 
 const outputOf = (task: TaskLaunch) => join(task.directory, 'output.log');
 const storedBytes = (task: TaskLaunch) => statSync(outputOf(task)).blocks * 512;
@@ -27,11 +26,8 @@ describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', 
     const driver = guard.driver();
     const task = await guard.script(flood);
     await driver.start(task);
-    await vi.waitFor(
-      () => expect(readFileSync(outputOf(task)).subarray(-5).toString()).toBe('last\n'),
-      patience,
-    );
-    await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes), patience);
+    await vi.waitFor(() => expect(readFileSync(outputOf(task)).subarray(-5).toString()).toBe('last\n'));
+    await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes));
     const { dropped, heldBack } = readOutputRecord(outputOf(task));
     expect(heldBack).toBe(true);
     const text = readFileSync(outputOf(task)).toString('latin1');
@@ -48,10 +44,7 @@ describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', 
     );
     expect(text.length, 'positions stay').toBeGreaterThan(64 * mebibyte);
     // It runs on, and is not taken for one that stands still.
-    await vi.waitFor(
-      async () => expect(await driver.recover(task)).toMatchObject({ frozen: false }),
-      patience,
-    );
+    await vi.waitFor(async () => expect(await driver.recover(task)).toMatchObject({ frozen: false }));
     const exit = await driver.stop(task, { signal: 'SIGTERM', graceMs: 10_000 });
     expect(exit).toMatchObject({ signal: 'SIGTERM' });
   });
@@ -63,13 +56,13 @@ test('a task that was held back when its guard was killed goes on under the next
   const task = await guard.script('while :; do head -c 4000000 /dev/zero; done');
   await driver.start(task);
   const group = groupOf(task);
-  await vi.waitFor(() => expect(isHeldBack(task) && group?.isFrozen()).toBe(true), patience);
+  await vi.waitFor(() => expect(isHeldBack(task) && group?.isFrozen()).toBe(true));
   await guard.killGuard();
   // Whatever the killed one did last: as if it had stopped the task.
   group?.freeze();
   const before = sizeOf(task);
   await guard.startGuard();
-  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(before), patience);
+  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(before));
   await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
 });
 
@@ -79,7 +72,7 @@ test('a task is not let go on when the lease of its agent has ended before that 
   const task = await guard.script('while :; do head -c 4000000 /dev/zero; done');
   await driver.start(task);
   const group = groupOf(task);
-  await vi.waitFor(() => expect(isHeldBack(task) && group?.isFrozen()).toBe(true), patience);
+  await vi.waitFor(() => expect(isHeldBack(task) && group?.isFrozen()).toBe(true));
   // As an agent does whose coordinator has taken time away.
   writeLease(task.directory, readBootId(), boottimeMs() - 1);
   await driver.freeze(task);
@@ -104,7 +97,7 @@ test('what a task does to its own files hurts nobody', async () => {
   );
   const own = { ...task, env: { ...task.env, DIR: task.directory } };
   await driver.start(own);
-  await vi.waitFor(() => expect(statSync(outputOf(task)).isFIFO()).toBe(true), patience);
+  await vi.waitFor(() => expect(statSync(outputOf(task)).isFIFO()).toBe(true));
   const other = await guard.script('echo well');
   await driver.start(other);
   await driver.wait(other, new AbortController().signal);
@@ -119,7 +112,7 @@ test('a task that is in the way of what is noted of it is bounded all the same',
   const driver = guard.driver();
   const task = await guard.task(['/bin/sh', '-c', `mkdir "$DIR/output.json"; ${flood}`]);
   await driver.start({ ...task, env: { ...task.env, DIR: task.directory } });
-  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(64 * mebibyte), patience);
-  await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes), patience);
+  await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(64 * mebibyte));
+  await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes));
   await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
 });

@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { waitFor } from '../../../../../test/support/services.ts';
 import { isRunning, readStat } from '../../fence/processes.ts';
 import type { TaskExit } from '../../taskFacts/execution.ts';
 import type { TaskLaunch } from '../driver.ts';
 import {
   canContain,
   cgroupOf,
-  eventually,
   type GuardFixture,
   idleScript,
   mainPid,
@@ -53,7 +53,7 @@ describe('a task', () => {
     await driver.start(task);
     await outputContains(task, '\n');
     const child = Number(outputOf(task));
-    await eventually('the child to have cleared its environment', () => !processesOf(task).includes(child));
+    await waitFor('the child to have cleared its environment', () => !processesOf(task).includes(child));
     const stat = readStat(child);
     await driver.signal(task, 'SIGUSR1');
     expect(await driver.wait(task, never())).toMatchObject({ exitCode: 0 });
@@ -93,7 +93,7 @@ describe('a task', () => {
       const freezer = join(dirname(cgroupOf(task) ?? ''), 'freezer.state');
       let stopping: Promise<TaskExit>;
       try {
-        await eventually('the group to be frozen', () => {
+        await waitFor('the group to be frozen', () => {
           // Again for as long as a process is just being born.
           writeFileSync(freezer, 'FROZEN');
           return readFileSync(freezer, 'utf8').startsWith('FROZEN');
@@ -103,7 +103,7 @@ describe('a task', () => {
           ended = true;
         });
         const pid = await mainPid(driver, task);
-        await eventually('SIGKILL to be pending', () => pendingSignals(pid).includes(9));
+        await waitFor('SIGKILL to be pending', () => pendingSignals(pid).includes(9));
         expect(await driver.recover(task)).toMatchObject({ kind: 'running', frozen: true });
         expect(await driver.freeze(task)).toBe('frozen');
         await expect(driver.remove(task)).rejects.toThrow(

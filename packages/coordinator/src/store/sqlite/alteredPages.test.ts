@@ -119,4 +119,4 @@ it(`an altered bit is found or does no harm, ${trials} times over`, async () => 
     rmSync(dataDir, { recursive: true });
   }
   expect(refused).toBeGreaterThan(trials / 2);
-}, 600_000);
+});

@@ -34,7 +34,7 @@ let moments: readonly KilledStore[];
 beforeAll(async () => {
   directory = tempDir('damage').path;
   moments = await storeHistory(directory, seed);
-}, 120_000);
+});
 
 type Random = () => number;
 interface Trial {
