@@ -206,7 +206,7 @@ async function runQuietPhase(plan: Plan, parts: SettledParts & { readonly gangs:
   healAll(world);
   const quietSinceMs = timeline.nowMs;
   const look = () => {
-    gangs.look(timeline.nowMs, (machine) => Math.max(quietSinceMs, world.agentAwakeSinceMs(machine)));
+    gangs.look(timeline.nowMs, (machine) => Math.max(quietSinceMs, world.awakeSinceMs(machine)));
     timeline.at(1_000, life, look);
   };
   look();

@@ -22,6 +22,14 @@ test('no seed breaks a guarantee', { timeout }, async () => {
   for (const { code, output } of runs) expect(code, output).toBe(0);
 });
 
+test.each([
+  [6043, 'the coordinator is paused from the faults into the quiet phase'],
+  [6150, 'the message that a checkpoint was written over gets lost'],
+])('seed %i breaks no guarantee: %s', { timeout }, async (seed) => {
+  const { code, output } = await run('--seed', String(seed));
+  expect(code, output).toBe(0);
+});
+
 test('a run is a function of its seed, bit for bit', { timeout }, async () => {
   const tell = async (seed: number) => {
     const story: string[] = [];

@@ -235,9 +235,10 @@ export class World {
     return areHere && guard.process.alive;
   }
 
-  /** When the last pause of this node's agent was over, or will be; 0: it never paused. */
-  agentAwakeSinceMs(name: string): number {
-    return this.sites.find(({ machine }) => machine.name === name)?.agent?.pausedUntilMs ?? 0;
+  /** When the last pause of this node's agent and of the coordinator was over, or will be; 0: neither paused. */
+  awakeSinceMs(name: string): number {
+    const agent = this.sites.find(({ machine }) => machine.name === name)?.agent;
+    return Math.max(agent?.pausedUntilMs ?? 0, this.coordinator?.pausedUntilMs ?? 0);
   }
 
   boot(site: Site): void {

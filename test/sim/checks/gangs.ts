@@ -32,8 +32,8 @@ export class GangCheck {
 
   /**
    * To be called now and then in the quiet phase.
-   * @param clearSinceMs since when nothing is in the way on a machine, its agent's own pauses included: a paused agent hears
-   *   of no stop, and its task is frozen meanwhile
+   * @param clearSinceMs since when nothing keeps a stop from a machine. A paused agent receives no stop, and a paused coordinator
+   *   sends none; tasks are frozen meanwhile
    */
   look(nowMs: number, clearSinceMs: (machine: string) => number): void {
     for (const { task, machine } of this.executions.running.values()) {

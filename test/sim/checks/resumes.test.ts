@@ -14,11 +14,20 @@ const after = 'job_000000000002';
 
 type Event = Pick<StoredEvent, 'kind' | 'subject' | 'data'>;
 
-/** @returns what the check says */
 function judge(...history: readonly (Event | Fact)[]): readonly string[] {
+  return judgeOn('lasting', history);
+}
+
+/** @returns the violations that the check reports */
+function judgeOn(network: 'lasting' | 'lossy', history: readonly (Event | Fact)[]): readonly string[] {
   const verdict = new Verdict(() => 0);
   const stories = new JobStories(() => ({ command: ['train'] }));
-  const check = new ResumeCheck(verdict, stories, new Grants(new Timeline(new Life('world'))), false);
+  const check = new ResumeCheck(
+    verdict,
+    stories,
+    new Grants(new Timeline(new Life('world'))),
+    network === 'lossy',
+  );
   for (const each of history) {
     if (!('subject' in each)) {
       check.see(each);
@@ -90,4 +99,32 @@ test('of two requests for a successor nobody outside can tell which one it came 
     const begun = [submitted(after, before), allocated(after, 1, 'node-3', resume)];
     expect(judge(...saver, ...both, ...begun)).toEqual([]);
   }
+});
+
+test('a checkpoint that is not whole is no place to begin, unless the message that it was replaced may be lost', () => {
+  const task = { jobId: before as never, attempt: 1, nodeRank: 0 };
+  const written: Fact = {
+    kind: 'saved',
+    machine: 'node-3',
+    task,
+    step: 7,
+    quality: 'good',
+    beganMs: 0,
+    isLast: false,
+  };
+  const started: Fact = {
+    kind: 'started',
+    machine: 'node-3',
+    task: { ...task, attempt: 2 },
+    nodeCount: 1,
+    gpuUuids: [],
+    portWasHeld: true,
+    resume: { name: 'step-7', state: 'corrupt' },
+  };
+  const once = [...saver, written, started];
+  const twice = [...saver, written, { ...written, quality: 'corrupt' } as const, started];
+  const violation = 'job_000000000001.2.0 begins from step-7, which is corrupt';
+  expect(judgeOn('lossy', once)).toEqual([violation]);
+  expect(judgeOn('lasting', twice)).toEqual([violation]);
+  expect(judgeOn('lossy', twice)).toEqual([]);
 });
