@@ -32,23 +32,27 @@ export function shortHash(secretHash: string): string {
   return secretHash.slice(0, 16);
 }
 
+/** A credential that nobody has used yet, and that takes the place of no other. */
+export function newCredential(
+  facts: Pick<Credential, 'id' | 'kind' | 'subject' | 'secretHash' | 'createdAtMs' | 'expiresAtMs'>,
+): Credential {
+  return { ...facts, usedFor: null, nextHash: null, lastUsedAtMs: null, replaces: false };
+}
+
 /**
  * The credential that makes whoever shows its secret the admin. It never expires.
  * @param nowMs wall clock
  */
 export function adminCredential(secretHash: string, nowMs: number): Credential {
-  return {
-    id: `admin:${shortHash(secretHash)}`,
+  const id = `admin:${shortHash(secretHash)}`;
+  return newCredential({
+    id,
     kind: 'admin',
     subject: 'admin',
     secretHash,
     createdAtMs: nowMs,
     expiresAtMs: null,
-    usedFor: null,
-    nextHash: null,
-    lastUsedAtMs: null,
-    replaces: false,
-  };
+  });
 }
 
 /** For a call, or a command, of a credential that has ended meanwhile. */

@@ -3,7 +3,7 @@
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
-import { adminCredential, joinTokenLifetimeMs, shortHash } from '../auth/tokens.ts';
+import { adminCredential, joinTokenLifetimeMs, newCredential, shortHash } from '../auth/tokens.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
 import type { Credential } from '../store/store.ts';
@@ -24,28 +24,18 @@ export function createJoinToken(
   { node, secretHash, replaces }: JoinTokenCommand,
   nowMs: number,
 ): number {
-  const known = agentCredential(draft, node);
-  if (known !== undefined && !replaces) {
-    throw new MusterError(
-      'already_exists',
-      `a node named ${node} has joined already; for the same machine after a reinstall: muster token create ${node} ` +
-        '--replace; for another machine choose another name',
-    );
-  }
+  if (agentCredential(draft, node) !== undefined && !replaces) throw hasJoined(node, 'choose another name');
   const id = `join:${shortHash(secretHash)}`;
   const expiresAtMs = nowMs + joinTokenLifetimeMs;
-  draft.putCredential({
+  const token = newCredential({
     id,
     kind: 'join',
     subject: node,
     secretHash,
     createdAtMs: nowMs,
     expiresAtMs,
-    replaces,
-    usedFor: null,
-    nextHash: null,
-    lastUsedAtMs: null,
   });
+  draft.putCredential({ ...token, replaces });
   draft.emit({ kind: 'token.created', subject: clusterSubject, data: { id, node, replaces } }, nowMs);
   return expiresAtMs;
 }
@@ -75,13 +65,8 @@ export function joinNode(
     throw new MusterError('already_exists', message);
   }
   const before = agentCredential(draft, node);
-  if (before !== undefined && !token.replaces) {
-    throw new MusterError(
-      'already_exists',
-      `a node named ${node} has joined already; for the same machine after a reinstall: muster token create ${node} ` +
-        '--replace; for another machine choose another name: muster token create NAME',
-    );
-  }
+  if (before !== undefined && !token.replaces)
+    throw hasJoined(node, 'choose another name: muster token create NAME');
   // The store would refuse it too, but only by failing the whole commit.
   if (draft.credentialOf(credentialHash) !== undefined) {
     throw new MusterError(
@@ -92,21 +77,26 @@ export function joinNode(
   draft.putCredential({ ...token, usedFor: credentialHash });
   if (before !== undefined) draft.removeCredential(before);
   const id = `agent:${node}:${shortHash(credentialHash)}`;
-  draft.putCredential({
-    id,
-    kind: 'agent',
-    subject: node,
-    secretHash: credentialHash,
-    createdAtMs: nowMs,
-
-    expiresAtMs: nowMs + lifetimeMs,
-    usedFor: null,
-    nextHash: null,
-    lastUsedAtMs: null,
-    replaces: false,
-  });
+  draft.putCredential(
+    newCredential({
+      id,
+      kind: 'agent',
+      subject: node,
+      secretHash: credentialHash,
+      createdAtMs: nowMs,
+      expiresAtMs: nowMs + lifetimeMs,
+    }),
+  );
   const data = { id, node, token: token.id, ...(before === undefined ? {} : { replaced: before.id }) };
   draft.emit({ kind: 'token.joined', subject: clusterSubject, data }, nowMs);
+}
+
+function hasJoined(node: NodeName, otherwise: string): MusterError {
+  return new MusterError(
+    'already_exists',
+    `a node named ${node} has joined already; for the same machine after a reinstall: muster token create ${node} ` +
+      `--replace; for another machine ${otherwise}`,
+  );
 }
 
 const namedMax = 3;

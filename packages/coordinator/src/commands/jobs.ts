@@ -60,9 +60,7 @@ export function submit(
   const { array } = command.spec;
   if (array !== null && command.place === null) {
     const { id: arrayId } = addArray(draft, { spec: command.spec, array }, random, nowMs);
-    const record = { requestId, digest, jobIds: [], arrayId, createdAtMs: nowMs };
-    draft.putRequest(record);
-    return record;
+    return draft.putRequest({ requestId, digest, jobIds: [], arrayId, createdAtMs: nowMs });
   }
   const job = aNewJob(
     draft,
@@ -70,9 +68,7 @@ export function submit(
     random,
   );
   addJob(draft, { ...job, ...inherited }, nowMs);
-  const record = { requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs };
-  draft.putRequest(record);
-  return record;
+  return draft.putRequest({ requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs });
 }
 
 /** @throws {MusterError} `already_exists` when the request id was used for something else */
@@ -153,9 +149,7 @@ export function requeueJob(
     );
   }
   applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
-  const record = { requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs };
-  draft.putRequest(record);
-  return record;
+  return draft.putRequest({ requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs });
 }
 
 /** Of a step that is not there nobody can tell which one was meant instead. */

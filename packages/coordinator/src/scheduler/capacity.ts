@@ -120,3 +120,30 @@ export function hasRoom(node: SchedulerNode, demand: JobDemand): boolean {
     isLeftByDrains(node, demand)
   );
 }
+
+/** Of one node: what an attempt gives back there, or what a job lacks. */
+export interface Share {
+  readonly gpus: number;
+  readonly cpus: number;
+  readonly memoryMb: number;
+  readonly tasks: number;
+}
+
+/** What a node lacks for one task of a job; less than 0: what is left beside it. */
+export function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Share {
+  return {
+    gpus: task.gpus - acceptableGpus(node.freeGpus, resources).length,
+    cpus: task.cpus - node.freeCpus,
+    memoryMb: task.memoryMb - node.freeMemoryMb,
+    tasks: 1 - node.freeTasks,
+  };
+}
+
+export function sum(a: Share, b: Share): Share {
+  return {
+    gpus: a.gpus + b.gpus,
+    cpus: a.cpus + b.cpus,
+    memoryMb: a.memoryMb + b.memoryMb,
+    tasks: a.tasks + b.tasks,
+  };
+}

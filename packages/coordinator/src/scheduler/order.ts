@@ -2,6 +2,7 @@
 
 import type { Gpu } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
+import type { Share } from './capacity.ts';
 import type { QueuedJob, SchedulerNode } from './view.ts';
 
 type Comparator<T> = (a: T, b: T) => number;
@@ -40,18 +41,14 @@ export const placementOrder = firstNonZero(fewerFreeGpusFirst, moreFreeCpusFirst
 export const gpuOrder: Comparator<Gpu> = (a, b) => (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : 0);
 
 /** What a node lacks for one task of a job. */
-export interface Lack {
+export interface NamedLack extends Share {
   readonly name: NodeName;
-  readonly gpus: number;
-  readonly cpus: number;
-  readonly memoryMb: number;
-  readonly tasks: number;
 }
 
-const fewerGpusLackingFirst: Comparator<Lack> = (a, b) => a.gpus - b.gpus;
-const fewerCpusLackingFirst: Comparator<Lack> = (a, b) => a.cpus - b.cpus;
-const lessMemoryLackingFirst: Comparator<Lack> = (a, b) => a.memoryMb - b.memoryMb;
-const fewerTasksLackingFirst: Comparator<Lack> = (a, b) => a.tasks - b.tasks;
+const fewerGpusLackingFirst: Comparator<NamedLack> = (a, b) => a.gpus - b.gpus;
+const fewerCpusLackingFirst: Comparator<NamedLack> = (a, b) => a.cpus - b.cpus;
+const lessMemoryLackingFirst: Comparator<NamedLack> = (a, b) => a.memoryMb - b.memoryMb;
+const fewerTasksLackingFirst: Comparator<NamedLack> = (a, b) => a.tasks - b.tasks;
 
 /** GPUs take longest to come free, so they come first. */
 export const nearestToFreeFirst = firstNonZero(

@@ -1,6 +1,6 @@
 /** Attempts that may be preempted, as seen from the nodes that they hold something of. */
 import type { NodeName } from '@muster/common/ids';
-import { acceptableGpus, type JobDemand } from './capacity.ts';
+import { acceptableGpus, type JobDemand, lackOf, type Share, sum } from './capacity.ts';
 import { releasedGpus } from './passCapacity.ts';
 import type { Holder, SchedulerNode } from './view.ts';
 
@@ -38,14 +38,6 @@ function compareCosts(a: Cost, b: Cost): number {
 
 export function isCheaper(a: Cost, b: Cost): boolean {
   return compareCosts(a, b) < 0;
-}
-
-/** What of one node an attempt gives back, or what a job lacks there. */
-interface Share {
-  readonly gpus: number;
-  readonly cpus: number;
-  readonly memoryMb: number;
-  readonly tasks: number;
 }
 
 const noShare: Share = { gpus: 0, cpus: 0, memoryMb: 0, tasks: 0 };
@@ -162,26 +154,8 @@ export function cheapestFirst(a: { readonly cost: Cost }, b: { readonly cost: Co
   return compareCosts(a.cost, b.cost);
 }
 
-function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Share {
-  return {
-    gpus: task.gpus - acceptableGpus(node.freeGpus, resources).length,
-    cpus: task.cpus - node.freeCpus,
-    memoryMb: task.memoryMb - node.freeMemoryMb,
-    tasks: 1 - node.freeTasks,
-  };
-}
-
 function isNothing({ gpus, cpus, memoryMb, tasks }: Share): boolean {
   return gpus <= 0 && cpus < cpuTolerance && memoryMb <= 0 && tasks <= 0;
-}
-
-function sum(a: Share, b: Share): Share {
-  return {
-    gpus: a.gpus + b.gpus,
-    cpus: a.cpus + b.cpus,
-    memoryMb: a.memoryMb + b.memoryMb,
-    tasks: a.tasks + b.tasks,
-  };
 }
 
 function less(a: Share, b: Share): Share {

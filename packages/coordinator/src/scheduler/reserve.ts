@@ -1,9 +1,9 @@
 /** Which nodes to keep for a job that has waited long: those nearest to being free for it. */
 
 import type { NodeName } from '@muster/common/ids';
-import { acceptableGpus, fitsEmpty, isLeftByDrains, type JobDemand } from './capacity.ts';
+import { fitsEmpty, isLeftByDrains, type JobDemand, lackOf, sum } from './capacity.ts';
 import { withoutLeftOut } from './fit.ts';
-import { type Lack, nearestToFreeFirst } from './order.ts';
+import { type NamedLack, nearestToFreeFirst } from './order.ts';
 import { nearestGroups } from './topology.ts';
 import { isBoundToOneSwitch } from './topologyGroups.ts';
 import type { PlacementHistory, SchedulerNode } from './view.ts';
@@ -30,7 +30,7 @@ export function nodesToReserve(
   const isPinned = ({ name }: Pick<SchedulerNode, 'name'>) => pin?.nodes.has(name) === true;
   const [best] = groups
     .filter((group) => canHold(group, resources, pin))
-    .map((group) => group.map((node) => lackOf(node, demand)).sort(nearestToFreeFirst))
+    .map((group) => group.map((node) => lackOn(node, demand)).sort(nearestToFreeFirst))
     .map((lacks) => {
       const anchor = lacks.find(isPinned);
       const others = lacks.filter((lack) => lack !== anchor);
@@ -49,24 +49,20 @@ export function canHold(
   return nodes.length >= minNodes && (pin === null || nodes.some(({ name }) => pin.nodes.has(name)));
 }
 
-function lackOf(node: SchedulerNode, { resources, task }: JobDemand): Lack {
-  const lacking = (wanted: number, free: number) => Math.max(0, wanted - free);
+/** What is free is of no use to another node, so it is not counted. */
+function lackOn(node: SchedulerNode, demand: JobDemand): NamedLack {
+  const { gpus, cpus, memoryMb, tasks } = lackOf(node, demand);
+  const positive = (lack: number) => Math.max(0, lack);
   return {
     name: node.name,
-    gpus: lacking(task.gpus, acceptableGpus(node.freeGpus, resources).length),
-    cpus: lacking(task.cpus, node.freeCpus),
-    memoryMb: lacking(task.memoryMb, node.freeMemoryMb),
-    tasks: lacking(1, node.freeTasks),
+    gpus: positive(gpus),
+    cpus: positive(cpus),
+    memoryMb: positive(memoryMb),
+    tasks: positive(tasks),
   };
 }
 
 /** @param lacks at least one; its name stands for all, so that no two groups are equal */
-function totalOf(lacks: readonly Lack[]): Lack {
-  return lacks.reduce((sum, each) => ({
-    name: sum.name,
-    gpus: sum.gpus + each.gpus,
-    cpus: sum.cpus + each.cpus,
-    memoryMb: sum.memoryMb + each.memoryMb,
-    tasks: sum.tasks + each.tasks,
-  }));
+function totalOf(lacks: readonly NamedLack[]): NamedLack {
+  return lacks.reduce((total, each) => ({ name: total.name, ...sum(total, each) }));
 }

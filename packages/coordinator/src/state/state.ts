@@ -308,8 +308,10 @@ export class Draft {
     this.set(this.credentials, id, null);
   }
 
-  putRequest(request: RequestRecord): void {
+  /** @returns the request */
+  putRequest(request: RequestRecord): RequestRecord {
     this.set(this.requests, request.requestId, request);
+    return request;
   }
 
   /** A submit or requeue of this batch. Committed ones are in the store. */
