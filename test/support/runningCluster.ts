@@ -267,9 +267,10 @@ export class Cluster {
   }
 
   /** All events so far. */
-  async events(subject = ''): Promise<readonly EventView[]> {
+  async events(subject?: string): Promise<readonly EventView[]> {
     const events: EventView[] = [];
-    for await (const event of this.api.watchEvents({ sinceSeq: 0, subject })) events.push(event);
+    const of = { sinceSeq: 0, ...(subject === undefined ? {} : { subject }) };
+    for await (const event of this.api.watchEvents(of)) events.push(event);
     return events;
   }
 
