@@ -171,7 +171,7 @@ export const trainingMutants = {
   'drains-meet-their-deadline': {
     rule: 'Work leaves a node that is drained early enough before its deadline.',
     breaks: ['drains'],
-    seed: 622,
+    seed: 188,
     replacements: [
       drains('isDue', (isDue) => (deadlineMs, lead, nowMs) => isDue(deadlineMs + 600_000, lead, nowMs)),
     ],
