@@ -210,7 +210,7 @@ function openSession(address: string, agent: Agent): void {
   session.on('data', ({ prepare, start: started }: CoordinatorMessage__Output) => {
     if (prepare?.task != null) {
       agent.task = prepare.task as TaskRef;
-      session.write({ prepared: { task: prepare.task, masterAddr: '127.0.0.1', masterPort: 20_000 } });
+      session.write({ prepared: { task: prepare.task, master: { addr: '127.0.0.1', port: 20_000 } } });
     }
     if (started?.task != null) {
       session.write({ report: { task: started.task, state: 'TASK_STATE_RUNNING', runningForMs: 1 } });

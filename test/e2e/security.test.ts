@@ -236,7 +236,7 @@ describe("an agent's credential gives no power over the tasks of another node", 
     expect(welcome).toMatchObject({ nodeName: 'intruder', desired: [] });
     session.write({ report: ended });
     session.write({
-      prepared: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, masterAddr: '192.0.2.1', masterPort: 1 },
+      prepared: { task: { jobId: waiting, attempt: 1, nodeRank: 0 }, master: { addr: '192.0.2.1', port: 1 } },
     });
     const answered = nextMessage(session);
     session.write({ heartbeat: { seq: 1, sentBoottimeMs: 1, observed: [ended] } });

@@ -51,10 +51,11 @@ export class Grants {
   take(machine: Machine, message: CoordinatorMessage__Output, askedMs: number | null): void {
     const dialogue = this.dialogueWith(machine.name);
     if (askedMs !== null) this.note(dialogue, askedMs);
-    const grant = (wire: Assignment__Output['task'], leaseMs: number, fromMs: number) => {
+    const grant = (wire: Assignment__Output['task'], leaseMs: number | undefined, fromMs: number) => {
       const task = taskRefFromWire(wire);
       if (task === null) return;
-      const untilMs = leaseMs === 0 ? Number.POSITIVE_INFINITY : fromMs + leaseMs / machine.clock.rate;
+      const untilMs =
+        leaseMs === undefined ? Number.POSITIVE_INFINITY : fromMs + leaseMs / machine.clock.rate;
       this.untilMs.set(taskKey(task), Math.max(untilMs, this.mayRunUntilMs(taskKey(task))));
     };
     const assigned = (each: Assignment__Output, fromMs: number) => {

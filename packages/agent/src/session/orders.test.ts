@@ -10,12 +10,9 @@ const assigned: Assignment__Output = {
   specJson: '{}',
   nodeCount: 1,
   gpuUuids: [],
-  arraySize: 0,
-  arrayIndex: 0,
   start: null,
   stop: null,
   check: null,
-  leaseMs: 0,
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
   lineage: ['job_ba9876543211', '../elsewhere'],
@@ -40,16 +37,6 @@ test('an assignment says what to begin from, with which adjustments, and what to
     quarantine: [{ name: 'step_20.pt', version: 'v1' }],
     doubted: [{ name: 'step_30.pt', version: 'v2' }],
     proof: '7.mac',
-  });
-});
-
-test('of an older coordinator it says that all is as it was written', () => {
-  const older = { resume: null, checkpointJobId: '', batchScale: 0, lrScale: 0, quarantine: [], doubted: [] };
-  expect(assignmentOf(older)).toMatchObject({
-    resume: null,
-    checkpointJobId: task.jobId,
-    batchScale: 1,
-    lrScale: 1,
   });
 });
 

@@ -7,10 +7,10 @@ import type { Start__Output } from '@muster/common/gen/muster/v1/Start';
 import { isJobId, type TaskRef } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import {
-  checkFromWire,
   checkpointSeenToWire,
   endpointToWire,
   findingsToWire,
+  pathCheckFromWire,
   resumeFromWire,
   taskRefToWire,
   taskReportToWire,
@@ -25,7 +25,7 @@ export function orderOf(assigned: Assignment__Output, task: TaskRef): Order {
   const { start, stop, check } = assigned;
   if (stop !== null) return { kind: 'stop', assignment, graceMs: stop.graceMs, signal: stop.signal };
   if (start !== null) return startOrder(start, assignment);
-  if (check !== null) return { kind: 'check', assignment, check: checkFromWire(check) };
+  if (check !== null) return { kind: 'check', assignment, check: pathCheckFromWire(check) };
   return { kind: 'prepare', assignment };
 }
 
@@ -40,27 +40,23 @@ export function letsRun({ start, stop }: Assignment__Output): boolean {
 }
 
 function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
+  const { arrayIndex = 0, arraySize } = assigned;
   return {
     task,
     spec: decodeJobSpec(assigned.specJson),
     nodeCount: assigned.nodeCount,
     gpuUuids: assigned.gpuUuids,
-    array: assigned.arraySize === 0 ? null : { index: assigned.arrayIndex, size: assigned.arraySize },
+    array: arraySize === undefined ? null : { index: arrayIndex, size: arraySize },
     resume: resumeFromWire(assigned.resume),
     // It becomes the name of a directory; an older coordinator does not say it.
     checkpointJobId: isJobId(assigned.checkpointJobId) ? assigned.checkpointJobId : task.jobId,
     lineage: assigned.lineage.filter(isJobId),
-    batchScale: scaleFromWire(assigned.batchScale),
-    lrScale: scaleFromWire(assigned.lrScale),
+    batchScale: assigned.batchScale,
+    lrScale: assigned.lrScale,
     quarantine: assigned.quarantine,
     doubted: assigned.doubted,
     proof: assigned.proof,
   };
-}
-
-/** 0 is an older coordinator's. */
-function scaleFromWire(scale: number): number {
-  return Number.isFinite(scale) && scale > 0 ? scale : 1;
 }
 
 export function taskMessageToWire(message: TaskMessage): AgentMessage {
@@ -68,7 +64,9 @@ export function taskMessageToWire(message: TaskMessage): AgentMessage {
     case 'prepared':
       return { prepared: preparedToWire(message) };
     case 'checked':
-      return { checked: findingsToWire(message.task, message.findings) };
+      return {
+        checked: { task: taskRefToWire(message.task), findings: findingsToWire(message.findings) },
+      };
     case 'checkpoint':
       return { checkpoint: checkpointSeenToWire(message) };
     case 'trainingSign': {
@@ -87,9 +85,8 @@ export function taskMessageToWire(message: TaskMessage): AgentMessage {
 function preparedToWire({ task, master, endpoints, testPort }: PreparedMessage): Prepared {
   return {
     task: taskRefToWire(task),
-    masterAddr: master?.addr ?? '',
-    masterPort: master?.port ?? 0,
+    master,
     endpoints: endpoints.map(endpointToWire),
-    testPort: testPort ?? 0,
+    ...(testPort === null ? {} : { testPort }),
   };
 }

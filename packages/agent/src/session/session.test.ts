@@ -17,7 +17,6 @@ test('Hello comes first and says everything', async () => {
         agentVersion: musterVersion,
         instanceId: 'instance-1',
         bootId: 'boot-1',
-        highestTerm: 0,
         sentBoottimeMs: expect.any(Number),
         inventory: { cpus: 8, gpus: [{ uuid: 'GPU-1', model: 'H100', simulated: false }] },
         conditions: [{ kind: 'xid_79', gpuUuid: 'GPU-1', action: 'drain_gpu', task: null }],

@@ -8,6 +8,7 @@ import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
+import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -15,16 +16,16 @@ import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
 import {
-  checkFromWire,
   checkpointSeenToWire,
   conditionToWire,
   inventoryToWire,
+  pathCheckFromWire,
   taskRefFromWire,
   taskRefToWire,
 } from '@muster/common/wire/codec';
 import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
-import type { HighestTerm } from '../leases/highestTerm.ts';
+import type { HighestTerm, Term } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 import type { TaskManager } from '../tasks/manager.ts';
@@ -33,6 +34,8 @@ import type { CredentialRenewal } from './credentialRenewal.ts';
 import { letsRun, orderOf, startOrder } from './orders.ts';
 import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
 
+/** The length of a lease that an order leaves out: the task is never fenced. */
+const neverFenced = 0;
 type WireTask = Parameters<typeof taskRefFromWire>[0];
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
@@ -166,9 +169,7 @@ export class CoordinatorSession {
         observed: helloTasks(parts.manager.reports(), parts.manager.running()),
         checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
         proofs: parts.manager.proofs().map(({ task, proof }) => ({ task: taskRefToWire(task), proof })),
-        highestTerm: parts.terms.highest.term,
-        termProof: parts.terms.highest.proof,
-        clusterId: parts.terms.highest.clusterId,
+        ...termToWire(parts.terms.highest),
         sentBoottimeMs,
         sentWallMs: parts.wallMs(),
       }),
@@ -238,12 +239,9 @@ export class CoordinatorSession {
     // One of a lower term has no say, and neither has one that has not shown its term.
     if (!this.isWelcome) return;
     if (message.prepare != null) this.onAssignment(message.prepare);
-    if (message.check != null) {
-      this.order(message.check.task, {
-        kind: 'check',
-        assignment: null,
-        check: checkFromWire(message.check),
-      });
+    if (message.check?.check != null) {
+      const { task, check } = message.check;
+      this.order(task, { kind: 'check', assignment: null, check: pathCheckFromWire(check) });
     }
     if (message.start != null) {
       this.order(message.start.task, startOrder(message.start, null));
@@ -256,7 +254,7 @@ export class CoordinatorSession {
     if (message.forget != null) this.order(message.forget.task, { kind: 'forget' });
     if (message.clearCondition != null) {
       const { kind, gpuUuid } = message.clearCondition;
-      this.parts.onClearCondition(kind, gpuUuid || null);
+      this.parts.onClearCondition(kind, gpuUuid ?? null);
     }
     if (message.renewCredential != null)
       this.send({ credentialOffer: { credential: this.parts.renewal.offer() } });
@@ -277,7 +275,7 @@ export class CoordinatorSession {
   }
 
   /** By itself no message gives more time than the last answer: it may have been on its way for long. */
-  private grant(wire: WireTask, leaseMs: number, askedMs = this.questions.lastAnsweredMs): void {
+  private grant(wire: WireTask, leaseMs = neverFenced, askedMs = this.questions.lastAnsweredMs): void {
     const task = taskRefFromWire(wire);
     if (task !== null && askedMs !== null) this.parts.manager.grant(task, askedMs, leaseMs);
   }
@@ -376,6 +374,16 @@ export class CoordinatorSession {
     if (this.heartbeat !== null) clearTimeout(this.heartbeat);
     this.heartbeat = null;
   }
+}
+
+function termToWire({
+  term,
+  proof,
+  clusterId,
+}: Term): Pick<Hello, 'highestTerm' | 'termProof' | 'clusterId'> {
+  if (term === 0) return {};
+  const known = { highestTerm: term, termProof: proof };
+  return clusterId === '' ? known : { ...known, clusterId };
 }
 
 function statusToWire({ inventory, conditions }: NodeStatus): WireNodeStatus {

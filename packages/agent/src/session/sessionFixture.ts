@@ -122,8 +122,7 @@ export async function running({ node, first }: Awaited<ReturnType<typeof connect
   first.welcome({ desired: [assigned] });
   expect(await first.gets('prepared')).toMatchObject({
     task: wireTask,
-    masterAddr: '10.0.0.7',
-    masterPort: 4_000,
+    master: { addr: '10.0.0.7', port: 4_000 },
     endpoints: [{ address: '10.0.0.7', interface: 'eth0', speedMbps: 10_000, rdma: false }],
     testPort: 4_000,
   });

@@ -226,13 +226,14 @@ test('paths are tried and told through the protocol, again when the coordinator 
   const all = await connected();
   await all.first.gets('hello');
   const peers = [{ nodeRank: 1, node: 'b', address: '10.0.0.2', port: 4_001 }];
-  const check = { task: wireTask, round: 1, addresses: ['10.0.0.1', '10.0.0.2'], peers };
+  const check = { round: 1, addresses: ['10.0.0.1', '10.0.0.2'], peers };
   all.first.welcome({ desired: [{ ...assigned, nodeCount: 2 }] });
   await all.first.gets('prepared');
-  all.first.send({ check });
-  const checked = { task: wireTask, round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] };
+  all.first.send({ check: { task: wireTask, check } });
+  const findings = { round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] };
+  const checked = { task: wireTask, findings };
   expect(await all.first.gets('checked')).toMatchObject(checked);
-  all.first.send({ check });
+  all.first.send({ check: { task: wireTask, check } });
   const told = () => all.first.received.filter((message) => message.checked != null);
   await vi.waitFor(() => expect(told()).toHaveLength(2));
 

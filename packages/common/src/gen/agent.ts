@@ -58,6 +58,8 @@ import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_No
 import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PairBandwidth as _muster_v1_PairBandwidth, PairBandwidth__Output as _muster_v1_PairBandwidth__Output } from './muster/v1/PairBandwidth.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
+import type { PathCheck as _muster_v1_PathCheck, PathCheck__Output as _muster_v1_PathCheck__Output } from './muster/v1/PathCheck.ts';
+import type { PathFindings as _muster_v1_PathFindings, PathFindings__Output as _muster_v1_PathFindings__Output } from './muster/v1/PathFindings.ts';
 import type { PathResult as _muster_v1_PathResult, PathResult__Output as _muster_v1_PathResult__Output } from './muster/v1/PathResult.ts';
 import type { Peer as _muster_v1_Peer, Peer__Output as _muster_v1_Peer__Output } from './muster/v1/Peer.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
@@ -155,6 +157,8 @@ export interface ProtoGrpcType {
       OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PairBandwidth: MessageTypeDefinition<_muster_v1_PairBandwidth, _muster_v1_PairBandwidth__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
+      PathCheck: MessageTypeDefinition<_muster_v1_PathCheck, _muster_v1_PathCheck__Output>
+      PathFindings: MessageTypeDefinition<_muster_v1_PathFindings, _muster_v1_PathFindings__Output>
       PathResult: MessageTypeDefinition<_muster_v1_PathResult, _muster_v1_PathResult__Output>
       Peer: MessageTypeDefinition<_muster_v1_Peer, _muster_v1_Peer__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>

@@ -28,7 +28,6 @@ import {
   nullable,
   orElse,
   type Read,
-  type Sent,
   skip,
   sparse,
   word,
@@ -163,26 +162,16 @@ export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<Metr
 
 export const { toWire: endpointToWire, fromWire: endpointFromWire } = message<gangs.Endpoint>()('Endpoint');
 
-const check = message<gangs.PathCheck>()('Check', {
-  task: skip,
-  preflight: message<NonNullable<gangs.PathCheck['preflight']>>()('Preflight', { master: needed() }),
-});
-export const { fromWire: checkFromWire } = check;
-
-export function checkToWire(task: TaskRef, value: gangs.PathCheck): Sent<'Check'> {
-  return { ...check.toWire(value), task: taskRefToWire(task) };
-}
+export const { toWire: pathCheckToWire, fromWire: pathCheckFromWire } = message<gangs.PathCheck>()(
+  'PathCheck',
+  { preflight: message<NonNullable<gangs.PathCheck['preflight']>>()('Preflight', { master: needed() }) },
+);
 
 const backend = word(gangs.preflightBackends, 'tcp');
-const findings = message<gangs.PathFindings>()('Checked', {
-  task: skip,
-  preflight: message<gangs.PreflightResult>()('PreflightResult', { backend }),
-});
-export const { fromWire: findingsFromWire } = findings;
-
-export function findingsToWire(task: TaskRef, value: gangs.PathFindings): Sent<'Checked'> {
-  return { ...findings.toWire(value), task: taskRefToWire(task) };
-}
+export const { toWire: findingsToWire, fromWire: findingsFromWire } = message<gangs.PathFindings>()(
+  'PathFindings',
+  { preflight: message<gangs.PreflightResult>()('PreflightResult', { backend }) },
+);
 
 export const taskFailure = message<gangs.TaskFailure>()('TaskFailure', {
   source: word(gangs.failureSources, 'exit'),

@@ -9,12 +9,12 @@ import {
 } from '../gangs.ts';
 import type { JobId } from '../ids.ts';
 import {
-  checkFromWire,
-  checkToWire,
   endpointFromWire,
   endpointToWire,
   findingsFromWire,
   findingsToWire,
+  pathCheckFromWire,
+  pathCheckToWire,
   taskFailure,
   taskRefFromWire,
   taskRefToWire,
@@ -53,8 +53,8 @@ test.each([
   ['with a preflight', check],
   ['without', { ...check, preflight: null }],
 ])('a check %s is the same on the other side', (_, value) => {
-  const read = sent(Session, { check: checkToWire(task, value) }).check;
-  expect(read && checkFromWire(read)).toEqual(value);
+  const read = sent(Session, { check: { task: taskRefToWire(task), check: pathCheckToWire(value) } }).check;
+  expect(read?.check && pathCheckFromWire(read.check)).toEqual(value);
   expect(taskRefFromWire(read?.task ?? null)).toEqual(task);
 });
 
@@ -66,7 +66,7 @@ const measured: PreflightResult = {
 };
 
 function overTheWire(findings: PathFindings): PathFindings | undefined {
-  const read = asked(Session, { checked: findingsToWire(task, findings) }).checked;
+  const read = asked(Session, { checked: { findings: findingsToWire(findings) } }).checked?.findings;
   return read == null ? undefined : findingsFromWire(read);
 }
 

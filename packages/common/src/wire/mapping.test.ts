@@ -22,6 +22,8 @@ import {
   nodeTelemetryFromWire,
   nodeTelemetryToWire,
   nodeToWire,
+  pathCheckFromWire,
+  pathCheckToWire,
   taskReportFromWire,
   taskReportToWire,
 } from './codec.ts';
@@ -39,7 +41,8 @@ const mappings: readonly AnyMapping[] = [
   ['LogPiece', logPieceToWire, logPieceFromWire],
   ['Condition', conditionToWire, conditionFromWire],
   ['Endpoint', endpointToWire, endpointFromWire],
-  ['Checked', (value) => findingsToWire(task, value), findingsFromWire],
+  ['PathCheck', pathCheckToWire, pathCheckFromWire],
+  ['PathFindings', findingsToWire, findingsFromWire],
   ['CheckpointSeen', checkpointSeenToWire, checkpointSeenFromWire],
   ['NodeTelemetry', nodeTelemetryToWire, nodeTelemetryFromWire],
   ['QueryMetricsResponse', metricsToWire, metricsFromWire],

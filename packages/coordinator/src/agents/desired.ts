@@ -106,7 +106,13 @@ export function verdictOn(
   if (desired.kind === 'forget' || attempt === null) return { task: wire, verdict: 'VERDICT_FORGET' };
   const leaseMs = leases.grant(node, attempt);
   // A task that is being stopped keeps its lease, because it needs the time of its grace to save.
-  return { task: wire, verdict: desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN', leaseMs };
+  const verdict = desired.kind === 'stop' ? 'VERDICT_STOP' : 'VERDICT_RUN';
+  return { task: wire, verdict, ...leaseToWire(leaseMs) };
+}
+
+/** The length of a lease as orders and verdicts have it. @param leaseMs as `LeaseGrants.grant` returns it */
+export function leaseToWire(leaseMs: number): { readonly leaseMs?: number } {
+  return leaseMs === 0 ? {} : { leaseMs };
 }
 
 /** The verdict on a task that no longer belongs to this cluster: the agent kills it. */

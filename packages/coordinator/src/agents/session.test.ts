@@ -249,7 +249,6 @@ describe('a gang', () => {
   const [one, two] = [nodeNameOf('node-1'), nodeNameOf('node-2')];
   const gang = () => new Story({ resources: { nodes: 2 } }).allocated();
   const check = (round: number) => ({
-    task: ref(),
     round,
     addresses: ['10.0.0.1', '10.0.0.2'],
     peers: [{ nodeRank: 1, node: 'node-2', address: '10.0.0.2', port: 29_501 }],
@@ -267,13 +266,13 @@ describe('a gang', () => {
     step();
     story.checked(1);
     step();
-    expect(messages.splice(0)).toEqual([{ check: check(1) }]);
+    expect(messages.splice(0)).toEqual([{ check: { task: ref(), check: check(1) } }]);
     // Its agent was restarted, and answers on another port.
     story.prepared(1, { testPort: 4_000 });
     step();
     step();
     const peers = [{ ...check(2).peers[0], port: 4_000 }];
-    expect(messages.splice(0)).toEqual([{ check: { ...check(2), peers } }]);
+    expect(messages.splice(0)).toEqual([{ check: { task: ref(), check: { ...check(2), peers } } }]);
     story.checked(0).checked(1);
     step();
     const addresses = ['10.0.0.1', '10.0.0.2'];
@@ -312,7 +311,9 @@ describe('a gang', () => {
   test('that is to be held has no lease', () => {
     const spec = aSpec({ node_loss: 'hold' });
     const story = new Story({}, { spec }).allocated();
-    expect(welcomed([story.job]).messages[0]?.welcome?.desired).toMatchObject([{ leaseMs: 0 }]);
+    expect(welcomed([story.job]).messages[0]?.welcome?.desired).toEqual([
+      expect.not.objectContaining({ leaseMs: expect.anything() }),
+    ]);
   });
 
   const outcomes = new Map<Job['id'], TerminalJobState>([[jobIdOf(7), 'failed']]);

@@ -21,13 +21,13 @@ import {
   taskKey,
 } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
-import { checkToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
+import { pathCheckToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
 import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownSpec, specText } from '../spec/ownSpec.ts';
 import { heldTask } from '../state/heldTasks.ts';
-import { type Desired, desiredOf, isReceived, orderKey } from './desired.ts';
+import { type Desired, desiredOf, isReceived, leaseToWire, orderKey } from './desired.ts';
 
 /** The time between two requests to renew a credential. An agent that cannot renew, or has a full disk, is not pressed. */
 const renewalAskedEveryMs = 60_000;
@@ -129,7 +129,7 @@ export class AgentSession {
           this.stream.write({ prepare: this.assignment(job, attempt, task, desired) });
         break;
       case 'check':
-        this.stream.write({ check: checkToWire(ref, desired.check) });
+        this.stream.write({ check: { task: taskRefToWire(ref), check: pathCheckToWire(desired.check) } });
         break;
       case 'start':
         if (attempt !== null)
@@ -180,7 +180,7 @@ export class AgentSession {
 
   /** A person says that it is dealt with. */
   clearCondition({ kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): void {
-    this.stream.write({ clearCondition: { kind, gpuUuid: gpuUuid ?? '' } });
+    this.stream.write({ clearCondition: gpuUuid === null ? { kind } : { kind, gpuUuid } });
   }
 
   /** Its credential is to be renewed. @returns false when it was asked a moment ago */
@@ -209,12 +209,11 @@ export class AgentSession {
       specJson: specText(ownSpec(job)),
       nodeCount: attempt.tasks.length,
       gpuUuids: [...task.gpuUuids],
-      arrayIndex: job.array?.index ?? 0,
-      arraySize: job.array?.size ?? 0,
-      check: desired.kind === 'check' ? checkToWire(ref, desired.check) : null,
+      ...(job.array === null ? {} : { arrayIndex: job.array.index, arraySize: job.array.size }),
+      check: desired.kind === 'check' ? pathCheckToWire(desired.check) : null,
       start: desired.kind === 'start' ? startOf(ref, desired, leaseMs) : null,
       stop: desired.kind === 'stop' ? stopOf(ref, desired) : null,
-      leaseMs,
+      ...leaseToWire(leaseMs),
       resume: resumeToWire(attempt.resume),
       checkpointJobId: job.checkpointJobId,
       lineage: [...job.lineage],
@@ -248,7 +247,7 @@ function startOf(task: TaskRef, desired: Extract<Desired, { kind: 'start' }>, le
     masterAddr: addr,
     masterPort: port,
     addresses: [...addresses],
-    leaseMs,
+    ...leaseToWire(leaseMs),
   };
 }
 

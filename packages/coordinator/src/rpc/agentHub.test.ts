@@ -134,7 +134,7 @@ test('a job goes from assignment over preparation and release to its recorded en
   await vi.waitFor(() =>
     expect(told.at(-1)?.prepare).toMatchObject({ task, gpuUuids: ['GPU-a-0'], start: null }),
   );
-  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  say({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
   await vi.waitFor(() => expect(told.at(-1)?.start).toMatchObject({ task, masterPort: 29_500 }));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   const gpuUsage = aGpuUsage();
@@ -151,7 +151,7 @@ test('a job goes from assignment over preparation and release to its recorded en
   expect(job.attempts).toMatchObject([{ gpuUsage, tasks: [{ exit: { gpuUsage } }] }]);
   say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
   await vi.waitFor(() =>
-    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET', leaseMs: 0 }]),
+    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
   );
 });
 
@@ -161,7 +161,7 @@ test('a job that ended while its agent was away has ended then, whatever the clo
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
-  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 29_500 } });
+  say({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
   await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('running'));
@@ -186,7 +186,7 @@ test('what a node says of tasks that are not its own changes nothing', async () 
   const stranger = await connected('node-2');
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const unknown = { ...task, jobId: 'job_zzzzzzzzzzzz' };
-  stranger.say({ prepared: { task, masterAddr: '10.6.6.6', masterPort: 666 } });
+  stranger.say({ prepared: { task, master: { addr: '10.6.6.6', port: 666 } } });
   stranger.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
   const observed = [task, unknown].map(
     (each) => ({ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 }) as const,
@@ -194,8 +194,8 @@ test('what a node says of tasks that are not its own changes nothing', async () 
   stranger.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(() => expect(stranger.told.at(-1)?.heartbeatAck).toBeTruthy());
   expect(stranger.told.at(-1)?.heartbeatAck?.verdicts).toEqual([
-    { task, verdict: 'VERDICT_FORGET', leaseMs: 0 },
-    { task: unknown, verdict: 'VERDICT_UNKNOWN', leaseMs: 0 },
+    { task, verdict: 'VERDICT_FORGET' },
+    { task: unknown, verdict: 'VERDICT_UNKNOWN' },
   ]);
   expect(stranger.told.filter((message) => message.prepare ?? message.start)).toEqual([]);
   await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));
@@ -219,7 +219,7 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() => expect(first.told.at(-1)?.prepare).toBeTruthy());
-  first.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  first.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
   first.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const second = openSession(first.token);

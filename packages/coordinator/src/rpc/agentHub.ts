@@ -223,9 +223,9 @@ async function beginSession(
 /** Terms of another cluster say nothing here. */
 function accountOf(
   { state }: AgentHubParts,
-  { highestTerm, termProof, clusterId, proofs }: Hello__Output,
+  { highestTerm = 0, termProof = '', clusterId = state.clusterId, proofs }: Hello__Output,
 ): Pick<AgentAccount, 'highestTerm' | 'termProof' | 'proofs'> {
-  const isOurs = clusterId === '' || clusterId === state.clusterId;
+  const isOurs = clusterId === state.clusterId;
   const entries = proofs.flatMap(({ task: wire, proof }): [TaskKey, string][] => {
     const task = taskRefFromWire(wire);
     return task === null ? [] : [[taskKey(task), proof]];
@@ -272,16 +272,16 @@ async function onPrepared(
   session: AgentSession,
   prepared: Prepared__Output,
 ): Promise<void> {
-  const { masterAddr, masterPort, endpoints, testPort } = prepared;
+  const { master, endpoints, testPort = null } = prepared;
   const task = taskRefFromWire(prepared.task);
   if (task === null) return;
   await takeEvent(parts, session, task, {
     kind: 'prepared',
     attempt: task.attempt,
     nodeRank: task.nodeRank,
-    master: masterPort === 0 ? null : { addr: masterAddr, port: masterPort },
+    master,
     endpoints: endpoints.slice(0, endpointsMax).map(endpointFromWire),
-    testPort: testPort || null,
+    testPort,
   });
 }
 
@@ -291,9 +291,9 @@ async function onChecked(
   checked: Checked__Output,
 ): Promise<void> {
   const task = taskRefFromWire(checked.task);
-  if (task === null) return;
+  if (task === null || checked.findings === null) return;
   const { attempt, nodeRank } = task;
-  const findings = findingsFromWire(checked);
+  const findings = findingsFromWire(checked.findings);
   await takeEvent(parts, session, task, { kind: 'checked', attempt, nodeRank, findings });
 }
 

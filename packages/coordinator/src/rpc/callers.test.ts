@@ -186,7 +186,7 @@ test('what an agent says names its credential, and what the coordinator does by 
     peer: '',
   });
   say({
-    prepared: { task: assigned.task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] },
+    prepared: { task: assigned.task, master: { addr: '127.0.0.1', port: 1 }, testPort: 0, endpoints: [] },
   });
   await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.released')).toBe(true));
   expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.released')?.by).toMatch(/^agent:node-1/);

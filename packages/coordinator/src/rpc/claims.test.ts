@@ -98,7 +98,7 @@ test('a silent node is fenced while another one is in doubt', async () => {
   const silent = await connected('node-1');
   await submit({ gpus: 1 });
   const { task } = await assigned(silent);
-  silent.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  silent.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
   await vi.waitFor(() => expect(silent.told.at(-1)?.start).toBeTruthy());
   await connected('node-2', { highestTerm: 1_000_000 });
   silent.cancel();
@@ -115,7 +115,7 @@ test("an attempt of another node's job that never was does not end the one that 
   const owner = await connected('node-1');
   const jobId = await submit({ gpus: 1 });
   const { task } = await assigned(owner);
-  owner.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  owner.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
   owner.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const lie = { task: { jobId, attempt: 4_000_000_000, nodeRank: 0 }, state: 'TASK_STATE_RUNNING' } as const;

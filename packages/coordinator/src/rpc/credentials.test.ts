@@ -52,7 +52,7 @@ async function runningJob({
   const id = await submitJob(coordinator, 'r1');
   const assigned = () => told.find(({ prepare }) => prepare)?.prepare ?? expect.fail('nothing was assigned');
   const { task } = await vi.waitFor(assigned);
-  say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1, testPort: 0, endpoints: [] } });
+  say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 }, testPort: 0, endpoints: [] } });
   await vi.waitFor(() => expect(told.some(({ start }) => start)).toBe(true));
   say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(id)?.state.kind).toBe('running'));

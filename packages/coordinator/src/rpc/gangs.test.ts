@@ -41,8 +41,7 @@ async function aGang(spec: object = {}) {
 const prepared = (task: object, nodeRank: number): AgentMessage => ({
   prepared: {
     task,
-    masterAddr: nodeRank === 0 ? '127.0.0.1' : '',
-    masterPort: nodeRank === 0 ? 29_500 : 0,
+    master: nodeRank === 0 ? { addr: '127.0.0.1', port: 29_500 } : null,
     endpoints: [
       { address: `10.0.0.${nodeRank + 1}`, network: '10.0.0.0/16', interface: 'eth0', rdma: false },
     ],
@@ -56,7 +55,12 @@ async function running() {
   byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   for (const [rank, { told, say }] of byRank.entries()) {
     await vi.waitFor(() => expect(told.at(-1)?.check).toBeTruthy());
-    say({ checked: { task: taskOf(rank), round: 1, paths: [{ nodeRank: 1 - rank, roundTripUs: 80 }] } });
+    say({
+      checked: {
+        task: taskOf(rank),
+        findings: { round: 1, paths: [{ nodeRank: 1 - rank, roundTripUs: 80 }] },
+      },
+    });
   }
   for (const [rank, { told, say }] of byRank.entries()) {
     await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
@@ -75,23 +79,29 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
   await vi.waitFor(() =>
     expect(first.told.at(-1)?.check).toMatchObject({
       task: taskOf(0),
-      round: 1,
-      addresses,
-      preflight: null,
-      peers: [{ nodeRank: 1, address: '10.0.0.2', port: 29_501 }],
+      check: {
+        round: 1,
+        addresses,
+        preflight: null,
+        peers: [{ nodeRank: 1, address: '10.0.0.2', port: 29_501 }],
+      },
     }),
   );
   await vi.waitFor(() =>
-    expect(second.told.at(-1)?.check?.peers).toMatchObject([
+    expect(second.told.at(-1)?.check?.check?.peers).toMatchObject([
       { nodeRank: 0, address: '10.0.0.1', port: 29_500 },
     ]),
   );
-  first.say({ checked: { task: taskOf(0), round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] } });
+  first.say({
+    checked: { task: taskOf(0), findings: { round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] } },
+  });
   await vi.waitFor(async () =>
     expect((await job()).attempts[0]?.tasks[0]).toMatchObject({ state: 'checked' }),
   );
   expect((await job()).attempts[0]?.tasks[1]).toMatchObject({ state: 'prepared', address: '10.0.0.2' });
-  second.say({ checked: { task: taskOf(1), round: 1, paths: [{ nodeRank: 0, roundTripUs: 90 }] } });
+  second.say({
+    checked: { task: taskOf(1), findings: { round: 1, paths: [{ nodeRank: 0, roundTripUs: 90 }] } },
+  });
   for (const [rank, { told }] of byRank.entries()) {
     const start = {
       task: taskOf(rank),
@@ -100,7 +110,7 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
       addresses,
       leaseMs: 10_000,
     };
-    await vi.waitFor(() => expect(told.at(-1)?.start).toEqual(start));
+    await vi.waitFor(() => expect(told.at(-1)?.start).toMatchObject(start));
   }
   expect(eventsOf('attempt.checked')).toMatchObject([
     { round: 1, paths: [{ roundTripUs: 80 }, { roundTripUs: 90 }] },
@@ -112,7 +122,12 @@ test('a node that cannot reach another is named, and shown as excluded', async (
   byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   for (const [rank, { told, say }] of byRank.entries()) {
     await vi.waitFor(() => expect(told.some(({ check }) => check != null)).toBe(true));
-    say({ checked: { task: taskOf(rank), round: 1, paths: [{ nodeRank: 1 - rank, error: 'timed out' }] } });
+    say({
+      checked: {
+        task: taskOf(rank),
+        findings: { round: 1, paths: [{ nodeRank: 1 - rank, error: 'timed out' }] },
+      },
+    });
   }
   await vi.waitFor(async () => expect((await job()).excludedNodes).toHaveLength(2));
   const { attempts, excludedNodes } = await job();
@@ -126,7 +141,7 @@ test('what a node says of the paths of another’s task changes nothing', async 
   byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
   const [first, second] = byRank;
   await vi.waitFor(() => expect(second.told.at(-1)?.check).toBeTruthy());
-  second.say({ checked: { task: taskOf(0), round: 1, paths: [{ nodeRank: 1 }] } });
+  second.say({ checked: { task: taskOf(0), findings: { round: 1, paths: [{ nodeRank: 1 }] } } });
   second.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(second.told.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
   expect((await job()).attempts[0]?.tasks.map(({ state }) => state)).toEqual(['prepared', 'prepared']);
@@ -144,9 +159,9 @@ test('heartbeats are answered with leases: of what runs and of what is being sto
     return answer()?.verdicts;
   };
   const { leaseMs } = leaseSettings;
-  expect(await beat(1)).toEqual([{ task, verdict: 'VERDICT_RUN', leaseMs }]);
+  expect(await beat(1)).toMatchObject([{ task, verdict: 'VERDICT_RUN', leaseMs }]);
   await coordinator.api.stopJobs([jobId], '');
-  expect(await beat(2)).toEqual([{ task, verdict: 'VERDICT_STOP', leaseMs }]);
+  expect(await beat(2)).toMatchObject([{ task, verdict: 'VERDICT_STOP', leaseMs }]);
 });
 
 test('the first failure is the cause, by the clocks of the nodes, in whatever order the news come', async () => {

@@ -31,7 +31,7 @@ async function runsOn(agent: Agent): Promise<TaskRef> {
   const jobId = jobIds[0] as JobId;
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() => expect(agent.told.at(-1)?.prepare?.task).toEqual(task));
-  agent.say({ prepared: { task, masterAddr: '127.0.0.1', masterPort: 1 } });
+  agent.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
   agent.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   return task;

@@ -143,7 +143,7 @@ describe('clearing a condition', () => {
       isAnswered = true;
     });
     await vi.waitFor(() => {
-      expect(told.at(-1)?.clearCondition).toEqual({ kind: 'xid_48', gpuUuid: 'GPU-a-0' });
+      expect(told.at(-1)?.clearCondition).toMatchObject({ kind: 'xid_48', gpuUuid: 'GPU-a-0' });
     });
     // Something else of the node changes first.
     say({ status: { inventory, conditions: wire([sick]) } });

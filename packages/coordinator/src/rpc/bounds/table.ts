@@ -115,9 +115,10 @@ export const bounds: Readonly<Record<string, Bounds>> = {
   Evidence: { text: text(2_000) },
   TrainingProgress: { framework: word, latest: atMost(64, 64) },
   HangSign: { gpus: word },
-  Prepared: { masterAddr: address, endpoints: atMost(256) },
+  Prepared: { endpoints: atMost(256) },
+  Master: { addr: address },
   Endpoint: { address, network: word, interface: word },
-  Checked: { paths: atMost(4_096) },
+  PathFindings: { paths: atMost(4_096) },
   PathResult: { error: sentence },
   PreflightResult: { error: sentence, backend: word, pairs: atMost(4_096) },
   Checkpoint: {

@@ -3,7 +3,7 @@
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
 import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from '../../muster/v1/Start.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from '../../muster/v1/Stop.ts';
-import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
+import type { PathCheck as _muster_v1_PathCheck, PathCheck__Output as _muster_v1_PathCheck__Output } from '../../muster/v1/PathCheck.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
 import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from '../../muster/v1/CorruptCheckpoint.ts';
 
@@ -16,7 +16,7 @@ export interface Assignment {
   'arraySize'?: (number);
   'start'?: (_muster_v1_Start | null);
   'stop'?: (_muster_v1_Stop | null);
-  'check'?: (_muster_v1_Check | null);
+  'check'?: (_muster_v1_PathCheck | null);
   'leaseMs'?: (number);
   'resume'?: (_muster_v1_Resume | null);
   'checkpointJobId'?: (string);
@@ -26,6 +26,9 @@ export interface Assignment {
   'proof'?: (string);
   'doubted'?: (_muster_v1_CorruptCheckpoint)[];
   'lineage'?: (string)[];
+  '_arrayIndex'?: "arrayIndex";
+  '_arraySize'?: "arraySize";
+  '_leaseMs'?: "leaseMs";
 }
 
 export interface Assignment__Output {
@@ -33,12 +36,12 @@ export interface Assignment__Output {
   'specJson': (string);
   'nodeCount': (number);
   'gpuUuids': (string)[];
-  'arrayIndex': (number);
-  'arraySize': (number);
+  'arrayIndex'?: (number);
+  'arraySize'?: (number);
   'start': (_muster_v1_Start__Output | null);
   'stop': (_muster_v1_Stop__Output | null);
-  'check': (_muster_v1_Check__Output | null);
-  'leaseMs': (number);
+  'check': (_muster_v1_PathCheck__Output | null);
+  'leaseMs'?: (number);
   'resume': (_muster_v1_Resume__Output | null);
   'checkpointJobId': (string);
   'batchScale': (number);
@@ -47,4 +50,7 @@ export interface Assignment__Output {
   'proof': (string);
   'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
   'lineage': (string)[];
+  '_arrayIndex'?: "arrayIndex";
+  '_arraySize'?: "arraySize";
+  '_leaseMs'?: "leaseMs";
 }

@@ -1,19 +1,14 @@
 // Original file: proto/muster/v1/agent.proto
 
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
-import type { PathResult as _muster_v1_PathResult, PathResult__Output as _muster_v1_PathResult__Output } from '../../muster/v1/PathResult.ts';
-import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from '../../muster/v1/PreflightResult.ts';
+import type { PathFindings as _muster_v1_PathFindings, PathFindings__Output as _muster_v1_PathFindings__Output } from '../../muster/v1/PathFindings.ts';
 
 export interface Checked {
   'task'?: (_muster_v1_TaskRef | null);
-  'round'?: (number);
-  'paths'?: (_muster_v1_PathResult)[];
-  'preflight'?: (_muster_v1_PreflightResult | null);
+  'findings'?: (_muster_v1_PathFindings | null);
 }
 
 export interface Checked__Output {
   'task': (_muster_v1_TaskRef__Output | null);
-  'round': (number);
-  'paths': (_muster_v1_PathResult__Output)[];
-  'preflight': (_muster_v1_PreflightResult__Output | null);
+  'findings': (_muster_v1_PathFindings__Output | null);
 }

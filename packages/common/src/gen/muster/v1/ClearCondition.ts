@@ -4,9 +4,11 @@
 export interface ClearCondition {
   'kind'?: (string);
   'gpuUuid'?: (string);
+  '_gpuUuid'?: "gpuUuid";
 }
 
 export interface ClearCondition__Output {
   'kind': (string);
-  'gpuUuid': (string);
+  'gpuUuid'?: (string);
+  '_gpuUuid'?: "gpuUuid";
 }

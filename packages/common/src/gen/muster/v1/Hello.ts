@@ -23,7 +23,10 @@ export interface Hello {
   'clusterId'?: (string);
   'proofs'?: (_muster_v1_TaskProof)[];
   'sentWallMs'?: (number | string | Long);
+  '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
+  '_termProof'?: "termProof";
+  '_clusterId'?: "clusterId";
 }
 
 export interface Hello__Output {
@@ -34,13 +37,16 @@ export interface Hello__Output {
   'inventory': (_muster_v1_NodeInventory__Output | null);
   'observed': (_muster_v1_TaskReport__Output)[];
   'conditions': (_muster_v1_Condition__Output)[];
-  'highestTerm': (number);
+  'highestTerm'?: (number);
   'sentBoottimeMs': (number);
   'leavingInMs'?: (number);
   'checkpoints': (_muster_v1_CheckpointSeen__Output)[];
-  'termProof': (string);
-  'clusterId': (string);
+  'termProof'?: (string);
+  'clusterId'?: (string);
   'proofs': (_muster_v1_TaskProof__Output)[];
   'sentWallMs': (number);
+  '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
+  '_termProof'?: "termProof";
+  '_clusterId'?: "clusterId";
 }

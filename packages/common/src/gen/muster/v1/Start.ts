@@ -8,6 +8,7 @@ export interface Start {
   'masterPort'?: (number);
   'addresses'?: (string)[];
   'leaseMs'?: (number);
+  '_leaseMs'?: "leaseMs";
 }
 
 export interface Start__Output {
@@ -15,5 +16,6 @@ export interface Start__Output {
   'masterAddr': (string);
   'masterPort': (number);
   'addresses': (string)[];
-  'leaseMs': (number);
+  'leaseMs'?: (number);
+  '_leaseMs'?: "leaseMs";
 }

@@ -30,10 +30,12 @@ export interface TaskVerdict {
   'task'?: (_muster_v1_TaskRef | null);
   'verdict'?: (_muster_v1_TaskVerdict_Verdict);
   'leaseMs'?: (number);
+  '_leaseMs'?: "leaseMs";
 }
 
 export interface TaskVerdict__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'verdict': (_muster_v1_TaskVerdict_Verdict__Output);
-  'leaseMs': (number);
+  'leaseMs'?: (number);
+  '_leaseMs'?: "leaseMs";
 }
