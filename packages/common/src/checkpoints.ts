@@ -1,6 +1,6 @@
 /** The words of checkpoints: what a job has saved, where it lies, and whether it is whole. */
 
-import { isJobId, type JobId } from './ids.ts';
+import { isJobId, type JobId, type TaskRef } from './ids.ts';
 
 export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] as const;
 /**
@@ -67,6 +67,15 @@ export interface CheckpointFacts {
    * is renamed, and one that is verified was called corrupt by mistake.
    */
   readonly reread: boolean;
+}
+
+/** What an agent reports of a checkpoint that a task of it has saved, or offers. */
+export interface CheckpointSeen {
+  readonly task: TaskRef;
+  readonly checkpoint: CheckpointFacts;
+  readonly shared: boolean;
+  /** Begun after the first signal of a stop. */
+  readonly afterStop: boolean;
 }
 
 /** Between two readings that have to agree: a file server that was away, or a save that went on, is over by then. */

@@ -3,9 +3,9 @@
 import { join } from 'node:path';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
+import type { CheckpointSeen } from '@muster/common/checkpoints';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { CheckpointSeen } from '@muster/common/wire/codec';
 import type { Mount } from '../host/mounts.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import type { DirectoryProblem } from './directoryProblems.ts';

@@ -47,7 +47,7 @@ function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
     nodeCount: assigned.nodeCount,
     gpuUuids: assigned.gpuUuids,
     array: arraySize === undefined ? null : { index: arrayIndex, size: arraySize },
-    resume: resumeFromWire(assigned.resume),
+    resume: assigned.resume && resumeFromWire(assigned.resume),
     // It becomes the name of a directory; an older coordinator does not say it.
     checkpointJobId: isJobId(assigned.checkpointJobId) ? assigned.checkpointJobId : task.jobId,
     lineage: assigned.lineage.filter(isJobId),

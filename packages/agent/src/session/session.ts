@@ -8,7 +8,6 @@ import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
-import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -25,14 +24,14 @@ import {
 } from '@muster/common/wire/codec';
 import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
-import type { HighestTerm, Term } from '../leases/highestTerm.ts';
+import type { HighestTerm } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 import type { TaskManager } from '../tasks/manager.ts';
 import type { Order } from '../tasks/state.ts';
 import type { CredentialRenewal } from './credentialRenewal.ts';
 import { letsRun, orderOf, startOrder } from './orders.ts';
-import { fittingHello, heartbeatTasks, helloTasks } from './sessionMessages.ts';
+import { fittingHello, heartbeatTasks, helloTasks, termToWire } from './sessionMessages.ts';
 
 /** The length of a lease that an order leaves out: the task is never fenced. */
 const neverFenced = 0;
@@ -374,16 +373,6 @@ export class CoordinatorSession {
     if (this.heartbeat !== null) clearTimeout(this.heartbeat);
     this.heartbeat = null;
   }
-}
-
-function termToWire({
-  term,
-  proof,
-  clusterId,
-}: Term): Pick<Hello, 'highestTerm' | 'termProof' | 'clusterId'> {
-  if (term === 0) return {};
-  const known = { highestTerm: term, termProof: proof };
-  return clusterId === '' ? known : { ...known, clusterId };
 }
 
 function statusToWire({ inventory, conditions }: NodeStatus): WireNodeStatus {

@@ -7,6 +7,7 @@ import type { TaskReport } from '@muster/common/views';
 import { helloTasksMax, observedMax, sessionBytesMax } from '@muster/common/wire/agentLimits';
 import { taskReportToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
+import type { Term } from '../leases/highestTerm.ts';
 
 /** What may run has to be among them, for its lease; an end has been reported by itself, and is in every Hello. */
 export function heartbeatTasks(reports: readonly TaskReport[]): WireReport[] {
@@ -56,4 +57,15 @@ export function fittingHello(hello: Hello): AgentMessage {
     observed: observed.slice(0, kept),
     proofs: hello.proofs?.slice(0, kept) ?? [],
   });
+}
+
+/** What a Hello has of the highest term: nothing before the first one. */
+export function termToWire({
+  term,
+  proof,
+  clusterId,
+}: Term): Pick<Hello, 'highestTerm' | 'termProof' | 'clusterId'> {
+  if (term === 0) return {};
+  const known = { highestTerm: term, termProof: proof };
+  return clusterId === '' ? known : { ...known, clusterId };
 }

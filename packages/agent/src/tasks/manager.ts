@@ -3,10 +3,10 @@
  * runner that brings the two together.
  */
 
+import type { CheckpointSeen } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
 import { type JobId, parseTaskKey, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
-import type { CheckpointSeen } from '@muster/common/wire/codec';
 import type { Driver } from '../drivers/driver.ts';
 import { endPreflight, parsePreflightKey, preflightLocation } from '../rendezvous/preflightRun.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';

@@ -2,12 +2,7 @@
  * The messages of proto/ ↔ the values of the domain. A message is listed here where a caller maps it by itself, or where it
  * has a member that needs a rule; `mapping.ts` maps all others by their fields.
  */
-import {
-  type Checkpoint,
-  type CheckpointFacts,
-  checkpointVerdicts,
-  verificationDepths,
-} from '../checkpoints.ts';
+import * as checkpoints from '../checkpoints.ts';
 import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
 import * as gangs from '../gangs.ts';
 import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
@@ -16,7 +11,7 @@ import * as hardware from '../hardware.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
-import type { GpuReading, GpuUsage, HostReading, MetricsView, NodeTelemetry } from '../telemetry.ts';
+import type * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
 import * as views from '../views.ts';
 import {
@@ -25,11 +20,9 @@ import {
   knownWord,
   message,
   needed,
-  nullable,
-  orElse,
   type Read,
-  skip,
   sparse,
+  without,
   word,
 } from './mapping.ts';
 
@@ -49,43 +42,31 @@ const taskRef = { toWire: taskRefToWire, fromWire: taskRefFromWire };
 
 // ---- Training and checkpoints.
 
-type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
-  ? `${First}${Capitalize<CamelCase<Rest>>}`
-  : Name;
-type RowField = CamelCase<training.TrainingMetricName>;
+type RowField = Exclude<keyof TrainingRow__Output, keyof training.TrainingRow | `_${string}`>;
+/** The metrics of a row, with the fields that hold them: `train_loss` is in `trainLoss`. */
+const rowFields = training.trainingMetricNames.map((name) => {
+  const field = name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return [name, field as RowField] as const;
+});
 
-/** The fields of a row, with the metrics that they hold. */
-const rowFields = training.trainingMetricNames.map(
-  (name) =>
-    [name, name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as RowField] as const,
-);
-
-export function trainingRowToWire({ position, atMs, values, lossNotFinite }: training.TrainingRow): WireRow {
-  const row: WireRow = { position, atMs, lossNotFinite };
-  for (const [name, field] of rowFields) {
-    const value = values[name];
-    if (value !== undefined) row[field] = value;
-  }
-  return row;
+export function trainingRowToWire({ values, ...row }: training.TrainingRow): WireRow {
+  return { ...row, ...Object.fromEntries(rowFields.map(([name, field]) => [field, values[name]])) };
 }
 
 export function trainingRowFromWire(wire: TrainingRow__Output): training.TrainingRow {
-  const values: Partial<Record<training.TrainingMetricName, number>> = {};
-  for (const [name, field] of rowFields) {
-    const value = wire[field];
-    if (value !== undefined && Number.isFinite(value)) values[name] = value;
-  }
   const { position, atMs, lossNotFinite } = wire;
+  const read = rowFields.filter(([, field]) => Number.isFinite(wire[field]));
+  const values = Object.fromEntries(read.map(([name, field]) => [name, wire[field]]));
   return { position, atMs, values, lossNotFinite };
 }
 
 /** Values of the metrics that this version knows. A number that is not finite was not read. */
 const trainingValues = {
-  toWire: (values: training.TrainingValues) => ({ ...values }),
-  fromWire: (wire: Readonly<Record<string, number>>): training.TrainingValues =>
+  toWire: (values: training.TrainingValues) => values,
+  fromWire: (wire: training.TrainingValues): training.TrainingValues =>
     Object.fromEntries(
-      Object.entries(wire).filter(
-        ([name, value]) => training.isTrainingMetricName(name) && Number.isFinite(value),
+      training.trainingMetricNames.flatMap((name) =>
+        Number.isFinite(wire[name]) ? [[name, wire[name]]] : [],
       ),
     ),
 };
@@ -103,31 +84,20 @@ export const { toWire: summaryToWire, fromWire: summaryFromWire } = message<trai
 );
 
 const ofCheckpoint = {
-  verdict: word(checkpointVerdicts, 'unverified'),
-  depth: knownWord(verificationDepths),
+  verdict: word(checkpoints.checkpointVerdicts, 'unverified'),
+  depth: knownWord(checkpoints.verificationDepths),
 };
-const checkpointFacts = message<CheckpointFacts>()('Checkpoint', {
+const checkpointFacts = message<checkpoints.CheckpointFacts>()('Checkpoint', {
   ...ofCheckpoint,
-  attempt: skip,
-  node: skip,
-  shared: skip,
-  suspect: skip,
-  diverged: skip,
+  ...without('attempt', 'node', 'shared', 'suspect', 'diverged'),
 });
 
-export interface CheckpointSeen {
-  readonly task: TaskRef;
-  readonly checkpoint: CheckpointFacts;
-  readonly shared: boolean;
-  /** Begun after the first signal of a stop. */
-  readonly afterStop: boolean;
-}
-
-export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } = message<CheckpointSeen>()(
-  'CheckpointSeen',
-  { task: needed(taskRef), checkpoint: needed(checkpointFacts) },
-);
-export const { toWire: resumeToWire, fromWire: resumeFromWire } = nullable(message<views.Resume>()('Resume'));
+export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } =
+  message<checkpoints.CheckpointSeen>()('CheckpointSeen', {
+    task: needed(taskRef),
+    checkpoint: needed(checkpointFacts),
+  });
+export const { toWire: resumeToWire, fromWire: resumeFromWire } = message<views.Resume>()('Resume');
 export const ledgerEntry = message<views.LedgerEntry>()('LedgerEntry', {
   kind: needed(knownWord(views.ledgerKinds)),
   cause: word(causeKinds, 'unknown'),
@@ -135,26 +105,24 @@ export const ledgerEntry = message<views.LedgerEntry>()('LedgerEntry', {
 
 // ---- Telemetry.
 
-export const gpuUsage = message<GpuUsage>()('GpuUsage');
-const gpuReading = message<GpuReading>()('GpuReading', { task: taskRef });
+export const gpuUsage = message<telemetry.GpuUsage>()('GpuUsage');
+const gpuReading = message<telemetry.GpuReading>()('GpuReading', { task: taskRef });
 export const { toWire: gpuReadingToWire, fromWire: gpuReadingFromWire } = gpuReading;
 export const { toWire: hostReadingToWire, fromWire: hostReadingFromWire } =
-  message<HostReading>()('HostReading');
-export const { toWire: nodeTelemetryToWire, fromWire: nodeTelemetryFromWire } = message<NodeTelemetry>()(
-  'NodeTelemetry',
-  { gpus: gpuReading },
-);
-const point = message<MetricsView['series'][number]['points'][number]>()('MetricPoint', {
-  step: sparse(),
-  notFinite: sparse(),
-  bucket: sparse(),
+  message<telemetry.HostReading>()('HostReading');
+export const { toWire: nodeTelemetryToWire, fromWire: nodeTelemetryFromWire } =
+  message<telemetry.NodeTelemetry>()('NodeTelemetry', { gpus: gpuReading });
+const point = message<telemetry.MetricPoint>()('MetricPoint', {
+  step: sparse,
+  notFinite: sparse,
+  bucket: sparse,
 });
-export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<MetricsView>()(
+export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<telemetry.MetricsView>()(
   'QueryMetricsResponse',
   {
-    series: message<MetricsView['series'][number]>()('MetricSeries', { points: point }),
-    nextSkip: sparse(),
-    thinned: sparse(),
+    series: message<telemetry.MetricSeries>()('MetricSeries', { points: point }),
+    nextSkip: sparse,
+    thinned: sparse,
   },
 );
 
@@ -181,28 +149,23 @@ export const taskFailure = message<gangs.TaskFailure>()('TaskFailure', {
 
 // ---- Nodes.
 
-const everyInventory = message<hardware.NodeInventory>()('NodeInventory', {
-  gpuDriver: orElse(
-    message<hardware.GpuDriver>()('GpuDriver', {
+const inventory = message<hardware.NodeInventory>()('NodeInventory', {
+  gpuDriver: {
+    ...message<hardware.GpuDriver>()('GpuDriver', {
       source: word(hardware.gpuSourceNames, 'none'),
       profilingSource: knownWord(hardware.profilingSourceNames),
     }),
-    hardware.emptyInventory.gpuDriver,
-  ),
+    absent: hardware.emptyInventory.gpuDriver,
+  },
   nics: message<hardware.Nic>()('Nic', { state: word(['up', 'down', 'unknown'], 'unknown') }),
 });
-const inventory = {
-  toWire: everyInventory.toWire,
-  /** A UUID is one GPU, however often it is reported: counted twice, it would be given away twice. */
-  fromWire(wire: Read<'NodeInventory'>): hardware.NodeInventory {
-    const value = everyInventory.fromWire(wire);
-    return { ...value, gpus: [...new Map(value.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
-  },
-};
 export const { toWire: inventoryToWire } = inventory;
 
+/** The inventory that an agent reports. A UUID is one GPU, however often it is reported: no GPU is given away twice. */
 export function inventoryFromWire(wire: Read<'NodeInventory'> | null): hardware.NodeInventory {
-  return wire === null ? hardware.emptyInventory : inventory.fromWire(wire);
+  if (wire === null) return hardware.emptyInventory;
+  const value = inventory.fromWire(wire);
+  return { ...value, gpus: [...new Map(value.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
 }
 
 const condition = message<Condition>()('Condition', {
@@ -215,7 +178,7 @@ export const { toWire: conditionToWire, fromWire: conditionFromWire } = conditio
 
 export const { toWire: nodeToWire, fromWire: nodeFromWire } = message<views.NodeView>()('Node', {
   state: enumMapping('NODE_STATE_', nodeStates, 'silent'),
-  inventory: orElse(inventory, hardware.emptyInventory),
+  inventory: { ...inventory, absent: hardware.emptyInventory },
   conditions: condition,
   bandwidths: message<gangs.PathBandwidth>()('PathBandwidth', { backend }),
   tasks: message<views.NodeTask>()('NodeTask', { task: needed(taskRef) }),
@@ -245,8 +208,7 @@ export const { toWire: taskReportToWire, fromWire: taskReportFromWire } = messag
     exit: taskEnd,
     training: progress,
     hang,
-    gpuUuids: skip,
-    jobName: skip,
+    ...without('gpuUuids', 'jobName'),
   },
 );
 const attempt = message<views.AttemptView>()('Attempt', {
@@ -257,7 +219,7 @@ const attempt = message<views.AttemptView>()('Attempt', {
 });
 const pending = message<views.PendingReason>()('PendingReason', {
   kind: word(views.pendingKinds, 'scheduling'),
-  waitMs: sparse(),
+  waitMs: sparse,
 });
 export const { toWire: pendingToWire, fromWire: pendingFromWire } = pending;
 export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobView>()('Job', {
@@ -267,7 +229,7 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobVie
   cause,
   attempts: attempt,
   excludedNodes: message<views.ExcludedNode>()('ExcludedNode', { cause: needed(cause) }),
-  checkpoints: message<Checkpoint>()('Checkpoint', { ...ofCheckpoint, diverged: sparse() }),
+  checkpoints: message<checkpoints.Checkpoint>()('Checkpoint', { ...ofCheckpoint, diverged: sparse }),
   training: progress,
   ledger: ledgerEntry,
 });

@@ -247,5 +247,7 @@ test('what an older peer does not send is unknown', () => {
 test('a GPU that a node reports twice is one GPU', () => {
   const [gpu] = fullInventory.gpus;
   const gpus = gpu === undefined ? [] : [gpu, gpu];
-  expect(overTheWire({ ...node, inventory: { ...fullInventory, gpus } }).inventory.gpus).toEqual([gpu]);
+  const reported = { status: { inventory: inventoryToWire({ ...fullInventory, gpus }) } };
+  const { status } = asked(agentHubService.Session, reported);
+  expect(inventoryFromWire(status?.inventory ?? null).gpus).toEqual([gpu]);
 });

@@ -23,7 +23,6 @@ import {
   trainingSignFromWire,
   trainingSignToWire,
 } from './codec.ts';
-import { nullable } from './mapping.ts';
 import { agentHubService, musterService } from './service.ts';
 import { asked, sent } from './wireFixture.ts';
 
@@ -114,10 +113,9 @@ test('a sign is the same on the other side; of a kind that nobody knows it is no
 });
 
 test('a hang is the same on the other side', () => {
-  const { toWire, fromWire } = nullable(hang);
   const through = (value: HangSign | null) => {
-    const { report } = asked(Session, { report: { hang: toWire(value) } });
-    return fromWire(report?.hang ?? null);
+    const { report } = asked(Session, { report: { hang: value && hang.toWire(value) } });
+    return report?.hang ? hang.fromWire(report.hang) : null;
   };
   for (const gpus of gpuStillnesses) {
     const value = { quietForMs: 2 ** 40, usualMs: 0, gpus, rank: 0 };
@@ -147,7 +145,7 @@ test('progress is of known metrics only', () => {
   const { report } = asked(Session, {
     report: { training: { latest: { step: 5, karma: 1, train_loss: Number.NaN }, rows: 1, atMs: 2 } },
   });
-  expect(nullable(progress).fromWire(report?.training ?? null)).toEqual({
+  expect(report?.training && progress.fromWire(report.training)).toEqual({
     framework: null,
     latest: { step: 5 },
     totalSteps: null,
@@ -159,8 +157,11 @@ test('progress is of known metrics only', () => {
 
 test('what a task begins from is the same on the other side, and nothing is nothing', () => {
   for (const resume of [{ name: 'ckpt.pt', step: 0 }, { name: 'ckpt.pt', step: null }, null]) {
-    const { attempts } = sent(musterService.GetJob, { attempts: [{ resume: resumeToWire(resume) }] });
-    expect(resumeFromWire(attempts[0]?.resume ?? null)).toEqual(resume);
+    const { attempts } = sent(musterService.GetJob, {
+      attempts: [{ resume: resume && resumeToWire(resume) }],
+    });
+    const read = attempts[0]?.resume ?? null;
+    expect(read && resumeFromWire(read)).toEqual(resume);
   }
 });
 

@@ -1,7 +1,7 @@
 /**
  * One mapping between the messages of proto/ and the values of the domain. A field of the message is the member of the same name;
  * what is absent on the wire is null in the domain, and 0, empty text and false are values like any other. Only where a member is
- * narrower than its field, or nested, does a message name a rule for it; the types demand it there.
+ * narrower than its field does a message name a rule for it; the types demand it there.
  */
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
 import type { ProtoGrpcType as AgentTypes } from '../gen/agent.ts';
@@ -35,18 +35,14 @@ export function needed<R = unknown>(rule?: R): R & Needed {
   return { ...(rule as R), needed: true };
 }
 
-/** What the member is where the field is absent. */
-export function orElse<R, Value>(rule: R, absent: Value): R & { readonly absent: Value } {
-  return { ...rule, absent };
-}
-
 /** The field is absent where the domain has no such member at all. */
-export function sparse(): { readonly sparse: true } {
-  return { sparse: true };
-}
+export const sparse = { sparse: true } as const;
 
-/** A field that is no member of the domain's value. */
-export const skip = { skipped: true } as const;
+/** Fields that are no members of the domain's value. */
+export function without<Field extends string>(...fields: readonly Field[]) {
+  return Object.fromEntries(fields.map((each) => [each, skip])) as Record<Field, typeof skip>;
+}
+const skip = { skipped: true } as const;
 
 /** A word of a fixed list. @param fallback what a word counts as that only a newer peer knows */
 export function word<Word extends string>(words: readonly Word[], fallback: Word) {
@@ -135,14 +131,6 @@ export interface Mapping<Domain, Name extends MessageName, Unreadable = never> {
   readonly fromWire: (wire: Read<Name>) => Domain | Unreadable;
 }
 
-/** The same mapping of a message that may be missing as a whole. */
-export function nullable<Domain, Name extends MessageName>({ toWire, fromWire }: Mapping<Domain, Name>) {
-  return {
-    toWire: (value: Domain | null): Sent<Name> | null => (value === null ? null : toWire(value)),
-    fromWire: (wire: Read<Name> | null): Domain | null => (wire === null ? null : fromWire(wire)),
-  };
-}
-
 type Given<D, Name extends MessageName, R> =
   Partial<Rules<D, Read<Name>>> extends Rules<D, Read<Name>> ? [rules?: R] : [rules: R];
 
@@ -160,6 +148,7 @@ interface AnyRule {
   readonly needed?: true;
   readonly sparse?: true;
   readonly skipped?: true;
+  /** What the member is where the field is absent. */
   readonly absent?: unknown;
 }
 type AnyRules = Readonly<Record<string, AnyRule | undefined>>;

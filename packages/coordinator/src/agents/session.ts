@@ -214,7 +214,7 @@ export class AgentSession {
       start: desired.kind === 'start' ? startOf(ref, desired, leaseMs) : null,
       stop: desired.kind === 'stop' ? stopOf(ref, desired) : null,
       ...leaseToWire(leaseMs),
-      resume: resumeToWire(attempt.resume),
+      resume: attempt.resume && resumeToWire(attempt.resume),
       checkpointJobId: job.checkpointJobId,
       lineage: [...job.lineage],
       batchScale: job.batchScale,
