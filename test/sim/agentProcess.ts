@@ -20,7 +20,7 @@ import type { Life, Timeline } from './timeline.ts';
 
 /** Of the machine's health. */
 const lookEveryMs = 10_000;
-/** From a change to the word of it. */
+/** From a change to its report. */
 const noticeMsMax = 1_000;
 
 export interface AgentParts {
@@ -108,7 +108,7 @@ export function startAgent(parts: AgentParts): void {
     });
   }
 
-  /** Looked at now and then; said again even when nothing but the time has changed. */
+  /** Looked at now and then; reported again even when nothing but the time has changed. */
   function look(): void {
     timeline.at(lookEveryMs, life, () => {
       machine.health.seeAgain(clock.wallMs());
@@ -143,16 +143,16 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
   const key = directory.slice(directory.lastIndexOf('/') + 1);
   const process = processes.get(key);
   const isConsequence = process?.isConsequence === true;
-  const said = stopping || isConsequence ? null : (process?.lastWords ?? null);
+  const printed = stopping || isConsequence ? null : (process?.lastOutput ?? null);
   const agoMs = exit.finishedAtMs === null ? 0 : clock.trueMs() - exit.finishedAtMs;
   return {
-    source: isConsequence || said !== null ? 'log' : 'exit',
+    source: isConsequence || printed !== null ? 'log' : 'exit',
     consequence: isConsequence || stopping,
     rank: null,
-    message: said?.message ?? (isConsequence ? 'connection reset by peer' : 'it ended'),
-    kind: said?.kind ?? null,
+    message: printed?.message ?? (isConsequence ? 'connection reset by peer' : 'it ended'),
+    kind: printed?.kind ?? null,
     blame: null,
-    line: said === null ? null : 1,
+    line: printed === null ? null : 1,
     atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
   };
 }

@@ -91,7 +91,7 @@ export class SimulatedCheckpoints implements Checkpoints {
     for (const saved of watch.shelf.checkpoints.values()) {
       if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
     }
-    for (const known of watch.known.values()) this.say(watch, known);
+    for (const known of watch.known.values()) this.report(watch, known);
     for (const saved of watch.shelf.checkpoints.values()) {
       if (saved.verdict === 'corrupt' && !saved.reread) this.readAgainLater(watch, saved);
     }
@@ -118,7 +118,7 @@ export class SimulatedCheckpoints implements Checkpoints {
     const watch = this.watches.get(taskKey(task));
     if (watch === undefined || watch.hasEnded) return;
     watch.hasEnded = true;
-    for (const saved of newsOf(watch)) {
+    for (const saved of unverifiedOf(watch)) {
       await this.moment(lastVerifyMsMax);
       this.accept(watch, saved);
     }
@@ -150,7 +150,7 @@ export class SimulatedCheckpoints implements Checkpoints {
     const { machine, agent } = this.parts;
     machine.timeline.at(machine.random.between(50, lookMsMax), agent, () => {
       if (watch.hasEnded) return;
-      const next = newsOf(watch).find(({ savedAtMs }) => savedAtMs !== null);
+      const next = unverifiedOf(watch).find(({ savedAtMs }) => savedAtMs !== null);
       if (next !== undefined && !watch.isVerifying) {
         watch.isVerifying = true;
         machine.timeline.at(machine.random.between(5, verifyMsMax), agent, () => {
@@ -169,7 +169,7 @@ export class SimulatedCheckpoints implements Checkpoints {
     saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
     const known = { facts: factsOf(saved), afterStop: watch.before?.has(saved) === false };
     watch.known.set(saved.name, known);
-    this.say(watch, known);
+    this.report(watch, known);
     if (saved.verdict === 'corrupt') this.readAgainLater(watch, saved);
   }
 
@@ -181,11 +181,11 @@ export class SimulatedCheckpoints implements Checkpoints {
       saved.reread = true;
       const after = { ...known, facts: factsOf(saved) };
       watch.known.set(saved.name, after);
-      this.say(watch, after);
+      this.report(watch, after);
     });
   }
 
-  private say(watch: Watch, known: Known): void {
+  private report(watch: Watch, known: Known): void {
     this.parts.send(messageOf(watch, known));
   }
 
@@ -207,7 +207,7 @@ function messageOf({ task, shared }: Watch, { facts, afterStop }: Known): Checkp
 }
 
 /** The newest first. */
-function newsOf({ shelf, known }: Watch): readonly SavedCheckpoint[] {
+function unverifiedOf({ shelf, known }: Watch): readonly SavedCheckpoint[] {
   return [...shelf.checkpoints.values()]
     .filter(({ name, version }) => known.get(name)?.facts.version !== version)
     .sort((a, b) => b.step - a.step);

@@ -16,7 +16,7 @@ import type { Life, Timeline } from './timeline.ts';
 
 const callTimeoutMs = 15_000;
 
-/** No answer, or one that says no. */
+/** No answer, or a refusal. */
 export class CallError extends Error {
   /** Nobody knows whether it had an effect; to be repeated. */
   readonly isUnanswered: boolean;

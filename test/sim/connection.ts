@@ -22,7 +22,7 @@ const connectTimeoutMs = 20_000;
 /** A message that is overtaken comes at most this much later. */
 const reorderMs = 3_000;
 
-/** One end of a connection: what its owner listens for and may still say. */
+/** One end of a connection: the events that its owner listens for, and whether it may still send. */
 class End {
   private readonly listeners = new Map<string, Listener[]>();
   /** Told by the network, or by its owner, that this is over. */

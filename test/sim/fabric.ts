@@ -14,7 +14,7 @@ export type NetworkName = (typeof networks)[number];
 
 const usualMbps = 10_000;
 const slowMbps = 100;
-/** A peer that says nothing is given up. */
+/** A peer that does not answer is given up. */
 const silenceMs = 5_000;
 
 /** The way from one machine to another, which need not lead back. */
@@ -110,7 +110,7 @@ export class Fabric {
     if (listener === null) return 'connection refused';
     const isPeer =
       listener.jobId === task.jobId && listener.attempt === task.attempt && listener.nodeRank === rank;
-    return isPeer ? null : 'a stranger answers';
+    return isPeer ? null : 'an unknown peer answers';
   }
 }
 

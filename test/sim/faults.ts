@@ -4,7 +4,7 @@ import type { Site, World } from './world.ts';
 
 export type FaultKind = keyof typeof faults;
 
-/** @returns for how long, to say so in the history */
+/** @returns for how many milliseconds, for the history */
 type Fault = (world: World, random: Random) => { readonly where: string; readonly forMs: number };
 
 const after = (world: World, delayMs: number, heal: () => void) =>

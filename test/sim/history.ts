@@ -1,6 +1,6 @@
 /**
  * What happened, as seen from outside: by the machines on which processes start and end, by the disk that keeps what was
- * committed, and by clients. Checks read nothing else, and the digest of it says whether two runs were the same.
+ * committed, and by clients. Checks read nothing else, and the digest of it shows whether two runs were the same.
  */
 import { createHash } from 'node:crypto';
 import type { ResumeChoice } from '@muster/common/checkpoints';
@@ -22,14 +22,14 @@ export type Fact =
   | { readonly kind: 'pathMeasured'; readonly task: TaskRef; readonly toRank: number; readonly mbps: number }
   | ProcessStarted
   | ProcessEnded
-  /** The coordinator got word of all the GPUs that a machine sees. */
+  /** The coordinator received the list of all GPUs that a machine sees. */
   | { readonly kind: 'gpusHeard'; readonly machine: string; readonly gpuUuids: readonly string[] }
   /** No process of the task executes an instruction from here on, or one does again. */
   | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
   | CheckpointSaved
   /** Its processes got their first signal. */
-  | { readonly kind: 'toldToStop'; readonly machine: string; readonly task: TaskRef }
-  /** The coordinator got word of a whole checkpoint that was begun after that. */
+  | { readonly kind: 'stopReceived'; readonly machine: string; readonly task: TaskRef }
+  /** The coordinator received the report of a whole checkpoint that was begun after that. */
   | { readonly kind: 'lastHeard'; readonly machine: string; readonly task: TaskRef }
   /** A transaction reached the disk, acknowledged or not. */
   | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }

@@ -193,7 +193,7 @@ export const leaseMutants = {
     replacements: [excludedNodes('withExcludedNodes', () => (job) => job)],
   },
   'the-first-failure-is-the-cause': {
-    rule: 'Which failure was the first is decided when all are known, not by whose news came first.',
+    rule: 'Which failure was the first is decided when all are known, not by whose report was received first.',
     breaks: ['G7'],
     seed: 24,
     replacements: [transition('outcomeWith', () => (_job, outcome) => outcome)],

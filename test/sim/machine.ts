@@ -38,7 +38,7 @@ export interface Program {
   readonly lingerMs: number;
   /** It saves checkpoints once per so long. null: it saves none. */
   readonly saveEveryMs: number | null;
-  /** What its output says when it fails. null: nothing that anybody knows. */
+  /** The cause that its output shows when it fails. null: none that a rule finds. */
   readonly failureKind: CauseKind | null;
   readonly outputBytes: number;
   /** Set: it cannot be started at all. */
@@ -215,7 +215,7 @@ export class Machine {
     const exitCode = fails ? program.exitCode : 0;
     process.after(endsAfterMs, () => {
       const { failureKind: kind } = program;
-      if (exitCode !== 0 && kind !== null) process.lastWords = { kind, message: `it says ${kind}` };
+      if (exitCode !== 0 && kind !== null) process.lastOutput = { kind, message: `it failed with ${kind}` };
       process.end({ exitCode, signal: null }, 'itself');
       if (exitCode !== 0) this.onBadEnd(process);
     });
@@ -233,7 +233,7 @@ export class Machine {
     if (quality !== 'rotten' && quality !== 'poisoned') return false;
     const kind = quality === 'rotten' ? 'corrupt_checkpoint' : 'python_exception';
     process.after(this.random.between(1, 500), () => {
-      process.lastWords = { kind, message: `cannot go on from ${path}` };
+      process.lastOutput = { kind, message: `cannot go on from ${path}` };
       process.end({ exitCode: 1, signal: null }, 'itself');
       this.onBadEnd(process);
     });

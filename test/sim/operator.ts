@@ -1,5 +1,5 @@
 /**
- * A person who looks at the nodes now and then, for good, and says of what only a person can end that it is dealt with; who
+ * A person who looks at the nodes now and then, for good, and confirms what only a person can end; who
  * goes and sees that a machine is off before saying so, announces a maintenance now and then, and takes machines out of use
  * for a while.
  */

@@ -3,7 +3,7 @@
  *
  *   node test/sim/run.ts --seeds 20000 --from 1     many seeds; prints the failing ones
  *   node test/sim/run.ts --seed 4711 --trace        one seed with its whole story
- *   node test/sim/run.ts --without fencing-token    until the check of a removed rule speaks up
+ *   node test/sim/run.ts --without fencing-token    until the check of a removed rule fails
  *   node test/sim/run.ts --help                     the rules that can be removed, and the guarantees that are checked
  */
 import { parseArgs } from 'node:util';
@@ -21,15 +21,15 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
 if (values.help) {
-  say('usage: node test/sim/run.ts [--from SEED] [--seeds COUNT]');
-  say('       node test/sim/run.ts --seed SEED [--trace]');
-  say('       node test/sim/run.ts --without RULE [--seeds COUNT]');
-  say('\nRules that can be removed:');
-  for (const [name, { rule }] of Object.entries(mutants)) say(`  ${name}: ${rule}`);
-  say('\nGuarantees that are checked (those with a number: docs/guarantees.md):');
-  for (const [name, words] of Object.entries(guarantees)) say(`  ${name}: ${words}`);
+  print('usage: node test/sim/run.ts [--from SEED] [--seeds COUNT]');
+  print('       node test/sim/run.ts --seed SEED [--trace]');
+  print('       node test/sim/run.ts --without RULE [--seeds COUNT]');
+  print('\nRules that can be removed:');
+  for (const [name, { rule }] of Object.entries(mutants)) print(`  ${name}: ${rule}`);
+  print('\nGuarantees that are checked (those with a number: docs/guarantees.md):');
+  for (const [name, statement] of Object.entries(guarantees)) print(`  ${name}: ${statement}`);
   process.exit();
 }
 
@@ -43,23 +43,23 @@ const startMs = performance.now();
 let failed = 0;
 let ran = 0;
 for (let seed = firstSeed; seed < firstSeed + seedCount; seed += 1) {
-  const { violations, digest } = await simulate(seed, values.trace ? say : null);
+  const { violations, digest } = await simulate(seed, values.trace ? print : null);
   ran += 1;
   if (violations.length > 0) {
     failed += 1;
     const shown =
       awaited === null ? violations : violations.filter(({ guarantee }) => awaited.includes(guarantee));
     for (const { guarantee, what, atMs } of shown.slice(0, 3)) {
-      say(`seed ${seed}, at ${(atMs / 1000).toFixed(3)} s: ${guarantee}: ${what}`);
+      print(`seed ${seed}, at ${(atMs / 1000).toFixed(3)} s: ${guarantee}: ${what}`);
     }
-    if (awaited === null) say(`  replay: node test/sim/run.ts --seed ${seed} --trace`);
+    if (awaited === null) print(`  replay: node test/sim/run.ts --seed ${seed} --trace`);
   } else if (values.seed !== undefined) {
-    say(`seed ${seed}: no violation, digest ${digest}`);
+    print(`seed ${seed}: no violation, digest ${digest}`);
   }
   if (awaited !== null && violations.some(({ guarantee }) => awaited.includes(guarantee))) break;
 }
 const seconds = (performance.now() - startMs) / 1000;
-say(`${ran} seeds in ${seconds.toFixed(1)} s, ${failed} with violations`);
+print(`${ran} seeds in ${seconds.toFixed(1)} s, ${failed} with violations`);
 process.exitCode = failed > 0 ? 1 : 0;
 
 function wholeNumber(text: string): number {

@@ -46,8 +46,8 @@ export class SimulatedProcess implements OwnTask {
   state: Running | { readonly kind: 'exited'; readonly exit: TaskExit; readonly atMs: number };
   /** It ended badly only because another of its gang had. */
   isConsequence = false;
-  /** What its output says of its end. null: nothing. */
-  lastWords: LastWords | null = null;
+  /** The cause of its end that its output shows. null: nothing. */
+  lastOutput: LastWords | null = null;
   /** Of rank 0 of a program that saves. */
   training: Training | null = null;
   private executedBeforeMs = 0;
@@ -153,7 +153,7 @@ export class SimulatedProcess implements OwnTask {
     const deadlineMs = Math.min(timeline.nowMs + graceMs, before?.deadlineMs ?? Number.POSITIVE_INFINITY);
     this.state.stopping = { signal, deadlineMs };
     if (before === null)
-      this.machine.history.add({ kind: 'toldToStop', machine: this.machine.name, task: this.task });
+      this.machine.history.add({ kind: 'stopReceived', machine: this.machine.name, task: this.task });
     if (before?.signal !== signal && signal !== 'SIGKILL') this.hear(signal);
     if (before === null || deadlineMs < before.deadlineMs)
       timeline.at(deadlineMs - timeline.nowMs, power, () => this.kill('stop'));

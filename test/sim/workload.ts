@@ -19,7 +19,7 @@ export interface Submission {
   readonly gpus: number;
 }
 
-/** What programs say of their ends. */
+/** The causes that programs print at their ends. */
 const saidCauses: readonly CauseKind[] = [
   ...(['cuda_oom', 'nccl_timeout', 'nccl_error', 'corrupt_checkpoint', 'import_error'] as const),
   ...(['python_exception', 'nan_loss', 'nan_loss', 'gpu_hw_ecc', 'host_oom'] as const),

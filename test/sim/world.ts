@@ -47,7 +47,7 @@ export interface WorldParts {
   readonly conditions: NetworkConditions;
   /** Gets every line of the story, when somebody reads it. */
   readonly print: ((line: string) => void) | null;
-  /** Something said itself that one of its own invariants broke. */
+  /** A program reported that one of its own invariants was broken. */
   readonly onAssertion: (what: string) => void;
 }
 
@@ -283,14 +283,14 @@ export class World {
   }
 
   private logger(name: string): Logger {
-    const say = (level: string) => (fields: object, message: string) =>
+    const logAt = (level: string) => (fields: object, message: string) =>
       this.print(() => `${name} ${level}: ${message} ${JSON.stringify(fields)}`);
     return {
-      info: say('info'),
-      debug: say('debug'),
-      warn: say('warn'),
+      info: logAt('info'),
+      debug: logAt('debug'),
+      warn: logAt('warn'),
       error: (fields, message) => {
-        say('error')(fields, message);
+        logAt('error')(fields, message);
         if ('guarantee' in fields) this.parts.onAssertion(message);
       },
     };

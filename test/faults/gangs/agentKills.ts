@@ -40,7 +40,7 @@ export function agentKillTests(cluster: () => GangCluster, chance: Chance): void
   }
 }
 
-/** Beats, and says one line after the other. */
+/** Writes beats, and prints one line after the other. */
 function talkingSpec(cluster: GangCluster, beatsDir: string): JobSpecFile {
   const beat = `/usr/bin/python3 ${cluster.program('signOfLife.py')} ${beatsDir} 3`;
   const talk = `line=0; while [ $line -lt ${lines} ]; do echo line $line; line=$((line + 1)); /usr/bin/sleep 0.1; done`;
@@ -103,6 +103,6 @@ async function outputProblems(cluster: GangCluster, job: JobView): Promise<reado
   const expected = Array.from({ length: lines }, (_, line) => `line ${line}\n`).join('');
   const outputs = await Promise.all([0, 1].map((rank) => cluster.output(job.id, { rank })));
   return outputs.flatMap((output, rank) =>
-    output === expected ? [] : [`rank ${rank} has said ${JSON.stringify(output)}`],
+    output === expected ? [] : [`rank ${rank} has printed ${JSON.stringify(output)}`],
   );
 }

@@ -1,4 +1,4 @@
-/** What must be true of every gang, whatever happened to it: from its signs of life and from what the cluster says. */
+/** What must be true of every gang, whatever happened to it: from its signs of life and from what the cluster reports. */
 import type { EventView, JobView } from '@muster/common/views';
 import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import { type Beat, boottimeMs, violations } from '../../support/hosts/signOfLife.ts';

@@ -112,7 +112,7 @@ function endProblems(job: JobView, before: JobView, phase: Phase): readonly stri
       : state === 'succeeded' && attempts.length > 1;
   return [
     ...(isRight ? [] : [`is ${state} after ${JSON.stringify(attempts)}`]),
-    // What a node that comes back says of an attempt that is over must change nothing.
+    // What a node that returns reports about an attempt that is over must change nothing.
     ...(JSON.stringify(before) === JSON.stringify(job) ? [] : ['was changed after its end']),
   ];
 }

@@ -1,6 +1,6 @@
 /**
  * How a gang of two is brought to a phase of its start or end, and kept there until something has happened to one of its
- * members: by what else is slow or away on a bad day, never by a word to Muster. Every agent of the cluster is stopped
+ * members: by what else is slow or away on a bad day, never by a request to Muster. Every agent of the cluster is stopped
  * while gangs are allocated, so that whatever holds one back is in place before anything of it is prepared.
  */
 import type { TaskStateKind } from '@muster/common/states';
@@ -20,7 +20,7 @@ export const phases = [
   'running',
   'stopping',
 ] as const;
-/** Of the victim: `released` is when the coordinator has said so and the victim has not heard it. */
+/** Of the victim: `released` is when the coordinator has stored it and the victim has not received it. */
 export type Phase = (typeof phases)[number];
 
 export interface Stage {

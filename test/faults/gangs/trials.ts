@@ -116,7 +116,7 @@ async function judge(cluster: GangCluster, record: TrialRecord): Promise<Outcome
   const moved = job.attempts.length > 1;
   if (trial.hasToMove && !moved) problems.push('has had one attempt');
   if (moved && job.state !== 'succeeded' && !wasStopped) problems.push(`is ${job.state} after it moved`);
-  // What a node that comes back says of an attempt that is over must change nothing.
+  // What a node that returns reports about an attempt that is over must change nothing.
   if (before.state === 'succeeded' && JSON.stringify(before) !== JSON.stringify(job)) {
     problems.push(`was changed after its end, from ${JSON.stringify(before)}, to ${JSON.stringify(job)}`);
   }

@@ -11,7 +11,7 @@ import type { Fact } from '../history.ts';
 import { isProgress, type JobStories, type JobStory } from './jobStories.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Of no program's making, unless the evidence says so. */
+/** Of no program's making, unless the evidence shows that. */
 const elsewhere: readonly CauseKind[] = [
   ...(['node_lost', 'gpu_fault', 'gpu_suspect', 'gpu_hw_ecc', 'gpu_hw_nvlink', 'nccl_error'] as const),
   ...(['rendezvous', 'rendezvous_timeout'] as const),

@@ -11,7 +11,7 @@ function event(kind: string, subject: string, data: object): StoredEvent {
   return { kind, subject, data, seq: 1, id: 'c-1', subjectSeq: 1, timeMs: 0, by: 'test', peer: '' } as never;
 }
 
-/** Two jobs that run `first` again; the one fails because of the other's checkpoints, it says. */
+/** Two jobs that run `first` again; the one fails because of the other's checkpoints, by its cause. */
 function judge(parts: {
   readonly dirs?: Readonly<Record<string, string | undefined>>;
   readonly mineOf?: string;

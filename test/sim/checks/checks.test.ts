@@ -17,7 +17,7 @@ const job = 'job_000000000001' as JobId;
 const otherJob = 'job_000000000002' as JobId;
 const gpu = 'GPU-1';
 
-/** Shows facts to all checks. @returns what they have to say, as `guarantee: words` */
+/** Shows facts to all checks. @returns the violations that they report, as `guarantee: text` */
 function judge(facts: readonly Fact[]): readonly string[] {
   const verdict = new Verdict(() => 0);
   const executions = new ExecutionCheck(verdict);
@@ -163,8 +163,8 @@ test.each<[string, string, readonly Fact[]]>([
     'succeeded, and',
     [...released, started(ref()), ended(ref(), 1), committed(4, ...endOfFirst, { kind: 'job.succeeded' })],
   ],
-])('%s: %s', (guarantee, words, facts) => {
-  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+])('%s: %s', (guarantee, text, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${text}`)));
 });
 
 test.each<[string, string, readonly Fact[]]>([
@@ -178,7 +178,7 @@ test.each<[string, string, readonly Fact[]]>([
   ['G2', 'while attempt 1 has not ended', [committed(1, submitted, allocated(1), { kind: 'job.failed' })]],
   [
     'G6',
-    'speaks of attempt 1, and null is current',
+    'names attempt 1, and null is current',
     [committed(1, submitted, allocated(1), ...endOfFirst, attemptEvent('attempt.running', 1))],
   ],
   [
@@ -186,8 +186,8 @@ test.each<[string, string, readonly Fact[]]>([
     'after its stop was answered',
     [committed(1, submitted), { kind: 'stopAnswered', jobId: job }, committed(2, allocated(1))],
   ],
-])('%s: %s', (guarantee, words, facts) => {
-  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+])('%s: %s', (guarantee, text, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${text}`)));
 });
 
 function answered(requestId: string, ...jobIds: readonly JobId[]): Fact {
@@ -230,8 +230,8 @@ test.each<[string, string, readonly Fact[]]>([
   ['G5', 'a watch got 2 after 0', [committed(1, submitted, { kind: 'job.queued' }), watched(2, 'c-2')]],
   ['G5', 'as event 1, which is', [committed(1, submitted), watched(1, 'c-9')]],
   ['G5', 'as event 1, which is', [committed(1, submitted), watched(1, 'c-1', { name: 'another' })]],
-])('%s: %s', (guarantee, words, facts) => {
-  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+])('%s: %s', (guarantee, text, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${text}`)));
 });
 
 test('a gang that runs on without one of its tasks is seen when it had the time to stop', () => {

@@ -32,7 +32,7 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'data'>[]): Fa
 
 const gpus = ['GPU-1', 'GPU-2'].map((uuid) => ({ uuid }));
 const joined = { kind: 'node.joined' as const, data: { inventory: { gpus } } };
-const said = (
+const reported = (
   kind: 'raised' | 'changed' | 'cleared',
   action = 'drain_gpu',
   gpuUuid: string | null = 'GPU-1',
@@ -49,29 +49,29 @@ const truth = (gpuUuid: string | null = 'GPU-1'): Fact => {
 test('a condition that comes and goes, with work beside it and after it, is no violation', () => {
   const story = committed(
     joined,
-    said('raised'),
+    reported('raised'),
     allocated('GPU-2'),
     allocated(),
-    said('changed', 'note'),
+    reported('changed', 'note'),
     allocated('GPU-1'),
-    said('changed'),
-    said('cleared'),
+    reported('changed'),
+    reported('cleared'),
     allocated('GPU-1'),
   );
   expect(judge([truth(), story])).toEqual([]);
 });
 
 test.each<[string, string, readonly Fact[]]>([
-  ['drains', 'GPU-1, which is drained', [truth(), committed(joined, said('raised'), allocated('GPU-1'))]],
+  ['drains', 'GPU-1, which is drained', [truth(), committed(joined, reported('raised'), allocated('GPU-1'))]],
   [
     'drains',
     'GPU-1, which is drained',
-    [truth(), committed(joined, said('raised', 'note'), said('changed'), allocated('GPU-1'))],
+    [truth(), committed(joined, reported('raised', 'note'), reported('changed'), allocated('GPU-1'))],
   ],
   [
     'drains',
     'node-1, which is drained',
-    [truth(null), committed(joined, said('raised', 'drain_node', null), allocated())],
+    [truth(null), committed(joined, reported('raised', 'drain_node', null), allocated())],
   ],
   ['drains', 'GPU-3, which node-1 does not have now', [committed(joined, allocated('GPU-3'))]],
   [
@@ -85,17 +85,17 @@ test.each<[string, string, readonly Fact[]]>([
       ),
     ],
   ],
-  ['G7', 'which never was', [committed(joined, said('raised'))]],
-  ['G5', 'does not follow', [truth(), committed(joined, said('raised'), said('raised'))]],
-  ['G5', 'does not follow', [truth(), committed(joined, said('cleared'))]],
-  ['G5', 'does not follow', [truth(), committed(joined, said('changed'))]],
+  ['G7', 'which never was', [committed(joined, reported('raised'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, reported('raised'), reported('raised'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, reported('cleared'))]],
+  ['G5', 'does not follow', [truth(), committed(joined, reported('changed'))]],
   [
     'G7',
     'was answered as cleared, and holds',
     [{ kind: 'clearAnswered', node: 'node-1', condition: 'xid_48', gpuUuid: null, holds: true }],
   ],
-])('%s: %s', (guarantee, words, facts) => {
-  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${words}`)));
+])('%s: %s', (guarantee, text, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^${guarantee}: .*${text}`)));
 });
 
 const changed = (...uuids: readonly string[]) => {
@@ -111,14 +111,14 @@ const restless = committed(
 
 test('of a node that changes without end, what was heard counts and not what was told last', () => {
   expect(judge([restless, heard('GPU-1', 'GPU-2'), committed(allocated('GPU-2'))])).toEqual([]);
-  const word = 'drains: job_1 was given GPU-2, which node-1 does not have now';
-  expect(judge([restless, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([word]);
+  const violation = 'drains: job_1 was given GPU-2, which node-1 does not have now';
+  expect(judge([restless, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([violation]);
   // What was told is out of date in the other direction as well.
   const goneAgain = committed(joined, ...Array.from({ length: 8 }, () => changed('GPU-1', 'GPU-2')));
-  expect(judge([goneAgain, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([word]);
+  expect(judge([goneAgain, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([violation]);
 });
 
-test('what a commit was decided by may be said otherwise while it is written, and not for long', () => {
+test('what a commit was decided by may be reported otherwise while it is written, and not for long', () => {
   const both = heard('GPU-1', 'GPU-2');
   expect(judge([restless, both, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([]);
   const long = Array.from({ length: 6 }, () => heard('GPU-1'));

@@ -9,7 +9,7 @@ import type { StoredEvent } from '@muster/coordinator/model';
 import type { Fact } from '../history.ts';
 import type { Verdict } from './verdict.ts';
 
-type Said = Pick<Condition, 'kind' | 'gpuUuid' | 'action'>;
+type Reported = Pick<Condition, 'kind' | 'gpuUuid' | 'action'>;
 
 /** So many changes of a node are told at once by one run of the coordinator; those after them may be held back for a while. */
 const changesAtOnce = 8;
@@ -17,16 +17,16 @@ const changesAtOnce = 8;
 const takenWithinMs = 5_000;
 
 interface KnownNode {
-  readonly conditions: Map<string, Said>;
+  readonly conditions: Map<string, Reported>;
   gpuUuids: ReadonlySet<string>;
   /** As this run of the coordinator has told them. */
   changes: number;
 }
 
-/** What a machine has said of its GPUs. */
+/** The GPUs that a machine has reported. */
 interface Heard {
   readonly gpuUuids: ReadonlySet<string>;
-  /** Until it said something else. */
+  /** Until its next report. */
   untilMs: number;
 }
 
@@ -35,7 +35,7 @@ export class DrainCheck {
   private readonly truths = new Set<string>();
   /** As the log tells it. */
   private readonly nodes = new Map<string, KnownNode>();
-  /** By machine, oldest first: what was the last word at some time that still counts. */
+  /** By machine, oldest first: the last report at some time that still counts. */
   private readonly heard = new Map<string, readonly Heard[]>();
   private readonly verdict: Verdict;
 
@@ -79,7 +79,7 @@ export class DrainCheck {
       known.gpuUuids = uuidsOf(data['gpus'] as readonly Gpu[]);
       known.changes += 1;
     } else if (kind.startsWith('condition.')) {
-      this.onCondition(kind, subject, data as unknown as Said, seq);
+      this.onCondition(kind, subject, data as unknown as Reported, seq);
     } else if (kind === 'attempt.allocated') {
       for (const task of data['tasks'] as { node: string; gpuUuids: readonly string[] }[]) {
         this.onAllocated(subject, task, nowMs);
@@ -87,15 +87,15 @@ export class DrainCheck {
     }
   }
 
-  private onCondition(kind: string, node: string, said: Said, seq: number): void {
-    const key = `${said.kind} ${said.gpuUuid}`;
+  private onCondition(kind: string, node: string, reported: Reported, seq: number): void {
+    const key = `${reported.kind} ${reported.gpuUuid}`;
     const conditions = this.nodes.get(node)?.conditions;
-    const what = () => `${kind} (${seq}) of ${node} ${key} does not follow from what was said before`;
+    const what = () => `${kind} (${seq}) of ${node} ${key} does not follow from what was reported before`;
     this.verdict.require(conditions?.has(key) === (kind !== 'condition.raised'), 'G5', what);
     const isTrue = this.truths.has(`${node} ${key}`);
-    this.verdict.require(isTrue, 'G7', () => `${kind} (${seq}) says ${key} of ${node}, which never was`);
+    this.verdict.require(isTrue, 'G7', () => `${kind} (${seq}) shows ${key} of ${node}, which never was`);
     if (kind === 'condition.cleared') conditions?.delete(key);
-    else conditions?.set(key, said);
+    else conditions?.set(key, reported);
   }
 
   private onAllocated(
@@ -104,12 +104,12 @@ export class DrainCheck {
     nowMs: number,
   ): void {
     const known = this.nodes.get(node);
-    const said = [...(known?.conditions.values() ?? [])];
+    const reported = [...(known?.conditions.values() ?? [])];
     const must = (holds: boolean, what: string) =>
       this.verdict.require(holds, 'drains', () => `${job} was given ${what}`);
-    must(!said.some(({ action }) => action === 'drain_node'), `${node}, which is drained`);
+    must(!reported.some(({ action }) => action === 'drain_node'), `${node}, which is drained`);
     for (const uuid of gpuUuids) {
-      const isDrained = said.some(({ action, gpuUuid }) => action === 'drain_gpu' && gpuUuid === uuid);
+      const isDrained = reported.some(({ action, gpuUuid }) => action === 'drain_gpu' && gpuUuid === uuid);
       must(!isDrained, `${uuid}, which is drained`);
       must(this.hasGpu(node, uuid, nowMs), `${uuid}, which ${node} does not have now`);
     }

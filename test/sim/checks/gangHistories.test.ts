@@ -17,7 +17,7 @@ const file: JobSpecFile = {
   preflight: { min_bandwidth_mbps: 1_000 },
 };
 
-/** @param facts each a second after the one before. @returns what the checks say */
+/** @param facts each a second after the one before. @returns the violations that the checks report */
 function judge(facts: readonly Fact[], spec = file): readonly string[] {
   const verdict = new Verdict(() => 0);
   const executions = new ExecutionCheck(verdict);
@@ -74,9 +74,9 @@ test.each<[string, readonly Fact[]]>([
   ['had not been found good', [...goodPaths, tried(1, 0, 'connection refused')]],
   ['had not been measured', goodPaths.slice(0, 3)],
   ['is too slow for it', [...goodPaths, measured(0, 1, 999)]],
-])('a release whose path %s', (words, paths) => {
-  const said = judge([allocated(1, 'node-1', 'node-2'), ...paths, released]);
-  expect(said).toEqual([expect.stringMatching(new RegExp(`^G3: .*${words}`))]);
+])('a release whose path %s', (text, paths) => {
+  const reported = judge([allocated(1, 'node-1', 'node-2'), ...paths, released]);
+  expect(reported).toEqual([expect.stringMatching(new RegExp(`^G3: .*${text}`))]);
 });
 
 const cause = { kind: 'image_pull', node: 'node-2', nodeRank: 1, message: 'no image' };
@@ -89,8 +89,10 @@ const failedStart = [
 test('a node that an attempt failed on is used again only where there are no others', () => {
   const again = [...failedStart, allocated(2, 'node-1', 'node-2')];
   expect(judge([joined('node-1', 'node-2'), ...again])).toEqual([]);
-  const said = judge([joined('node-1', 'node-2', 'node-3'), ...again]);
-  expect(said).toEqual([expect.stringMatching(/^exclusion: .*node-2, on which it had failed, and 2 others/)]);
+  const reported = judge([joined('node-1', 'node-2', 'node-3'), ...again]);
+  expect(reported).toEqual([
+    expect.stringMatching(/^exclusion: .*node-2, on which it had failed, and 2 others/),
+  ]);
 });
 
 test('nodes of earlier failed starts are no others for a job that keeps failing', () => {
@@ -134,9 +136,9 @@ test('a node that an attempt failed on is used again where it alone has the chec
     return judge([joined('node-1', 'node-2', 'node-3'), saved(node), ...failedStart, again], spec);
   };
   expect(story('node-2', false)).toEqual([]);
-  const said = [expect.stringMatching(/^exclusion: .*node-2, on which it had failed/)];
-  expect(story('node-1', false)).toEqual(said);
-  expect(story('node-2', true)).toEqual(said);
+  const reported = [expect.stringMatching(/^exclusion: .*node-2, on which it had failed/)];
+  expect(story('node-1', false)).toEqual(reported);
+  expect(story('node-2', true)).toEqual(reported);
 });
 
 test('a node that is silent, and may never return, is no alternative to one that an attempt failed on', () => {
@@ -181,11 +183,11 @@ test.each<[string, readonly Fact[]]>([
   ['1.0 was thawed after its end was recorded', [start(1), frozen, lost, thawed]],
   ['1.0 was thawed and executes beside .*2.0', [start(1), frozen, lost, start(2), thawed]],
   ['2.0 was started 1000 ms after .*1.0, which was lost, executed last', [start(1), lost, frozen, start(2)]],
-])('G2: %s', (words, facts) => {
-  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^G2: .*${words}`)));
+])('G2: %s', (text, facts) => {
+  expect(judge(facts)).toContainEqual(expect.stringMatching(new RegExp(`^G2: .*${text}`)));
 });
 
 test('a lost task that is frozen is no violation, and its successor may run', () => {
-  const said = judge([start(1), frozen, lost, lost, start(2)]);
-  expect(said.filter((each) => each.startsWith('G2'))).toEqual([]);
+  const reported = judge([start(1), frozen, lost, lost, start(2)]);
+  expect(reported.filter((each) => each.startsWith('G2'))).toEqual([]);
 });

@@ -12,7 +12,7 @@ import type { Verdict } from './verdict.ts';
 
 /** The rates of clocks over the longest grace, and a tick. */
 const toleranceMs = 120;
-/** For the word of it to come and go, and to kill. */
+/** For the report, the order that follows from it, and the kill. */
 const endsWithinMs = 8_000;
 /** From its look at what is there to the signal. */
 const noticeMs = 1_200;
@@ -34,7 +34,7 @@ export class GraceCheck {
   private readonly heard = new Map<string, number>();
   /** Their end is recorded: for the coordinator they are over, whatever their attempt waits for. */
   private readonly recorded = new Set<TaskKey>();
-  /** Without a lease; some are killed for that, by their own word. */
+  /** Without a lease; some are killed for that, as their spec asks. */
   private readonly frozen = new Set<TaskKey>();
   private readonly parts: GraceCheckParts;
 
@@ -43,7 +43,7 @@ export class GraceCheck {
   }
 
   see(fact: Fact, nowMs: number): void {
-    if (fact.kind === 'toldToStop') this.told.set(taskKey(fact.task), nowMs);
+    if (fact.kind === 'stopReceived') this.told.set(taskKey(fact.task), nowMs);
     else if (fact.kind === 'frozen') this.frozen.add(taskKey(fact.task));
     else if (fact.kind === 'saved') this.onSaved(fact);
     else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);

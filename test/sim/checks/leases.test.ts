@@ -15,7 +15,7 @@ const jobId = 'job_000000000001' as JobId;
 const file = { name: 'gang', command: ['train'], stop_grace: '10s' };
 const task = (nodeRank: number): TaskRef => ({ jobId, attempt: 1, nodeRank });
 
-/** @param facts each a tenth of a second after the one before. @returns what the checks say */
+/** @param facts each a tenth of a second after the one before. @returns the violations that the checks report */
 function judge(...facts: readonly Fact[]): readonly string[] {
   const verdict = new Verdict(() => 0);
   const executions = new ExecutionCheck(verdict);
@@ -75,7 +75,7 @@ test('the silence of a node counts when it spoke to this coordinator or holds a 
   expect(judge(online, held, all, coordinatorStarted, silent, givenUp('node-3'))).toEqual([]);
 });
 
-test('a silence that an earlier coordinator noticed says nothing of this one', () => {
+test('a silence that an earlier coordinator noticed is no silence for this one', () => {
   const online = ofNodes('node.online', ...three);
   const earlier = [online, ofNodes('node.silent', ...three), coordinatorStarted, allocated(...three)];
   expect(judge(...earlier, ofNodes('node.silent', 'node-3'), givenUp('node-3', 2))).toEqual([]);
@@ -90,7 +90,7 @@ const started: Fact = {
   portWasHeld: true,
   resume: null,
 };
-const told: Fact = { kind: 'toldToStop', machine: 'node-1', task: task(0) };
+const told: Fact = { kind: 'stopReceived', machine: 'node-1', task: task(0) };
 const killed: Fact = {
   kind: 'ended',
   machine: 'node-1',

@@ -79,7 +79,7 @@ export class LogCheck {
       story.lastAttempt = attempt;
       story.current = attempt;
     } else if (kind.startsWith('attempt.') || kind === 'task.ended') {
-      must(attempt === story.current, 'G6', `speaks of attempt ${attempt}, and ${story.current} is current`);
+      must(attempt === story.current, 'G6', `names attempt ${attempt}, and ${story.current} is current`);
       if (kind === 'attempt.ended') story.current = null;
     } else if (ends.has(kind) || kind === 'job.queued') {
       must(story.current === null, 'G2', `while attempt ${story.current} has not ended`);

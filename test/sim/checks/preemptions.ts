@@ -37,7 +37,7 @@ export class PreemptionCheck {
   requireCounts(jobs: readonly JobView[]): void {
     for (const { id, preemptions } of jobs) {
       const count = this.counts.get(id) ?? 0;
-      const what = () => `${id} was preempted ${count} times, and its count says ${preemptions}`;
+      const what = () => `${id} was preempted ${count} times, and its count is ${preemptions}`;
       this.verdict.require(preemptions === count, 'preemption', what);
     }
   }

@@ -191,7 +191,7 @@ export class ResumeCheck {
     }
     const owed = this.owed.get(story.id);
     this.owed.delete(story.id);
-    // Messages that get lost on a connection that lasts are not said again before the next one.
+    // Messages that get lost on a connection that lasts are not repeated before the next one.
     if (this.isLossy) return;
     if (owed === undefined || !(isShared || nodes.includes(owed.machine))) return;
     must((story.attempt?.resumeStep ?? 0) >= owed.step, () => {

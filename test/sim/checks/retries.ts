@@ -35,7 +35,7 @@ export class RetryCheck {
   private readonly failedOn = new Map<string, Set<string>>();
   /** Jobs of which an attempt has failed while it ran: their excluded nodes may outlast the next start. */
   private readonly failing = new Set<string>();
-  /** A person's word that they get no new work. */
+  /** Nodes that a user has drained. */
   private readonly drained = new Set<string>();
   /** Silent nodes: a job that has waited long does not go by them, because they may never return. */
   private readonly away = new Set<string>();

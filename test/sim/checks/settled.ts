@@ -170,7 +170,7 @@ async function checkLeftovers({
 
   let nodes = await listStanding();
   const isWell = (node: NodeView) => node.state === 'online' && node.conditions.length === 0;
-  // A job that waits for a lost machine may have been given an attempt by the last words of that machine.
+  // A job that waits for a lost machine may have been given an attempt by the last report of that machine.
   const isFree = (node: NodeView) => isWell(node) && node.gpuUses.length === 0;
   while (!nodes.every(isFree) && world.timeline.nowMs < deadlineMs) {
     await client.pause(500);
