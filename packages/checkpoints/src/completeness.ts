@@ -8,8 +8,8 @@ export const stableMs = 2_000;
 export const abandonedMs = 5 * 60_000;
 
 /**
- * A marker of its format tells at once; else it is complete when it has not changed for `stableMs`. One that shows that
- * it is unfinished is complete only when it has been left behind, so that somebody says at last what is wrong with it.
+ * A marker of its format decides at once; else it is complete when it has not changed for `stableMs`. One that shows that
+ * it is unfinished is complete only when it has been abandoned, so that a verification reports what is wrong with it.
  * @param earlier an older look at the one with this name, the oldest since it last changed; null: it was not there
  * @param betweenMs from that look to this one, ≥ 0
  */

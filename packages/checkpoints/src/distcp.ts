@@ -22,7 +22,7 @@ const headBytes = 64;
 const smallestBytes = 10;
 
 /**
- * @param pieces as `.metadata` tells them; empty: it does not
+ * @param pieces as `.metadata` lists them; empty: it lists none
  * @returns the sums that are kept of parts of it
  * @throws {CorruptFile} {OpaqueFile}
  */
@@ -130,7 +130,7 @@ async function isSeriesOfArchives(file: OpenedFile, pace: ReadPace): Promise<boo
 /** Some bytes of a file that belong together. */
 export interface StoredPiece {
   readonly start: number;
-  /** 0: up to the next one, or to the end of the file. PyTorch says so of tensors that it saves as safetensors. */
+  /** 0: up to the next one, or to the end of the file. PyTorch writes it for tensors that it saves as safetensors. */
   readonly bytes: number;
   /** The program has compressed it, or something like that. */
   readonly isTransformed: boolean;
@@ -141,7 +141,7 @@ export type StoredPieces = ReadonlyMap<string, readonly StoredPiece[]>;
 
 /** Of a checkpoint with half a million pieces. Of a longer one only the names of the files are looked for. */
 const readBytesMax = 64 * 1024 * 1024;
-/** A program may put words before the number of the rank. */
+/** A program may put a prefix before the number of the rank. */
 const fileName = /(?:[A-Za-z][\w-]{0,63})?__\d{1,9}_\d{1,9}\.distcp/g;
 const nameBytesMax = 128;
 /** PROTO: of every protocol that has been usual since Python 3.0. */

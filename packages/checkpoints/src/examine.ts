@@ -31,7 +31,7 @@ export interface WholeFile {
   readonly storedPieces: StoredPieces | null;
 }
 
-/** Nothing can be said of it, or nothing has to be: it holds no state of the program. */
+/** A file that cannot be judged, or need not be: it holds no state of the program. */
 export interface OpaqueFinding {
   readonly kind: 'opaque';
   readonly because: string;

@@ -1,8 +1,8 @@
-/** Which program's way of saving a checkpoint follows, from the names of its files, and what those say of its progress. */
+/** Which program's way of saving a checkpoint follows, from the names of its files, and what they show of its progress. */
 import type { EntryKind } from './names.ts';
 import { isTemporaryName } from './names.ts';
 
-/** @param paths of its files, below it @returns one of the words of `CheckpointFacts.format` */
+/** @param paths of its files, below it @returns one of the values of `CheckpointFacts.format` */
 export function formatOf(name: string, kind: EntryKind, paths: readonly string[]): string {
   const last = name.slice(name.lastIndexOf('/') + 1);
   if (kind === 'file') return fileFormat(last);
@@ -24,7 +24,7 @@ function fileFormat(name: string): string {
   return /\.(?:pt|pth)(?:\.tar)?$/.test(name) ? 'torch' : 'unknown';
 }
 
-/** What the files beside a checkpoint say: its program writes them when one is complete. */
+/** The content of the files beside a checkpoint: its program writes them when one is complete. */
 export interface Trackers {
   /** First line of `latest`, as DeepSpeed writes it; null: there is none. */
   readonly latest: string | null;
@@ -33,7 +33,7 @@ export interface Trackers {
 }
 
 /**
- * The file whose presence says that all the others are there.
+ * The file whose presence shows that all the others are there.
  * @param paths of its files, below it
  * @returns null: none is there, or this format has none
  */

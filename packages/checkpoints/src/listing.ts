@@ -16,7 +16,7 @@ export interface CheckpointListing {
   readonly files: readonly ListedFile[];
   /** Links, pipes and devices: never opened. By path. */
   readonly others: readonly { readonly path: string; readonly kind: 'link' | 'special' }[];
-  /** Directories below it without anything in them, by path. The version does not tell of them. */
+  /** Directories below it without anything in them, by path. The version does not cover them. */
   readonly empty: readonly string[];
   /** It has more entries than were to be looked at. */
   readonly isCut: boolean;
@@ -40,7 +40,7 @@ export function listFile(stat: Stats): CheckpointListing {
 }
 
 /**
- * Entries that vanish while they are listed are left out: the version tells the next time.
+ * Entries that vanish while they are listed are omitted: the next version differs.
  * @throws {Error} with the kernel's code, when the directory itself or one in it cannot be read
  */
 export async function listDirectory(directory: Directory, budget: EntryBudget): Promise<CheckpointListing> {
@@ -75,7 +75,7 @@ export async function listDirectory(directory: Directory, budget: EntryBudget): 
 }
 
 /**
- * The version of one entry, as a scan tells it of a candidate; whatever the entry is called, it is the same.
+ * The version of one entry, as a scan computes it for a candidate; it does not depend on the name of the entry.
  * @throws {Error} with the kernel's code
  */
 export async function versionOf(directory: Directory, name: string): Promise<string> {

@@ -4,16 +4,16 @@ import { matchPattern, type NamePattern, stepFrom } from './namePattern.ts';
 export type EntryKind = 'file' | 'directory';
 
 export interface RecognisedName {
-  /** null: the name does not tell. An epoch is no step: how many steps it has, only the program knows. */
+  /** null: the name does not have it. An epoch is no step: how many steps it has, only the program knows. */
   readonly step: number | null;
 }
 
-/** A file with this name says that the program is done with its training. */
+/** A file with this name shows that the program has completed its training. */
 export const trainingCompleteName = 'training_complete.marker';
 
-/** Names that hold the state of a program rather than words about it. */
+/** Names of files that hold the state of a program. */
 const stateFile = /^(.+?)\.(?:pt|pth|ckpt|bin|safetensors|distcp|npz|pt\.tar|pth\.tar)$/;
-/** Programs save small states as JSON, and far more often settings and results: only the step tells. */
+/** Programs save small states as JSON, and far more often settings and results: only a step in the name distinguishes them. */
 const jsonFile = /^(.+)\.json$/;
 
 /** `quarantined`: Muster itself renames what is corrupt. */
@@ -89,7 +89,7 @@ export function isChosenName(path: string): boolean {
 
 /**
  * A directory of such a name, `checkpoint` or `final`, is one checkpoint to some programs, and to others the place where all
- * of them lie: what is in it tells.
+ * of them lie: its content decides.
  */
 export function mayBePlace(name: string): boolean {
   return !/\d/.test(name);

@@ -10,7 +10,7 @@ export class CorruptFile extends Error {
   override readonly name = 'CorruptFile';
 }
 
-/** Nothing can be said of what is in it. The message is a predicate: `is encrypted`. */
+/** The content cannot be judged. The message is a predicate: `is encrypted`. */
 export class OpaqueFile extends Error {
   override readonly name = 'OpaqueFile';
 }

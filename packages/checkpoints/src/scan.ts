@@ -23,9 +23,9 @@ export interface CheckpointCandidate {
   /** Path below the directory that was looked at, with `/` between its parts. */
   readonly name: string;
   readonly kind: 'file' | 'directory';
-  /** From its name; null: that does not tell. An epoch is no step. */
+  /** From its name; null: the name does not have it. An epoch is no step. */
   readonly step: number | null;
-  /** As names tell, in the words of `CheckpointFacts.format`. */
+  /** As names show it, one of the values of `CheckpointFacts.format`. */
   readonly format: string;
   /** Of all its files. */
   readonly bytes: number;
@@ -82,7 +82,7 @@ interface Names {
 
 /**
  * Follows no symbolic link below `root`, and not `root` itself when it is one; links in the way to it are the user's.
- * Never throws for what is there or is not: `problem` says it.
+ * Never throws for what is there or is not: `problem` has it.
  */
 export async function scanCheckpoints(root: string, options: ScanOptions): Promise<CheckpointScan> {
   const entriesMax = options.entriesMax ?? entriesUsual;
@@ -95,7 +95,7 @@ export async function scanCheckpoints(root: string, options: ScanOptions): Promi
   }
 }
 
-/** The kernel says of a link that it is no directory. */
+/** The kernel reports a link as not a directory. */
 async function problemOf(root: string, error: unknown): Promise<string> {
   const parts = /^(.*)\/([^/]+)\/*$/.exec(root);
   if (errorCode(error) === 'ENOTDIR' && parts !== null) {
@@ -156,7 +156,7 @@ async function scan(
   };
 }
 
-/** Those whose names tell no step are few, and often the newest. */
+/** Names without a step are few, and often the newest. */
 function newestFirst(a: Found, b: Found): number {
   const [stepOfA, stepOfB] = [a.step ?? Infinity, b.step ?? Infinity];
   if (stepOfA !== stepOfB) return stepOfA > stepOfB ? -1 : 1;
@@ -204,7 +204,7 @@ async function readNames(
         readNames(each, path, levels - 1, pattern, budget, names),
       );
     } catch (error) {
-      // Links and what has vanished are no places to look in; the rest is worth a word.
+      // Links and what has vanished are no places to look in; other errors are reported.
       const code = errorCode(error);
       if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP')
         names.unreadable.push(`${path} ${unreadableBecause(error)}`);
@@ -238,7 +238,7 @@ async function firstLine(directory: Directory, name: string): Promise<string | n
       await handle.close();
     }
   } catch {
-    // As good as none: then it takes some seconds longer to tell that a checkpoint is complete.
+    // As good as none: then it takes some seconds longer to find that a checkpoint is complete.
     return null;
   }
 }

@@ -47,7 +47,7 @@ function requireTorchEntries(file: OpenedFile, { entries }: ZipArchive): void {
   throw new OpaqueFile('is a zip archive that torch.save did not write');
 }
 
-/** Of any protocol. It is the one part of an archive without sums, other than its directory, that tells whether it is there. */
+/** Of any protocol. It is the one part of an archive without sums, other than its directory, that shows whether it is there. */
 function requireEndOfPickle(file: OpenedFile, { start, end }: EntryPlace): void {
   const last = start === end ? undefined : readPart(file, end - 1, 1)[0];
   if (last !== pickleEnd) throw new CorruptFile('is damaged: its data.pkl does not end as a pickle does');
@@ -55,7 +55,7 @@ function requireEndOfPickle(file: OpenedFile, { start, end }: EntryPlace): void 
 
 /**
  * A file of `torch.distributed.checkpoint`: what `torch.save` writes, one after the other. They are found from the end,
- * as each says how long it is there and not where it begins.
+ * as each has its length there and not its beginning.
  * @throws {CorruptFile} {OpaqueFile}
  */
 export async function examineTorchSeries(file: OpenedFile, pace: ReadPace): Promise<readonly SummedRange[]> {

@@ -15,7 +15,7 @@ export interface Verification {
   readonly format: string;
   readonly bytes: number;
   readonly files: number;
-  /** From its name, else from what it holds; null: neither tells. */
+  /** From its name, else from what it holds; null: neither has it. */
   readonly step: number | null;
   /** `sha256:` and 64 hexadecimal digits over names, sizes and contents of all files; null unless every byte was read. */
   readonly digest: string | null;

@@ -41,7 +41,7 @@ export interface VerifierOrder {
 }
 
 /**
- * A verifier that reads from a file server which is away does not hear; then it is killed. Long enough for one that has
+ * A verifier that reads from a file server which does not respond cannot stop; then it is killed. Long enough for one that has
  * the lowest priority on a busy machine.
  */
 const abortMs = 5_000;
@@ -138,7 +138,7 @@ export class VerifierProcess {
 class RunningVerifier {
   readonly gone: Promise<void>;
   private readonly child: JsonLinesChild<VerifierAnswer>;
-  private hear: (outcome: Outcome) => void = () => {};
+  private receive: (outcome: Outcome) => void = () => {};
   private how: string | null = null;
   private endedInOrder = false;
 
@@ -146,7 +146,7 @@ class RunningVerifier {
     this.child = new JsonLinesChild({
       command,
       lineLengthMax: verifierLineLengthMax,
-      onMessage: (answer) => this.hear(answer),
+      onMessage: (answer) => this.receive(answer),
     });
     const { pid, gone } = this.child;
     if (pid !== null && !isUrgent) putBehindOthers(pid);
@@ -159,7 +159,7 @@ class RunningVerifier {
   /** No further answer comes of it. */
   private giveUp(how: string): void {
     this.how ??= how;
-    this.hear({ kind: 'died', how: this.how });
+    this.receive({ kind: 'died', how: this.how });
   }
 
   get pid(): number | null {
@@ -180,15 +180,15 @@ class RunningVerifier {
   /** One at a time. Resolves in any case: a verifier that does not stop when it is asked to is killed. */
   async ask(id: number, order: VerifierOrder, signal: AbortSignal): Promise<Outcome> {
     const answered = new Promise<Outcome>((resolve) => {
-      this.hear = (outcome) => {
+      this.receive = (outcome) => {
         if (outcome.kind === 'died' || outcome.id === id) resolve(outcome);
       };
     });
     if (this.how !== null) return { kind: 'died', how: this.how };
-    this.tell({ ...order, bytesPerSecondMax: order.bytesPerSecondMax ?? null, kind: 'verify', id });
+    this.send({ ...order, bytesPerSecondMax: order.bytesPerSecondMax ?? null, kind: 'verify', id });
     let killTimer: NodeJS.Timeout | undefined;
     const abort = () => {
-      this.tell({ kind: 'abort', id });
+      this.send({ kind: 'abort', id });
       killTimer = setTimeout(() => this.abandon(), abortMs);
     };
     signal.addEventListener('abort', abort, { once: true });
@@ -200,7 +200,7 @@ class RunningVerifier {
     }
   }
 
-  private tell(request: VerifierRequest): void {
+  private send(request: VerifierRequest): void {
     this.child.tell(request);
   }
 }

@@ -190,7 +190,7 @@ async function examineAll(
   return { ...quick, depth: 'deep', digest: `sha256:${digest.digest('hex')}` };
 }
 
-/** It says what is in the files beside it. */
+/** `.metadata` lists the content of the files beside it, so it is read first. */
 function metadataFirst(files: readonly ListedFile[]): readonly ListedFile[] {
   const isMetadata = ({ path }: ListedFile) => path === '.metadata' || path.endsWith('/.metadata');
   return [...files.filter(isMetadata), ...files.filter((file) => !isMetadata(file))];
@@ -200,7 +200,7 @@ function sumsOf(finding: FileFinding | undefined): readonly SummedRange[] {
   return finding?.kind === 'whole' ? finding.sums : [];
 }
 
-/** Contents tell more than a suffix: under a pattern of the user's, a file may be called anything. */
+/** The content decides rather than a suffix: under a pattern of the user, a file may have any name. */
 function detectedFormat(named: string, findings: Findings): string {
   const only = findings.get('');
   return named === 'unknown' && only?.kind === 'whole' ? only.format : named;

@@ -184,7 +184,7 @@ const perRank: readonly RegExp[] = [
   /^((?:.*\/)?(?:bf16_)?zero_pp_rank_)(\d+)(_mp_rank_\d+_optim_states\.pt)$/,
   /^((?:.*\/)?mp_rank_)(\d+)(_model_states\.pt)$/,
   /^((?:.*\/)?(?:bf16_)?zero_pp_rank_)(\d+)(_mp_rank_\d+_model_states\.pt)$/,
-  // PyTorch, where nothing says which files there are.
+  // PyTorch, where nothing lists the files.
   /^((?:.*\/)?__)(\d+)(_0\.distcp)$/,
   // Megatron, with a directory each.
   /^((?:.*\/)?mp_rank_)(\d+)(\/[^/]+\.pt)$/,

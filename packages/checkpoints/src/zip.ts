@@ -28,7 +28,7 @@ export interface EntryPlace {
 }
 
 /**
- * What stands in place of a sum that was not computed: PyTorch can be told so (`set_crc32_options(False)`), and does so by
+ * What stands in place of a sum that was not computed: PyTorch can be configured so (`set_crc32_options(False)`), and does so by
  * itself where it leaves room for data that comes later. One entry in four billion has this sum by chance, and goes without.
  */
 const notSummed = 0;

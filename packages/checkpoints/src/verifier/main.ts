@@ -26,7 +26,7 @@ function answer(message: VerifierAnswer): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
-function hear(request: VerifierRequest): void {
+function receive(request: VerifierRequest): void {
   if (request.kind === 'abort') {
     controllers.get(request.id)?.abort();
     return;
@@ -62,7 +62,7 @@ async function carryOut({ id, root, name, depth, bytesPerSecondMax }: Order): Pr
 const lines = new LineSplitter(verifierLineLengthMax);
 process.stdin.setEncoding('utf8');
 process.stdin.on('data', (part: string) => {
-  for (const line of lines.push(part)) hear(JSON.parse(line) as VerifierRequest);
+  for (const line of lines.push(part)) receive(JSON.parse(line) as VerifierRequest);
 });
 // Whoever asked is gone, and what it asked for interests nobody.
 process.stdin.on('end', () => process.exit(0));

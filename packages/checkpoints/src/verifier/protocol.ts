@@ -1,4 +1,4 @@
-/** What an agent and its verifier say to each other: one JSON object per line. */
+/** The messages between an agent and its verifier: one JSON object per line. */
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import type { Verification } from '../verification.ts';
 

@@ -50,7 +50,7 @@ export class OrphanTasks {
     return new Set(this.of(node).flatMap(({ gpuUuids }) => gpuUuids));
   }
 
-  /** A person's word: what the node has of them is to be killed. @returns which */
+  /** An administrator has confirmed it: the node kills its orphans. @returns which */
   condemn(node: NodeName): readonly OrphanTask[] {
     const orphans = this.of(node);
     const keys = this.condemned.get(node) ?? new Set();

@@ -13,16 +13,16 @@ import type { AgentSession } from './session.ts';
 
 interface Presence {
   session: AgentSession | null;
-  /** Monotonic; for a node that we have not heard since our start, that start. */
+  /** Monotonic; for a node without contact since our start, that start. */
   lastHeardMs: number;
   heard: boolean;
   /** Set once its silence has been noticed and acted upon. */
   silence: Silence | null;
 }
 
-/** From the moment that a node's silence was noticed until it is heard again. */
+/** From the moment at which a node's silence was noticed until the next contact. */
 export interface Silence {
-  /** Another one for each silence of any node: proof of death in one says nothing about a later one. */
+  /** Another one for each silence of any node: proof of death in one is not proof in a later one. */
   readonly number: number;
   /** Monotonic. */
   readonly sinceMs: number;
@@ -102,7 +102,7 @@ export class AgentRegistry {
     return this.nodes.get(session.node)?.session === session && !session.superseded;
   }
 
-  /** Its agent dials again, and says its whole truth. */
+  /** Its agent connects again, and reports its full state. */
   endSession(node: NodeName): void {
     this.nodes.get(node)?.session?.end();
   }
@@ -112,7 +112,7 @@ export class AgentRegistry {
     for (const task of tasks) this.nodes.get(node)?.session?.sync(task, undefined);
   }
 
-  /** @returns false when the node does not answer: only its agent can say that a condition is over */
+  /** @returns false when the node does not answer: only its agent can report that a condition is over */
   clearCondition(node: NodeName, condition: Pick<Condition, 'kind' | 'gpuUuid'>): boolean {
     if (!this.isOnline(node)) return false;
     this.nodes.get(node)?.session?.clearCondition(condition);
@@ -124,7 +124,7 @@ export class AgentRegistry {
     for (const { session } of this.nodes.values()) if (session !== null && !session.superseded) yield session;
   }
 
-  /** Connected and heard of lately: may get new work. */
+  /** Connected, and in contact lately: may get new work. */
   isOnline(node: NodeName): boolean {
     const presence = this.nodes.get(node);
     const lastHeardMs = presence === undefined || presence.session === null ? null : presence.lastHeardMs;
@@ -175,24 +175,24 @@ export class AgentRegistry {
     if (presence?.silence?.number === number) presence.silence = { ...presence.silence, isDead: true };
   }
 
-  /** Monotonic: when a node was heard last; for one that was not heard since our start, that start. null: unknown node. */
+  /** Monotonic: the last contact with a node; without contact since our start, that start. null: unknown node. */
   lastHeardMs(node: NodeName): number | null {
     return this.nodes.get(node)?.lastHeardMs ?? null;
   }
 
-  /** The nodes that have been heard since our start. */
+  /** The nodes with contact since our start. */
   *heardNodes(): Iterable<NodeName> {
     for (const [node, presence] of this.nodes) if (presence.heard) yield node;
   }
 
-  /** For so long this process itself did not run and heard nobody: that is nobody's silence. */
+  /** This process itself did not run for this time and received nothing: that is no silence of a node. */
   forgive(ms: number): void {
     const nowMs = this.clock.monotonicMs();
     for (const presence of this.nodes.values())
       presence.lastHeardMs = Math.min(nowMs, presence.lastHeardMs + ms);
   }
 
-  /** Milliseconds since a node was last heard; null when not since our start. */
+  /** Milliseconds since the last contact with a node; null: none since our start. */
   silentForMs(node: NodeName): number | null {
     const presence = this.nodes.get(node);
     if (presence === undefined || !presence.heard) return null;

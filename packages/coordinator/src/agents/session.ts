@@ -148,14 +148,14 @@ export class AgentSession {
     }
   }
 
-  /** After a change of a task. One that ended without this agent having been told of it needs no word. */
+  /** After a change of a task. For one that ended before this agent received an order for it, nothing is sent. */
   syncChanged(ref: TaskRef, job: Job | undefined): void {
     if (this.lastSent.has(taskKey(ref)) || desiredOf(job, ref, this.node).kind !== 'forget')
       this.sync(ref, job);
   }
 
   /**
-   * Says again what the agent, by its own account, has not heard. A stream does not lose a message in its middle, but
+   * Sends again the orders that the agent, by its own report, has not received. A stream does not lose a message in its middle, but
    * an agent that waits for ever because one was lost would look healthy. What crosses with the heartbeat is said
    * twice, and that harms nothing.
    */
@@ -173,12 +173,12 @@ export class AgentSession {
     }
   }
 
-  /** @param wallMs for the agent to tell how far its own clock is off */
+  /** @param wallMs lets the agent compute the error of its own clock */
   acknowledge(seq: number, verdicts: readonly TaskVerdict[], wallMs: number): void {
     this.stream.write({ heartbeatAck: { seq, verdicts: [...verdicts], wallMs } });
   }
 
-  /** A person says that it is dealt with. */
+  /** A user has confirmed that it is dealt with. */
   clearCondition({ kind, gpuUuid }: Pick<Condition, 'kind' | 'gpuUuid'>): void {
     this.stream.write({ clearCondition: gpuUuid === null ? { kind } : { kind, gpuUuid } });
   }
@@ -200,7 +200,7 @@ export class AgentSession {
     this.stream.end();
   }
 
-  /** All there is to say of a task. Asks for its lease: to be sent at once. */
+  /** The complete order for a task. It grants the lease of the task, so it is sent at once. */
   private assignment(job: Job, attempt: Attempt, task: Task, desired: Desired): Assignment {
     const ref = { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank };
     const leaseMs = this.leases.grant(this.node, attempt);

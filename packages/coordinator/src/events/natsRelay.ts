@@ -30,7 +30,7 @@ export interface NatsRelayParts {
   readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'writeMeta'>;
   /** Notifies after each commit. */
   readonly committed: CommitNotifier;
-  /** Text of a file, see `parseNatsCredentials`; null: what the address says, or nothing. */
+  /** Text of a file, see `parseNatsCredentials`; null: those of the address, or none. */
   readonly credentials: string | null;
   readonly log: Logger;
 }
@@ -69,11 +69,11 @@ class Relay {
   private readonly target: NatsTarget;
   private readonly parts: NatsRelayParts;
   private readonly stop: AbortSignal;
-  /** Does NATS take what it is sent? null: not known yet. */
+  /** Whether NATS accepts events. null: not known yet. */
   private reaching: boolean | null = null;
   /** In a row. */
   private failures = 0;
-  /** Last event known to be in the stream, and what the store says of it. */
+  /** The last event known to be in the stream, and its number in the store. */
   private position = 0;
   private storedCursor = 0;
 

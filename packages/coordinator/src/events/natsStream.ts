@@ -2,9 +2,9 @@
  * One connection to NATS, and the JetStream stream there that holds a copy of the event log.
  *
  * Events go out a page at a time without waiting for each acknowledgement, so one that the server refuses in the middle
- * could be overtaken by those behind it. Therefore each says which stream position it comes after
+ * could be overtaken by those behind it. Therefore each names the stream position that it follows
  * (`Nats-Expected-Last-Sequence`): when one is missing, everything behind it is refused as well. The stream is a prefix
- * of the event log at every instant, in order and without repeats, and its last message says where to go on.
+ * of the event log at every instant, in order and without repeats, and its last message shows where to continue.
  */
 
 import { MusterError } from '@muster/common/errors';

@@ -25,7 +25,7 @@ export interface LeaseSettings {
 /** The part of `GrantedLeases` that sessions with agents use. */
 export interface LeaseGrants {
   /**
-   * Records that a node is told how long a task may run. Called for each message that grants a lease, right before the
+   * Records that a node is granted a lease for a task. Called for each message that grants a lease, right before the
    * message is sent.
    * @returns the length of the lease, in milliseconds from the sending of the question; 0: the task is never fenced
    */

@@ -1,5 +1,5 @@
 /**
- * Proofs that this store has told an agent something. Each term and each task that an agent is told comes with a proof, and
+ * Proofs that this store has sent something to an agent. Each term and each task that is sent to an agent comes with a proof, and
  * the agent repeats it in its Hello. A valid proof of a task or a term that this store does not have shows that the store is
  * an old copy. A claim without proof counts only for the node that makes it.
  *

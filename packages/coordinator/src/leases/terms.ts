@@ -2,8 +2,8 @@
  * Terms, and whether this store is as new as the cluster. A term is one run of a coordinator: its number is raised and
  * stored before it serves. Agents keep the highest they were welcomed in, and the tasks they were given, each with a proof.
  * One that proves more than the store knows shows that the store was restored from an old copy. Going on from there would
- * hand out attempt numbers a second time, so nothing is started until a person says `muster store advance`. What an agent
- * says without proof keeps new work from its own node, and from the others only when most nodes speak like that.
+ * hand out attempt numbers a second time, so nothing is started until a user runs `muster store advance`. A claim
+ * without proof keeps new work from the node of its agent, and from the others only when most nodes claim the like.
  */
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
@@ -18,7 +18,7 @@ import { type AgentAccount, type Claims, claimText, jumpMax, straysMax, testimon
 
 /** Facts that agents have proven and the store does not know. Their number is bounded by what agents were once sent. */
 interface Ahead {
-  /** The first that said so. */
+  /** The first that proved it. */
   readonly node: NodeName;
   readonly highestTerm: number;
   /** Of jobs that had fewer attempts by the store. */
@@ -69,7 +69,7 @@ export class Terms {
   /** Begins the next term: it is stored when this resolves. */
   static async begin(parts: TermParts): Promise<Terms> {
     const text = await parts.store.readMeta(termsMeta);
-    const before = text === null ? firstTerms : storedTerms(JSON.parse(text) as Partial<StoredTerms>);
+    const before = text === null ? firstTerms : (JSON.parse(text) as StoredTerms);
     const accepted = await AcceptedStrays.open(parts.store, parts.state.nodes.keys());
     const terms = new Terms(parts, before, accepted);
     await terms.change((stored) => ({ ...stored, term: stored.term + 1 }));
@@ -92,15 +92,15 @@ export class Terms {
     const { proven, unproven } = testimonyOf(account, known, proofs);
     if (unproven === null) this.doubts.delete(node);
     else this.doubts.set(node, unproven);
-    if (proven !== null) this.hear(node, proven);
+    if (proven !== null) this.recordProven(node, proven);
     return unproven === null ? null : `${claimText(unproven, term)}, and cannot prove it`;
   }
 
-  private hear(node: NodeName, proven: Claims): void {
-    const next = (stored: StoredTerms) => withHeard(stored, node, proven);
+  private recordProven(node: NodeName, proven: Claims): void {
+    const next = (stored: StoredTerms) => withProven(stored, node, proven);
     if (next(this.stored) === this.stored) return;
-    // In force at once, because it only forbids; stored so that it outlives restarts, in which our own term grows past
-    // what was heard.
+    // In force at once, because it only forbids; stored so that it outlives restarts, in which our own term grows past the
+    // proven one.
     this.stored = next(this.stored);
     this.change(next).catch(this.parts.onWriteFailed);
   }
@@ -120,7 +120,7 @@ export class Terms {
     return `the store was advanced; waiting for unknown attempts to expire in ${seconds} s; no action needed`;
   }
 
-  /** By proof, or by the word of most nodes. null: it is not. */
+  /** By proof, or by the claims of most nodes. null: it is not. */
   private olderText(): string | null {
     const { ahead, term } = this.stored;
     if (ahead !== null) return newerText(ahead, term);
@@ -138,9 +138,9 @@ export class Terms {
   }
 
   /**
-   * Goes past all terms and attempts that agents have spoken of. Jobs of which there was a later attempt than the store's
+   * Goes past all terms and attempts that agents have claimed. Jobs of which there was a later attempt than the store's
    * lose the one the store has, which must have ended, and go back into the queue. What is not proven counts for the tasks
-   * of the node that says it: attempts that run on other nodes stay as they are.
+   * of the node that claims it: attempts that run on other nodes stay as they are.
    * @param quietMs from now on nothing is started for so long: attempts that were gone past may still hold a lease
    * @returns nodes whose claims were accepted, to be asked again what they know
    * @throws {MusterError} `failed_precondition` when there is nothing to go past
@@ -159,11 +159,11 @@ export class Terms {
           'again once the nodes are back',
       );
     }
-    const heardTerms = [ahead?.highestTerm ?? 0, ...doubted.map(([, claims]) => claims.highestTerm)];
-    // From here on the pause is ours to end: what agents say meanwhile is heard as before.
+    const claimedTerms = [ahead?.highestTerm ?? 0, ...doubted.map(([, claims]) => claims.highestTerm)];
+    // From here on the pause is ours to end: claims that arrive meanwhile are recorded as before.
     await this.change((stored) => ({
       ...stored,
-      term: Math.max(stored.term, ...heardTerms) + 1,
+      term: Math.max(stored.term, ...claimedTerms) + 1,
       quietMs,
     }));
     const { term } = this.stored;
@@ -189,7 +189,7 @@ export class Terms {
     const written = this.writing.then(async () => {
       const changed = next(this.stored);
       await this.parts.store.writeMeta(termsMeta, JSON.stringify(changed));
-      // What was heard while that was being written is kept.
+      // Claims that arrived while that was being written are kept.
       this.stored = next(this.stored);
     });
     this.writing = written.catch(() => {});
@@ -197,34 +197,24 @@ export class Terms {
   }
 }
 
-/** Of a store that was written before there were proofs, what was heard then is not proven, and is heard again. */
-function storedTerms({ term, quietMs, gonePastSubmitSeq, ahead }: Partial<StoredTerms>): StoredTerms {
-  return {
-    term: term ?? 0,
-    quietMs: quietMs ?? 0,
-    gonePastSubmitSeq: gonePastSubmitSeq ?? 0,
-    ahead: ahead?.submitSeq === undefined ? null : ahead,
-  };
-}
-
 /** @returns the same object if the account changes nothing */
-function withHeard(stored: StoredTerms, node: NodeName, heard: Claims): StoredTerms {
+function withProven(stored: StoredTerms, node: NodeName, claimed: Claims): StoredTerms {
   const { ahead } = stored;
-  const changes = [...heard.attempts].filter(([id, number]) => number > (ahead?.attempts[id] ?? 0));
+  const changes = [...claimed.attempts].filter(([id, number]) => number > (ahead?.attempts[id] ?? 0));
   const isChange =
     changes.length > 0 ||
-    heard.highestTerm > (ahead?.highestTerm ?? stored.term) ||
-    heard.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq);
+    claimed.highestTerm > (ahead?.highestTerm ?? stored.term) ||
+    claimed.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq);
   if (!isChange) return stored;
-  const [stray = null] = heard.strays;
+  const [stray = null] = claimed.strays;
   return {
     ...stored,
     ahead: {
       node: ahead?.node ?? node,
-      highestTerm: Math.max(heard.highestTerm, ahead?.highestTerm ?? 0),
+      highestTerm: Math.max(claimed.highestTerm, ahead?.highestTerm ?? 0),
       attempts: { ...ahead?.attempts, ...Object.fromEntries(changes) },
       stray: ahead?.stray ?? stray,
-      submitSeq: Math.max(heard.submitSeq, ahead?.submitSeq ?? 0),
+      submitSeq: Math.max(claimed.submitSeq, ahead?.submitSeq ?? 0),
     },
   };
 }
@@ -246,16 +236,16 @@ interface Advance {
 
 function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs: number): void {
   const attempts = new Map(Object.entries(ahead?.attempts ?? {}) as [JobId, number][]);
-  for (const [id, heard] of attempts) goPast(draft, id, heard, nowMs);
+  for (const [id, claimed] of attempts) goPast(draft, id, claimed, nowMs);
   for (const [node, claims] of doubted) {
-    for (const [id, heard] of claims.attempts) {
+    for (const [id, claimed] of claims.attempts) {
       const job = draft.job(id);
       const attempt = currentAttempt(job);
-      // Nothing that this node says ends an attempt that runs on others.
+      // No claim of this node ends an attempt that runs on others.
       const isItsOwn = attempt === null || attempt.tasks.every((task) => task.node === node);
-      if (job === undefined || !isItsOwn || heard > job.lastAttempt + jumpMax) continue;
-      goPast(draft, id, heard, nowMs);
-      attempts.set(id, Math.max(heard, attempts.get(id) ?? 0));
+      if (job === undefined || !isItsOwn || claimed > job.lastAttempt + jumpMax) continue;
+      goPast(draft, id, claimed, nowMs);
+      attempts.set(id, Math.max(claimed, attempts.get(id) ?? 0));
     }
   }
   const nodes = doubted.map(([node]) => node);
@@ -264,21 +254,21 @@ function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs:
   draft.emit({ kind: 'store.advanced', subject: clusterSubject, data }, nowMs);
 }
 
-function goPast(draft: Draft, jobId: JobId, heard: number, nowMs: number): void {
+function goPast(draft: Draft, jobId: JobId, claimed: number, nowMs: number): void {
   const before = draft.job(jobId);
-  if (before === undefined || before.lastAttempt >= heard) return;
+  if (before === undefined || before.lastAttempt >= claimed) return;
   const attempt = currentAttempt(before);
   if (attempt !== null) {
     // Nobody has chosen anew where it goes on from.
     const from = before.resumeChoice;
     if (before.state.kind !== 'stopping') applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
     for (const { nodeRank, node } of attempt.tasks) {
-      const message = `attempt ${heard} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
+      const message = `attempt ${claimed} was seen on a node, so attempt ${attempt.number} on ${node} had ended before`;
       applyJobEvent(draft, jobId, { kind: 'taskLost', attempt: attempt.number, nodeRank, message }, nowMs);
     }
   }
   const job = draft.job(jobId);
-  if (job !== undefined && job.lastAttempt < heard) draft.putJob({ ...job, lastAttempt: heard });
+  if (job !== undefined && job.lastAttempt < claimed) draft.putJob({ ...job, lastAttempt: claimed });
 }
 
 /**

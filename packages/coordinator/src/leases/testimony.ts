@@ -9,7 +9,7 @@ import { type JobId, type NodeName, type TaskKey, type TaskRef, taskKey } from '
 import type { ClusterState } from '../state/state.ts';
 import type { Proofs } from './proofs.ts';
 
-/** What an agent says of itself in its Hello. */
+/** What an agent reports of itself in its Hello. */
 export interface AgentAccount {
   readonly node: NodeName;
   /** Term of the newest coordinator that it was welcomed by; 0: of none. */
@@ -74,7 +74,7 @@ export function testimonyOf(account: AgentAccount, known: Known, proofs: Proofs)
     }
     if (job !== undefined || known.state.outcomes.has(task.jobId)) continue;
     const submitSeq = submitSeqOf(account, task, proofs);
-    // One that the store has come past has ended and been forgotten here, or was gone past by a person's word.
+    // One that the store has come past has ended and been forgotten here, or was skipped by an administrator.
     const knownSeq = Math.max(known.state.lastSubmitSeq, known.gonePastSubmitSeq);
     if (submitSeq !== null && submitSeq <= knownSeq) continue;
     if (submitSeq !== null) proven.addStray(task.jobId, submitSeq);
@@ -83,7 +83,7 @@ export function testimonyOf(account: AgentAccount, known: Known, proofs: Proofs)
   return { proven: proven.orNull(), unproven: unproven.orNull() };
 }
 
-/** One word for both, for people. @param term the store's */
+/** One of the claims as a text for users. @param term the store's */
 export function claimText(claims: Claims, term: number): string {
   const { highestTerm, attempts, strays } = claims;
   const [attempt] = attempts;

@@ -1,4 +1,4 @@
-/** The parts around the store of logs, wired: what is taken, what goes, and what is said of it. */
+/** The parts around the store of logs, wired: what is taken, what is removed, and the events about both. */
 import { statfsSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
 import { clusterSubject, type EventData, type EventKind, type NewEvent } from '@muster/common/eventKinds';

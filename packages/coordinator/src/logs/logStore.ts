@@ -1,6 +1,6 @@
 /**
- * The output of tasks, in `logs/<job>/`. How much has arrived of each is what its files say (segments.ts), so nothing else
- * has to be remembered: an agent asks where to go on and is told.
+ * The output of tasks, in `logs/<job>/`. The files of each show how much of it has arrived (segments.ts), so nothing else
+ * has to be remembered: an agent asks at which position to continue.
  *
  * Of one task no more is kept than the cap: its first half from the beginning, and of the rest the end, in short files of
  * which the oldest goes when another begins.
@@ -109,7 +109,7 @@ export class LogStore {
       const skip = endOf(target) - offset;
       if (skip < 0 || skip >= data.length) return endOf(target);
       await this.keepToCap(target, data.length - skip);
-      // A disk that fills up takes a part and says so; only what it took has arrived.
+      // A disk that fills up takes a part and reports its length; only that part has arrived.
       const { bytesWritten } = await target.file.write(data, skip, data.length - skip, target.size);
       target.size += bytesWritten;
       this.written += bytesWritten;
@@ -119,7 +119,7 @@ export class LogStore {
   }
 
   /**
-   * The agent says that the output ends at `size`.
+   * The agent has reported that the output ends at `size`.
    * @returns whether all of it is here and synced to disk, so that the agent may delete its copy
    * @throws what the sync met; what was written to the last file is then dropped, and has to be sent again
    */
@@ -199,7 +199,7 @@ export class LogStore {
     };
   }
 
-  /** Whether something is to be said of a task for the first time, over restarts too. */
+  /** @returns whether this is reported of a task for the first time, also over restarts */
   noteOnce(task: TaskRef, what: OutputLossKind): Promise<boolean> {
     return noteOnce(this.directoryOf(task.jobId), task, what);
   }
@@ -362,7 +362,7 @@ export class LogStore {
     }
   }
 
-  /** What follows begins where this ended: an empty file says where that was, and why there is nothing before it. */
+  /** Later output begins where this ended: the name of an empty file has that position, and why nothing precedes it. */
   private async clearTask(task: TaskRef, reason: LossReason): Promise<number> {
     const target = await this.target(task);
     const end = endOf(target);

@@ -29,7 +29,7 @@ export async function tailOffset(
     }
     end = start;
   }
-  // Nothing is left: then it is of use to be told so, by what comes at the beginning.
+  // Nothing is left: then the marker at the beginning, which reports it, is of use.
   return floor === size ? 0 : floor;
 }
 

@@ -117,7 +117,7 @@ export class CoordinatorMetrics {
     return this.registry.metrics();
   }
 
-  /** To be told of every commit. */
+  /** Called for every commit. */
   committed(change: Pick<Committed, 'events' | 'jobs'>): void {
     const { events, jobs } = change;
     this.training.committed(change);

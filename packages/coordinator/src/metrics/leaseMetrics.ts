@@ -12,7 +12,7 @@ export interface LeaseMetricParts {
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
 }
 
-/** @returns counts the nodes that were fenced; to be told of each */
+/** @returns the counter of nodes that were fenced, incremented by the caller */
 export function addLeaseMetrics(
   registry: Registry,
   { state, leases, taskStatus }: LeaseMetricParts,

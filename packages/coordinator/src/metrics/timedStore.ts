@@ -1,7 +1,7 @@
 /** A store whose commits are timed. Everything waits for them, so they are the first thing to look at. */
 import type { Store } from '../store/store.ts';
 
-/** @param onCommit told how long each successful commit took, milliseconds */
+/** @param onCommit called with the duration of each successful commit, milliseconds */
 export function timedStore(store: Store, monotonicMs: () => number, onCommit: (ms: number) => void): Store {
   return {
     load: () => store.load(),

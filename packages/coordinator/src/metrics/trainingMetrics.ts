@@ -71,7 +71,7 @@ export class TrainingMetrics {
     addJobGauges(registry, parts);
   }
 
-  /** To be told of every commit. */
+  /** Called for every commit. */
   committed({ events, jobs }: Pick<Committed, 'events' | 'jobs'>): void {
     for (const job of jobs) this.countJob(job);
     for (const { kind, data } of events) {

@@ -127,7 +127,7 @@ export class JobReadings {
   /** Drops readings that are too old, and records which jobs have ended. Called about once a minute. */
   sweep(nowMs: number, isActive: (jobId: JobId) => boolean): void {
     const fromMs = nowMs - readingAgeMsMax;
-    // A chunk that began long ago may still be the open one of a GPU that is seldom heard.
+    // A chunk that began long ago may still be the open one of a GPU that seldom reports.
     for (let chunk = this.oldest; chunk !== null && chunk.beganMs < fromMs; ) {
       const { newer } = chunk;
       if (chunk.endMs < fromMs) this.drop(chunk);

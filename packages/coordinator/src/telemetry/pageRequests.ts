@@ -5,9 +5,9 @@
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 
-/** As the protocol says. */
+/** The limit of the protocol. */
 export const pageBytesMax = 4 * 1024 * 1024;
-/** Below Prometheus' own timeout of 10 s, so that it hears why. */
+/** Below Prometheus' own timeout of 10 s, so that Prometheus receives the reason. */
 const pageTimeoutMs = 5_000;
 
 /** The way to an agent. */
@@ -116,8 +116,8 @@ export const pageLabelValueMax = 512;
 const lineCharactersMax = 8 * 1024;
 
 /**
- * What the coordinator says itself, on its own page: a node that says it too would be counted in sums over all targets. What
- * agents say begins with `DCGM_FI_`, `muster_agent_`, `muster_host_`, `muster_gpu_` or `process_`.
+ * Series of the coordinator's own page: the same series of a node would be counted in sums over all targets. Those that
+ * agents send begin with `DCGM_FI_`, `muster_agent_`, `muster_host_`, `muster_gpu_` or `process_`.
  */
 const ofCoordinator =
   /^(?:muster_(?!agent_|host_|gpu_)|(?:muster_gpu_seconds_total|learning_rate)$|training_|checkpoint_|nodejs_)/;
@@ -129,7 +129,7 @@ const valueAndTime = / (?:[-+]?(?:\d[-+.\deE]{0,30}|\.\d[-+\deE]{0,30}|Inf)|NaN)
 
 /**
  * @returns what of it is not as it should be, with the number of the line; null: it may be handed on. Nothing of its text is
- *   repeated, because whoever sent it chose the words.
+ *   repeated, because the sender chose it.
  */
 export function problemOfPage(text: string): string | null {
   let samples = 0;

@@ -1,5 +1,5 @@
 /**
- * What nodes tell of their GPUs and of themselves: the newest of each, and what jobs and their GPUs did in the last hours.
+ * The readings that nodes send: the newest of each GPU and host, and those of the GPUs of jobs in the last hours.
  * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
  */
 import type { Clock } from '@muster/common/clock';
@@ -13,9 +13,9 @@ import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.t
 const sweepIntervalMs = 60_000;
 
 export type DropReason =
-  /** Said before, or older than what was said before. */
+  /** A repetition, or older than an earlier reading. */
   | 'stale'
-  /** Names a task that the coordinator did not give this node or GPU, or of which nothing was heard before it ended. */
+  /** Names a task that the coordinator did not give this node or GPU, or without a reading before it ended. */
   | 'foreign_task'
   /** Of a GPU that is not in the node's inventory. */
   | 'unknown_gpu'
@@ -85,7 +85,7 @@ export class TelemetryStore {
     const isForeign = task !== null && !this.isHolder(task, node, reading.gpuUuid);
     const nowMs = clock.monotonicMs();
     const takenMs = takenAtMs(reading.atMs, clock.wallMs(), nowMs);
-    // What the GPU does is the node's to tell, for whom it does it is not.
+    // The node decides what the GPU does, and the coordinator for which task.
     gpus.set(reading.gpuUuid, { reading: isForeign ? { ...reading, task: null } : reading, takenMs });
     if (isForeign) {
       this.dropped.foreign_task += 1;
@@ -114,7 +114,7 @@ export class TelemetryStore {
     return this.gpuReadings.countReadings(jobId, sinceMs, attempt, this.parts.clock.monotonicMs());
   }
 
-  /** In the order of the inventory. GPUs of which nothing was heard are left out. Times are by our clock. */
+  /** In the order of the inventory. GPUs without a reading are omitted. Times are by our clock. */
   newest(node: NodeName): NodeTelemetry {
     const { state, clock } = this.parts;
     const readings = this.nodes.get(node);
@@ -192,7 +192,7 @@ export function takenAtMs(nodeMs: number, wallMs: number, monotonicMs: number): 
 }
 
 /**
- * Is this neither a repetition nor older than what was heard before?
+ * Whether this is neither a repetition nor older than an earlier reading.
  * @param lastNodeMs of the newest one taken, by the node's clock; null: none
  */
 export function isNewer(nodeMs: number, lastNodeMs: number | null): boolean {

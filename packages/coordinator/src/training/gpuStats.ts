@@ -1,6 +1,6 @@
 /**
- * Says every half minute what the GPUs of each running job do, to those who watch its events: `[GPU Stats] Memory: 45.2/80GB |
- * Util: 92% | Samples/sec: 1024`. What is not known is left out, and where nothing is known nothing is said. It is not stored: a
+ * Publishes every half minute what the GPUs of each running job do, to those who watch its events: `[GPU Stats] Memory: 45.2/80GB |
+ * Util: 92% | Samples/sec: 1024`. Unknown values are omitted, and without any value nothing is published. It is not stored: a
  * job would leave a megabyte a day that nobody reads.
  */
 
@@ -16,9 +16,9 @@ import type { ClusterState } from '../state/state.ts';
 import { liveTraining } from '../views.ts';
 
 const intervalMs = 30_000;
-/** Two that were lost on the way do not make a node's last word old; a node that says nothing is not spoken for. */
+/** After two lost readings the newest still counts; of a node that sends nothing, nothing is published. */
 const freshMs = 3.5 * readingIntervalMs;
-/** Programs that tell their speed do so every some seconds or minutes. */
+/** Programs that print their speed do so every few seconds or minutes. */
 const trainingFreshMs = 300_000;
 const mbPerGb = 1_024;
 
@@ -48,17 +48,17 @@ export function gpuStats(gpus: readonly GpuOfJob[], samplesPerSecond: number | n
   const utilizations = gpus.flatMap(({ reading }) => reading.utilization ?? []);
   const utilizationSum = sumOf(utilizations);
   const utilization = utilizationSum === null ? null : utilizationSum / utilizations.length;
-  const words = [
-    ...(memoryUsedMb === null ? [] : [`Memory: ${memoryWords(memoryUsedMb, memoryTotalMb)}`]),
+  const parts = [
+    ...(memoryUsedMb === null ? [] : [`Memory: ${memoryText(memoryUsedMb, memoryTotalMb)}`]),
     ...(utilization === null ? [] : [`Util: ${Math.round(utilization)}%`]),
     ...(samplesPerSecond === null ? [] : [`Samples/sec: ${Number(samplesPerSecond.toPrecision(4))}`]),
   ];
-  if (words.length === 0) return null;
-  const text = `[GPU Stats] ${words.join(' | ')}`;
+  if (parts.length === 0) return null;
+  const text = `[GPU Stats] ${parts.join(' | ')}`;
   return { text, memoryUsedMb, memoryTotalMb, utilization, samplesPerSecond };
 }
 
-function memoryWords(usedMb: number, totalMb: number | null): string {
+function memoryText(usedMb: number, totalMb: number | null): string {
   const used = (usedMb / mbPerGb).toFixed(1);
   return totalMb === null ? `${used}GB` : `${used}/${Math.round(totalMb / mbPerGb)}GB`;
 }
@@ -67,7 +67,7 @@ function sumOf(values: readonly number[]): number | null {
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);
 }
 
-export interface GpuStatsTellerParts {
+export interface GpuStatsPublisherParts {
   readonly telemetry: { newest(node: NodeName): NodeTelemetry };
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   readonly notices: Pick<Notices, 'publish'>;
@@ -76,21 +76,21 @@ export interface GpuStatsTellerParts {
 }
 
 export class GpuStatsPublisher {
-  private readonly parts: GpuStatsTellerParts;
+  private readonly parts: GpuStatsPublisherParts;
   /** Monotonic. */
-  private toldAtMs: number;
+  private publishedAtMs: number;
 
-  constructor(parts: GpuStatsTellerParts) {
+  constructor(parts: GpuStatsPublisherParts) {
     this.parts = parts;
-    this.toldAtMs = parts.monotonicMs();
+    this.publishedAtMs = parts.monotonicMs();
   }
 
-  /** One pass. May be called at any time; every half minute it says something. */
+  /** One pass. May be called at any time; it publishes every half minute. */
   run(state: ClusterState): void {
     const { monotonicMs, wallMs, notices } = this.parts;
     const nowMs = monotonicMs();
-    if (nowMs - this.toldAtMs < intervalMs) return;
-    this.toldAtMs = nowMs;
+    if (nowMs - this.publishedAtMs < intervalMs) return;
+    this.publishedAtMs = nowMs;
     const changes = [...state.jobs.values()].flatMap((job) => {
       const attempt = job.state.kind === 'running' ? job.state.attempt : null;
       const stats = attempt === null ? null : this.statsOf(job, attempt, state.nodes);

@@ -5,7 +5,7 @@ import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Drain, JobView } from '@muster/common/views';
 import { codeSpan, markdownText, roughDuration } from './markdown.ts';
 
-/** What of its surroundings a job itself does not tell: what is noticed while it runs, and what its nodes are about to do. */
+/** Facts that the view of a job does not have: signs while it runs, and drains of its nodes. */
 export interface TrainingSurroundings {
   readonly hangs: readonly { readonly nodeRank: number; readonly sign: HangSign }[];
   readonly signs: readonly { readonly nodeRank: number; readonly sign: TrainingSign }[];
@@ -54,12 +54,12 @@ function signRisk({ nodeRank, sign }: TrainingSurroundings['signs'][number]): st
   return `${codeSpan(kind)} (${where.join(', ')}): ${markdownText(text)}`;
 }
 
-/** Of its newest attempt, once nobody tells of them any more: they are stored with it. */
+/** Signs of its newest attempt that agents report no longer: they are stored with it. */
 function storedSigns({ attempts }: JobView, { signs }: TrainingSurroundings): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null) return [];
-  const untold = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
-  return signLines({ signs: untold }).map((line) => markdownText(line));
+  const others = newest.signs.filter(({ kind }) => signs.every(({ sign }) => sign.kind !== kind));
+  return signLines({ signs: others }).map((line) => markdownText(line));
 }
 
 /** A hang that ended the attempt stands beside it as its cause. */

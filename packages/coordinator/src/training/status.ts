@@ -13,7 +13,7 @@ import { jobView } from '../views.ts';
 import { byteSize, codeSpan, figure, gpuHours, markdownText, roughDuration, stepTime } from './markdown.ts';
 import { risksOf, type TrainingSurroundings } from './risks.ts';
 
-/** Of a job that is tried again and again, the last ones tell. */
+/** The number of newest attempts that are shown, of a job with many retries. */
 const attemptsShownMax = 20;
 
 const metricNames: readonly (readonly [TrainingMetricName, string])[] = [
@@ -43,8 +43,8 @@ export function trainingStatus(job: JobView, around: TrainingSurroundings, nowMs
 
 function summary(job: JobView, nowMs: number): string {
   const why = job.pending?.message ?? job.cause?.message ?? null;
-  const words = [`${codeSpan(job.id)} is **${job.state}**`, ...(why === null ? [] : [markdownText(why)])];
-  return `${words.join(': ')} (as of ${new Date(nowMs).toISOString()})`;
+  const parts = [`${codeSpan(job.id)} is **${job.state}**`, ...(why === null ? [] : [markdownText(why)])];
+  return `${parts.join(': ')} (as of ${new Date(nowMs).toISOString()})`;
 }
 
 function listed(lines: readonly string[], otherwise: string): readonly string[] {
@@ -60,9 +60,9 @@ function trainingLines(
     const value = latest[name];
     return value === undefined ? [] : [`${title}: ${figure(value)}`];
   });
-  const speed = speedWords(latest);
+  const speed = speedText(latest);
   return [
-    ...(step === undefined ? [] : [`Step: ${stepWords(step, totalSteps)}`]),
+    ...(step === undefined ? [] : [`Step: ${stepText(step, totalSteps)}`]),
     ...metrics,
     ...(speed === '' ? [] : [`Speed: ${speed}`]),
     ...(etaMs === null ? [] : [`Time left: ${roughDuration(etaMs)}`]),
@@ -70,12 +70,12 @@ function trainingLines(
   ];
 }
 
-function stepWords(step: number, totalSteps: number | null): string {
+function stepText(step: number, totalSteps: number | null): string {
   if (totalSteps === null || totalSteps === 0) return String(step);
   return `${step} of ${totalSteps} (${Math.floor((100 * step) / totalSteps)} %)`;
 }
 
-function speedWords(latest: TrainingProgress['latest']): string {
+function speedText(latest: TrainingProgress['latest']): string {
   const { samples_per_second: samples, tokens_per_second: tokens, step_seconds: seconds } = latest;
   return [
     ...(samples === undefined ? [] : [`${figure(samples)} samples/s`]),
@@ -112,14 +112,14 @@ function attemptRow(attempt: AttemptView, nowMs: number): string {
   const { number, state, runningAtMs, endedAtMs, cause } = attempt;
   const from = markdownText(resumeText(attempt) ?? 'the beginning');
   const ran = runningAtMs === null ? '' : roughDuration((endedAtMs ?? nowMs) - runningAtMs);
-  return `| ${number} | ${state} | ${from} | ${ran} | ${cause === null ? '' : causeWords(cause)} |`;
+  return `| ${number} | ${state} | ${from} | ${ran} | ${cause === null ? '' : causeText(cause)} |`;
 }
 
-function causeWords({ kind, message }: Cause): string {
+function causeText({ kind, message }: Cause): string {
   return `${codeSpan(kind)} ${markdownText(message)}`;
 }
 
-const wordsOfKinds: Readonly<Record<LedgerEntry['kind'], string>> = {
+const ledgerTitles: Readonly<Record<LedgerEntry['kind'], string>> = {
   productive: 'Productive',
   queued: 'Waited for',
   starting: 'Starting',
@@ -133,7 +133,7 @@ function ledgerLines(ledger: readonly LedgerEntry[]): readonly string[] {
   return ledger
     .filter(({ gpuSeconds }) => gpuSeconds > 0)
     .map(({ kind, cause, gpuSeconds }) => {
-      const title = `${wordsOfKinds[kind]}${cause === null ? '' : ` (${codeSpan(cause)})`}`;
+      const title = `${ledgerTitles[kind]}${cause === null ? '' : ` (${codeSpan(cause)})`}`;
       return `${title}: ${gpuHours(gpuSeconds)}`;
     });
 }

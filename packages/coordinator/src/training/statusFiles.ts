@@ -15,7 +15,7 @@ import type { JobRecord, Store } from '../store/store.ts';
 
 export const statusFileName = 'training_status.md';
 
-/** While nothing of a job changes but what its agents say. */
+/** The interval while only the reports of agents change. */
 const refreshMs = 10_000;
 /** Of one pass: a thousand jobs that end at once must not keep the coordinator from its work. */
 const filesPerPass = 50;
@@ -43,7 +43,7 @@ export class StatusFiles {
     this.parts = parts;
   }
 
-  /** To be told of every commit. A job that has never had an attempt has no output that a file could lie beside. */
+  /** Called for every commit. A job that has never had an attempt has no output that a file could lie beside. */
   committed({ jobs }: Pick<Committed, 'jobs'>): void {
     for (const job of jobs) {
       if (job.lastAttempt > 0) this.changed.add(job.id);
