@@ -37,10 +37,11 @@ async function dispatch(argv: readonly string[], context: Context): Promise<Exit
   }
   let exitCode: ExitCode = exitCodes.ok;
   const { program, output } = newProgram(context);
-  for (const { name, summary, group } of commandTable) {
+  // The others are only needed for the help of the program, and to know a word for none of them.
+  for (const { name, summary, group, load } of chosen === undefined ? commandTable : [chosen]) {
     const sub = program.command(name).description(summary).helpGroup(group);
-    if (name !== chosen?.name) continue;
-    const { command } = await chosen.load();
+    if (chosen === undefined) continue;
+    const { command } = await load();
     defineCommand(sub, command, (called, module) => {
       called.action(async () => {
         // Flags may stand before the word of a subcommand too, and are then its parent's.
