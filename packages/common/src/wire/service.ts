@@ -41,7 +41,32 @@ function describe(name: string): void {
   const description = described[name];
   if (description === undefined || types.get(name) !== null) return;
   types.addJSON({ [name]: description });
-  if ('fields' in description) fieldTypes(description).forEach(describe);
+  if (!('fields' in description)) return;
+  Object.assign(types.lookupType(name), madeWhenNeeded);
+  fieldTypes(description).forEach(describe);
+}
+
+type Made = 'encode' | 'decode' | 'fromObject' | 'toObject';
+
+/**
+ * The functions of a type. By itself protobufjs generates all of them, and one that nobody calls, at the first call of any;
+ * of the types of a call half are needed, and generating them is a good part of it.
+ */
+const madeWhenNeeded = {
+  encode: made('encode', (type) => protobuf.encoder(type)),
+  decode: made('decode', (type) => protobuf.decoder(type)),
+  fromObject: made('fromObject', (type) => protobuf.converter.fromObject(type)),
+  toObject: made('toObject', (type) => protobuf.converter.toObject(type)),
+};
+
+function made(name: Made, generate: (type: protobuf.Type) => protobuf.Codegen) {
+  return function first(this: protobuf.Type, ...given: unknown[]): unknown {
+    const types = this.fieldsArray.map((field) => field.resolve().resolvedType);
+    const { Reader, Writer, util } = protobuf;
+    const generated = generate(this)({ Reader, Writer, types, util }) as (...all: unknown[]) => unknown;
+    Object.assign(this, { [name]: generated });
+    return generated.apply(this, given);
+  };
 }
 
 function fieldTypes({ fields, nested }: MessageJson): readonly string[] {
