@@ -44,7 +44,9 @@ const commonJsBanner =
  * What `dist/muster.mjs` holds. Node keeps the compiled code of everything imported after the first line; the cache lies
  * in dist/, because in the shared temporary folder another user could plant code in it.
  */
-const starter = (/** @type {readonly string[]} */ short) => `const { enableCompileCache } = process.getBuiltinModule('node:module');
+const starter = (
+  /** @type {readonly string[]} */ short,
+) => `const { enableCompileCache } = process.getBuiltinModule('node:module');
 enableCompileCache(import.meta.dirname + '/.compile-cache');
 await import(${JSON.stringify(short)}.includes(process.argv[2]) ? './short.mjs' : './main.mjs');
 `;

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { failureOf } from './errors.ts';
 import { exitCodes } from './exitCodes.ts';
-import { explainingSilence } from './session.ts';
+import { explainingSilence, withSession } from './session.ts';
 import { newCall } from './testing/testContext.ts';
 
 const failing = async (why: MusterError) =>
@@ -21,4 +21,21 @@ test('a write without an answer says that it may have been accepted, and how to 
 test('a write that was refused says only that', async () => {
   const refused = await failing(new MusterError('failed_precondition', 'the job has ended'));
   expect(refused).toMatchObject({ message: 'the job has ended', hints: [] });
+});
+
+test('a coordinator that is away is asked again until the end of the patience', async () => {
+  const { context } = newCall('127.0.0.1:9');
+  // The first try takes nearly all of the patience: less is left than the usual wait.
+  const times = [0, 4_960, 5_000];
+  const clock = { ...context.clock, monotonicMs: () => times.shift() ?? 5_000 };
+  let tries = 0;
+  const away = () => {
+    tries += 1;
+    return Promise.reject(new MusterError('unavailable', 'starting'));
+  };
+  const call = withSession({ ...context, clock }, {}, (session) =>
+    session.retrying(away, { patienceMs: 5_000 }),
+  );
+  await expect(call).rejects.toThrow('starting');
+  expect(tries).toBe(2);
 });

@@ -62,11 +62,12 @@ export async function withSession<T>(
           return await operation(used, alive);
         } catch (error) {
           failures += 1;
-          const waitMs = backoffMs(backoff, failures);
           const patienceLeftMs = lastHeardMs + patienceMs - context.clock.monotonicMs();
           const away = asAway(error);
-          if (away === null || waitMs > patienceLeftMs) throw away ?? error;
+          if (away === null || patienceLeftMs <= 0) throw away ?? error;
           onAway?.(away);
+          // The last try is at the end of the patience, however long the usual wait is by then.
+          const waitMs = Math.min(backoffMs(backoff, failures), patienceLeftMs);
           await sleep(waitMs, undefined, abort === undefined ? {} : { signal: abort });
           // A fresh client: the old one would keep to its own, longer, delays before it dials again. Another operation
           // of this session may have replaced it already.
