@@ -61,7 +61,7 @@ export const shortCommands = (
 ).split(' ');
 
 /** What checks job files, with the libraries for it, is larger than all short commands together and stays apart from them. */
-const specChecks = ['parse', 'resolve', 'validate'];
+export const specChecks = ['parse', 'resolve', 'validate'];
 
 /** A part that is no longer wanted may still be loaded by a command that has just started; after this, none will. */
 const stalePartAgeMs = 10 * 60_000;

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { commandTable } from '../../packages/cli/src/commandTable.ts';
-import { shortCommands } from '../../scripts/build.mjs';
+import { shortCommands, specChecks } from '../../scripts/build.mjs';
 import { changedLines, problemsOf } from '../../scripts/commitMessage.mjs';
 import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
 import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
 import { explainMissing } from '../../scripts/testMachine.mjs';
 import { countTests } from '../../scripts/testReport.mjs';
+import { productFiles } from './source.ts';
 
 test('an install is current when it holds what the lock file names, other platforms aside', () => {
   const wanted = {
@@ -29,6 +30,14 @@ test('an install is current when it holds what the lock file names, other platfo
 test('short commands are commands', () => {
   const names = commandTable.map(({ name }) => name);
   expect(shortCommands.filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test('what commands load of the checks of job files is what the build keeps apart', () => {
+  const loaded = productFiles()
+    .filter(({ path }) => path.startsWith('packages/cli/'))
+    .flatMap(({ text }) => [...text.matchAll(/import\('@muster\/common\/spec\/(\w+)'\)/g)])
+    .map(([, name]) => name);
+  expect([...new Set(loaded)].toSorted()).toEqual(specChecks.toSorted());
 });
 
 test('a registry that cannot be reached is told from other failures of npm', () => {
