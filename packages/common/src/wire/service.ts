@@ -61,9 +61,11 @@ const madeWhenNeeded = {
 
 function made(name: Made, generate: (type: protobuf.Type) => protobuf.Codegen) {
   return function first(this: protobuf.Type, ...given: unknown[]): unknown {
-    const types = this.fieldsArray.map((field) => field.resolve().resolvedType);
+    const ofFields = this.fieldsArray.map((field) => field.resolve().resolvedType);
     const { Reader, Writer, util } = protobuf;
-    const generated = generate(this)({ Reader, Writer, types, util }) as (...all: unknown[]) => unknown;
+    const generated = generate(this)({ Reader, Writer, types: ofFields, util }) as (
+      ...all: unknown[]
+    ) => unknown;
     Object.assign(this, { [name]: generated });
     return generated.apply(this, given);
   };
