@@ -376,7 +376,7 @@ export const mutants = {
   'array-limit': {
     rule: 'Of an array no more jobs start than its spec allows at the same time.',
     breaks: ['array limit'],
-    seed: 1,
+    seed: 2,
     replacements: [reasons('reasonOfArray', () => () => null)],
   },
   'dependencies-are-met': {

@@ -72,7 +72,7 @@ export const trainingMutants = {
   'jobs-return-to-their-checkpoint': {
     rule: 'A job whose newest checkpoint is on one machine resumes there.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 2,
     replacements: [planning('pinOf', () => () => null)],
   },
   'the-newest-comes-first': {
