@@ -145,7 +145,7 @@ export const mutants = {
   'commit-before-answer': {
     rule: 'A submit is answered, and watches and agents receive what changed, after the commit.',
     breaks: ['G1', 'G5'],
-    seed: 3,
+    seed: 2,
     replacements: [
       loop(
         'commitDraft',
@@ -382,7 +382,7 @@ export const mutants = {
   'dependencies-are-met': {
     rule: 'A job starts once what it comes after has ended as it asked for.',
     breaks: ['dependency'],
-    seed: 2,
+    seed: 4,
     replacements: [dependencies('isAsWanted', () => () => true)],
   },
   ...leaseMutants,

@@ -44,7 +44,7 @@ export const trainingMutants = {
   'suspects-are-not-resumed-from': {
     rule: 'No attempt resumes from a checkpoint from which attempts have failed in the same way.',
     breaks: ['resume'],
-    seed: 4,
+    seed: 6,
     replacements: [
       resume(
         'isGood',
