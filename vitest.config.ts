@@ -19,6 +19,8 @@ export default defineConfig({
     // Node loads the sources as it does in production, and keeps them compiled: half of the time of the unit tests was Vite's loader.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
+    // A process that is shared by many files writes what it has compiled when it ends, which takes a while on a busy machine.
+    teardownTimeout: patienceMs,
     projects: [
       {
         test: {
