@@ -197,7 +197,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
-    seed: 27,
+    seed: 45,
     replacements: [nodeCommands('endTasksOfEarlierBoot', () => () => {})],
   },
   'gpus-are-held-to-the-end': {
