@@ -78,7 +78,7 @@ export const trainingMutants = {
   'the-newest-comes-first': {
     rule: 'Of several checkpoints the newest is begun from.',
     breaks: ['resume'],
-    seed: 1,
+    seed: 2,
     replacements: [resume('resumeCandidates', (candidates) => (job) => candidates(job).toReversed())],
   },
   'the-last-checkpoint-before-the-end': {
@@ -152,7 +152,7 @@ export const trainingMutants = {
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
-    seed: 2,
+    seed: 4,
     replacements: [
       checkpoints(
         'endsGrace',
