@@ -1,4 +1,4 @@
-/** The coordinator's side of the agents' protocol, for tests: a real gRPC server that does what it is told. */
+/** The coordinator's side of the agents' protocol, for tests: a real gRPC server that does what a test wants. */
 
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { Client, credentials, makeClientConstructor, Server, ServerCredentials, status } from '@grpc/grpc-js';

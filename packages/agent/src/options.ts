@@ -39,11 +39,11 @@ export interface AgentOptions {
   readonly conditionTable: string | null;
   readonly kernelLog: string;
   readonly dockerSocket: string;
-  /** Absolute. Where jobs keep their checkpoints, as far as somebody has said so: looked at at the start. */
+  /** Absolute. Where jobs keep their checkpoints, as far as it was configured: examined at the start. */
   readonly checkpointRoots: readonly string[];
   /** What containers may do here. */
   readonly containers: ContainerPolicy;
-  /** Whether bare tasks may run as root, where this agent does. null: they may, and nobody has said so. */
+  /** Whether bare tasks may run as root, where this agent does. null: they may, by default. */
   readonly rootTasks: 'allow' | 'refuse' | null;
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;

@@ -41,20 +41,20 @@ test('a directory that is a symbolic link is named, and nothing behind it is rea
   expect(readdirSync(elsewhere)).toEqual(['step_10.pt']);
 });
 
-test('a directory that vanishes and comes back is named once, and what it holds is not said to be gone', async () => {
+test('a directory that vanishes and comes back is named once, and what it holds is not reported to be gone', async () => {
   const node = new WatchingNode();
   const parent = aDirectory();
   const root = join(parent, 'checkpoints');
   mkdirSync(root);
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await node.says('step_10.pt verified');
+  await node.reports('step_10.pt verified');
   await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   renameSync(root, join(parent, 'away'));
   await vi.waitFor(() => expect(node.warnings.at(-1)).toMatch('the checkpoint directory does not exist'));
   renameSync(join(parent, 'away'), root);
   writeFileSync(join(root, 'step_20.pt'), torchFile());
-  await node.says('step_10.pt verified', 'step_20.pt verified');
+  await node.reports('step_10.pt verified', 'step_20.pt verified');
   expect(node.warnings).toHaveLength(1);
 });
 
@@ -64,7 +64,7 @@ test('a directory that is made late is nothing to complain of', async () => {
   node.watch(assignmentFor(root));
   mkdirSync(root);
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await node.says('step_10.pt verified');
+  await node.reports('step_10.pt verified');
   expect(node.warnings).toEqual([]);
 });
 
@@ -74,7 +74,7 @@ test('among 100,000 files the checkpoint is found, and looking for it takes a sm
   execFileSync('/bin/sh', ['-c', 'seq 1 99999 | xargs -n 2000 touch'], { cwd: root });
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await node.says('step_10.pt verified');
+  await node.reports('step_10.pt verified');
   expect(paceAfter(800, false).shortestMs).toBeGreaterThanOrEqual(50 * 800);
   // One more than is looked at: said, and nothing of what was not seen counts as gone.
   for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), '');
@@ -89,11 +89,11 @@ test('on a full disk the index is missing, which is named once, and all the rest
   mountTmpfs(root, 'size=256k');
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile(1, 100_000));
-  await node.says('step_10.pt verified');
+  await node.reports('step_10.pt verified');
   await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   const filled = () => writeFileSync(join(root, 'filler'), Buffer.alloc(1024 * 1024));
   writeFileSync(join(root, 'step_20.pt'), torchFile(1, 20_000));
-  await node.says('step_10.pt verified', 'step_20.pt verified');
+  await node.reports('step_10.pt verified', 'step_20.pt verified');
   await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(2));
   expect(filled).toThrow('ENOSPC');
   rmSync(join(root, 'step_20.pt'));
@@ -111,7 +111,7 @@ test('on a full disk the index is missing, which is named once, and all the rest
   expect(node.warnings).toHaveLength(1);
 });
 
-test('on a read-only disk checkpoints are read and told, and nothing is deleted', async () => {
+test('on a read-only disk checkpoints are read and reported, and nothing is deleted', async () => {
   const node = new WatchingNode();
   const root = aDirectory();
   mountTmpfs(root, 'size=1m');
@@ -146,7 +146,7 @@ test('an index that is a link is replaced, and not written through', async () =>
   symlinkSync(secret, join(root, '.checkpoints_index.json.tmp'));
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
-  await node.says('step_10.pt verified');
+  await node.reports('step_10.pt verified');
   await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
   expect(readFileSync(secret, 'utf8')).toBe('untouched');
 });
@@ -188,18 +188,18 @@ function anIndexOf(name: string) {
   };
 }
 
-test('what is known is said in a directory that holds more than is looked at, too', async () => {
+test('what is known is reported in a directory that holds more than is looked at, too', async () => {
   const root = aDirectory();
   const first = new WatchingNode();
   first.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_5000.pt'), torchFile());
-  await first.says('step_5000.pt verified');
+  await first.reports('step_5000.pt verified');
   await first.watcher.lastLook(aTask);
   for (let step = 1; step <= 1_000; step++) writeFileSync(join(root, `step_${step}.pt`), 'x');
   const next = new WatchingNode();
   next.mayVerify = () => new Promise(() => {});
   next.watch(assignmentFor(root));
-  await next.says('step_5000.pt verified');
+  await next.reports('step_5000.pt verified');
 });
 
 test('of two jobs that save into one directory at the same time, neither deletes anything', async () => {

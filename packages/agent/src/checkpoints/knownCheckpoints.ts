@@ -1,4 +1,4 @@
-/** The checkpoints of one task that are known: in memory, in the index beside them, and in what the coordinator hears. */
+/** The checkpoints of one task that are known: in memory, in the index beside them, and in what is reported to the coordinator. */
 
 import { realpath } from 'node:fs/promises';
 import type { NamePattern } from '@muster/checkpoints/namePattern';

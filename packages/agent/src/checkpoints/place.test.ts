@@ -56,7 +56,7 @@ function inSandbox({ root, shared, home }: ReturnType<typeof aNode>, calls: read
   return JSON.parse(output) as unknown[];
 }
 
-test('a sandbox is told from a file system that is broken, and from a directory that is missing', () => {
+test('a sandbox is distinguished from a file system that is broken, and from a directory that is missing', () => {
   const node = aNode();
   const { shared, home } = node;
   const q = (path: string) => JSON.stringify(path);
@@ -94,7 +94,7 @@ test('an agent that sees what its tasks see has no problem', async () => {
   expect(await rootProblem(join(home, 'link'), mounts)).toBeNull();
 });
 
-test('a root that cannot be written to is said until it can; what a job has is said first', async () => {
+test('a root that cannot be written to is reported until it can; what a job has is reported first', async () => {
   const missing = join(aNode().shared, 'missing');
   const sent: (string | null)[] = [];
   const roots = new CheckpointRoots({

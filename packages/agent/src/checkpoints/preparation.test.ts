@@ -34,7 +34,7 @@ describe('a corrupt checkpoint', () => {
     // The one that is made in its place is another one.
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     expect(indexIn(root).quarantined).toHaveLength(1);
     expect(first.warnings.concat(node.warnings)).toEqual([]);

@@ -20,7 +20,7 @@ async function aCorruptOne(node: WatchingNode, attempt = 1): Promise<string> {
   const root = aDirectory();
   node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt } }));
   writeFileSync(join(root, 'step_10.pt'), torchFile().subarray(0, 1_000));
-  await node.says(`step_10.pt ${cutOff}`);
+  await node.reports(`step_10.pt ${cutOff}`);
   return root;
 }
 
@@ -33,7 +33,7 @@ async function someLooks(node: WatchingNode, root: string, names: readonly strin
 }
 
 describe('a checkpoint that was found corrupt', () => {
-  test('is read again after 30 s and not before, and said and written down once more', async () => {
+  test('is read again after 30 s and not before, and reported and written down once more', async () => {
     const node = new WatchingNode();
     const root = await aCorruptOne(node);
     node.aheadMs = secondReadingMs - 20_000;
@@ -70,10 +70,10 @@ describe('a checkpoint that was found corrupt', () => {
     const root = aDirectory();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt corrupt it is damaged');
+    await node.reports('step_10.pt corrupt it is damaged');
     isStorageGood = true;
     node.aheadMs = secondReadingMs;
-    await node.says('step_10.pt corrupt it is damaged', 'step_10.pt verified');
+    await node.reports('step_10.pt corrupt it is damaged', 'step_10.pt verified');
     expect(node.sent.at(-1)?.checkpoint).toMatchObject({ reread: true, problem: null });
     await vi.waitFor(() =>
       expect(indexIn(root).checkpoints[0]).toMatchObject({ verdict: 'verified', reread: true }),
@@ -129,12 +129,12 @@ describe('a checkpoint that was found corrupt', () => {
     const damaged = torchFile();
     damaged.writeUInt8(9, damaged.indexOf(Buffer.alloc(64, 1)) + 1_000);
     writeFileSync(join(root, 'step_10.pt'), damaged);
-    await first.says('step_10.pt verified');
+    await first.reports('step_10.pt verified');
     await first.watcher.lastLook(aTask);
     const node = new WatchingNode();
     const doubted = await corruptIn(root, 'step_10.pt');
     node.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 }, doubted }));
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     node.aheadMs = secondReadingMs;
     await vi.waitFor(() =>
       expect(node.sent.at(-1)?.checkpoint).toMatchObject({ verdict: 'corrupt', depth: 'deep', reread: true }),

@@ -9,7 +9,7 @@ async function aRunningTask(spec: Readonly<Record<string, unknown>> = {}) {
   const root = aDirectory();
   node.watch(assignmentFor(root, spec));
   writeFileSync(join(root, 'ckpt.pt'), torchFile(1));
-  await node.says('ckpt.pt verified');
+  await node.reports('ckpt.pt verified');
   return { node, root, save: (name: string, seed = 2) => writeFileSync(join(root, name), torchFile(seed)) };
 }
 
@@ -18,14 +18,14 @@ describe('a checkpoint counts as saved after the stop', () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);
     save('step_11.pt');
-    await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'step_11.pt verified after the stop');
   });
 
   test('when a known one was written over', async () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);
     save('ckpt.pt');
-    await node.says('ckpt.pt verified', 'ckpt.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'ckpt.pt verified after the stop');
   });
 
   test('when a known one was replaced', async () => {
@@ -33,7 +33,7 @@ describe('a checkpoint counts as saved after the stop', () => {
     await node.watcher.stopping(aTask);
     save('.tmp-ckpt.pt');
     renameSync(join(root, '.tmp-ckpt.pt'), join(root, 'ckpt.pt'));
-    await node.says('ckpt.pt verified', 'ckpt.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'ckpt.pt verified after the stop');
   });
 
   test('when it has the inode of a file that is gone', async () => {
@@ -49,7 +49,7 @@ describe('a checkpoint counts as saved after the stop', () => {
     }
     const last = readdirSync(root).find((name) => statSync(join(root, name)).ino === ino) ?? '.tmp-1';
     renameSync(join(root, last), join(root, 'step_11.pt'));
-    await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'step_11.pt verified after the stop');
   });
 
   test('not when the signal may not have come, until the stop is tried again', async () => {
@@ -57,20 +57,20 @@ describe('a checkpoint counts as saved after the stop', () => {
     await node.watcher.stopping(aTask);
     node.watcher.notStopped(aTask);
     save('step_11.pt');
-    await node.says('ckpt.pt verified', 'step_11.pt verified');
+    await node.reports('ckpt.pt verified', 'step_11.pt verified');
     await node.watcher.stopping(aTask);
     save('step_12.pt', 3);
-    await node.says('ckpt.pt verified', 'step_11.pt verified', 'step_12.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'step_11.pt verified', 'step_12.pt verified after the stop');
   });
 
-  test('and is said to be so again on the next connection', async () => {
+  test('and is reported to be so again on the next connection', async () => {
     const { node, save } = await aRunningTask();
     await node.watcher.stopping(aTask);
     save('step_11.pt');
     await vi.waitFor(() => expect(node.sent).toHaveLength(2));
     node.sent.length = 0;
     node.watcher.resend();
-    await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'step_11.pt verified after the stop');
   });
 });
 
@@ -81,10 +81,10 @@ describe('a checkpoint was begun before the stop', () => {
     writeFileSync(join(root, 'step_10.pt'), whole.subarray(0, 1_000));
     await node.watcher.stopping(aTask);
     appendFileSync(join(root, 'step_10.pt'), whole.subarray(1_000));
-    await node.says('ckpt.pt verified', 'step_10.pt verified');
+    await node.reports('ckpt.pt verified', 'step_10.pt verified');
     // The one that the signal was for.
     save('step_11.pt');
-    await node.says('ckpt.pt verified', 'step_10.pt verified', 'step_11.pt verified after the stop');
+    await node.reports('ckpt.pt verified', 'step_10.pt verified', 'step_11.pt verified after the stop');
   });
 
   test('when it was there under a temporary name', async () => {
@@ -92,7 +92,7 @@ describe('a checkpoint was begun before the stop', () => {
     save('.tmp-ckpt.pt');
     await node.watcher.stopping(aTask);
     renameSync(join(root, '.tmp-ckpt.pt'), join(root, 'ckpt.pt'));
-    await node.says('ckpt.pt verified', 'ckpt.pt verified');
+    await node.reports('ckpt.pt verified', 'ckpt.pt verified');
   });
 
   test('when its directory was there under a temporary name', async () => {
@@ -102,7 +102,7 @@ describe('a checkpoint was begun before the stop', () => {
     writeFileSync(join(root, 'tmp-checkpoint-20', 'pytorch_model.bin'), torchFile());
     writeFileSync(join(root, 'tmp-checkpoint-20', 'trainer_state.json'), '{"global_step": 20}');
     renameSync(join(root, 'tmp-checkpoint-20'), join(root, 'checkpoint-20'));
-    await node.says('ckpt.pt verified', 'checkpoint-20 verified');
+    await node.reports('ckpt.pt verified', 'checkpoint-20 verified');
   });
 });
 
@@ -118,7 +118,7 @@ test('while a task is stopped, its newest checkpoint comes before one that takes
   await vi.waitFor(() => expect(node.verified).toContain('step_10.pt quick'));
   await node.watcher.stopping(aTask);
   save('step_11.pt');
-  await node.says('ckpt.pt verified', 'step_11.pt verified after the stop');
+  await node.reports('ckpt.pt verified', 'step_11.pt verified after the stop');
 });
 
 test('a checkpoint that was written over is not read to its end', async () => {
@@ -131,11 +131,11 @@ test('a checkpoint that was written over is not read to its end', async () => {
   await vi.waitFor(() => expect(node.asked).toContain('step_10.pt quick'));
   node.mayVerify = () => Promise.resolve();
   save('step_10.pt', 3);
-  await node.says('ckpt.pt verified', 'step_10.pt verified');
+  await node.reports('ckpt.pt verified', 'step_10.pt verified');
 });
 
 describe('the end of a task', () => {
-  test('is not said before its last checkpoint is', async () => {
+  test('is not reported before its last checkpoint is', async () => {
     const { node, save } = await aRunningTask();
     save('step_12.pt');
     await node.watcher.lastLook(aTask);
@@ -158,7 +158,7 @@ describe('the end of a task', () => {
     expect(node.sent).toEqual([]);
   });
 
-  test('does not wait for ever for what cannot be read: that is said to be unverified, and read by the next', async () => {
+  test('does not wait for ever for what cannot be read: that is reported to be unverified, and read by the next', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.watch(assignmentFor(root));

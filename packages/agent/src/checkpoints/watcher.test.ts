@@ -5,13 +5,13 @@ import { describe, expect, test, vi } from 'vitest';
 import { aDirectory, assignmentFor, aTask, indexIn, torchFile, WatchingNode } from './watcherFixture.ts';
 
 describe('a checkpoint that appears', () => {
-  test('is verified, said with all that is known of it, and in the index beside it', async () => {
+  test('is verified, reported with all that is known of it, and in the index beside it', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.metrics = { train_loss: 1.5 };
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     const [message] = node.sent;
     expect(message).toMatchObject({
       kind: 'checkpoint',
@@ -41,7 +41,7 @@ describe('a checkpoint that appears', () => {
     mkdirSync(root);
     writeFileSync(join(root, 'ckpt.pt'), torchFile());
     node.watch(keptByNode);
-    await node.says('ckpt.pt verified');
+    await node.reports('ckpt.pt verified');
   });
 
   test('in that directory is found also when nothing was in it at first, or for the whole of a short task', async () => {
@@ -50,7 +50,7 @@ describe('a checkpoint that appears', () => {
     mkdirSync(root);
     node.watch(keptByNode);
     writeFileSync(join(root, 'step_1.pt'), torchFile());
-    await node.says('step_1.pt verified');
+    await node.reports('step_1.pt verified');
 
     const short = new WatchingNode();
     const other = join(short.ownDirs, keptByNode.checkpointJobId);
@@ -75,7 +75,7 @@ describe('a checkpoint that appears', () => {
     const root = aDirectory();
     node.watch(assignmentFor(root, { checkpoint: { verify: 'deep' } }));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     expect(node.sent[0]?.checkpoint).toMatchObject({
       depth: 'deep',
       digest: expect.stringMatching(/^sha256:/),
@@ -92,7 +92,7 @@ describe('a checkpoint that appears', () => {
     await vi.waitFor(() => expect(node.verified).toContain('step_10.pt quick'));
     expect(node.sent).toEqual([]);
     appendFileSync(join(root, 'step_10.pt'), whole.subarray(half.length));
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     expect(node.sent[0]?.checkpoint.saveDurationMs).toBeGreaterThan(0);
   });
 
@@ -101,10 +101,10 @@ describe('a checkpoint that appears', () => {
     const root = aDirectory();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'ckpt.pt'), torchFile(1));
-    await node.says('ckpt.pt verified');
+    await node.reports('ckpt.pt verified');
     writeFileSync(join(root, '.tmp-ckpt.pt'), torchFile(2));
     renameSync(join(root, '.tmp-ckpt.pt'), join(root, 'ckpt.pt'));
-    await node.says('ckpt.pt verified', 'ckpt.pt verified');
+    await node.reports('ckpt.pt verified', 'ckpt.pt verified');
     const versions = node.sent.map(({ checkpoint }) => checkpoint.version);
     expect(new Set(versions).size).toBe(2);
     await vi.waitFor(() =>
@@ -112,7 +112,7 @@ describe('a checkpoint that appears', () => {
     );
   });
 
-  test('and is broken is said to be corrupt, once nobody writes to it any more', async () => {
+  test('and is broken is reported to be corrupt, once nobody writes to it any more', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.watch(assignmentFor(root));
@@ -133,17 +133,17 @@ describe('a checkpoint that appears', () => {
     writeFileSync(join(root, 'latest'), 'global_step5');
     await vi.waitFor(() => expect(node.verified).toContain('global_step5 quick'));
     appendFileSync(states, whole.subarray(1_000));
-    await node.says('global_step5 verified');
+    await node.reports('global_step5 verified');
   });
 
-  test('and goes again is said to be gone', async () => {
+  test('and goes again is reported to be gone', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     rmSync(join(root, 'step_10.pt'));
-    await node.says('step_10.pt verified', 'step_10.pt gone it no longer exists');
+    await node.reports('step_10.pt verified', 'step_10.pt gone it no longer exists');
     await vi.waitFor(() => expect(indexIn(root).checkpoints).toEqual([]));
   });
 
@@ -157,24 +157,24 @@ describe('a checkpoint that appears', () => {
 });
 
 describe('what was there before', () => {
-  test('is not verified again by the next agent, and said again when the coordinator may not know it', async () => {
+  test('is not verified again by the next agent, and reported again when the coordinator may not know it', async () => {
     const root = aDirectory();
     const startedAtMs = Date.now();
     const first = new WatchingNode();
     first.watch(assignmentFor(root), startedAtMs);
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await first.says('step_10.pt verified');
+    await first.reports('step_10.pt verified');
     await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     await first.watcher.close();
 
     const next = new WatchingNode();
     next.watch(assignmentFor(root), startedAtMs);
-    await next.says('step_10.pt verified');
+    await next.reports('step_10.pt verified');
     expect(next.verified).toEqual([]);
     expect(next.sent[0]?.checkpoint).toEqual(first.sent[0]?.checkpoint);
     expect(next.watcher.messages()).toEqual(next.sent);
     next.watcher.resend();
-    await next.says('step_10.pt verified', 'step_10.pt verified');
+    await next.reports('step_10.pt verified', 'step_10.pt verified');
   });
 
   test('of another job in the same directory is none of this one', async () => {
@@ -185,28 +185,28 @@ describe('what was there before', () => {
     const node = new WatchingNode();
     node.watch(assignmentFor(root));
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await node.says('step_10.pt verified');
+    await node.reports('step_10.pt verified');
     await vi.waitFor(() => expect(indexIn(root).checkpoints.map(({ name }) => name)).toEqual(['step_10.pt']));
   });
 
-  test('of an earlier attempt that nobody could tell of is told now', async () => {
+  test('of an earlier attempt that nobody could tell of is reported now', async () => {
     const root = aDirectory();
     const first = new WatchingNode();
     first.watch(assignmentFor(root), Date.now() - 60_000);
     writeFileSync(join(root, 'step_10.pt'), torchFile());
-    await first.says('step_10.pt verified');
+    await first.reports('step_10.pt verified');
     await vi.waitFor(() => expect(indexIn(root).checkpoints).toHaveLength(1));
     await first.watcher.close();
     // The node dies with its agent; the storage is shared.
     writeFileSync(join(root, 'step_20.pt'), torchFile());
     const other = new WatchingNode();
     other.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }), Date.now() + 60_000);
-    await other.says('step_10.pt verified', 'step_20.pt verified');
+    await other.reports('step_10.pt verified', 'step_20.pt verified');
   });
 });
 
 describe('training_complete.marker', () => {
-  test('that the program leaves is told', async () => {
+  test('that the program leaves is reported', async () => {
     const node = new WatchingNode();
     const root = aDirectory();
     node.watch(assignmentFor(root));

@@ -139,7 +139,7 @@ export class WatchingNode {
     );
   }
 
-  async says(...messages: readonly string[]): Promise<void> {
+  async reports(...messages: readonly string[]): Promise<void> {
     await vi.waitFor(() => expect(this.messages()).toEqual(messages));
   }
 

@@ -36,7 +36,7 @@ test('simulated GPUs are called that', async () => {
   ]);
 });
 
-test('the source that is used is told with what it lacks', async () => {
+test('the source that is used is reported with what it lacks', async () => {
   const dir = aDirectory();
   const [check, ...others] = await checksOf(
     bareOptions(dir, { nvidiaSmiPath: writeFakeNvidiaSmi(dir) }),
@@ -66,7 +66,7 @@ test('a source that is forced and not here is a problem', async () => {
   ]);
 });
 
-test('a kernel log that cannot be opened is told, with what goes unnoticed', async () => {
+test('a kernel log that cannot be opened is reported, with what goes unnoticed', async () => {
   const options = bareOptions(aDirectory());
   expect(await checksOf(options, options.kernelLog)).toMatchObject([
     {

@@ -136,8 +136,8 @@ export class FakeDriver implements TaskDriver {
     this.tasks.clear();
   }
 
-  /** A task that came into being without an agent that could tell. */
-  runStranger(key: TaskName, lease: Lease | null = null): void {
+  /** A task that runs, as if an earlier agent had started it. */
+  addRunning(key: TaskName, lease: Lease | null = null): void {
     const ended = Promise.withResolvers<TaskExit>();
     this.tasks.set(key, { startedAtMs: 1_000, exit: null, lease, frozen: false, ended });
   }
@@ -160,7 +160,7 @@ export class FakeDriver implements TaskDriver {
       }
       if (startError !== undefined) throw new DriverError(startError, 'it could not be started');
       this.launches.push(launch);
-      this.runStranger(launch.key, launch.lease);
+      this.addRunning(launch.key, launch.lease);
       if (output !== undefined) appendFileSync(join(launch.directory, 'output.log'), output);
       if (exitCode !== undefined) this.end(launch.key, exited(Number(exitCode)));
     };

@@ -54,7 +54,7 @@ test('a script that is not there names the one that is', () => {
 test('a remark is never cut: the message before it is', () => {
   writeFileSync(join(dir, 'train.py'), '');
   const message = `${'x'.repeat(450)} can't open file '${dir}/trian.py': [Errno 2] No such file`;
-  const said = messageOf(['python', 'trian.py'], { kind: 'python_exception', message });
-  expect(said).toHaveLength(500);
-  expect(said).toMatch(/… \(did you mean train\.py\?\)$/);
+  const text = messageOf(['python', 'trian.py'], { kind: 'python_exception', message });
+  expect(text).toHaveLength(500);
+  expect(text).toMatch(/… \(did you mean train\.py\?\)$/);
 });

@@ -92,7 +92,7 @@ test('the error file says it best, and when', () => {
   expect(failure()).toMatchObject({ source: 'error_file', consequence: true });
 });
 
-test('an error file that says only that torchrun was told to stop yields to what the output says', () => {
+test('an error file that says only that torchrun was asked to stop yields to what the output says', () => {
   writeErrorFile({ message: 'SignalException: Process 78 got signal: 15' });
   expect(failure()).toMatchObject({ source: 'error_file', consequence: true });
   const death =

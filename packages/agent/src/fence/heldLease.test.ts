@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isLive, noLease, renewed } from './heldLease.ts';
 
-test('nobody has said that a new task may run', () => {
+test('a new task may not run before it has a lease', () => {
   expect(isLive(noLease, 0)).toBe(false);
 });
 

@@ -30,7 +30,7 @@ export function readStat(pid: number): ProcessStat | null {
   };
 }
 
-/** Whether this very process still runs; a zombie does not, and neither does a stranger with a reused pid. */
+/** Whether this very process still runs; a zombie does not, and neither does another program with a reused pid. */
 export function isRunning(process: ProcessIdentity): boolean {
   const stat = readStat(process.pid);
   return stat !== null && stat.startTicks === process.startTicks && !isZombie(stat);

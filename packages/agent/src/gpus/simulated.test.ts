@@ -49,7 +49,7 @@ test('a GPU is busy exactly while a task holds it', async () => {
   expect((await source.sample()).samples[1]).toMatchObject({ utilization: 0, memoryUsedMb: 0 });
 });
 
-test('a GPU that is held can be told to show what one shows whose training hangs', async () => {
+test('a GPU that is held can be set to show what one shows whose training hangs', async () => {
   const states = new Map<number, SimulatedState>([
     [1, 'pinned'],
     [2, 'idle'],
@@ -113,7 +113,7 @@ test('a line is the state of all GPUs, or of one; later lines win', () => {
   expect([all[0], all[1], all[63]]).toEqual(['pinned', 'busy', 'pinned']);
 });
 
-test('without the file, or with what is not understood, nothing is told', () => {
+test('without the file, or with what is not understood, nothing is reported', () => {
   expect(statesOf(null)).toEqual({});
   expect(statesOf('hung\n1\n-1 idle\n\u0000')).toEqual({});
 });

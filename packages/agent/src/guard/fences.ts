@@ -49,7 +49,7 @@ interface Fence extends LeaseRecord {
   wasSeen: boolean;
   isActing: boolean;
   /** The last line that was logged about this deadline. */
-  said: string | null;
+  logged: string | null;
 }
 
 export class Fences {
@@ -148,7 +148,7 @@ export class Fences {
       ...record,
       wasSeen: before?.wasSeen === true || existing(record.groups ?? []).length > 0,
       isActing: before?.isActing === true,
-      said: isSame ? before.said : null,
+      logged: isSame ? before.logged : null,
     });
     this.deadlines.set(key, record.lease.deadlineBoottimeMs);
   }
@@ -166,7 +166,7 @@ export class Fences {
     try {
       isHeld = await this.stop(fence, isWanted);
     } catch (error) {
-      this.say(key, 'error', 'the lease of a task has run out, and it could not be stopped', error);
+      this.logOnce(key, 'error', 'the lease of a task has run out, and it could not be stopped', error);
     }
     // A renewal may have replaced the fence.
     const now = this.fences.get(key);
@@ -203,22 +203,27 @@ export class Fences {
     if (lease.onExpiry === 'kill') {
       if (group.isEmpty()) return own !== null;
       const isKilled = await kill();
-      this.say(key, 'warn', 'the lease of a task has run out: killed', null);
+      this.logOnce(key, 'warn', 'the lease of a task has run out: killed', null);
       return isKilled;
     }
     if (group.isFrozen() && !group.isEmpty()) {
-      this.say(key, 'warn', 'the lease of a task has run out: it was frozen already', null);
+      this.logOnce(key, 'warn', 'the lease of a task has run out: it was frozen already', null);
       return true;
     }
     const outcome = await freezeOrKill(group, isWanted);
     if (outcome === 'killed') {
       await kill();
-      this.say(key, 'warn', 'the lease of a task has run out, and it did not freeze in time: killed', null);
+      this.logOnce(
+        key,
+        'warn',
+        'the lease of a task has run out, and it did not freeze in time: killed',
+        null,
+      );
     } else if (!isWanted()) {
       group.thaw();
       this.parts.log.info({ task: key }, 'a later lease came while a task was being frozen: thawed');
     } else if (outcome === 'frozen') {
-      this.say(key, 'warn', 'the lease of a task has run out: frozen', null);
+      this.logOnce(key, 'warn', 'the lease of a task has run out: frozen', null);
     }
     return outcome === 'frozen' || own !== null;
   }
@@ -230,10 +235,10 @@ export class Fences {
   }
 
   /** Logs a line once per deadline, however often the task is checked. */
-  private say(key: TaskName, level: 'warn' | 'error', message: string, error: unknown): void {
+  private logOnce(key: TaskName, level: 'warn' | 'error', message: string, error: unknown): void {
     const fence = this.fences.get(key);
-    if (fence === undefined || fence.said === message) return;
-    fence.said = message;
+    if (fence === undefined || fence.logged === message) return;
+    fence.logged = message;
     const { deadlineBoottimeMs } = fence.lease;
     const fields = { task: key, deadlineBoottimeMs, boottimeMs: this.parts.boottimeMs() };
     const reason = error === null ? {} : { error: messageOf(error) };

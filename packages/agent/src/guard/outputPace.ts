@@ -53,7 +53,7 @@ export interface OutputPace {
   readonly atMs: number;
 }
 
-/** A task is stopped for no longer at a time: it has peers that wait for it, and may be told to save. */
+/** A task is stopped for no longer at a time: it has peers that wait for it, and may get a signal to save. */
 const heldMsMax = 1_000;
 
 export function firstPace(seenBytes: number, atMs: number): OutputPace {

@@ -46,7 +46,7 @@ export interface WatchedTask {
   readonly location: TaskLocation;
   /** What it consists of now; empty: nothing is there yet, or any more. */
   readonly groups: () => readonly TaskGroup[];
-  /** It has been told to end, and needs its time to save. */
+  /** It has been signalled to end, and needs its time to save. */
   readonly isStopping: () => boolean;
 }
 
@@ -84,7 +84,7 @@ export class OutputWatch {
     this.limits = limits;
   }
 
-  /** Of a task that runs or is about to; said again, it changes what the task consists of. */
+  /** Of a task that runs or is about to; a second call changes what the task consists of. */
   watch(task: WatchedTask): void {
     const { key, directory } = task.location;
     const known = this.watched.get(key);
@@ -263,7 +263,7 @@ export class OutputWatch {
     try {
       await punchHole(file, from, to);
       const dropped = `\n${outputMark} ${to - from} bytes of output were dropped here: over the limit of one task\n`;
-      // The line that said so when it began may be among what was dropped.
+      // The line that announced it may be among what was dropped.
       const text = this.recordOf(output).heldBack ? dropped + this.heldBackLine() : dropped;
       if (this.watched.get(key) === output) this.write(output, text, from);
       this.parts.log.info({ task: key, from, to }, 'a part of the output of a task was dropped');

@@ -73,7 +73,7 @@ export interface GuardMethods {
   forget: { params: TaskLocation; result: null };
   remove: { params: TaskLocation; result: null };
   list: { params: null; result: readonly TaskName[] };
-  /** How much output tasks may write; a guard that was not told, or is older than that, does as is usual. */
+  /** How much output tasks may write; a guard that did not receive it, or is older, uses its defaults. */
   outputLimits: { params: OutputLimits; result: null };
 }
 

@@ -141,7 +141,7 @@ export class GuardedTask implements KnownTask, OwnTask {
     return this.isEnded ? null : this;
   }
 
-  /** It has been told to end. */
+  /** It has been signalled to end. */
   get isStopping(): boolean {
     return this.stopping !== null;
   }
@@ -185,7 +185,7 @@ export class GuardedTask implements KnownTask, OwnTask {
 
   /**
    * Signals go to the process group, not to the main process alone: a shell around a training would die of the signal
-   * and leave the training an orphan that never heard of it.
+   * and leave the training an orphan that never received it.
    */
   signal(signal: string): void {
     if (this.phase.kind === 'ended') return;
@@ -210,7 +210,7 @@ export class GuardedTask implements KnownTask, OwnTask {
     this.thawToSave();
   }
 
-  /** Not a word to the task: it has no time to save, and may not run to hear of it. */
+  /** No signal to the task first: it has no time to save, and may not run to receive one. */
   kill(): void {
     this.stop({ signal: 'SIGKILL', graceMs: 0 });
   }

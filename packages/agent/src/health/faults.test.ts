@@ -210,7 +210,7 @@ test('the log of before the agent started blames nobody, and what is long over i
   expect(node.conditions).toMatchObject([{ kind: 'xid_48', task: null, sinceMs: moment(1_000).wallMs }]);
 });
 
-test('an Xid of a card that was never listed is told, and keeps no GPU from work', () => {
+test('an Xid of a card that was never listed is reported, and keeps no GPU from work', () => {
   const node = aNode().prints('NVRM: Xid (PCI:0000:ee:00): 48, x');
   expect(node.conditions).toMatchObject([{ kind: 'xid_48', gpuUuid: null, action: 'note' }]);
   expect(node.conditions[0]?.message).toContain('the GPU at 0000:ee:00');

@@ -163,7 +163,7 @@ function applyXid(draft: HealthDraft, context: HealthContext, xid: Xid): void {
   }
 }
 
-/** The same Xid as it came on the other way, which is then spoken for. */
+/** The same Xid as it came on the other way, which is then covered. */
 function takeTwin(draft: HealthDraft, xid: Xid): RecentXid | null {
   const isTwin = (recent: RecentXid) =>
     !recent.paired &&

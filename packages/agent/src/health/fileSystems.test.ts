@@ -43,7 +43,7 @@ test('each path is read once, the data directory first', async () => {
   ]);
 });
 
-test('a path that hangs is told, asked only once, and read when it answers', async () => {
+test('a path that hangs is reported, asked only once, and read when it answers', async () => {
   const disks = fileSystems('/nfs');
   for (let round = 0; round < 3; round += 1) {
     const facts = await disks.probe('/nfs', '/sets');

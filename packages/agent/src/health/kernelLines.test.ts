@@ -84,7 +84,7 @@ describe('lines of the driver', () => {
     expect(parseKernelText(text)).toEqual([{ ...nothing, ...expected, text }]);
   });
 
-  test('a GPU that never answered is told in three lines of one record', () => {
+  test('a GPU that never answered is reported in three lines of one record', () => {
     const text = [
       'NVRM: The NVIDIA GPU 0000:c1:00.0',
       'NVRM: (PCI ID: 10de:0001) installed in this system has',

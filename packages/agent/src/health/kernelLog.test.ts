@@ -90,7 +90,7 @@ test('a pipe without a writer blocks nothing, and is read once there is one', as
   closeSync(writer);
 });
 
-test('a kernel log that is not there is said once, with the remedy', () => {
+test('a kernel log that is not there is reported once, with the remedy', () => {
   const log = open(join(directory, 'absent'));
   expect(log.state).toMatchObject({ kind: 'unavailable' });
   expect(warnings).toEqual([
@@ -107,7 +107,7 @@ test('what cannot be read is given up', () => {
   expect(warnings).toHaveLength(1);
 });
 
-test('nothing is told after closing', async () => {
+test('nothing is reported after closing', async () => {
   const path = join(directory, 'log');
   writeFileSync(path, '');
   const log = open(path);
@@ -117,7 +117,7 @@ test('nothing is told after closing', async () => {
   expect(seen).toEqual([]);
 });
 
-test('the log of this kernel is read to its end, or the refusal is told', async () => {
+test('the log of this kernel is read to its end, or the refusal is reported', async () => {
   const sequences: number[] = [];
   const log = new KernelLog({
     path: '/dev/kmsg',

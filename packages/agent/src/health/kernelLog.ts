@@ -57,7 +57,7 @@ export class KernelLog {
     return this.current;
   }
 
-  /** Never throws: a kernel log that cannot be read is said once, and the agent goes on without it. */
+  /** Never throws: a kernel log that cannot be read is logged once, and the agent goes on without it. */
   open(): void {
     try {
       this.file = openKernelLog(this.parts.path);

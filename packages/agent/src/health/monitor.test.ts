@@ -103,7 +103,7 @@ test('an Xid of the kernel log waits until the GPUs are known', () => {
   expect(monitor.lastXids()).toEqual(new Map([[cardA, 48]]));
 });
 
-test('a driver that never lists GPUs does not keep Xids from being told', () => {
+test('a driver that never lists GPUs does not keep Xids from being reported', () => {
   const monitor = start();
   monitor.kernelRecord(aRecord(1, xid(79)), false);
   time.pass(29_000);
@@ -229,7 +229,7 @@ test('everything of the state survives being stored', () => {
   expect(before.state.counters.size).toBe(2);
 });
 
-test('a disk that cannot be written to is said once, and stops nothing', () => {
+test('a disk that cannot be written to is reported once, and stops nothing', () => {
   const monitor = start();
   // A directory in the place of the file that is written first.
   mkdirSync(`${stored()}.tmp`);

@@ -33,7 +33,7 @@ export interface HealthState {
 /** A condition and its timing. */
 export interface Entry {
   readonly condition: Condition;
-  /** False while it has not been bad for long enough to be told. */
+  /** False while it has not been bad for long enough to be reported. */
   readonly raised: boolean;
   readonly badSinceMs: number;
   readonly seenAtMs: number;
@@ -45,7 +45,7 @@ export interface CardRecord {
   readonly uuid: string;
   readonly pciBusId: string | null;
   readonly index: number | null;
-  /** What the driver last asked for (NVML field 230 or Xid 154); null: it never said. */
+  /** What the driver last asked for (NVML field 230 or Xid 154); null: it never asked for anything. */
   readonly recovery: { readonly action: number; readonly atMs: number } | null;
   /** In this boot. */
   readonly lastXid: number | null;

@@ -164,7 +164,7 @@ test('a node that is a container is reached by the interface it was given, and b
   expect(nodeAddresses(nics, [], coordinator)).toEqual(['172.17.0.2', '10.8.0.2']);
 });
 
-test('who has no endpoint hears what there is', () => {
+test('who has no endpoint learns what there is', () => {
   const all = nodeEndpoints(twoNetworks, coordinator, '10.0.0.0/8');
   expect(noEndpointMessage('node-a', '10.9.0.0/16', all)).toBe(
     'node-a has no address in the network 10.9.0.0/16; it has 10.1.0.7 (ib0), 10.0.0.7 (eth0): ' +

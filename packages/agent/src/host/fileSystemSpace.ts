@@ -137,7 +137,7 @@ export class FileSystemSpaces {
     this.isOwn = isOwn;
   }
 
-  /** What the last answers said. @param nowMs monotonic */
+  /** The values of the last answers. @param nowMs monotonic */
   readings(nowMs: number): readonly SpaceReading[] {
     return Array.from(this.known, ([path, { space, waitingSinceMs }]) => ({
       path,

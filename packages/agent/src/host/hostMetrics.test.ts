@@ -97,7 +97,7 @@ test('what is missing or garbage is left out', () => {
   expect(metricsOf().sample()).toEqual({ monotonicMs: 0, ...nothing });
 });
 
-test('far more interfaces than a node has are told in part, the cards first', () => {
+test('far more interfaces than a node has are reported in part, the cards first', () => {
   tree.pciDevice(way).nic('zz0', way, {});
   const row = (name: string) => `${name}: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0`;
   const rows = Array.from({ length: 2_000 }, (_, index) => row(`veth${index}`));

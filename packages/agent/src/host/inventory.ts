@@ -73,13 +73,13 @@ export class HostInventory {
     return this.kept;
   }
 
-  /** One sentence when the last `read` told of older values; null: all is as it was read. */
+  /** One sentence when the last `read` returned older values; null: all values are current. */
   get problem(): string | null {
     return this.lastProblem;
   }
 
   /**
-   * Some milliseconds when all is well. Never takes longer than the deadline: what has not answered by then is told as
+   * Some milliseconds when all is well. Never takes longer than the deadline: what has not answered by then is reported as
    * it last was.
    */
   async read(): Promise<HostDevices> {

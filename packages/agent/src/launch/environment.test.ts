@@ -108,7 +108,7 @@ test('each attempt has a rendezvous of its own', () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-test('before its release a task is told of no meeting place', () => {
+test('before its release a task knows no meeting place', () => {
   const env = environmentOf({ master: null, addresses: [] });
   const places = ['MASTER_ADDR', 'MASTER_PORT', 'PET_MASTER_ADDR', 'PET_MASTER_PORT', 'PET_LOCAL_ADDR'];
   for (const name of [...places, 'MUSTER_ADDRESSES']) expect(env).not.toHaveProperty(name);
@@ -135,7 +135,7 @@ test('MPI launchers find the file of the kind they read', () => {
   });
 });
 
-test('a job without a checkpoint directory is not told of one', () => {
+test('a job without a checkpoint directory gets none', () => {
   expect(environmentOf({ checkpointDir: null })).not.toHaveProperty('MUSTER_CHECKPOINT_DIR');
 });
 

@@ -22,7 +22,7 @@ export interface EnvironmentInput {
   readonly master: Master | null;
   /** Of every node of the gang, by node rank. Empty: not known. */
   readonly addresses: readonly string[];
-  /** What libraries are told of the node's networks. */
+  /** What libraries get to know of the node's networks. */
   readonly network: Readonly<Record<string, string>>;
   /** As the job sees it; null: it has none. */
   readonly checkpointDir: string | null;

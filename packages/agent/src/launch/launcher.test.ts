@@ -206,7 +206,7 @@ describe.each(shells)('a process per GPU, by %s', (shell) => {
     expect(run.output()).toContain('no-such-program');
   });
 
-  test('a placeholder ends well when it is told to, and leaves nothing behind', async () => {
+  test('a placeholder ends well when it is asked to, and leaves nothing behind', async () => {
     const [, ...args] = launchCommand(specOf({ launcher: 'mpi-hostfile' }), 1, 1);
     const [file = '', ...shellArgs] = shell.split(' ');
     const child = spawn(file, [...shellArgs, ...args], {

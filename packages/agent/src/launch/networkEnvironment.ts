@@ -1,5 +1,5 @@
 /**
- * What NCCL, gloo and TensorPipe are told of the node's networks. Left alone each of them takes the first interface that it
+ * The variables for NCCL, gloo and TensorPipe that describe the node's networks. Left alone each of them takes the first interface that it
  * likes, on some nodes docker0, and the gang hangs in its first collective.
  */
 import type { Nic, RdmaDevice } from '@muster/common/hardware';
@@ -18,7 +18,7 @@ export function networkEnvironment(
   const name = address === null ? null : networkInterfaceFor(address, network.nics);
   if (name === null) return active.length === 0 ? withoutRdma : {};
   return {
-    // To NCCL a name is a prefix, unless told otherwise: eth1 would mean eth10, too.
+    // NCCL takes a name for a prefix unless it begins with "=": eth1 would mean eth10, too.
     NCCL_SOCKET_IFNAME: `=${name}`,
     GLOO_SOCKET_IFNAME: name,
     TP_SOCKET_IFNAME: name,

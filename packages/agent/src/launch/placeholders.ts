@@ -79,7 +79,7 @@ function quotedAt(text: string, at: number, value: string): string {
   return quotes === 'single' ? within : `'${within}'`;
 }
 
-/** Here-documents and substitutions within quotes are not told apart: they count as the quotes around them. */
+/** Here-documents and substitutions within quotes are not distinguished: they count as the quotes around them. */
 function quotesAt(text: string, at: number): 'none' | 'single' | 'double' {
   let quotes: 'none' | 'single' | 'double' = 'none';
   for (let index = 0; index < at; index += 1) {

@@ -35,7 +35,7 @@ async function aLeasedTask(onExpiry: 'freeze' | 'kill' = 'freeze', leaseMs = 10_
   const fenced = { driver, location: { key, directory }, onExpiry };
   keeper.grant(task, 1_000, leaseMs);
   keeper.onStarting(task, fenced);
-  driver.runStranger(key, keeper.leaseOf(task));
+  driver.addRunning(key, keeper.leaseOf(task));
   keeper.onRunning(task);
   driver.calls.length = 0;
   changes.length = 0;
@@ -51,7 +51,7 @@ async function aLeasedTask(onExpiry: 'freeze' | 'kill' = 'freeze', leaseMs = 10_
 }
 
 describe('at the deadline', () => {
-  test('a task is frozen, not before, and that is said', async () => {
+  test('a task is frozen, not before, and that is reported', async () => {
     const { driver, keeper, changes, pass } = await aLeasedTask();
     await pass(9_990);
     expect(driver.calls).toEqual([]);
@@ -113,7 +113,7 @@ describe('at the deadline', () => {
     driver.loseAll();
     keeper.onStarting(task, fenced);
     await pass(10_010);
-    driver.runStranger(key);
+    driver.addRunning(key);
     keeper.onRunning(task);
     await settle();
     expect(driver.isFrozen(key)).toBe(true);
@@ -125,7 +125,7 @@ describe('at the deadline', () => {
     driver.loseAll();
     keeper.onStarting(task, fenced);
     await pass(12_000);
-    driver.runStranger(key);
+    driver.addRunning(key);
     await pass(1_010);
     expect(driver.isFrozen(key)).toBe(true);
   });

@@ -66,7 +66,7 @@ describe('a node that leaves', () => {
     await left;
   });
 
-  test('does not care that the coordinator could not be told: the next Hello says it', async () => {
+  test('goes on when the report to the coordinator fails: the next Hello says it', async () => {
     const { leaving } = aLeaving({ onLeaving: () => Promise.reject(new Error('no status')) });
     await leaving.leave();
   });
@@ -80,7 +80,7 @@ describe('a node that leaves', () => {
   });
 });
 
-test('with a coordinator: it is told, stops the task, and the node is left when it has done with it', async () => {
+test('with a coordinator: it is reported, stops the task, and the node is left when it has done with it', async () => {
   const all = await connected();
   await running(all);
   const { first, leaving, agent, node } = all;
@@ -96,7 +96,7 @@ test('with a coordinator: it is told, stops the task, and the node is left when 
   await left;
 });
 
-test('a task that ends by itself meanwhile is told of as ever', async () => {
+test('a task that ends by itself meanwhile is reported as ever', async () => {
   const all = await connected();
   await running(all);
   const left = all.leaving.leave();

@@ -1,5 +1,5 @@
 /**
- * The machine is going to be switched off: the coordinator is told how much time there is, so that it has the tasks saved and
+ * The machine is going to be switched off: the agent reports to the coordinator how much time there is, so that it has the tasks saved and
  * stopped by then and goes on with them elsewhere. Until none is left the agent goes on as ever, heartbeats included; it
  * stops nothing by itself.
  */
@@ -12,7 +12,7 @@ const lookIntervalMs = 100;
 export interface LeavingParts {
   /** From the notice to the end. */
   readonly graceMs: number;
-  /** Tasks that the coordinator has not done with: they run, or their end or output is still to be told. */
+  /** Tasks that the coordinator has not done with: they run, or their end or output is still to be reported. */
   readonly tasks: () => number;
   /** Says to the coordinator what `leavingInMs` is. */
   readonly onLeaving: () => Promise<void>;
@@ -44,7 +44,10 @@ export class Leaving {
     this.deadlineMs = monotonicMs() + graceMs;
     log.info({ graceMs, tasks: tasks() }, 'this machine is shutting down; its tasks must leave it');
     onLeaving().catch((error: unknown) =>
-      log.warn({ error: messageOf(error) }, 'the coordinator could not be told; the next Hello repeats it'),
+      log.warn(
+        { error: messageOf(error) },
+        'the shutdown could not be reported to the coordinator; the next Hello repeats it',
+      ),
     );
     this.look();
     return this.left.promise;

@@ -145,12 +145,12 @@ describe('a connection that breaks', () => {
     expect(logs.of(aTask).toString()).toBe('all');
   });
 
-  test('is said once, however long it takes', async () => {
-    const { uploader, logs, complete, said, file } = await uploading();
+  test('is reported once, however long it takes', async () => {
+    const { uploader, logs, complete, logged, file } = await uploading();
     logs.hub.crash();
     let tries = 0;
     uploader.follow(aTask, file('all'), 3);
-    await vi.waitFor(() => expect(said).toHaveLength(1));
+    await vi.waitFor(() => expect(logged).toHaveLength(1));
     await logs.hub.serve();
     logs.hub.onUpload = (upload, call) => {
       tries += 1;
@@ -158,7 +158,7 @@ describe('a connection that breaks', () => {
       else logs.take(upload, call);
     };
     await vi.waitFor(() => expect(complete).toEqual([key]));
-    expect(said).toEqual(['output cannot be uploaded now; it stays here until it can']);
+    expect(logged).toEqual(['output cannot be uploaded now; it stays here until it can']);
   });
 });
 
@@ -176,14 +176,14 @@ describe('tasks beside each other', () => {
   });
 
   test('one that cannot be read does not hold up the others', async () => {
-    const { uploader, logs, complete, said, file, directory } = await uploading();
+    const { uploader, logs, complete, logged, file, directory } = await uploading();
     // No name of a file is that long: an error of the system for every user, root included.
     uploader.follow(aTask, join(directory, 'x'.repeat(300)), 5);
     const content = bytes(500_000);
     uploader.follow(other, file(content), content.length);
     await vi.waitFor(() => expect(complete).toEqual([taskKey(other)]));
     expectSame(logs.of(other), content);
-    expect(said).toEqual(['the output of a task cannot be read']);
+    expect(logged).toEqual(['the output of a task cannot be read']);
   });
 
   test('one that is forgotten while it is sent ends there', async () => {
@@ -199,11 +199,11 @@ describe('tasks beside each other', () => {
 
 describe('a file that the task has meddled with', () => {
   test('is complete where it was cut', async () => {
-    const { uploader, logs, complete, said, file } = await uploading();
+    const { uploader, logs, complete, logged, file } = await uploading();
     uploader.follow(aTask, file('all'), 5_000);
     await vi.waitFor(() => expect(complete).toEqual([key]));
     expect(logs.of(aTask).toString()).toBe('all');
-    expect(said).toEqual(['the rest of the output of a task was removed before it could be uploaded']);
+    expect(logged).toEqual(['the rest of the output of a task was removed before it could be uploaded']);
   });
 
   test('is complete without it when it was removed', async () => {
@@ -240,7 +240,7 @@ describe('a file that the task has meddled with', () => {
 });
 
 describe('a coordinator that cannot take all', () => {
-  test('makes the task wait that it speaks of, and no other', async () => {
+  test('makes the task wait that it names, and no other', async () => {
     const { uploader, logs, complete, file } = await uploading();
     let refusals = 0;
     logs.hub.onUpload = (upload, call) => {
@@ -281,7 +281,7 @@ describe('a coordinator that cannot take all', () => {
 });
 
 describe('output that its node has dropped', () => {
-  test('is left out, and said to be', async () => {
+  test('is left out, and reported to be', async () => {
     const { uploader, logs, complete, file } = await uploading();
     const content = bytes(1_000_000);
     const path = file(content);

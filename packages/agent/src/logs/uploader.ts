@@ -41,7 +41,7 @@ interface Output {
   /** The end of the output has been sent on this connection. */
   completeSent: boolean;
   complete: boolean;
-  /** Reading failed, and that has been said. */
+  /** Reading failed, and that has been logged. */
   unreadable: boolean;
   /** What was done to the file, as of the last look. */
   record: OutputRecord;
@@ -139,7 +139,7 @@ export class LogUploader {
     const before = output.sentOffset;
     const offset = nextPosition(output);
     const read = await this.read(output, offset);
-    // The coordinator may have told us meanwhile to go on from elsewhere; these bytes belong to where they were read.
+    // The coordinator may meanwhile have asked for another offset; these bytes belong to where they were read.
     const isCurrent = this.stream === stream && this.isFollowed(output) && output.sentOffset === before;
     if (read === null || !isCurrent) return false;
     output.record = readOutputRecord(output.path);
@@ -247,7 +247,7 @@ export class LogUploader {
       // It lacks what came before this piece: it was restarted and has lost some. What is under way is lost on it too.
       this.goBackTo(output, nextOffset);
     } else if (output.unacknowledged.length === 0) {
-      // It has everything and has not said that it is safe: ask once more.
+      // It has everything and has not confirmed that it is on disk: ask once more.
       output.completeSent = false;
     }
     this.look();

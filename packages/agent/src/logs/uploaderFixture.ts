@@ -76,7 +76,7 @@ interface Uploading {
   readonly logs: StoredLogs;
   /** Tasks whose output may be deleted, in order. */
   readonly complete: string[];
-  readonly said: string[];
+  readonly logged: string[];
   readonly directory: string;
   /** A file with this content; each has a path of its own. */
   file(content: Buffer | string): string;
@@ -87,13 +87,13 @@ export async function uploading(): Promise<Uploading> {
   const client = hub.client();
   const directory = mkdtempSync(join(tmpdir(), 'upload-'));
   const complete: string[] = [];
-  const said: string[] = [];
+  const logged: string[] = [];
   const uploader = new LogUploader({
     openStream: () => client.UploadLogs(),
     log: {
       ...silentLogger,
-      warn: (_fields, message) => said.push(message),
-      error: (_fields, message) => said.push(message),
+      warn: (_fields, message) => logged.push(message),
+      error: (_fields, message) => logged.push(message),
     },
     chance: () => 0,
     monotonicMs: () => performance.now(),
@@ -110,7 +110,7 @@ export async function uploading(): Promise<Uploading> {
     writeFileSync(path, content);
     return path;
   };
-  return { uploader, logs: new StoredLogs(hub), complete, said, directory, file };
+  return { uploader, logs: new StoredLogs(hub), complete, logged, directory, file };
 }
 
 /** Bytes that are different everywhere, so that any of them out of place shows. */

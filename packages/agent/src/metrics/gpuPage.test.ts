@@ -142,7 +142,7 @@ describe('Xids', () => {
     ]);
   });
 
-  test('that nobody watches for are not said to be none', () => {
+  test('that nobody watches for are not reported to be none', () => {
     expect(xids({ lastXids: null })).toEqual([]);
     expect(xids({}, [aCard(0, { simulated: true })])).toEqual([]);
   });

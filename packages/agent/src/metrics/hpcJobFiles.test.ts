@@ -88,7 +88,7 @@ test('at the start what is left of ended tasks goes, and what is not ours stays'
   expect(await after([aCard(0), null])).toEqual(foreign);
 });
 
-test('the file of another batch system is left as it is, which is said once', async () => {
+test('the file of another batch system is left as it is, which is reported once', async () => {
   const { dir, after, warnings } = aDirectory();
   mkdirSync(dir);
   writeFileSync(join(dir, '0'), '4711\n');
@@ -125,7 +125,7 @@ test('links are neither followed nor removed', async () => {
   expect(warnings).toHaveLength(1);
 });
 
-test('a directory that cannot be used is said once, and used when it can be', async () => {
+test('a directory that cannot be used is reported once, and used when it can be', async () => {
   const { dir, outside, files, after, warnings } = aDirectory();
   const elsewhere = join(outside, 'elsewhere');
   mkdirSync(elsewhere);

@@ -100,7 +100,7 @@ test.each(['localhost:0', '127.0.0.2:0'])(
   },
 );
 
-test('an address that is taken is said with what to do', async () => {
+test('an address that is taken is reported with what to do', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise((resolve) => other.close(() => resolve())));

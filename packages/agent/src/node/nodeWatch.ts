@@ -301,7 +301,7 @@ export class NodeWatch {
     );
   }
 
-  /** Says the status again if the inventory is another than the one that was said. */
+  /** Sends the status again if the inventory is another than the one that was sent. */
   private async publishChange(): Promise<void> {
     const before = this.published;
     const { inventory } = await this.status();
@@ -373,7 +373,7 @@ export class NodeWatch {
     });
   }
 
-  /** By UUID of the card; null: nobody watches, and a card without an Xid cannot be told from one whose Xids go unseen. */
+  /** By UUID of the card; null: nobody watches, and a card without an Xid cannot be distinguished from one whose Xids go unseen. */
   private lastXids(): ReadonlyMap<string, LastXid> | null {
     const { health } = this;
     const isWatched = this.announcesXids || health?.kernelLogState().kind === 'reading';

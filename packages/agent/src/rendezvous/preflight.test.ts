@@ -149,7 +149,7 @@ describe('without PyTorch the agents measure', () => {
   });
 });
 
-test('a program that does not end is ended, and its time is told', async () => {
+test('a program that does not end is ended, and its time is reported', async () => {
   const hangs: RunProgram = (_task, _launch, abort) =>
     new Promise((_, reject) => {
       abort.addEventListener('abort', () => reject(abort.reason));

@@ -49,7 +49,7 @@ test('a job with an image measures in that image', async () => {
 });
 
 test('what an earlier agent left under this name is ended first', async () => {
-  drivers.process.runStranger(key);
+  drivers.process.addRunning(key);
   expect((await run({ FAKE_OUTPUT: 'mine', FAKE_EXIT_CODE: '0' })).output).toBe('mine');
 });
 

@@ -33,7 +33,7 @@ export function openNotifySocket(path: string): NotifySocket {
     send(state) {
       const text = Buffer.from(state);
       const sent = sendTo(file, text, text.length, dontWait | noSignal, address, address.length) as number;
-      if (sent < 0) throw new Error(`systemd cannot be told ${state} at ${path}: ${reason()}`);
+      if (sent < 0) throw new Error(`systemd cannot be notified of ${state} at ${path}: ${reason()}`);
     },
   };
 }

@@ -25,40 +25,40 @@ function stored(caCertificate: string | null, joined = true): StoredCredential {
 }
 
 /** Nothing more than a name and an address; a test adds what it is about. */
-const stranger = { address: '192.0.2.1:7070', nodeName, joinToken: null, caCertificate: null };
+const unknownHost = { address: '192.0.2.1:7070', nodeName, joinToken: null, caCertificate: null };
 const certificateOf = (pem: string | null) => new X509Certificate(pem ?? '').fingerprint256;
 
 // ---- Without asking anybody
 
 test('a CA that the operator names is trusted, whatever was known', async () => {
   const joinToken = tokenPinning(otherAuthority);
-  expect(await caOfCoordinator({ ...stranger, caCertificate: 'named', joinToken }, stored('old'))).toBe(
+  expect(await caOfCoordinator({ ...unknownHost, caCertificate: 'named', joinToken }, stored('old'))).toBe(
     'named',
   );
 });
 
 test('since the join the CA stays the same, whatever a later token says', async () => {
   const joinToken = tokenPinning(otherAuthority);
-  expect(await caOfCoordinator(stranger, stored('known'))).toBe('known');
-  expect(await caOfCoordinator({ ...stranger, joinToken }, stored('known'))).toBe('known');
+  expect(await caOfCoordinator(unknownHost, stored('known'))).toBe('known');
+  expect(await caOfCoordinator({ ...unknownHost, joinToken }, stored('known'))).toBe('known');
 });
 
 test('an agent that knows a CA demands it on loopback too', async () => {
-  expect(await caOfCoordinator({ ...stranger, address: '127.0.0.1:7070' }, stored('known'))).toBe('known');
+  expect(await caOfCoordinator({ ...unknownHost, address: '127.0.0.1:7070' }, stored('known'))).toBe('known');
 });
 
 test('a coordinator on this machine needs none', async () => {
   for (const address of ['127.0.0.1:7070', 'localhost:7070', '[::1]:7070']) {
-    expect(await caOfCoordinator({ ...stranger, address, joinToken: secret }, null)).toBeNull();
+    expect(await caOfCoordinator({ ...unknownHost, address, joinToken: secret }, null)).toBeNull();
   }
 });
 
 test('one on another machine does, and the error says how to get it', async () => {
-  await expect(caOfCoordinator(stranger, null)).rejects.toThrow('muster token create gpu-box');
-  await expect(caOfCoordinator({ ...stranger, joinToken: secret }, null)).rejects.toThrow(
+  await expect(caOfCoordinator(unknownHost, null)).rejects.toThrow('muster token create gpu-box');
+  await expect(caOfCoordinator({ ...unknownHost, joinToken: secret }, null)).rejects.toThrow(
     /this token was issued by a coordinator that listens on loopback only, not by one at 192\.0\.2\.1:7070: start the coordinator with --listen/,
   );
-  await expect(caOfCoordinator(stranger, stored(null))).rejects.toThrow(
+  await expect(caOfCoordinator(unknownHost, stored(null))).rejects.toThrow(
     /copy tls\/ca\.pem .* --ca or MUSTER_CA/,
   );
 });
@@ -68,7 +68,7 @@ test('one on another machine does, and the error says how to get it', async () =
 test('the CA with the digest that the token pins is trusted, by name and by address', async () => {
   const { port } = await startListener(await authority.issue());
   for (const host of ['127.0.0.1', 'localhost']) {
-    const trust = { ...stranger, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
+    const trust = { ...unknownHost, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
     expect(certificateOf(await caOfCoordinator(trust, null))).toBe(certificateOf(authority.certificate));
   }
 });
@@ -77,29 +77,29 @@ test.each([
   ['of another CA', await otherAuthority.issue()],
   ['that keeps its CA to itself', await authority.issue({ leafOnly: true })],
 ])('a server %s is refused, and hears nothing but the handshake', async (_what, context) => {
-  const { port, heard } = await startListener(context);
-  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  const { port, received } = await startListener(context);
+  const trust = { ...unknownHost, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
   await expect(caOfCoordinator(trust, null)).rejects.toMatchObject({
     code: 'unauthenticated',
     message: expect.stringContaining(
       `the server at 127.0.0.1:${port} is not the coordinator that issued this join token`,
     ),
   });
-  expect(await heard).toBe('');
+  expect(await received).toBe('');
 });
 
 test('the digest of a server certificate is no CA', async () => {
   const context = await authority.issue();
   const { port } = await startListener(context);
   const leaf = { certificate: String(context.cert) };
-  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(leaf) };
+  const trust = { ...unknownHost, address: `127.0.0.1:${port}`, joinToken: tokenPinning(leaf) };
   await expect(caOfCoordinator(trust, null)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
 test('somebody in between who passes the real chain on gets no token', async () => {
   // The chain is public: an impostor can show the true CA behind a certificate of their own making.
   const impostor = await otherAuthority.issue();
-  const { port, heard } = await startListener({
+  const { port, received } = await startListener({
     ...impostor,
     cert: `${String(impostor.cert)}${authority.certificate}`,
   });
@@ -111,13 +111,13 @@ test('somebody in between who passes the real chain on gets no token', async () 
     'is not the coordinator whose CA is trusted here',
   );
   hub.close();
-  expect(await heard).toBe('');
+  expect(await received).toBe('');
 });
 
 test('before it has joined, an agent follows a newer token to another coordinator', async () => {
   const wrong = otherAuthority.certificate;
   const { port } = await startListener(await authority.issue());
-  const trust = { ...stranger, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
+  const trust = { ...unknownHost, address: `127.0.0.1:${port}`, joinToken: tokenPinning(authority) };
   const ca = await caOfCoordinator(trust, stored(wrong, false));
   expect(certificateOf(ca)).toBe(certificateOf(authority.certificate));
   // The same again needs nobody: what is stored has the digest.
@@ -136,6 +136,6 @@ test.each([
 ])('a server %s is told apart', async (_what, start, message) => {
   const address = `127.0.0.1:${await start()}`;
   await expect(
-    caOfCoordinator({ ...stranger, address, joinToken: tokenPinning(authority) }, null),
+    caOfCoordinator({ ...unknownHost, address, joinToken: tokenPinning(authority) }, null),
   ).rejects.toThrow(message);
 });

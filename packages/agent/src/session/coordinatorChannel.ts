@@ -81,7 +81,7 @@ export interface CoordinatorTrust {
 /**
  * The CA to trust: the one named now, then the one trusted since the join, then the one that the join token pins.
  * @returns null: none, for a coordinator without TLS on this machine
- * @throws {MusterError} when another machine's coordinator could not be told from an impostor, or is one
+ * @throws {MusterError} when another machine's coordinator could not be distinguished from an impostor, or is one
  */
 export async function caOfCoordinator(
   { address, nodeName, joinToken, caCertificate }: CoordinatorTrust,
@@ -130,7 +130,7 @@ async function fetchCa(address: string, pin: Buffer): Promise<string> {
   );
 }
 
-/** The certificates that a server shows, whoever it is. Nothing is said to it but the handshake. */
+/** The certificates that a server shows, whoever it is. Nothing is sent to it but the handshake. */
 function peerChain(address: string): Promise<readonly X509Certificate[]> {
   const { host, port } = parseAddress(address) ?? { host: address, port: 0 };
   return new Promise((resolve, reject) => {

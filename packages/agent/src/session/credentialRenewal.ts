@@ -1,6 +1,6 @@
 /**
  * The credential in use. The coordinator asks for another one long before it expires: this makes a secret, stores it beside
- * the one in use, and offers it; once it is taken, it is stored as the one to use, and only then the coordinator hears that
+ * the one in use, and offers it; once it is taken, it is stored as the one to use, and only then the coordinator is informed that
  * the earlier one may end. Wherever that is cut off, what is stored is valid, and the next request goes on from it.
  */
 import { type CredentialFile, newSecret, type StoredCredential } from './credential.ts';

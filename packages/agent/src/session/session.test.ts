@@ -43,7 +43,7 @@ describe('a machine that is going to be switched off', () => {
   });
 });
 
-test('each welcome is told of, because what was said before may have been lost; a refused one is not', async () => {
+test('each welcome is reported, because what was reported before may have been lost; a refused one is not', async () => {
   let welcomes = 0;
   const { first, hub } = await connected({ onWelcome: () => (welcomes += 1) });
   await first.gets('hello');
@@ -98,7 +98,7 @@ test('messages about tasks of an unknown form are ignored, and the session goes 
 });
 
 describe('a connection that breaks', () => {
-  test('is dialled again, and everything is said again', async () => {
+  test('is dialled again, and everything is reported again', async () => {
     const all = await connected();
     await running(all);
     all.first.end();
@@ -270,7 +270,7 @@ test('a coordinator that takes the call and never answers is given up', async ()
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a change of the node is said whole, and a condition can be ended by a person', async () => {
+test('a change of the node is reported whole, and a condition can be ended by a person', async () => {
   const { first, session, cleared } = await connected();
   await first.gets('hello');
   first.welcome();
@@ -289,7 +289,7 @@ test('a change of the node is said whole, and a condition can be ended by a pers
   );
 });
 
-test('the distance of the clocks is told, of answers to the newest heartbeat only', async () => {
+test('the distance of the clocks is reported, of answers to the newest heartbeat only', async () => {
   const { first, skews } = await connected();
   await first.gets('hello');
   first.welcome();

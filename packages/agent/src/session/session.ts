@@ -46,7 +46,7 @@ const reconnect = { initialMs: 100, maxMs: 1_000 };
 const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
 /** By one that refuses us, until somebody has done something about it. */
 const afterRefusal = { initialMs: 1_000, maxMs: 30_000 };
-/** A refusal that goes on is told again after so long. */
+/** A refusal that goes on is logged again after so long. */
 const refusalLoggedMs = 600_000;
 
 export interface SessionParts {
@@ -73,7 +73,7 @@ export interface SessionParts {
   readonly log: Logger;
   /** Another agent has this one's name: one of the two is a mistake that only a person can end. */
   readonly onRefused: (error: MusterError) => void;
-  /** A coordinator to be followed has answered: what it may have missed on the connection before is to be said again. */
+  /** A coordinator to be followed has answered: what it may have missed on the connection before is to be sent again. */
   readonly onWelcome?: () => void;
 }
 
@@ -96,7 +96,7 @@ export class CoordinatorSession {
   /** Spoken in the next Hello: a coordinator that is one version behind refuses ours, and takes its own. */
   private protocol = protocolVersion;
   private refusals = 0;
-  /** What was told last, and when by the monotonic clock. */
+  /** The refusal that was logged last, and when by the monotonic clock. */
   private loggedRefusal: { readonly message: string; readonly atMs: number } | null = null;
   private closed = false;
 
@@ -122,7 +122,7 @@ export class CoordinatorSession {
     return this.stream !== null;
   }
 
-  /** The node has changed. While there is no connection nothing is said: the next Hello says it all. */
+  /** The node has changed. While there is no connection nothing is sent: the next Hello has it all. */
   async sendStatus(): Promise<void> {
     if (this.stream === null) return;
     const status = await this.parts.status();
@@ -219,9 +219,10 @@ export class CoordinatorSession {
     if (error.code === 'failed_precondition')
       this.protocol = this.protocol === protocolVersion ? protocolVersionMin : protocolVersion;
     const nowMs = this.parts.monotonicMs();
-    const told = this.loggedRefusal;
+    const logged = this.loggedRefusal;
     const isFirstAnswer = error.code === 'failed_precondition' && this.refusals === 1;
-    const isChange = told === null || told.message !== error.message || nowMs - told.atMs >= refusalLoggedMs;
+    const isChange =
+      logged === null || logged.message !== error.message || nowMs - logged.atMs >= refusalLoggedMs;
     if (isChange && !isFirstAnswer) {
       this.loggedRefusal = { message: error.message, atMs: nowMs };
       this.parts.log.error(

@@ -1,4 +1,4 @@
-/** An agent as it is wired, above fake drivers, and a coordinator that does as it is told. */
+/** An agent as it is wired, above fake drivers, and a coordinator that does what a test wants. */
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import type { Condition } from '@muster/common/conditions';
@@ -131,7 +131,7 @@ export async function running({ node, first }: Awaited<ReturnType<typeof connect
   expect(await first.gets('report')).toMatchObject({ task: wireTask, state: 'TASK_STATE_RUNNING' });
 }
 
-/** A stream that says and hears only what a test makes it. */
+/** A stream that sends and receives only what a test makes it. */
 export class FakeStream extends EventEmitter {
   readonly written: unknown[] = [];
   write(message: unknown): boolean {

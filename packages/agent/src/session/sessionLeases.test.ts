@@ -96,7 +96,7 @@ describe('the answer to a heartbeat', () => {
     },
   );
 
-  test('with the word that it is unknown renews nothing: the task is frozen, said to be, and never killed', async () => {
+  test('with the verdict that it is unknown renews nothing: the task is frozen, reported to be, and never killed', async () => {
     const all = await leased();
     const seq = await heartbeatOf(all.first, 500);
     answer(all.first, seq, 'VERDICT_UNKNOWN', 60_000);
@@ -180,7 +180,7 @@ describe('without a coordinator', () => {
   });
 });
 
-test('what the coordinator proved of its term and of a task is said again in every Hello', async () => {
+test('what the coordinator proved of its term and of a task is reported again in every Hello', async () => {
   const all = await leased({ termProof: 'of the term', clusterId: 'c1', proof: 'of the task' });
   all.first.end();
   const second = await all.hub.session(2);
@@ -222,7 +222,7 @@ describe('a coordinator of a lower term', () => {
   });
 });
 
-test('paths are tried and told through the protocol, again when the coordinator asks again', async () => {
+test('paths are tried and reported through the protocol, again when the coordinator asks again', async () => {
   const all = await connected();
   await all.first.gets('hello');
   const peers = [{ nodeRank: 1, node: 'b', address: '10.0.0.2', port: 4_001 }];

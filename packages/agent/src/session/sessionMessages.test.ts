@@ -43,7 +43,7 @@ test('a Hello says what a task that runs holds, for a coordinator that does not 
   expect(told[1]).not.toHaveProperty('gpuUuids');
 });
 
-test('a Hello says as many checkpoints as fit, which are said again later, and all that may run', () => {
+test('a Hello says as many checkpoints as fit, which are reported again later, and all that may run', () => {
   const checkpoints = Array.from({ length: 4_000 }, () => ({ checkpoint: { name: 'x'.repeat(500) } }));
   const observed = [...reports(10, 'running'), ...reports(4_000, 'ended', 10)].map(({ task }) => ({
     task,

@@ -44,7 +44,7 @@ function liveFirst(reports: readonly TaskReport[]): readonly TaskReport[] {
   return [...reports.filter((each) => !isEnded(each)), ...reports.filter(isEnded)];
 }
 
-/** With as many checkpoints as fit: all of them are said again after the Welcome. Then with as many ended tasks. */
+/** With as many checkpoints as fit: all of them are sent again after the Welcome. Then with as many ended tasks. */
 export function fittingHello(hello: Hello): AgentMessage {
   const { checkpoints = [], observed = [] } = hello;
   if (agentHubService.Session.requestSerialize({ hello }).length <= sessionBytesMax) return { hello };

@@ -15,7 +15,7 @@ async function renewed() {
   return { ...all, credential };
 }
 
-test('a credential is renewed over the session, and kept before the coordinator hears that it is', async () => {
+test('a credential is renewed over the session, and kept before the coordinator learns that it is', async () => {
   const all = await connected();
   const { first, renewal } = all;
   await first.gets('hello');

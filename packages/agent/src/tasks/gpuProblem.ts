@@ -10,7 +10,7 @@ import type { NodeStatus } from '../node/nodeWatch.ts';
 
 /**
  * Conditions may be younger than the decision that gave the node this task.
- * @param status as it was said last; null: not yet
+ * @param status as it was sent last; null: not yet
  * @returns why not; null: it may
  */
 export function gpuProblem(gpuUuids: readonly string[], status: NodeStatus | null): Cause | null {

@@ -29,7 +29,7 @@ import type { TaskRecords } from './records.ts';
 
 /** The output of tasks, as it tells of their training. */
 export interface TrainingOfTasks {
-  /** null: the output told of none. */
+  /** null: the output shows none. */
   progress(task: TaskRef): TrainingProgress | null;
   /** null: it makes progress, or nobody can tell. */
   hang(task: TaskRef): HangSign | null;
@@ -91,7 +91,7 @@ export interface ExitOfTask {
   readonly startedAtMs: number;
   /** null: nobody knows. */
   readonly exit: TaskExit | null;
-  /** The task was told to stop. */
+  /** The task was asked to stop. */
   readonly isStopping: boolean;
 }
 

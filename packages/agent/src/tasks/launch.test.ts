@@ -90,7 +90,7 @@ test('the directory that a process names for its checkpoints is made where it is
   expect(directoriesOf({ checkpoint, image: 'i', volumes: ['/d:/runs'] }, '/runs/llama')).toEqual([]);
 });
 
-test('libraries are told the interface of the address that was chosen for this node', () => {
+test('libraries get the interface of the address that was chosen for this node', () => {
   expect(launchOf({}).env).toMatchObject({
     MASTER_ADDR: '10.1.0.1',
     MASTER_PORT: '20500',

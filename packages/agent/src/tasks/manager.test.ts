@@ -27,19 +27,19 @@ describe('one task', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     expect(node.hasRecord()).toBe(true);
     expect(node.process.launches).toEqual([]);
 
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.process.launches).toMatchObject([
       { key: aKey, command: ['train'], env: { PATH: '/bin', MASTER_ADDR: '10.0.0.1', MASTER_PORT: '4000' } },
     ]);
 
     node.write('all of it\n');
     node.process.end(aKey, exited(3));
-    await agent.says('ended 3');
+    await agent.sends('ended 3');
     expect(agent.outputs.get(aKey)).toBe(10);
 
     agent.order(forget);
@@ -49,7 +49,7 @@ describe('one task', () => {
     expect(node.hasRecord()).toBe(false);
     expect(agent.outputs.size).toBe(0);
     expect(node.heldPorts.size).toBe(0);
-    expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'running', 'ended 3']);
+    expect(agent.sent).toEqual(['prepared 10.0.0.7:4000', 'running', 'ended 3']);
     expect(agent.warnings).toEqual([]);
   });
 
@@ -58,7 +58,7 @@ describe('one task', () => {
     const agent = await node.agent();
     const task = { ...aTask, nodeRank: 1 };
     agent.order(prepareGang(task), task);
-    await agent.says('prepared test port 4000');
+    await agent.sends('prepared test port 4000');
     expect(node.heldPorts.size).toBe(1);
   });
 
@@ -74,15 +74,15 @@ describe('one task', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     agent.order(start);
     await until(() => agent.knows().includes('running'));
     node.boottimeMs += 40;
     node.process.end(aKey, exited(0));
-    await until(() => agent.said.length > 1);
-    expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'ended 0']);
+    await until(() => agent.sent.length > 1);
+    expect(agent.sent).toEqual(['prepared 10.0.0.7:4000', 'ended 0']);
     expect(agent.reports).toMatchObject([{ startedAtMs: 1_000_000, runningForMs: 40 }]);
   });
 
@@ -91,7 +91,7 @@ describe('one task', () => {
     const agent = await node.agent();
     await agent.bringToRunning();
     node.process.end(aKey, exited(0));
-    await agent.says('ended 0');
+    await agent.sends('ended 0');
     expect(agent.outputs.size).toBe(0);
     agent.order(forget);
     await vi.waitFor(() => expect(node.hasRecord()).toBe(false));
@@ -101,9 +101,9 @@ describe('one task', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare({ env: { FAKE_START_ERROR: 'command_not_found' } }));
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     agent.order(start);
-    await agent.says('ended command_not_found');
+    await agent.sends('ended command_not_found');
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'command_not_found',
       message: 'it could not be started',
@@ -121,7 +121,7 @@ const situations = {
   nothing: async () => {},
   prepared: async (agent: TestAgent) => {
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
   },
   running: async (agent: TestAgent) => {
     await agent.bringToRunning({ env: { FAKE_OUTPUT: 'hello\n' } });
@@ -129,14 +129,14 @@ const situations = {
   ended: async (agent: TestAgent, node: TestNode) => {
     await situations.running(agent);
     node.process.end(aKey, exited(3));
-    await agent.says('ended 3');
+    await agent.sends('ended 3');
   },
 } as const;
 
 const released: Order = { ...start, assignment: prepare().assignment };
 const orders = { prepare: prepare(), start: released, stop, forget } as const;
 
-/** Before, the order, and what is said at the end of it (nothing: the last word stands). */
+/** Before, the order, and what is sent at the end of it (nothing: the last word stands). */
 const paths: readonly [keyof typeof situations, keyof typeof orders, string | null, readonly string[]][] = [
   ['nothing', 'prepare', 'prepared 10.0.0.7:4000', ['prepared']],
   ['nothing', 'start', 'ended lost', ['ended lost']],
@@ -160,14 +160,14 @@ test.each(paths)('%s, then %s', async (before, order, messages, known) => {
   const node = new TestNode();
   const agent = await node.agent();
   await situations[before](agent, node);
-  // A new connection: what was said may not have arrived.
+  // A new connection: what was sent may not have arrived.
   agent.manager.connected();
-  agent.said.length = 0;
+  agent.sent.length = 0;
 
   agent.order(orders[order]);
-  if (messages !== null) await agent.says(messages);
+  if (messages !== null) await agent.sends(messages);
   await vi.waitFor(() => expect(agent.knows()).toEqual(known));
-  expect(agent.said).toEqual(messages === null ? [] : [messages]);
+  expect(agent.sent).toEqual(messages === null ? [] : [messages]);
   expect(node.process.launches.length).toBeLessThanOrEqual(1);
 
   agent.order(forget);
@@ -191,7 +191,7 @@ describe('an order that comes while another is followed', () => {
     agent.order(start);
     await vi.waitFor(() => expect(node.process.calls).toContain(`start ${aKey}`));
     agent.order(order);
-    if (order === stop) await agent.says('ended nothing ran');
+    if (order === stop) await agent.sends('ended nothing ran');
     agent.order(forget);
     await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
     letStart();
@@ -209,7 +209,7 @@ describe('an order that comes while another is followed', () => {
     await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
     agent.order(stop);
     letAnswer();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
     expect(node.process.launches).toHaveLength(1);
   });
 
@@ -226,7 +226,7 @@ describe('an order that comes while another is followed', () => {
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
     letStop();
     await vi.waitFor(() => expect(agent.knows()).toEqual([expect.stringMatching('ended SIG')]));
-    expect(agent.said.filter((messages) => messages.startsWith('ended'))).toHaveLength(0);
+    expect(agent.sent.filter((messages) => messages.startsWith('ended'))).toHaveLength(0);
   });
 
   test('an order to forget during the stop waits for it, and keeps the output until it is uploaded', async () => {
@@ -265,8 +265,8 @@ describe('an order that comes while another is followed', () => {
     agent.order(stop);
     node.process.end(aKey, exited(0));
     letStop();
-    await agent.says('ended 0');
-    expect(agent.said.filter((messages) => messages.startsWith('ended'))).toHaveLength(1);
+    await agent.sends('ended 0');
+    expect(agent.sent.filter((messages) => messages.startsWith('ended'))).toHaveLength(1);
   });
 });
 
@@ -276,11 +276,11 @@ describe('a new connection', () => {
     const agent = await node.agent();
     await situations.prepared(agent);
     agent.order(start);
-    await agent.says('running');
-    agent.said.length = 0;
+    await agent.sends('running');
+    agent.sent.length = 0;
     agent.manager.connected();
     agent.manager.setDesired(new Map([[aKey, { task: aTask, order: released }]]));
-    await agent.says('running');
+    await agent.sends('running');
   });
 
   test('leaves alone what the coordinator does not name', async () => {

@@ -116,7 +116,7 @@ export class TaskManager {
   /** The coordinator's proofs of the tasks that the reports tell of. */
   proofs(): readonly { readonly task: TaskRef; readonly proof: string }[] {
     return [...this.runners.values()].flatMap(({ state: { task, life, assignment } }) =>
-      life.kind === 'heard' || assignment === null || assignment.proof === ''
+      life.kind === 'unrecorded' || assignment === null || assignment.proof === ''
         ? []
         : { task, proof: assignment.proof },
     );

@@ -1,4 +1,4 @@
-/** Checkpoints in the life of a task: what is said of them, and when. */
+/** Checkpoints in the life of a task: what is sent of them, and when. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
@@ -39,7 +39,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     metricsAt: () => ({}),
     mounts: () => [],
     nodeName: 'a',
-    send: (message) => agent.hear(message),
+    send: (message) => agent.receive(message),
     onProgress: () => {},
     onProblem: () => {},
     onTrainingComplete: (task) => agent.manager.reportChange(task),
@@ -55,7 +55,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
   return agent;
 }
 
-describe('the end of a task is said after its last checkpoint', () => {
+describe('the end of a task is reported after its last checkpoint', () => {
   test('when it ends by itself', async () => {
     const node = new TestNode();
     const agent = await aWatchingAgent(node);
@@ -63,8 +63,8 @@ describe('the end of a task is said after its last checkpoint', () => {
     await agent.bringToRunning({ checkpoint: { dir: root } });
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     node.process.end(aKey, exited(0));
-    await agent.says('ended 0');
-    expect(agent.said.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
+    await agent.sends('ended 0');
+    expect(agent.sent.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
   });
 
   test('when the agent was away at that moment', async () => {
@@ -77,8 +77,8 @@ describe('the end of a task is said after its last checkpoint', () => {
     node.process.end(aKey, exited(0));
     const agent = await aWatchingAgent(node);
     agent.order({ ...start, assignment: anAssignment({ checkpoint: { dir: root } }) });
-    await agent.says('ended 0');
-    expect(agent.said.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
+    await agent.sends('ended 0');
+    expect(agent.sent.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
   });
 
   test('and is known by what it printed last', async () => {
@@ -96,7 +96,7 @@ describe('the end of a task is said after its last checkpoint', () => {
     });
     await agent.bringToRunning();
     node.process.end(aKey, exited(0));
-    await agent.says('ended 0');
+    await agent.sends('ended 0');
     expect(agent.reports.at(-1)).toMatchObject({ training, exit: { training } });
   });
 });
@@ -112,11 +112,11 @@ test('a marker that the program leaves is reported while it runs, and with its e
     expect(agent.reports.at(-1)).toMatchObject({ state: 'running', trainingComplete: true }),
   );
   node.process.end(aKey, exited(1));
-  await agent.says('ended 1');
+  await agent.sends('ended 1');
   expect(agent.reports.at(-1)).toMatchObject({ state: 'ended', trainingComplete: true });
 });
 
-test('a new connection hears of checkpoints before it hears of the end', async () => {
+test('a new connection learns of checkpoints before it learns of the end', async () => {
   const node = new TestNode();
   const agent = await aWatchingAgent(node);
   const root = aDirectory();
@@ -124,12 +124,12 @@ test('a new connection hears of checkpoints before it hears of the end', async (
   await agent.bringToRunning(spec);
   writeFileSync(join(root, 'step_10.pt'), torchFile());
   node.process.end(aKey, exited(0));
-  await agent.says('ended 0');
-  agent.said.length = 0;
+  await agent.sends('ended 0');
+  agent.sent.length = 0;
   agent.manager.connected();
   const order = { ...start, assignment: anAssignment(spec) };
   agent.manager.setDesired(new Map([[aKey, { task: aTask, order }]]));
-  expect(agent.said).toEqual(['step_10.pt verified', 'ended 0']);
+  expect(agent.sent).toEqual(['step_10.pt verified', 'ended 0']);
 });
 
 describe('the grace of a stop', () => {
@@ -152,11 +152,11 @@ describe('the grace of a stop', () => {
     const output = join(node.root, 'tasks', aKey, 'output.log');
     await vi.waitFor(() => expect(readFileSync(output, 'utf8')).toContain('training'));
     agent.order({ ...stop, graceMs: 3_600_000 });
-    await agent.says('step_12.pt verified after the stop');
+    await agent.sends('step_12.pt verified after the stop');
     agent.order({ ...stop, graceMs: 0 });
-    await agent.says('ended SIGKILL');
+    await agent.sends('ended SIGKILL');
     expect(readFileSync(output, 'utf8')).toContain('saved');
-    expect(agent.said.filter((messages) => messages.startsWith('step'))).toEqual([
+    expect(agent.sent.filter((messages) => messages.startsWith('step'))).toEqual([
       'step_12.pt verified after the stop',
     ]);
   });
@@ -174,7 +174,7 @@ describe('the grace of a stop', () => {
     await vi.waitFor(() => expect(node.process.calls.at(-1)).toBe(`stop ${aKey} SIGKILL 0`));
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toHaveLength(2);
     letStop();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
   });
 
   test('begins when what was there before is known', async () => {
@@ -196,7 +196,7 @@ describe('the grace of a stop', () => {
     await vi.waitFor(() => expect(asked).toEqual(['stopping']));
     expect(node.process.calls.filter((call) => call.startsWith('stop'))).toEqual([]);
     noted.resolve();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
   });
 
   test('begins anew when its signal may not have come', async () => {
@@ -215,7 +215,7 @@ describe('the grace of a stop', () => {
     agent.order(stop);
     await vi.waitFor(() => expect(asked.slice(0, 3)).toEqual(['stopping', 'not stopped', 'stopping']));
     node.process.mend('stop');
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
     expect(asked.at(-1)).toBe('stopping');
   });
 });
@@ -234,9 +234,9 @@ describe('what an attempt begins from', () => {
       checkpoint: { dir: root },
     });
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, batchScale: 0.5 } });
-    await vi.waitFor(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(agent.sent.at(-1)).toMatch('prepared'));
     agent.order(start);
-    await vi.waitFor(() => expect(agent.said).toContain('running'));
+    await vi.waitFor(() => expect(agent.sent).toContain('running'));
     expect(node.process.launches).toMatchObject([
       {
         command: ['train', `--resume=${root}/step_10.pt`, '--bs=4'],
@@ -255,7 +255,7 @@ describe('what an attempt begins from', () => {
     const agent = await aWatchingAgent(node);
     const { assignment } = prepare({ checkpoint: { dir: aDirectory() } });
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume } });
-    await agent.says('ended corrupt_checkpoint');
+    await agent.sends('ended corrupt_checkpoint');
     expect(node.process.launches).toEqual([]);
   });
 
@@ -268,7 +268,7 @@ describe('what an attempt begins from', () => {
     writeFileSync(join(root, 'step_10.pt'), torchFile());
     const { assignment } = prepare();
     agent.order({ kind: 'prepare', assignment: { ...assignment, resume, checkpointJobId: before } });
-    await vi.waitFor(() => expect(agent.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(agent.sent.at(-1)).toMatch('prepared'));
     agent.order(start);
     await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
     expect(node.process.launches[0]?.env).toMatchObject({
@@ -277,7 +277,7 @@ describe('what an attempt begins from', () => {
     });
     expect(assignment.spec.checkpoint.dir).toBeNull();
     node.process.end(aKey, exited(0));
-    await agent.says('ended 0');
+    await agent.sends('ended 0');
     agent.order(forget);
   });
 });

@@ -28,11 +28,11 @@ describe('a driver that does not answer', () => {
     const agent = await node.agent();
     node.process.fail('start', 'before');
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     agent.order(start);
     await vi.waitFor(() => expect(agent.warnings).toHaveLength(1));
     node.process.mend('start');
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.process.launches).toHaveLength(1);
   });
 
@@ -41,12 +41,12 @@ describe('a driver that does not answer', () => {
     const agent = await node.agent();
     node.process.fail('start', 'after');
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.process.calls.filter((call) => call.startsWith('start'))).toHaveLength(1);
     node.process.end(aKey, exited(4));
-    await agent.says('ended 4');
+    await agent.sends('ended 4');
   });
 
   test('about a start is asked before a stop is believed to be done', async () => {
@@ -55,13 +55,13 @@ describe('a driver that does not answer', () => {
     node.process.fail('start', 'after');
     node.process.fail('recover', 'before');
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     agent.order(start);
     await vi.waitFor(() => expect(agent.warnings.length).toBeGreaterThan(0));
     agent.order(stop);
-    expect(agent.said).toEqual(['prepared 10.0.0.7:4000']);
+    expect(agent.sent).toEqual(['prepared 10.0.0.7:4000']);
     node.process.mend('recover');
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
     expect(node.process.isRunning(aKey)).toBe(false);
   });
 
@@ -86,14 +86,14 @@ describe('a driver that does not answer', () => {
     node.process.end(aKey, exited(7));
     await vi.waitFor(() => expect(agent.warnings).toHaveLength(1));
     node.process.mend('wait');
-    await agent.says('ended 7');
+    await agent.sends('ended 7');
   });
 
   test('does not hold up what is wanted next: a new order ends the pause', async () => {
     const node = new TestNode();
     const first = await node.agent();
     first.order(prepare());
-    await first.says('prepared 10.0.0.7:4000');
+    await first.sends('prepared 10.0.0.7:4000');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     // All that is left to prepare is in the driver: nothing here waits for a disk.
@@ -123,7 +123,7 @@ test.each([
     await agent.bringToRunning();
     put(join(node.root, 'tasks', aKey, 'output.log'));
     node.process.end(aKey, exited(3));
-    await agent.says('ended 3');
+    await agent.sends('ended 3');
     agent.order(forget);
     await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
   },
@@ -134,7 +134,7 @@ describe('a full disk', () => {
     const node = new TestNode();
     const agent = await node.agent({ records: new FullDisk(join(node.root, 'tasks')) });
     agent.order(prepare());
-    await agent.says('ended disk_full');
+    await agent.sends('ended disk_full');
     expect(agent.reports.at(-1)?.exit?.startError).toEqual({
       kind: 'disk_full',
       message: 'no task directory: ENOSPC: no space left on device',
@@ -154,12 +154,12 @@ describe('a full disk', () => {
     records.isFull = false;
     const agent = await node.agent({ records });
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     records.isFull = true;
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     node.process.end(aKey, exited(3));
-    await agent.says('ended 3');
+    await agent.sends('ended 3');
 
     const next = await node.restart(agent);
     expect(next.knows()).toEqual(['ended 3']);
@@ -170,12 +170,12 @@ describe('a full disk', () => {
 describe('a task without a record', () => {
   test('that runs is adopted, reported and stopped when the coordinator says so', async () => {
     const node = new TestNode();
-    node.process.runStranger(aKey);
+    node.process.addRunning(aKey);
     const agent = await node.agent();
     // Until when it may run is not known here, either.
     await vi.waitFor(() => expect(agent.knows()).toEqual(['running frozen']));
     agent.order(stop);
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
     agent.order(forget);
     await vi.waitFor(() => expect(agent.knows()).toEqual([]));
     expect(node.process.launches).toEqual([]);
@@ -183,7 +183,7 @@ describe('a task without a record', () => {
 
   test('that has ended is cleaned up', async () => {
     const node = new TestNode();
-    node.docker.runStranger(aKey);
+    node.docker.addRunning(aKey);
     node.docker.end(aKey, exited(0));
     const agent = await node.agent();
     expect(agent.knows()).toEqual([]);
@@ -201,7 +201,7 @@ describe('a task without a record', () => {
     node.process.mend('recover');
     const next = await node.restart(agent);
     next.order({ ...start, assignment: anAssignment() });
-    await next.says('ended lost');
+    await next.sends('ended lost');
     expect(node.process.launches).toEqual([]);
   });
 
@@ -209,11 +209,11 @@ describe('a task without a record', () => {
     const node = new TestNode();
     node.process.fail('list', 'before');
     const agent = await node.agent();
-    node.process.runStranger(aKey);
+    node.process.addRunning(aKey);
     agent.order({ ...start, assignment: anAssignment() });
-    await agent.says('running');
+    await agent.sends('running');
     node.process.end(aKey, exited(5));
-    await agent.says('ended 5');
+    await agent.sends('ended 5');
     expect(node.process.launches).toEqual([]);
   });
 });
@@ -222,7 +222,7 @@ test('a task is not reported as prepared while nobody can tell whether it runs',
   const node = new TestNode();
   const agent = await node.agent();
   agent.order(prepare({ image: 'pytorch' }));
-  await agent.says('prepared 10.0.0.7:4000');
+  await agent.sends('prepared 10.0.0.7:4000');
   node.docker.fail('start', 'after');
   node.docker.fail('recover', 'before');
   agent.order(start);
@@ -231,8 +231,8 @@ test('a task is not reported as prepared while nobody can tell whether it runs',
   const next = await node.restart(agent);
   next.order(prepare({ image: 'pytorch' }));
   await vi.waitFor(() => expect(next.warnings.length).toBeGreaterThan(1));
-  expect(next.said).toEqual([]);
+  expect(next.sent).toEqual([]);
   node.docker.mend('recover');
-  await next.says('running');
+  await next.sends('running');
   expect(node.docker.launches).toHaveLength(1);
 });

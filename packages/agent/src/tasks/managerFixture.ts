@@ -216,8 +216,8 @@ export class TestAgent {
   readonly manager: TaskManager;
   readonly leases: TaskLeases;
   private readonly node: TestNode;
-  /** Everything it said: `prepared 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
-  readonly said: string[] = [];
+  /** Everything that it sent: `prepared 10.0.0.7:4000`, `checked 1`, `running`, `running frozen`, `ended 3`. */
+  readonly sent: string[] = [];
   readonly reports: TaskReport[] = [];
   /** Output that may be followed, with its end where that is known. */
   readonly outputs = new Map<string, number | null>();
@@ -249,7 +249,7 @@ export class TestAgent {
       gpuProblem: async () => null,
       failureOf: async (end) =>
         readTaskFailure(end, { boottimeMs: boottimeMs(), wallMs: wallMs() }, () => false),
-      send: (message) => this.hear(message),
+      send: (message) => this.receive(message),
       onOutput: (task, _path, size) => void this.outputs.set(taskKey(task), size),
       onRemoved: (task) => void this.outputs.delete(taskKey(task)),
       ...parts,
@@ -270,32 +270,32 @@ export class TestAgent {
   /** Prepares the task, releases it, and waits until it runs. */
   async bringToRunning(spec?: Readonly<Record<string, unknown>>): Promise<void> {
     this.order(prepare(spec));
-    await vi.waitFor(() => expect(this.said.at(-1)).toMatch('prepared'));
+    await vi.waitFor(() => expect(this.sent.at(-1)).toMatch('prepared'));
     this.order(start);
-    await this.says('running');
+    await this.sends('running');
   }
 
   /** What the agent says to the coordinator. */
-  hear(message: TaskMessage): void {
+  receive(message: TaskMessage): void {
     if (message.kind === 'report') {
       this.reports.push(message.report);
-      this.said.push(inWords(message.report));
+      this.sent.push(inWords(message.report));
     } else if (message.kind === 'checked') {
-      this.said.push(`checked ${message.findings.round}`);
+      this.sent.push(`checked ${message.findings.round}`);
     } else if (message.kind === 'checkpoint') {
-      this.said.push(checkpointInWords(message));
+      this.sent.push(checkpointInWords(message));
     } else if (message.kind === 'trainingSign') {
-      this.said.push(message.sign.kind);
+      this.sent.push(message.sign.kind);
     } else {
       const { master, testPort } = message;
       const where = master === null ? `test port ${testPort ?? 'none'}` : `${master.addr}:${master.port}`;
-      this.said.push(`prepared ${where}`);
+      this.sent.push(`prepared ${where}`);
     }
   }
 
-  /** Waits until this is the last that it said. */
-  async says(messages: string): Promise<void> {
-    await vi.waitFor(() => expect(this.said.at(-1)).toBe(messages));
+  /** Waits until this is the last that it sent. */
+  async sends(messages: string): Promise<void> {
+    await vi.waitFor(() => expect(this.sent.at(-1)).toBe(messages));
   }
 
   /** What Hello and heartbeats would say of all tasks. */

@@ -20,7 +20,7 @@ import {
 async function preparedGang(node = new TestNode()): Promise<{ node: TestNode; agent: TestAgent }> {
   const agent = await node.agent();
   agent.order(prepareGang());
-  await agent.says('prepared 10.0.0.7:4000');
+  await agent.sends('prepared 10.0.0.7:4000');
   return { node, agent };
 }
 
@@ -34,7 +34,7 @@ describe('a node that prepares a task', () => {
     expect(agent.knows()).toEqual(['assigned']);
     expect(node.heldPorts.size).toBe(0);
     letPrepare();
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     expect(agent.manager.reports()).toMatchObject([{ state: 'prepared', doing: null }]);
     expect(node.heldPorts.size).toBe(1);
   });
@@ -49,7 +49,7 @@ describe('a node that prepares a task', () => {
     agent.order(prepareGang());
     await vi.waitFor(() => expect(node.process.calls).toContain(`prepare ${aKey}`));
     agent.order(order);
-    if (order === stop) await agent.says('ended nothing ran');
+    if (order === stop) await agent.sends('ended nothing ran');
     agent.order(forget);
     await vi.waitFor(() => expect([agent.knows(), node.hasRecord()]).toEqual([[], false]));
     expect([node.heldPorts.size, agent.warnings]).toEqual([0, []]);
@@ -64,7 +64,7 @@ describe('a node that prepares a task', () => {
       expect(agent.manager.reports()).toMatchObject([{ doing: 'retrying: the fake process is away' }]),
     );
     node.process.mend('prepare');
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
   });
 
   test('waits until an earlier task of its GPU has ended: to the coordinator a fenced one is over, here it may be frozen', async () => {
@@ -72,11 +72,11 @@ describe('a node that prepares a task', () => {
     const agent = await node.agent();
     const withGpu = (task: TaskRef) =>
       ({ kind: 'prepare', assignment: { ...anAssignment({}, task), gpuUuids: ['GPU-1'] } }) as const;
-    const prepares = () => agent.said.filter((messages) => messages.startsWith('prepared')).length;
+    const prepares = () => agent.sent.filter((messages) => messages.startsWith('prepared')).length;
     agent.order(withGpu(aTask));
     await vi.waitFor(() => expect(prepares()).toBe(1));
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     const other = { ...aTask, attempt: 2 };
     agent.order(withGpu(other), other);
     const isWaiting = `retrying: GPU still held by ${aKey}, which must end first`;
@@ -103,7 +103,7 @@ describe('a torchrun that is being stopped', () => {
     agent.order(prepare({ command }));
     await vi.waitFor(() => expect(agent.knows()).toEqual(['prepared']));
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     let looks = 0;
     node.process.seeProcesses(() => {
       looks += 1;
@@ -117,7 +117,7 @@ describe('a torchrun that is being stopped', () => {
     else if (Array.isArray(command)) await vi.waitFor(looksEnough);
     expect(node.process.calls.includes(kill)).toBe(isKilled);
     letStop();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
   });
 });
 
@@ -128,7 +128,7 @@ describe('a node that cannot prepare the task reports that as its end', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare({ env: { FAKE_PREPARE_ERROR: 'image_pull' } }));
-    await agent.says('ended image_pull');
+    await agent.sends('ended image_pull');
     expect(startError(agent)).toEqual({
       kind: 'image_pull',
       message: 'it could not be prepared',
@@ -149,7 +149,7 @@ describe('a node that cannot prepare the task reports that as its end', () => {
       gpuProblem: async (gpuUuids) => gpuProblem(gpuUuids, { inventory, conditions: [] }),
     });
     agent.order({ kind: 'prepare', assignment: { ...anAssignment(), gpuUuids: ['GPU-1', 'GPU-2'] } });
-    await agent.says('ended gpu_fault');
+    await agent.sends('ended gpu_fault');
     expect(startError(agent)).toMatchObject({ message: 'GPU GPU-2 is no longer present', node: 'a' });
     expect(node.process.calls).not.toContain(`prepare ${aKey}`);
   });
@@ -159,7 +159,7 @@ describe('a node that cannot prepare the task reports that as its end', () => {
     const hold = () => Promise.reject(new Error('the last 1000 were all taken'));
     const agent = await node.agent({ rendezvous: { ...node.rendezvous, hold } });
     agent.order(prepareGang());
-    await agent.says('ended rendezvous');
+    await agent.sends('ended rendezvous');
     expect(startError(agent)?.message).toBe('no free port: the last 1000 were all taken');
   });
 
@@ -168,11 +168,11 @@ describe('a node that cannot prepare the task reports that as its end', () => {
     const endpointProblem = () => 'a has no address in the network 10.9.0.0/16';
     const agent = await node.agent({ rendezvous: { ...node.rendezvous, endpointProblem } });
     agent.order(prepareGang());
-    await agent.says('ended rendezvous');
+    await agent.sends('ended rendezvous');
     expect(startError(agent)?.message).toBe('a has no address in the network 10.9.0.0/16');
     const alone = { ...aTask, attempt: 2 };
     agent.order(prepare({}, alone), alone);
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
   });
 
   test('but not for want of an interface that has come up since the node was last looked at', async () => {
@@ -183,7 +183,7 @@ describe('a node that cannot prepare the task reports that as its end', () => {
       rendezvous: { ...node.rendezvous, endpointProblem: () => (isUp ? null : 'a has no address') },
     });
     agent.order(prepareGang());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
   });
 });
 
@@ -191,16 +191,16 @@ describe('paths', () => {
   test('are tested while the port is held, reported once for each order, and not tested again', async () => {
     const { node, agent } = await preparedGang();
     agent.order(checkRound(1));
-    await agent.says('checked 1');
+    await agent.sends('checked 1');
     expect(node.checks).toEqual(['round 1, holding 4000']);
     agent.order(checkRound(1));
     agent.manager.connected();
     agent.order({ ...checkRound(1), assignment: prepareGang().assignment });
     const reported = ['checked 1', 'checked 1', 'checked 1'];
-    await vi.waitFor(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', ...reported]));
+    await vi.waitFor(() => expect(agent.sent).toEqual(['prepared 10.0.0.7:4000', ...reported]));
     expect(node.checks).toHaveLength(1);
     agent.order(start);
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.heldPorts.size).toBe(0);
   });
 
@@ -211,11 +211,11 @@ describe('paths', () => {
     await vi.waitFor(() => expect(node.checks).toHaveLength(1));
     node.pathsKnown = Promise.resolve();
     agent.order(checkRound(2));
-    await agent.says('checked 2');
+    await agent.sends('checked 2');
     // Late, and repeated.
     agent.order(checkRound(1));
     agent.order(checkRound(2));
-    await vi.waitFor(() => expect(agent.said).toEqual(['prepared 10.0.0.7:4000', 'checked 2', 'checked 2']));
+    await vi.waitFor(() => expect(agent.sent).toEqual(['prepared 10.0.0.7:4000', 'checked 2', 'checked 2']));
     expect(node.checks).toHaveLength(2);
     expect(agent.warnings).toEqual([]);
   });
@@ -229,8 +229,8 @@ describe('paths', () => {
     agent.order(checkRound(1));
     await vi.waitFor(() => expect(node.checks).toHaveLength(1));
     agent.order(order);
-    await agent.says(messages);
-    expect(agent.said).not.toContain('checked 1');
+    await agent.sends(messages);
+    expect(agent.sent).not.toContain('checked 1');
   });
 
   test('of a task that is not known here are not tested', async () => {
@@ -248,12 +248,12 @@ describe('paths', () => {
         agent.order(checkRound(1));
         await vi.waitFor(() => expect(node.checks).toHaveLength(1));
       }
-      if (when === 'after') await agent.says('checked 1');
+      if (when === 'after') await agent.sends('checked 1');
       const next = await node.restart(agent);
       node.pathsKnown = Promise.resolve();
       next.order({ ...checkRound(1), assignment: prepareGang().assignment });
-      await next.says('checked 1');
-      expect(next.said).toEqual(['prepared 10.0.0.7:4001', 'checked 1']);
+      await next.sends('checked 1');
+      expect(next.sent).toEqual(['prepared 10.0.0.7:4001', 'checked 1']);
       expect(node.checks.at(-1)).toBe('round 1, holding 4001');
     },
   );
@@ -262,9 +262,9 @@ describe('paths', () => {
 test('a release to an agent that was replaced after the check starts the task', async () => {
   const { node, agent } = await preparedGang();
   agent.order(checkRound(1));
-  await agent.says('checked 1');
+  await agent.sends('checked 1');
   const next = await node.restart(agent);
   next.order({ ...start, assignment: prepareGang().assignment });
-  await next.says('running');
+  await next.sends('running');
   expect(node.process.launches).toHaveLength(1);
 });

@@ -29,7 +29,7 @@ async function leased(spec: Readonly<Record<string, unknown>> = {}) {
 /** The deadline passes, and what follows from that has followed. */
 async function runOut({ node, agent }: { node: TestNode; agent: TestAgent }): Promise<void> {
   node.boottimeMs = 1_500;
-  await agent.says('running frozen');
+  await agent.sends('running frozen');
 }
 
 test('a task is started with its lease, frozen when it runs out, and thawed by a fresh one', async () => {
@@ -40,10 +40,10 @@ test('a task is started with its lease, frozen when it runs out, and thawed by a
   expect(agent.knows()).toEqual(['running frozen']);
   node.boottimeMs = 7_000;
   agent.grant(1_000);
-  await agent.says('running');
+  await agent.sends('running');
   expect(node.process.isFrozen(aKey)).toBe(false);
   node.process.end(aKey, exited(0));
-  await agent.says('ended 0');
+  await agent.sends('ended 0');
   expect(node.process.launches).toHaveLength(1);
 });
 
@@ -53,7 +53,7 @@ test('a lease is for one attempt: another one of the same job gets nothing from 
   await runOut({ node, agent });
   agent.grant(60_000, { ...aTask, attempt: 2 });
   agent.grant(60_000);
-  await agent.says('running');
+  await agent.sends('running');
 });
 
 test('a task that was superseded while it was frozen is killed, and not thawed before', async () => {
@@ -72,7 +72,7 @@ test('a task of `node_loss: hold`, whose lease is 0, is never fenced', async () 
   const next = await node.restart(agent);
   node.boottimeMs = Number.MAX_SAFE_INTEGER;
   next.order(released);
-  await next.says('running');
+  await next.sends('running');
   expect(node.process.calls.filter((call) => call.startsWith('freeze'))).toEqual([]);
   expect(node.process.leaseOf(aKey)).toBeNull();
 });
@@ -83,7 +83,7 @@ describe('a task that is to be killed when its lease runs out', () => {
   test('ends with a note of that, and no start error', async () => {
     const { node, agent } = await leased(kill);
     node.boottimeMs = 1_500;
-    await agent.says('ended SIGKILL');
+    await agent.sends('ended SIGKILL');
     expect(agent.reports.at(-1)?.exit).toMatchObject({
       startError: null,
       failure: {
@@ -106,7 +106,7 @@ describe('a task that is to be killed when its lease runs out', () => {
   test('and is killed by somebody else before, ended by that', async () => {
     const { node, agent } = await leased(kill);
     node.process.end(aKey, killed);
-    await agent.says('ended SIGKILL');
+    await agent.sends('ended SIGKILL');
     expect(agent.reports.at(-1)?.exit?.failure?.message).toBe('ended by SIGKILL');
   });
 });
@@ -115,7 +115,7 @@ test('a task that does not freeze is killed, and its end says so', async () => {
   const { node, agent } = await leased();
   node.process.refuseToFreeze(aKey);
   node.boottimeMs = 1_500;
-  await agent.says('ended SIGKILL');
+  await agent.sends('ended SIGKILL');
   expect(agent.reports.at(-1)?.exit?.failure?.message).toBe(
     'killed because its lease ran out and it did not freeze',
   );
@@ -126,14 +126,14 @@ describe('a late release', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     node.boottimeMs = 5_000;
     agent.manager.setOrder(aTask, start);
     agent.grant(1_000, aTask, 4_000);
     expect(agent.knows()).toEqual(['prepared']);
     expect(node.heldPorts.size).toBe(1);
     agent.grant(1_000, aTask, 4_500);
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.process.launches).toHaveLength(1);
   });
 
@@ -143,14 +143,14 @@ describe('a late release', () => {
     const agent = await node.agent({ boottimeMs: () => 500 });
     node.leaseMs = 1_000;
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     node.boottimeMs = 1_600;
     agent.manager.setOrder(aTask, start);
     agent.grant(1_000, aTask, 500);
     await vi.waitFor(() => expect(agent.warnings.at(-1)).toMatch('has run out'));
     expect(agent.knows()).toEqual(['prepared']);
     agent.grant(1_000, aTask, 1_500);
-    await agent.says('running');
+    await agent.sends('running');
     expect(node.process.launches).toHaveLength(1);
   });
 
@@ -158,7 +158,7 @@ describe('a late release', () => {
     const node = new TestNode();
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     agent.order(forget);
     await vi.waitFor(() => expect(agent.knows()).toEqual([]));
     agent.order(released);
@@ -185,7 +185,7 @@ describe('an agent that is replaced', () => {
     const next = await node.agent();
     await vi.waitFor(() => expect(next.knows()).toEqual(['running frozen']));
     next.order(released);
-    await next.says('running');
+    await next.sends('running');
     expect(node.process.isFrozen(aKey)).toBe(false);
   });
 
@@ -198,7 +198,7 @@ describe('an agent that is replaced', () => {
     next.grant(1_000, aTask, 400);
     expect(node.process.isFrozen(aKey)).toBe(true);
     next.grant(1_000);
-    await next.says('running');
+    await next.sends('running');
   });
 
   test('in the middle of the start: the lease was on disk before', async () => {
@@ -206,7 +206,7 @@ describe('an agent that is replaced', () => {
     node.leaseMs = 1_000;
     const agent = await node.agent();
     agent.order(prepare());
-    await agent.says('prepared 10.0.0.7:4000');
+    await agent.sends('prepared 10.0.0.7:4000');
     node.process.hold('start', 'after');
     agent.order(start);
     await vi.waitFor(() => expect(node.process.launches).toHaveLength(1));
@@ -224,7 +224,7 @@ describe('an agent that is replaced', () => {
     await vi.waitFor(() => expect(node.process.isFrozen(aKey)).toBe(true));
     for (const method of ['recover', 'wait', 'list'] as const) node.process.mend(method);
     next.order(released);
-    await next.says('running');
+    await next.sends('running');
   });
 
   test('while it stopped the task: the end is a consequence, also for its successor', async () => {
@@ -247,7 +247,7 @@ describe('a stop', () => {
     agent.order(stop);
     await vi.waitFor(() => expect(node.process.leaseOf(aKey)?.deadlineBoottimeMs).toBe(2_400));
     letStop();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
     expect(agent.reports.at(-1)?.exit?.failure).toMatchObject({ source: 'exit', consequence: true });
   });
 
@@ -257,13 +257,13 @@ describe('a stop', () => {
     agent.manager.setOrder(aTask, stop);
     await runOut({ node, agent });
     letStop();
-    await agent.says('ended SIGTERM');
+    await agent.sends('ended SIGTERM');
   });
 });
 
 test('an end that was bad by itself is no consequence', async () => {
   const { node, agent } = await leased();
   node.process.end(aKey, exited(3));
-  await agent.says('ended 3');
+  await agent.sends('ended 3');
   expect(agent.reports.at(-1)?.exit?.failure).toMatchObject({ consequence: false, message: 'exit code 3' });
 });

@@ -18,14 +18,14 @@ test('prepared: holds a port again and reports it', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('prepared 10.0.0.7:4000');
+  await first.sends('prepared 10.0.0.7:4000');
 
   const next = await node.restart(first);
   expect(next.knows()).toEqual(['assigned']);
   next.order(prepare());
-  await next.says('prepared 10.0.0.7:4001');
+  await next.sends('prepared 10.0.0.7:4001');
   next.order(start);
-  await next.says('running');
+  await next.sends('running');
   expect(node.process.launches).toHaveLength(1);
 });
 
@@ -33,7 +33,7 @@ test('released, before the start: starts it', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('prepared 10.0.0.7:4000');
+  await first.sends('prepared 10.0.0.7:4000');
   node.process.fail('start', 'before');
   first.order(start);
   await vi.waitFor(() => expect(first.warnings).toHaveLength(1));
@@ -41,7 +41,7 @@ test('released, before the start: starts it', async () => {
 
   const next = await node.restart(first);
   next.order(released);
-  await next.says('running');
+  await next.sends('running');
   expect(node.process.launches).toHaveLength(1);
 });
 
@@ -49,7 +49,7 @@ test('started, before that was written down: finds it running', async () => {
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('prepared 10.0.0.7:4000');
+  await first.sends('prepared 10.0.0.7:4000');
   node.process.fail('start', 'after');
   node.process.fail('recover', 'before');
   first.order(start);
@@ -60,9 +60,9 @@ test('started, before that was written down: finds it running', async () => {
   const next = await node.restart(first);
   expect(next.knows()).toEqual(['running']);
   next.order(released);
-  await next.says('running');
+  await next.sends('running');
   node.process.end(aKey, exited(2));
-  await next.says('ended 2');
+  await next.sends('ended 2');
   expect(node.process.launches).toHaveLength(1);
 });
 
@@ -70,7 +70,7 @@ test('given up by its driver because the agent is closing: no end of the task', 
   const node = new TestNode();
   const first = await node.agent();
   first.order(prepare());
-  await first.says('prepared 10.0.0.7:4000');
+  await first.sends('prepared 10.0.0.7:4000');
   const letStart = node.process.hold('start');
   first.order(start);
   await vi.waitFor(() => expect(node.process.calls).toContain(`start ${aKey}`));
@@ -83,7 +83,7 @@ test('given up by its driver because the agent is closing: no end of the task', 
   const next = await node.agent();
   expect(next.knows()).toEqual(['assigned']);
   next.order(released);
-  await next.says('running');
+  await next.sends('running');
 });
 
 test('running: reports it with its age, and its end', async () => {
@@ -97,7 +97,7 @@ test('running: reports it with its age, and its end', async () => {
   expect(next.outputs.get(aKey)).toBeNull();
   next.order(released);
   node.process.end(aKey, exited(0));
-  await next.says('ended 0');
+  await next.sends('ended 0');
   expect(node.process.launches).toHaveLength(1);
 });
 
@@ -119,7 +119,7 @@ test('ended and reported: remembers the end without the driver, and sends the ou
   const first = await node.agent();
   await first.bringToRunning({ env: { FAKE_OUTPUT: 'hello\n' } });
   node.process.end(aKey, exited(3));
-  await first.says('ended 3');
+  await first.sends('ended 3');
   node.process.loseAll();
 
   const next = await node.restart(first);
@@ -136,9 +136,9 @@ describe('ended without any output left', () => {
     const node = new TestNode();
     const first = await node.agent();
     first.order(prepare());
-    await first.says('prepared 10.0.0.7:4000');
+    await first.sends('prepared 10.0.0.7:4000');
     first.order(stop);
-    await first.says('ended nothing ran');
+    await first.sends('ended nothing ran');
 
     const next = await node.restart(first);
     expect(next.knows()).toEqual(['ended nothing ran']);
@@ -152,7 +152,7 @@ describe('ended without any output left', () => {
     const first = await node.agent();
     await first.bringToRunning({ env: { FAKE_OUTPUT: 'hello\n' } });
     node.process.end(aKey, exited(3));
-    await first.says('ended 3');
+    await first.sends('ended 3');
     truncateSync(join(node.root, 'tasks', aKey, 'output.log'), 0);
 
     const next = await node.restart(first);
@@ -166,7 +166,7 @@ test('while it is removed: finishes that', async () => {
   const first = await node.agent();
   await first.bringToRunning();
   node.process.end(aKey, exited(0));
-  await first.says('ended 0');
+  await first.sends('ended 0');
   node.process.fail('remove', 'after');
   first.order(forget);
   await vi.waitFor(() => expect(first.warnings).toHaveLength(1));
@@ -194,7 +194,7 @@ test('with an engine that is away: the others are found, this one later', async 
   await first.bringToRunning({ image: 'pytorch' });
   const other = { ...aTask, attempt: 2 };
   first.order(prepare({}, other), other);
-  await first.says('prepared 10.0.0.7:4001');
+  await first.sends('prepared 10.0.0.7:4001');
   for (const method of ['recover', 'wait', 'list'] as const) node.docker.fail(method, 'before');
 
   const next = await node.restart(first);
@@ -202,7 +202,7 @@ test('with an engine that is away: the others are found, this one later', async 
   for (const method of ['recover', 'wait', 'list'] as const) node.docker.mend(method);
   next.order(released);
   node.docker.end(aKey, exited(6));
-  await next.says('ended 6');
+  await next.sends('ended 6');
 });
 
 test('at the moment a port is found: lets go of it', async () => {
@@ -220,5 +220,5 @@ test('at the moment a port is found: lets go of it', async () => {
   await agent.manager.close();
   found.resolve();
   await vi.waitFor(() => expect(node.heldPorts.size).toBe(0));
-  expect(agent.said).toEqual([]);
+  expect(agent.sent).toEqual([]);
 });

@@ -41,7 +41,7 @@ export type Phase =
       readonly startedAtMs: number;
       /** CLOCK_BOOTTIME, of the boot named in `bootId`. */
       readonly startedBoottimeMs: number;
-      /** The task was told to stop. How it ends follows from that, also for an agent that finds it ended. */
+      /** The task was asked to stop. How it ends follows from that, also for an agent that finds it ended. */
       readonly isStopping?: true;
     }
   | { readonly kind: 'ended'; readonly exit: TaskEnd };

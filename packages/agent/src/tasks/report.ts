@@ -34,7 +34,7 @@ export function reportOf(
     hang: null,
   };
   switch (life.kind) {
-    case 'heard':
+    case 'unrecorded':
     case 'removed':
       return null;
     case 'assigned':

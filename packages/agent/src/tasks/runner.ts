@@ -14,7 +14,7 @@ import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import type { ExitOfTask, TaskContext } from './hooks.ts';
 import type { TaskRecord } from './records.ts';
 import { reportOf } from './report.ts';
-import { heardOf, type TaskState } from './state.ts';
+import { type TaskState, unrecordedTask } from './state.ts';
 import { restored, step } from './step.ts';
 import { stopTask } from './stopTask.ts';
 import {
@@ -57,7 +57,7 @@ export class TaskRunner {
     this.shared = shared;
     this.parts = shared.parts;
     this.log = shared.parts.log;
-    this.state = heardOf(task);
+    this.state = unrecordedTask(task);
     const { records } = shared.parts;
     this.location = { key: taskKey(task), directory: records.directory(task) };
     this.outputPath = records.outputPath(task);
@@ -79,7 +79,7 @@ export class TaskRunner {
     }
   }
 
-  /** Resumes a task of an earlier agent. @returns when its driver has said what became of it */
+  /** Resumes a task of an earlier agent. @returns when its driver has reported what became of it */
   async restore(record: TaskRecord): Promise<void> {
     this.state = restored(record);
     if (record.phase.kind === 'ended') this.carryOut([{ kind: 'close' }]);
@@ -97,7 +97,7 @@ export class TaskRunner {
     this.post({ kind: 'connected' });
   }
 
-  /** @returns null for a task that was only heard of */
+  /** @returns null for a task that is not recorded */
   report(boottimeMs: () => number): TaskReport | null {
     const { task } = this;
     const { leases, checkpoints, training } = this.parts;
@@ -181,7 +181,7 @@ export class TaskRunner {
       case 'start':
         return this.work((abort) => startTask(this.worker(), effect.order, abort));
       case 'examine':
-        return this.work(() => this.examineHeard());
+        return this.work(() => this.examineTask());
       case 'stop':
         return this.work(async () => {
           const waits = this.shared.hooks.flatMap(
@@ -257,10 +257,10 @@ export class TaskRunner {
   }
 
   /** The drivers know what is true of a task that has no record, or whose start was not answered. */
-  private async examineHeard(): Promise<TaskEvent> {
+  private async examineTask(): Promise<TaskEvent> {
     const { state, parts } = this;
     const { driver, location, assignment } = this.context();
-    if (state.life.kind === 'heard') {
+    if (state.life.kind === 'unrecorded') {
       if (assignment === null) return { kind: 'ended', end: { ...nothingRan, statusLost: true } };
       // On disk the task counts as running before a driver has answered: the next agent must not start it.
       const now = this.now();

@@ -34,7 +34,7 @@ export interface StartOrder {
 export interface Prepared {
   /** The port that is held for the task. null: the task needs none, or has got it. */
   readonly port: number | null;
-  /** Whether the coordinator was told. `lost`: it was told on a connection that has ended since, or has asked again. */
+  /** Whether this was sent to the coordinator. `lost`: on a connection that has ended since, or the coordinator has asked again. */
   readonly announced: 'no' | 'lost' | 'yes';
   /** What was found on the paths to the other nodes. null: they were not tried. */
   readonly findings: PathFindings | null;
@@ -53,14 +53,14 @@ export interface StartMoment {
 /**
  * What is true of the task. A state holds what exists in it, and nothing else.
  *
- *     heard ──prepare──► assigned ──► prepared ──start──► starting ──► running ──► ending ──► ended ──► removed
+ *     unrecorded ──prepare──► assigned ──► prepared ──start──► starting ──► running ──► ending ──► ended ──► removed
  *
  * After a restart of the agent a task is `assigned` or `starting` again, because ports are held by an agent; `running`
  * and `ended` are found as they were.
  */
 export type Life =
   /** An order has come, and nothing is on disk. */
-  | { readonly kind: 'heard' }
+  | { readonly kind: 'unrecorded' }
   /** The intent is on disk, and something that the task needs is missing. */
   | {
       readonly kind: 'assigned';
@@ -76,7 +76,7 @@ export type Life =
     }
   | ({
       readonly kind: 'running';
-      /** The task was told to stop. */
+      /** The task was asked to stop. */
       readonly isStopping: boolean;
       /** CLOCK_BOOTTIME at which the grace of the stop ends. null: no stop, or an earlier agent began it. */
       readonly graceEndsAtMs: number | null;
@@ -109,9 +109,9 @@ export type Work =
 
 export interface TaskState {
   readonly task: TaskRef;
-  /** null: the task was found without a record, or the coordinator has not said which job it belongs to. */
+  /** null: the task was found without a record, or the coordinator has not sent which job it belongs to. */
   readonly assignment: Assignment | null;
-  /** null: the coordinator has not said what it wants, so the task is left as it is. */
+  /** null: the coordinator has sent no order, so the task is left as it is. */
   readonly order: Order | null;
   readonly life: Life;
   readonly work: Work | null;
@@ -121,12 +121,12 @@ export interface TaskState {
   readonly isPaused: boolean;
 }
 
-export function heardOf(task: TaskRef): TaskState {
+export function unrecordedTask(task: TaskRef): TaskState {
   return {
     task,
     assignment: null,
     order: null,
-    life: { kind: 'heard' },
+    life: { kind: 'unrecorded' },
     work: null,
     failures: 0,
     isPaused: false,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Effect, TaskMoment } from './events.ts';
 import { anAssignment, aTask, checkRound, forget, prepare, start, stop } from './managerFixture.ts';
-import { heardOf, type Life, type Order, type TaskState } from './state.ts';
+import { type Life, type Order, type TaskState, unrecordedTask } from './state.ts';
 import { step } from './step.ts';
 
 const now: TaskMoment = { wallMs: 1_000, boottimeMs: 500, isLeased: false };
@@ -19,7 +19,7 @@ const started = { startedAtMs: 900, startedBoottimeMs: 400 };
 const findings = (round: number) => ({ round, paths: [], preflight: null });
 
 const lives = {
-  heard: { kind: 'heard' },
+  unrecorded: { kind: 'unrecorded' },
   assigned: { kind: 'assigned', doing: null },
   prepared: ready,
   announced: { ...ready, announced: 'lost' },
@@ -38,7 +38,7 @@ type Row = Readonly<Record<keyof typeof lives, string>>;
 /** The effects of an order, for every state in which it may come. */
 const table: Readonly<Record<Order['kind'], Row>> = {
   prepare: {
-    heard: 'prepare',
+    unrecorded: 'prepare',
     assigned: 'prepare',
     prepared: 'announce',
     announced: 'announce',
@@ -52,7 +52,7 @@ const table: Readonly<Record<Order['kind'], Row>> = {
     removed: '',
   },
   check: {
-    heard: 'prepare',
+    unrecorded: 'prepare',
     assigned: 'prepare',
     prepared: 'announce check',
     announced: 'check',
@@ -66,7 +66,7 @@ const table: Readonly<Record<Order['kind'], Row>> = {
     removed: '',
   },
   start: {
-    heard: 'examine',
+    unrecorded: 'examine',
     assigned: '',
     prepared: '',
     announced: '',
@@ -80,7 +80,7 @@ const table: Readonly<Record<Order['kind'], Row>> = {
     removed: '',
   },
   stop: {
-    heard: 'examine',
+    unrecorded: 'examine',
     assigned: 'record close report',
     prepared: 'record close report',
     announced: 'record close report',
@@ -94,7 +94,7 @@ const table: Readonly<Record<Order['kind'], Row>> = {
     removed: '',
   },
   forget: {
-    heard: 'remove',
+    unrecorded: 'remove',
     assigned: 'remove',
     prepared: 'remove',
     announced: 'remove',
@@ -117,7 +117,7 @@ const orders: Readonly<Record<Order['kind'], Order>> = {
   forget,
 };
 
-const inState = (life: Life): TaskState => ({ ...heardOf(aTask), assignment: anAssignment(), life });
+const inState = (life: Life): TaskState => ({ ...unrecordedTask(aTask), assignment: anAssignment(), life });
 const kinds = (effects: readonly Effect[]) => effects.map(({ kind }) => kind).join(' ');
 
 const cases = Object.entries(table).flatMap(([order, row]) =>

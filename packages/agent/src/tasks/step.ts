@@ -11,13 +11,13 @@ import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
 import type { Effect, TaskEvent, TaskMoment, TaskStep } from './events.ts';
 import type { TaskRecord } from './records.ts';
 import {
-  heardOf,
   type Life,
   type Order,
   type Prepared,
   type StartMoment,
   type StartOrder,
   type TaskState,
+  unrecordedTask,
 } from './state.ts';
 
 /** The pause after a failure of the node. A new kind of order ends it. */
@@ -25,7 +25,7 @@ const pause = { initialMs: 100, maxMs: 10_000 } as const;
 
 /** The state of a task that an earlier agent has recorded. Unless it has ended, its driver says what became of it. */
 export function restored({ assignment, phase }: TaskRecord): TaskState {
-  const state = { ...heardOf(assignment.task), assignment };
+  const state = { ...unrecordedTask(assignment.task), assignment };
   switch (phase.kind) {
     case 'assigned':
       return { ...state, life: { kind: 'starting', prepared: null }, work: { kind: 'examine' } };
@@ -61,7 +61,7 @@ function applied(state: TaskState, event: TaskEvent, now: TaskMoment): TaskStep 
       return ordered(state, event.order, now);
     case 'unnamed':
       // A task that is not on disk was not in the Hello, so nobody will ever order to forget it.
-      return life.kind === 'heard'
+      return life.kind === 'unrecorded'
         ? ordered(state, { kind: 'forget' }, now)
         : unchanged({ ...state, order: null });
     case 'connected':
@@ -76,7 +76,9 @@ function applied(state: TaskState, event: TaskEvent, now: TaskMoment): TaskStep 
     case 'graceOver':
       return { state, effects: isBeingStopped(life) ? [{ kind: 'kill' }] : [] };
     case 'recorded':
-      return unchanged(life.kind === 'heard' ? { ...state, life: { kind: 'assigned', doing: null } } : state);
+      return unchanged(
+        life.kind === 'unrecorded' ? { ...state, life: { kind: 'assigned', doing: null } } : state,
+      );
     case 'doing':
       return unchanged(life.kind === 'assigned' ? { ...state, life: { ...life, doing: event.text } } : state);
     case 'prepared': {
@@ -211,7 +213,7 @@ function examined(
     return begun(state, { ...started, startedAtMs: observed.startedAtMs ?? started.startedAtMs }, how);
   }
   // The record says that the task ran, or the driver does.
-  const hasRun = observed.kind === 'exited' || life.kind === 'running' || life.kind === 'heard';
+  const hasRun = observed.kind === 'exited' || life.kind === 'running' || life.kind === 'unrecorded';
   if (!hasRun) return unchanged(done(state, withoutStart(life)));
   const ran = { kind: 'running', ...startedNow(now), isStopping: false, graceEndsAtMs: null } as const;
   const running = done(state, life.kind === 'running' ? life : ran);
@@ -243,9 +245,9 @@ function failed(state: TaskState, { message, mayRun }: Extract<TaskEvent, { kind
   const failures = state.failures + 1;
   const life = mayRun ? state.life : withoutStart(state.life);
   // Should the time for the preparation run out, the coordinator can say what the agent was waiting for.
-  const told: Life = life.kind === 'assigned' ? { ...life, doing: `retrying: ${message}` } : life;
+  const nextLife: Life = life.kind === 'assigned' ? { ...life, doing: `retrying: ${message}` } : life;
   return {
-    state: { ...state, work: null, failures, isPaused: true, life: told },
+    state: { ...state, work: null, failures, isPaused: true, life: nextLife },
     effects: [{ kind: 'pause', ms: backoffMs(pause, failures), message }],
   };
 }
@@ -282,21 +284,21 @@ function nextStep(state: TaskState, now: TaskMoment): TaskStep | null {
   if (life.kind === 'starting') return working(state, { kind: 'examine' });
   switch (order.kind) {
     case 'prepare':
-      if (life.kind === 'heard' || life.kind === 'assigned') return working(state, { kind: 'prepare' });
+      if (life.kind === 'unrecorded' || life.kind === 'assigned') return working(state, { kind: 'prepare' });
       if (life.kind === 'prepared') return life.announced === 'yes' ? null : announced(state, life);
       return reported(state);
     case 'check':
-      if (life.kind === 'heard' || life.kind === 'assigned') return working(state, { kind: 'prepare' });
+      if (life.kind === 'unrecorded' || life.kind === 'assigned') return working(state, { kind: 'prepare' });
       if (life.kind !== 'prepared') return reported(state);
       // After a restart of the agent its port is another one, and a check with the old one would find nobody.
       if (life.announced === 'no') return announced(state, life);
       return checked(state, order, life);
     case 'start':
-      if (life.kind === 'heard') return working(state, { kind: 'examine' });
+      if (life.kind === 'unrecorded') return working(state, { kind: 'examine' });
       if (life.kind !== 'assigned' && life.kind !== 'prepared') return reported(state);
       return mayStart(now) ? starting(state, order, life.kind === 'prepared' ? life : null) : null;
     case 'stop':
-      if (life.kind === 'heard') return working(state, { kind: 'examine' });
+      if (life.kind === 'unrecorded') return working(state, { kind: 'examine' });
       if (life.kind === 'running') return stopping(state, order, now);
       return life.kind === 'ended' ? reported(state) : ended(state, nothingRan);
     case 'forget':

@@ -6,14 +6,14 @@ import { expect, test } from 'vitest';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import { anAssignment, aTask, checkRound, forget, start, stop } from './managerFixture.ts';
-import { heardOf, type Life, type Order, type TaskState } from './state.ts';
+import { type Life, type Order, type TaskState, unrecordedTask } from './state.ts';
 import { restored, step } from './step.ts';
 
 const task: TaskRef = aTask;
 const assignment = anAssignment();
 const workKinds: readonly string[] = ['prepare', 'check', 'start', 'examine', 'stop', 'remove'];
 const lifeKinds: readonly Life['kind'][] = [
-  'heard',
+  'unrecorded',
   'assigned',
   'prepared',
   'starting',
@@ -36,7 +36,7 @@ test('any sequence of events keeps the rules', () => {
 
 /** A node around one task: what its driver would say, what is on its disk, and which work is under way. */
 class Walk {
-  private state: TaskState = heardOf(task);
+  private state: TaskState = unrecordedTask(task);
   private readonly random: () => number;
   private readonly visited: Set<Life['kind']>;
   private readonly history: string[] = [];
@@ -118,14 +118,14 @@ class Walk {
     this.isConcluding = false;
     this.isFollowed = false;
     if (!this.hasRecord) {
-      this.state = heardOf(task);
+      this.state = unrecordedTask(task);
       return;
     }
     const running = { startedAtMs: 1, startedBoottimeMs: 1 };
     const phase =
       life.kind === 'ended'
         ? ({ kind: 'ended', exit: life.end } as const)
-        : life.kind === 'running' || life.kind === 'ending' || life.kind === 'heard'
+        : life.kind === 'running' || life.kind === 'ending' || life.kind === 'unrecorded'
           ? ({ kind: 'running', ...running } as const)
           : ({ kind: 'assigned' } as const);
     this.state = restored({ assignment, bootId: 'boot', phase });

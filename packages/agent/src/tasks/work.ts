@@ -72,7 +72,7 @@ export async function prepareTask(worker: TaskWorker, abort: AbortSignal): Promi
   const task = assigned(worker.context);
   try {
     // The intent comes first, on disk: whatever goes wrong from here on has a place to be noted.
-    if (worker.life.kind === 'heard') await recordIntent(worker, task);
+    if (worker.life.kind === 'unrecorded') await recordIntent(worker, task);
     abort.throwIfAborted();
     const onDoing = (text: string) => post({ kind: 'doing', text });
     for (const hook of shared.hooks) {
@@ -199,6 +199,6 @@ function launchOf(
 
 function assigned(context: TaskContext): AssignedTask {
   const { assignment } = context;
-  if (assignment === null) throw new Error('the coordinator has not said which job this task belongs to');
+  if (assignment === null) throw new Error('the coordinator has not sent which job this task belongs to');
   return { ...context, assignment };
 }

@@ -49,7 +49,7 @@ describe('a reading', () => {
     ]);
   });
 
-  test('of a GPU that told nothing is not made', () => {
+  test('of a GPU without values is not made', () => {
     const intervals = new Intervals();
     intervals.add(aSample({}), task, 0, wall);
     expect(intervals.close(wall)).toEqual([]);

@@ -122,7 +122,7 @@ test('a pipe in place of the file, which a task may have put there, holds nobody
   expect(agent().usageOf(task)).toMatchObject({ gpus: 1 });
 });
 
-test('what cannot be written down is said, and counting goes on', () => {
+test('what cannot be written down is reported, and counting goes on', () => {
   const { agent, errors, fileOf } = aNode();
   const meter = agent();
   rmSync(join(fileOf(task), '..'), { recursive: true });

@@ -260,7 +260,7 @@ describe('the rank that stopped first', () => {
     expect(story.quiet(6 * minute, spinning).verdict).toMatchObject({ rank: null });
   });
 
-  test('is told by how it wrote since it began to train', () => {
+  test('is recognized by how it wrote since it began to train', () => {
     const story = new Story();
     const lines = (...writing: readonly number[]) => {
       story.quiet(10_000, busy).watch.progressed(story.nowMs);

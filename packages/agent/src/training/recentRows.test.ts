@@ -20,7 +20,7 @@ test('a checkpoint has the values of the nearest step at or before its own', () 
   expect(rows().at(null)).toEqual({});
 });
 
-test('and the newest loss of an evaluation by then, whichever line told it', () => {
+test('and the newest loss of an evaluation by then, whichever line shows it', () => {
   const recent = rows(
     { step: 100, train_loss: 3 },
     { eval_loss: 3.5 },
@@ -32,7 +32,7 @@ test('and the newest loss of an evaluation by then, whichever line told it', () 
   expect(recent.at(120)).toEqual({ step: 120, train_loss: 1, grad_norm: 4, eval_loss: 1.5 });
 });
 
-test('what was said of later steps is forgotten when the program begins anew from an earlier one', () => {
+test('what was printed of later steps is forgotten when the program begins anew from an earlier one', () => {
   const recent = rows(
     { step: 100, train_loss: 3 },
     { step: 110, train_loss: 2, eval_loss: 2 },

@@ -51,7 +51,7 @@ async function uploading(change: Partial<RowUploaderParts> = {}) {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
-test('rows of several tasks arrive once, in order and in batches, and the end of each is said', async () => {
+test('rows of several tasks arrive once, in order and in batches, and the end of each is reported', async () => {
   const { uploader, uploads, rowsOf } = await uploading();
   for (const position of range(1, 2_001)) uploader.add(aTask, row(position));
   uploader.add(other, row(7));
@@ -99,7 +99,7 @@ test('what the coordinator does not take now is sent again', async () => {
   expect(refusals).toEqual([]);
 });
 
-test('what waits is bounded: of the older rows every second one goes, and that is said once', async () => {
+test('what waits is bounded: of the older rows every second one goes, and that is reported once', async () => {
   const { hub, uploader, warnings, rowsOf } = await uploading({ waitingMax: 100 });
   hub.crash();
   for (const position of range(1, 401)) uploader.add(aTask, row(position));

@@ -86,7 +86,7 @@ describe('progress', () => {
     });
     node.write(steps(11, 20));
     await agent.finish(aTask);
-    expect(node.said.map(({ sign }) => [sign.kind, sign.step])).toEqual([['resume_confirmed', 11]]);
+    expect(node.sent.map(({ sign }) => [sign.kind, sign.step])).toEqual([['resume_confirmed', 11]]);
   });
 
   test('is forgotten with its task, and a task that is forgotten meanwhile keeps nobody waiting', async () => {
@@ -146,7 +146,7 @@ describe('bad output', () => {
     expect(turns).toBeGreaterThanOrEqual((10 * mib) / (64 * 1024));
   });
 
-  test('a task that writes faster than it can be read is skipped ahead, and that is said', async () => {
+  test('a task that writes faster than it can be read is skipped ahead, and that is reported', async () => {
     const node = new Node();
     const agent = await node.agent();
     node.run();
@@ -156,7 +156,7 @@ describe('bad output', () => {
     await vi.waitFor(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
     expect(node.warnings).toEqual([expect.stringContaining('lines of them are missing')]);
     // Which line it is nobody knows any more.
-    expect(node.said.map(({ sign }) => [sign.kind, sign.step, sign.line])).toEqual([['nan_loss', 2, 0]]);
+    expect(node.sent.map(({ sign }) => [sign.kind, sign.step, sign.line])).toEqual([['nan_loss', 2, 0]]);
   });
 
   test.each(['runs', 'has ended'])(
@@ -194,19 +194,19 @@ describe('bad output', () => {
 describe('signs', () => {
   const bad = steps(0, 20) + step(20, 'nan') + step(21, 'nan');
 
-  test('are said as they are read, and again on a new connection', async () => {
+  test('are reported as they are read, and again on a new connection', async () => {
     const node = new Node();
     const agent = await node.agent();
     node.run();
     node.write(bad);
-    await vi.waitFor(() => expect(node.said).toHaveLength(1));
-    expect(node.said[0]).toMatchObject({
+    await vi.waitFor(() => expect(node.sent).toHaveLength(1));
+    expect(node.sent[0]).toMatchObject({
       kind: 'trainingSign',
       task: aTask,
       sign: { kind: 'nan_loss', step: 20, lastGoodStep: 19, line: 21 },
     });
     agent.resend();
-    expect(node.said[1]).toEqual(node.said[0]);
+    expect(node.sent[1]).toEqual(node.sent[0]);
   });
 
   test('of what was printed before this agent was are the same as they were', async () => {
@@ -214,11 +214,11 @@ describe('signs', () => {
     node.run();
     node.write(bad);
     const first = await node.agent();
-    await vi.waitFor(() => expect(node.said).toHaveLength(1));
+    await vi.waitFor(() => expect(node.sent).toHaveLength(1));
     first.close();
     await node.agent();
-    await vi.waitFor(() => expect(node.said).toHaveLength(2));
-    expect(node.said[1]).toEqual(node.said[0]);
+    await vi.waitFor(() => expect(node.sent).toHaveLength(2));
+    expect(node.sent[1]).toEqual(node.sent[0]);
   });
 
   test('an output that begins anew has line numbers of its own', async () => {
@@ -228,8 +228,8 @@ describe('signs', () => {
     node.write(steps(0, 50));
     await vi.waitFor(() => expect(agent.progress(aTask)?.rows).toBe(50));
     writeFileSync(node.path(aTask), steps(50, 60) + step(60, 'nan'));
-    await vi.waitFor(() => expect(node.said).toHaveLength(1));
-    expect(node.said[0]?.sign.line).toBe(11);
+    await vi.waitFor(() => expect(node.sent).toHaveLength(1));
+    expect(node.sent[0]?.sign.line).toBe(11);
   });
 });
 
@@ -264,7 +264,7 @@ describe('a hang', () => {
     return { node, agent, quiet };
   }
 
-  test('is told from output, GPUs and the limits of the job', async () => {
+  test('is derived from output, GPUs and the limits of the job', async () => {
     const { agent, quiet, node } = await training();
     await quiet(30, 100, 120);
     expect(agent.hang(aTask)).toBeNull();

@@ -19,7 +19,7 @@ export class Node {
   readonly running: { task: TaskRef; assignment: ReturnType<typeof anAssignment>; gpuUuids: string[] }[] = [];
   /** What is known of tasks whether they run or not. */
   readonly assigned = new Map<string, ReturnType<typeof anAssignment>>();
-  readonly said: TrainingSignMessage[] = [];
+  readonly sent: TrainingSignMessage[] = [];
   readonly warnings: string[] = [];
   readonly rows: ({ readonly task: TaskRef } & TrainingRow)[] = [];
   readonly ended: string[] = [];
@@ -48,7 +48,7 @@ export class Node {
         return this.frozen;
       },
       outputPathOf: (task) => this.path(task),
-      send: (message) => this.said.push(message),
+      send: (message) => this.sent.push(message),
       rows: {
         add: (task, row) => this.rows.push({ task, ...row }),
         ended: (task) => this.ended.push(taskKey(task)),

@@ -18,7 +18,7 @@ function aFoundContainer(clock: { nowMs: number }) {
   return { fences, task: { key: 'job_0123456789ab.1.0', directory } };
 }
 
-test('a container whose lease this agent was never told may not run to save what it has', async () => {
+test('a container whose lease this agent never received may not run to save what it has', async () => {
   const clock = { nowMs: 500 };
   const { fences, task } = aFoundContainer(clock);
   expect(fences.mayRun(task)).toBe(false);

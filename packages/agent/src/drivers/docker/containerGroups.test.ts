@@ -26,7 +26,7 @@ describe('candidateGroups', () => {
 });
 
 describe('groupsOfProcess', () => {
-  it('finds the group that the kernel tells, wherever the engine was told to make it', () => {
+  it('finds the group that the kernel tells, wherever the engine was configured to make it', () => {
     expect(groupsOfProcess(unified, `0::/system.slice/docker-${containerId}.scope\n`, containerId)).toEqual([
       `/sys/fs/cgroup/system.slice/docker-${containerId}.scope`,
     ]);

@@ -69,7 +69,7 @@ export function containerUser(
  * What programs ask the user database for, which does not know a user that the image was not made for: without a home that
  * can be written to, and a name, the first cache of PyTorch fails.
  */
-export const strangerEnvironment: Readonly<Record<string, string>> = {
+export const otherUserEnvironment: Readonly<Record<string, string>> = {
   HOME: '/tmp',
   USER: 'muster',
   LOGNAME: 'muster',

@@ -11,7 +11,7 @@
  */
 import type { TaskName } from '../../taskFacts/execution.ts';
 import type { TaskLaunch, VolumeMount } from '../driver.ts';
-import { type ContainerPolicy, containerUser, strangerEnvironment } from './containerPolicy.ts';
+import { type ContainerPolicy, containerUser, otherUserEnvironment } from './containerPolicy.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
 
@@ -110,11 +110,11 @@ export function containerSpec(plan: ContainerPlan): object {
 
 function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<string, string> {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
-  const isStranger = containerUser(launch, image, policy) !== null;
+  const isOtherUser = containerUser(launch, image, policy) !== null;
   const imageHas = (name: string) => image.env.some((entry) => entry.startsWith(`${name}=`));
   return {
     ...Object.fromEntries(
-      Object.entries(isStranger ? strangerEnvironment : {}).filter(([name]) => !imageHas(name)),
+      Object.entries(isOtherUser ? otherUserEnvironment : {}).filter(([name]) => !imageHas(name)),
     ),
     ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
     ...launch.env,

@@ -96,7 +96,7 @@ describe('fences', () => {
     expect(await aDriver().list()).toEqual([]);
   });
 
-  it('are found again by the next agent, without being told', async () => {
+  it('are found again by the next agent, without any message', async () => {
     const launch = aTask({ command: count });
     const before = aDriver();
     await before.start(launch);

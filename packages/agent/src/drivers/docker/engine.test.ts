@@ -34,14 +34,14 @@ async function aFakeEngine(answers: Record<string, Answer>): Promise<{ engine: E
 }
 
 describe('Engine', () => {
-  it('speaks API 1.41 with engines that know it', async () => {
+  it('uses API 1.41 with engines that know it', async () => {
     const { engine, asked } = await aFakeEngine({ '/version': version, '/v1.41/containers/json': [] });
     expect(await engine.listContainers('a=b')).toEqual([]);
     expect(await engine.listContainers('a=b')).toEqual([]);
     expect(asked).toEqual(['GET /version', 'GET /v1.41/containers/json', 'GET /v1.41/containers/json']);
   });
 
-  it('speaks the oldest API of engines that have forgotten 1.41', async () => {
+  it('uses the oldest API of engines that have forgotten 1.41', async () => {
     const { engine } = await aFakeEngine({
       '/version': { ...version, ApiVersion: '1.52', MinAPIVersion: '1.44' },
       '/v1.44/containers/json': [],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { PullProgress } from './image.ts';
 
-it('counts the layers of a pull, and speaks only when the count changes', () => {
+it('counts the layers of a pull, and reports only when the count changes', () => {
   const progress = new PullProgress();
   const said = [
     { id: 'latest', status: 'Pulling from library/trainer' },

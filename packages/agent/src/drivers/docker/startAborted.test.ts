@@ -14,7 +14,7 @@ function aTask(image: string): TaskLaunch {
   return aLaunch({ key: `a${randomUUID().slice(0, 13)}.1.0`, directory: tempDir('task').path, image });
 }
 
-it('gives up a pull that the engine never finishes, and the engine hears of it', async () => {
+it('gives up a pull that the engine never finishes, and the engine learns of it', async () => {
   let pulling = false;
   let isOpen = false;
   const { socketPath, asked } = await anEngine({

@@ -8,7 +8,7 @@ import { parseCgroupHomes } from '../../fence/cgroupMounts.ts';
 import { ControlGroup } from '../../fence/controlGroup.ts';
 import { boottimeMs, readBootId } from '../../probes/boot.ts';
 import type { Lease } from '../../taskFacts/execution.ts';
-import { aStranger, canContain, idleScript, processGone, useGuards } from './guardFixture.ts';
+import { aForeignProcess, canContain, idleScript, processGone, useGuards } from './guardFixture.ts';
 
 const aGuard = useGuards();
 const why = 'needs control groups that we may make; try as root';
@@ -30,7 +30,7 @@ function aGroup(kind: 'cgroup2' | 'freezer', name: string): { path: string; begi
   });
   const begin = () => {
     mkdirSync(path);
-    const pid = aStranger({});
+    const pid = aForeignProcess({});
     writeFileSync(join(path, 'cgroup.procs'), String(pid));
     return pid;
   };

@@ -152,7 +152,7 @@ export class GuardClient implements Fence {
     if (outputLimits === undefined) return;
     connection.request('outputLimits', outputLimits).catch((error: unknown) => {
       if (error instanceof ConnectionLost) return;
-      log.warn({ error: messageOf(error) }, 'the guard was not told the limits of output');
+      log.warn({ error: messageOf(error) }, 'the limits of output could not be sent to the guard');
     });
   }
 

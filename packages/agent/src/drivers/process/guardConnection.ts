@@ -129,7 +129,7 @@ function checkHello(line: string, path: string): void {
   if (hello?.guard !== 'muster') throw new GuardMismatch(`what listens at ${path} is not a Muster guard`);
   if (hello.protocol === guardProtocol) return;
   throw new GuardMismatch(
-    `the guard at ${path} (pid ${hello.pid}) speaks protocol ${hello.protocol} and this agent ${guardProtocol}: ` +
+    `the guard at ${path} (pid ${hello.pid}) uses protocol ${hello.protocol} and this agent ${guardProtocol}: ` +
       'let its tasks end, stop it, and start the agent again',
   );
 }

@@ -174,7 +174,7 @@ export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
   const fixtures: GuardFixture[] = [];
   afterEach(async () => {
     for (const fixture of fixtures.splice(0)) await fixture.cleanup();
-    for (const pid of strangers.splice(0)) killGroup(pid);
+    for (const pid of foreignPids.splice(0)) killGroup(pid);
   });
   return (options) => {
     const fixture = new GuardFixture(options);
@@ -183,17 +183,17 @@ export function useGuards(): (options?: GuardFixtureOptions) => GuardFixture {
   };
 }
 
-const strangers: number[] = [];
+const foreignPids: number[] = [];
 
 /** A process in a session of its own that no guard started; its group is ended after the test. */
-export function aStranger(env: Record<string, string>, script = idleScript): number {
+export function aForeignProcess(env: Record<string, string>, script = idleScript): number {
   const { pid } = spawn('/bin/sh', ['-c', script], {
     env: { PATH: '/usr/bin:/bin', ...env },
     stdio: 'ignore',
     detached: true,
   });
   if (pid === undefined) throw new Error('no shell');
-  strangers.push(pid);
+  foreignPids.push(pid);
   return pid;
 }
 

@@ -156,7 +156,7 @@ describe('a guard that cannot be had', () => {
     }
   });
 
-  it('names the version of a guard that speaks another protocol', async () => {
+  it('names the version of a guard that uses another protocol', async () => {
     const guard = aGuard();
     await mkdir(guard.runtimeDir);
     const other = createServer((socket) => {
@@ -167,7 +167,7 @@ describe('a guard that cannot be had', () => {
     try {
       await expect(guard.driver().list()).rejects.toMatchObject({
         name: 'GuardMismatch',
-        message: expect.stringMatching(/speaks protocol 99 and this agent 2/),
+        message: expect.stringMatching(/uses protocol 99 and this agent 2/),
       });
     } finally {
       await new Promise((resolve) => other.close(resolve));

@@ -15,7 +15,7 @@ import {
 import { guardSocketPath } from '../../guard/protocol.ts';
 import type { TaskExit, TaskLocation } from '../../taskFacts/execution.ts';
 import {
-  aStranger,
+  aForeignProcess,
   type GuardFixture,
   idleScript,
   mainPid,
@@ -83,7 +83,7 @@ describe('a guard that is killed', () => {
   it('between announcing a start and noting the pid leaves a process that is ended, not started again', async () => {
     const guard = aGuard({ containment: 'session' });
     const task = await guard.script('echo started again');
-    const orphan = aStranger(taskMarker(task));
+    const orphan = aForeignProcess(taskMarker(task));
     await announce(guard, task);
     const driver = guard.driver();
     await driver.start(task);
@@ -110,7 +110,7 @@ describe('records of an earlier guard', () => {
     async (containment) => {
       const guard = aGuard({ containment });
       const task = await guard.task(['true']);
-      const other = aStranger({});
+      const other = aForeignProcess({});
       await writeRecord(task, { pid: other, startTicks: 1 });
       const driver = guard.driver();
       expect(await driver.recover(task)).toMatchObject({ kind: expect.stringMatching('running|exited') });
@@ -132,7 +132,7 @@ describe('records of an earlier guard', () => {
   it('of another boot mean the task is dead, whoever has its pid and start time now', async () => {
     const guard = aGuard();
     const task = await guard.task(['true']);
-    const other = aStranger({});
+    const other = aForeignProcess({});
     const startTicks = readStat(other)?.startTicks ?? -1;
     await writeRecord(task, { pid: other, startTicks, bootId: 'another boot' });
     const driver = guard.driver();
@@ -190,7 +190,7 @@ async function announce(guard: GuardFixture, task: TaskLocation): Promise<void> 
 
 /** A session whose leader has ended; its number stays taken for as long as a member lives. */
 async function anOrphanedSession(): Promise<{ leader: number; member: ProcessIdentity }> {
-  const leader = aStranger({}, `sleep 1000 & exit`);
+  const leader = aForeignProcess({}, `sleep 1000 & exit`);
   await processGone(leader);
   const member = [...allProcesses()].find((process) => process.session === leader && process.pid !== leader);
   if (member === undefined) throw new Error(`session ${leader} has no member`);

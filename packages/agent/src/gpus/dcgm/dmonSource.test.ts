@@ -145,7 +145,7 @@ test('without a card to print about nothing is started', async () => {
   expect(started()).toEqual([]);
 });
 
-test('a host engine that is not there is told in the words of dcgmi', async () => {
+test('a host engine that is not there is reported in the words of dcgmi', async () => {
   const { source } = played('exit 0', { discovery: `echo 'Error: unable to connect'; exit 1` });
   await expect(source.sample()).rejects.toThrow('failed: discovery -l: Error: unable to connect');
 });

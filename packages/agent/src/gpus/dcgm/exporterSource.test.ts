@@ -99,7 +99,7 @@ test.each([
   await expect(source.sample()).rejects.toThrow(message);
 });
 
-test('an error status is said, and a redirect is not followed', async () => {
+test('an error status is reported, and a redirect is not followed', async () => {
   const { source } = await exporter((answer, { url }) => {
     if (url === '/metrics') answer.writeHead(302, { location: '/elsewhere' }).end();
     else answer.end(page);
@@ -107,7 +107,7 @@ test('an error status is said, and a redirect is not followed', async () => {
   await expect(source.sample()).rejects.toThrow('answered with status 302');
 });
 
-test('an exporter that is not there is said in one sentence', async () => {
+test('an exporter that is not there is reported in one sentence', async () => {
   const { source, server, url } = await exporter(() => {});
   await new Promise((resolve) => server.close(resolve));
   await expect(source.sample()).rejects.toThrow(`dcgm-exporter at ${url} is not running`);

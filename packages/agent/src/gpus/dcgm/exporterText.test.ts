@@ -49,7 +49,7 @@ test('the names of DCGM 4.6 mean the same', () => {
   expect(activityOf(line)?.tensorActive).toBe(0.433);
 });
 
-test('instances of a card in MIG mode are told apart', () => {
+test('instances of a card in MIG mode are distinguished', () => {
   const line = (id: number, value: string) =>
     `DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu="0",UUID="${card}",GPU_I_PROFILE="1g.10gb",GPU_I_ID="${id}"} ${value}`;
   expect(

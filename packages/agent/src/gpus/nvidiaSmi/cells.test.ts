@@ -89,7 +89,7 @@ test('identifiers are of one form, or absent', () => {
   expect(['GPU-a,GPU-b', 'all', 'GPU-$(id)', 'GPU-a\nB=1', ''].map(readUuid)).toEqual(Array(5).fill(null));
 });
 
-test('faults are told apart from absences', () => {
+test('faults are distinguished from absences', () => {
   expect(['[GPU is lost]', 'GPU requires reset', '[Unknown Error]', 'ERR!'].map(faultOf)).toEqual([
     'lost',
     'reset_required',

@@ -137,7 +137,7 @@ describe('MIG', () => {
     expect((await source.sample()).samples.map(({ uuid }) => uuid)).toEqual(['MIG-aaaa']);
   });
 
-  test('a driver that names no instances is told about', async () => {
+  test('a driver that names no instances is reported', async () => {
     const source = aScript(`[ "$1" = -L ] && exit 1
 [ "$1" = -q ] && cat <<'END'
 <nvidia_smi_log><attached_gpus>1</attached_gpus><gpu><uuid>GPU-a</uuid><mig_mode><current_mig>Enabled</current_mig></mig_mode>
@@ -226,7 +226,7 @@ esac`;
     expect(sampleCalls().map((call) => call.split(' ').at(-1))).toEqual(['GPU-b,GPU-c', 'GPU-b']);
   });
 
-  test('one that is counted and not shown is told, and the numbers of the others are looked up', async () => {
+  test('one that is counted and not shown is reported, and the numbers of the others are looked up', async () => {
     const source = aScript(`case "$1" in
 -q) echo '<nvidia_smi_log><attached_gpus>2</attached_gpus><gpu><uuid>GPU-b</uuid></gpu></nvidia_smi_log>' ;;
 -L) printf 'GPU 0: X (UUID: GPU-a)\\nGPU 1: X (UUID: GPU-b)\\n' ;;
@@ -248,7 +248,7 @@ esac`);
     expect(sampling.problems).toMatchObject([{ kind: 'reset_required', gpuUuid: first.uuid }]);
   });
 
-  test('all cards are dead: each is told, no number is', async () => {
+  test('all cards are dead: each is reported, without numbers', async () => {
     const { source, becomes } = aNode({ gpus: [first, second] });
     await source.list();
     becomes({

@@ -60,7 +60,7 @@ test.each(['', 'ERROR: Option -m is missing its value.', '0, 1, 2', '<xml/>'])('
   expect(parseTopology(text)).toBeNull();
 });
 
-test('links are told by UUID; those of cards that are not there are left out', () => {
+test('links are named by UUID; those of cards that are not there are left out', () => {
   const topology = parseTopology(
     matrix(
       '\tGPU0\tGPU1\tGPU2\tmlx5_0\tCPU Affinity\tNUMA Affinity',

@@ -163,7 +163,7 @@ test('a warning behind the document does not hide the cards', () => {
   expect(parseSmiXml(whole)?.cards).toHaveLength(1);
 });
 
-test('errors of the memory that is told count where the other part is not told, and 0 of one part is not 0', () => {
+test('errors of the memory that is shown count where the other part is not shown, and 0 of one part is not 0', () => {
   const counts = (sram: string, dram: string) => {
     const ecc = `<ecc_errors><volatile><sram_uncorrectable>${sram}</sram_uncorrectable>
 <dram_uncorrectable>${dram}</dram_uncorrectable></volatile></ecc_errors>`;

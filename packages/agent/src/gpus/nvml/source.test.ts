@@ -311,7 +311,7 @@ test('Xids come as the driver announces them', async () => {
   ]);
 });
 
-test('a card in MIG mode without instances is told of, and is no fault', async () => {
+test('a card in MIG mode without instances is reported, and is no fault', async () => {
   await using node = await nvmlFixture({ cards: 2 });
   node.fake.set(0, { migMode: 1, migSlots: 0 });
   const { gpus, problems } = await node.source.list();

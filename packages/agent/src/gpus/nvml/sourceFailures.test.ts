@@ -69,7 +69,7 @@ test('a driver that is replaced under a running reader is a problem of the node;
   expect((await source.sample()).samples).toHaveLength(2);
 });
 
-test('an unknown error is told when it stays, and costs only the value', async () => {
+test('an unknown error is reported when it stays, and costs only the value', async () => {
   await using node = await nvmlFixture();
   const { fake, source } = node;
   await source.list();
@@ -83,7 +83,7 @@ test('an unknown error is told when it stays, and costs only the value', async (
   expect((await source.sample()).problems).toEqual([]);
 });
 
-test('a value that may not be read is null, and the agent is told to be given the right', async () => {
+test('a value that may not be read is null, and what is reported asks for that right', async () => {
   await using node = await nvmlFixture();
   const { fake, source } = node;
   fake.behave('nvmlDeviceGetComputeRunningProcesses_v3', 0, 4);
@@ -172,7 +172,7 @@ test('a reader that is killed between samples is replaced', async () => {
   expect({ count: samples.length, problems }).toEqual({ count: 2, problems: [] });
 });
 
-test('a card that disappears is told of, and is back when the driver has it again', async () => {
+test('a card that disappears is reported, and is back when the driver has it again', async () => {
   await using node = await nvmlFixture({ cards: 3 });
   const { fake, source } = node;
   expect((await source.list()).gpus).toHaveLength(3);

@@ -73,14 +73,14 @@ export function machineFactsOf({ machine, board, firmware, disks, memory }: Mach
   };
 }
 
-/** A maker's name that the model begins with is not said twice. */
+/** A maker's name that the model begins with is not repeated. */
 function joined(...parts: readonly string[]): string | null {
-  const said = parts.flatMap((part) => text(part) ?? []);
-  const [first, second] = said;
+  const texts = parts.flatMap((part) => text(part) ?? []);
+  const [first, second] = texts;
   const words =
     first !== undefined && second?.toLowerCase().startsWith(first.toLowerCase()) === true
-      ? said.slice(1)
-      : said;
+      ? texts.slice(1)
+      : texts;
   return words.length === 0 ? null : words.join(' ').slice(0, textLengthMax);
 }
 
