@@ -47,7 +47,7 @@ test('no ballast is made where it would come out of the reserve', () => {
   expect(reserve.dropBallast()).toBe(false);
 });
 
-test('a ballast that cannot be written is said, and stops nobody', () => {
+test('a ballast that cannot be written is reported, and stops nobody', () => {
   mkdirSync(join(directory, 'ballast'));
   aReserve(0).restoreBallast();
   expect(logged).toEqual(['the ballast file could not be written']);

@@ -360,7 +360,7 @@ test('an attempt begins from the newest good checkpoint that its nodes can read'
   );
 });
 
-test('a commit that a follower cannot take is answered all the same, told to the others, and ends nothing', async () => {
+test('a commit that a follower cannot take is answered all the same, passed to the others, and ends nothing', async () => {
   const contained = new Contained(silentLogger, () => 0);
   const told: number[] = [];
   const followers: LoopParts['followers'] = {

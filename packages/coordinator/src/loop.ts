@@ -193,7 +193,7 @@ export class Loop {
       const monotonicMs = clock.monotonicMs();
       const needsAnother = this.schedule(draft, nowMs, monotonicMs);
 
-      // 5. Commit. A failure is final: who waits hears so, and the process ends.
+      // 5. Commit. A failure is final: all callers get the error, and the process ends.
       if (!draft.isEmpty()) await commitDraft(this.parts, draft);
       const committed = draft.apply();
       const doneMs = clock.monotonicMs();

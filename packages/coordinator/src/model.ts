@@ -165,7 +165,7 @@ export interface Task extends TaskFacts {
   /** What its node measured in this round. null: as with `paths`. */
   readonly preflight: PreflightResult | null;
   /**
-   * Of a bad end: when the first thing went wrong on its node, by this coordinator's wall clock as near as can be told.
+   * Of a bad end: when the first thing went wrong on its node, by this coordinator's wall clock as near as is known.
    * For the order of failures only. null: nothing is known.
    */
   readonly failedAtMs: number | null;

@@ -162,7 +162,7 @@ export function aReport(task: TaskRef, fields: Partial<TaskReport> = {}): TaskRe
   };
 }
 
-/** Where a node may be reached: `10.0.0.1` in `10.0.0.0/16` unless said otherwise. */
+/** Where a node may be reached: `10.0.0.1` in `10.0.0.0/16` by default. */
 export function anEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
   return {
     address: '10.0.0.1',

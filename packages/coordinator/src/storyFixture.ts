@@ -30,7 +30,7 @@ export const imageMissing: TaskEnd = anExit({
 });
 export const nodeLost = causeOf('node_lost', 'node-1 went silent', { nodeRank: 0, node: 'node-1' });
 
-/** How many nodes it gets, as many as it wants unless said otherwise; and what it begins from. */
+/** How many nodes it gets, as many as it wants by default; and what it begins from. */
 interface Allocated {
   readonly count?: number;
   readonly preflight?: boolean;
@@ -46,7 +46,7 @@ export const portOf = (nodeRank: number) => 29_500 + nodeRank;
 /** Time passes by a second with each event. */
 export class Story {
   job: Job;
-  readonly told: NewEvent[] = [];
+  readonly emitted: NewEvent[] = [];
   readonly endedAttempts: Attempt[] = [];
   nowMs = someMs;
 
@@ -56,12 +56,12 @@ export class Story {
 
   /** Kinds of all events so far. */
   get events(): readonly string[] {
-    return this.told.map(({ kind }) => kind);
+    return this.emitted.map(({ kind }) => kind);
   }
 
   /** Data of the newest event of a kind. */
   data(kind: string): Readonly<Record<string, unknown>> | undefined {
-    return this.told.findLast((event) => event.kind === kind)?.data;
+    return this.emitted.findLast((event) => event.kind === kind)?.data;
   }
 
   on(event: JobEvent): this {
@@ -69,7 +69,7 @@ export class Story {
     const { job, ended, events } = transition(this.job, event, this.nowMs);
     this.job = job;
     if (ended !== null) this.endedAttempts.push(ended);
-    this.told.push(...events);
+    this.emitted.push(...events);
     return this;
   }
 
@@ -126,10 +126,10 @@ export class Story {
     return this.on({ kind: 'taskEnded', attempt, nodeRank, exit, failedAtMs });
   }
 
-  lost(nodeRank: number, lastHeardMs: number | null = null): this {
+  lost(nodeRank: number, lastContactMs: number | null = null): this {
     const node = nodeNameOf(`node-${nodeRank + 1}`);
     const message = `${node} was rebooted`;
-    return this.on({ kind: 'taskLost', attempt: this.job.lastAttempt, nodeRank, message, lastHeardMs });
+    return this.on({ kind: 'taskLost', attempt: this.job.lastAttempt, nodeRank, message, lastContactMs });
   }
 
   requeued(from: ResumeChoice = { kind: 'newest' }): this {

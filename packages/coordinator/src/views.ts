@@ -26,7 +26,7 @@ export type InventoryOf = (node: NodeName) => NodeInventory | null;
  * @param reason by the last scheduling pass; undefined when there was none since
  * @param notes what agents say of its tasks now
  * @param nowMs wall clock: how long it has waited or run since its last change counts, too
- * @param inventoryOf for the numbers of its GPUs; left out: they are not told
+ * @param inventoryOf for the numbers of its GPUs; left out: they are not included
  */
 export function jobView(
   job: Job,

@@ -26,7 +26,7 @@ export class OrphanTasks {
   }
 
   /** A heartbeat. @returns whether one of them has ended: its GPUs are free */
-  heard(node: NodeName, reports: readonly TaskReport[]): boolean {
+  reported(node: NodeName, reports: readonly TaskReport[]): boolean {
     const before = this.candidates.get(node);
     if (before === undefined) return false;
     const byKey = new Map(reports.map((report) => [taskKey(report.task), report]));

@@ -52,7 +52,7 @@ test('from the Hello on, the newer connection has the word; another machine that
   expect(registry.isCurrent(other)).toBe(true);
 });
 
-test('only a node that answers is told that a condition is dealt with', () => {
+test('only a node that answers is informed that a condition is dealt with', () => {
   const { registry, clock } = aRegistry();
   const { session, sent } = aSession();
   registry.add(session);
@@ -93,7 +93,7 @@ test('a heartbeat keeps a node online', () => {
   const { session } = aSession();
   registry.add(session);
   clock.nowMs += silenceMs - 1;
-  registry.heard(session);
+  registry.contacted(session);
   clock.nowMs += silenceMs - 1;
   expect(registry.takeNewlySilent()).toEqual([]);
   expect([...registry.online()]).toEqual([node]);
@@ -126,7 +126,7 @@ test('the silence of a node is not noticed while its return is being stored', ()
   expect(registry.takeNewlySilent()).toEqual([node]);
 });
 
-test('a commit is told to the nodes it concerns only, the end of an attempt before the next one', () => {
+test('a commit is sent to the nodes it concerns only, the end of an attempt before the next one', () => {
   const { registry } = aRegistry();
   const [first, second, third] = [aSession('node-1'), aSession('node-2'), aSession('node-3')];
   for (const { session } of [first, second, third]) registry.add(session);
@@ -185,9 +185,9 @@ test('what comes late on the connection of a silent node is answered by nobody',
   clock.nowMs += silenceMs;
   registry.takeNewlySilent();
   expect(registry.isCurrent(session)).toBe(false);
-  registry.heard(session);
+  registry.contacted(session);
   expect(registry.isSilent(node)).toBe(true);
-  expect(registry.lastHeardMs(node)).toBe(clock.nowMs - silenceMs);
+  expect(registry.lastContactMs(node)).toBe(clock.nowMs - silenceMs);
 });
 
 test('the time in which this process did not run is nobody’s silence, and takes nobody into the future', () => {
@@ -200,7 +200,7 @@ test('the time in which this process did not run is nobody’s silence, and take
   registry.forgive(59_000);
   expect(registry.takeNewlySilent()).toEqual([]);
   expect(registry.silentForMs(node)).toBe(1_000);
-  expect(registry.lastHeardMs(other)).toBe(clock.nowMs - 1_000);
+  expect(registry.lastContactMs(other)).toBe(clock.nowMs - 1_000);
   expect(registry.silentForMs(nodeNameOf('node-3'))).toBe(0);
-  expect([...registry.heardNodes()]).toEqual([node, 'node-3']);
+  expect([...registry.contactedNodes()]).toEqual([node, 'node-3']);
 });

@@ -14,8 +14,8 @@ import type { AgentSession } from './session.ts';
 interface Presence {
   session: AgentSession | null;
   /** Monotonic; for a node without contact since our start, that start. */
-  lastHeardMs: number;
-  heard: boolean;
+  lastContactMs: number;
+  hasContact: boolean;
   /** Set once its silence has been noticed and acted upon. */
   silence: Silence | null;
 }
@@ -44,8 +44,8 @@ export class AgentRegistry {
 
   /** A node of an earlier coordinator: it gets the usual time to dial in before it counts as silent. */
   expect(node: NodeName): void {
-    const lastHeardMs = this.clock.monotonicMs();
-    this.nodes.set(node, { session: null, lastHeardMs, heard: false, silence: null });
+    const lastContactMs = this.clock.monotonicMs();
+    this.nodes.set(node, { session: null, lastContactMs, hasContact: false, silence: null });
   }
 
   /**
@@ -57,8 +57,8 @@ export class AgentRegistry {
     this.refuseSecond(node, instanceId, bootId);
     const present = this.nodes.get(node)?.session ?? null;
     if (present?.instanceId === instanceId) present.superseded = true;
-    const lastHeardMs = this.clock.monotonicMs();
-    this.nodes.set(node, { session: present, lastHeardMs, heard: true, silence: null });
+    const lastContactMs = this.clock.monotonicMs();
+    this.nodes.set(node, { session: present, lastContactMs, hasContact: true, silence: null });
   }
 
   /** @throws {MusterError} `already_exists` when another machine answers under this name right now */
@@ -74,8 +74,8 @@ export class AgentRegistry {
 
   add(session: AgentSession): void {
     this.nodes.get(session.node)?.session?.end();
-    const lastHeardMs = this.clock.monotonicMs();
-    this.nodes.set(session.node, { session, lastHeardMs, heard: true, silence: null });
+    const lastContactMs = this.clock.monotonicMs();
+    this.nodes.set(session.node, { session, lastContactMs, hasContact: true, silence: null });
   }
 
   /** It is no node of this cluster: its silence is nobody's business. */
@@ -92,9 +92,9 @@ export class AgentRegistry {
     return true;
   }
 
-  heard(session: AgentSession): void {
+  contacted(session: AgentSession): void {
     const presence = this.nodes.get(session.node);
-    if (presence?.session === session) presence.lastHeardMs = this.clock.monotonicMs();
+    if (presence?.session === session) presence.lastContactMs = this.clock.monotonicMs();
   }
 
   /** @returns whether this is the newest connection of its node; a Hello on another connection replaces it */
@@ -127,8 +127,8 @@ export class AgentRegistry {
   /** Connected, and in contact lately: may get new work. */
   isOnline(node: NodeName): boolean {
     const presence = this.nodes.get(node);
-    const lastHeardMs = presence === undefined || presence.session === null ? null : presence.lastHeardMs;
-    return isOnline(lastHeardMs, this.clock.monotonicMs(), this.heartbeatIntervalMs);
+    const lastContactMs = presence === undefined || presence.session === null ? null : presence.lastContactMs;
+    return isOnline(lastContactMs, this.clock.monotonicMs(), this.heartbeatIntervalMs);
   }
 
   online(): ReadonlySet<NodeName> {
@@ -143,7 +143,7 @@ export class AgentRegistry {
     const nowMs = this.clock.monotonicMs();
     const fallen = [...this.nodes].filter(
       ([, presence]) =>
-        presence.silence === null && !isOnline(presence.lastHeardMs, nowMs, this.heartbeatIntervalMs),
+        presence.silence === null && !isOnline(presence.lastContactMs, nowMs, this.heartbeatIntervalMs),
     );
     for (const [, presence] of fallen) {
       this.silences += 1;
@@ -176,27 +176,27 @@ export class AgentRegistry {
   }
 
   /** Monotonic: the last contact with a node; without contact since our start, that start. null: unknown node. */
-  lastHeardMs(node: NodeName): number | null {
-    return this.nodes.get(node)?.lastHeardMs ?? null;
+  lastContactMs(node: NodeName): number | null {
+    return this.nodes.get(node)?.lastContactMs ?? null;
   }
 
   /** The nodes with contact since our start. */
-  *heardNodes(): Iterable<NodeName> {
-    for (const [node, presence] of this.nodes) if (presence.heard) yield node;
+  *contactedNodes(): Iterable<NodeName> {
+    for (const [node, presence] of this.nodes) if (presence.hasContact) yield node;
   }
 
   /** This process itself did not run for this time and received nothing: that is no silence of a node. */
   forgive(ms: number): void {
     const nowMs = this.clock.monotonicMs();
     for (const presence of this.nodes.values())
-      presence.lastHeardMs = Math.min(nowMs, presence.lastHeardMs + ms);
+      presence.lastContactMs = Math.min(nowMs, presence.lastContactMs + ms);
   }
 
   /** Milliseconds since the last contact with a node; null: none since our start. */
   silentForMs(node: NodeName): number | null {
     const presence = this.nodes.get(node);
-    if (presence === undefined || !presence.heard) return null;
-    return Math.max(0, Math.round(this.clock.monotonicMs() - presence.lastHeardMs));
+    if (presence === undefined || !presence.hasContact) return null;
+    return Math.max(0, Math.round(this.clock.monotonicMs() - presence.lastContactMs));
   }
 
   /** Tells the agents concerned what a commit changed for them, and forgets those that were removed. */
@@ -221,9 +221,9 @@ export class AgentRegistry {
 
 /**
  * Whether a node answers, by the time of its last message.
- * @param lastHeardMs monotonic; null when the node has no connection
+ * @param lastContactMs monotonic; null when the node has no connection
  * @param nowMs monotonic
  */
-export function isOnline(lastHeardMs: number | null, nowMs: number, heartbeatIntervalMs: number): boolean {
-  return lastHeardMs !== null && nowMs - lastHeardMs <= missedHeartbeatsMax * heartbeatIntervalMs;
+export function isOnline(lastContactMs: number | null, nowMs: number, heartbeatIntervalMs: number): boolean {
+  return lastContactMs !== null && nowMs - lastContactMs <= missedHeartbeatsMax * heartbeatIntervalMs;
 }

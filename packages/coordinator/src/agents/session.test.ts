@@ -107,20 +107,20 @@ function welcomed(jobs: readonly Job[], observed: readonly TaskRef[] = [], exist
   return { session, messages, sent };
 }
 
-test('each change is said once', () => {
+test('each change is sent once', () => {
   const { session, sent } = aSession();
   for (const job of [allocated, allocated, released, running, stopping, taskEnded, taskEnded, ended])
     session.syncChanged(ref(), job);
   expect(sent()).toEqual(['prepare', 'start', 'stop', 'forget']);
 });
 
-test('an end of which the agent was never told the beginning needs no word', () => {
+test('an end of a task that the agent never got needs no message', () => {
   const { session, sent } = aSession();
   session.syncChanged(ref(), ended);
   expect(sent()).toEqual([]);
 });
 
-test('asked about a task, it is told to drop what is over, however often it asks', () => {
+test('asked about a task, it is asked to drop what is over, however often it asks', () => {
   const { session, sent } = aSession();
   session.sync(ref(), undefined);
   session.sync(ref(), superseded);
@@ -135,7 +135,7 @@ test('a stop says how: signal, grace and the task', () => {
   ]);
 });
 
-test('a stop is said with the signal of the job, and again without grace once its last checkpoint is safe', () => {
+test('a stop is sent with the signal of the job, and again without grace once its last checkpoint is safe', () => {
   const { session, messages } = aSession();
   const spec = aSpec({ stop_signal: 'SIGUSR1', stop_grace: '30s' });
   const attempt = attemptOf('running', 'running');
@@ -280,7 +280,7 @@ describe('a gang', () => {
     expect(messages).toEqual([{ start: { task: ref(), ...start } }]);
   });
 
-  test('that tries its paths is told so in a welcome, and reminded until it answers', () => {
+  test('that tries its paths is informed in a welcome, and reminded until it answers', () => {
     const story = gang().allPrepared();
     const { session, messages } = welcomed([story.job]);
     expect(messages.splice(0)[0]?.welcome?.desired).toMatchObject([{ check: check(1), start: null }]);

@@ -156,7 +156,7 @@ export class AgentSession {
 
   /**
    * Sends again the orders that the agent, by its own report, has not received. A stream does not lose a message in its middle, but
-   * an agent that waits for ever because one was lost would look healthy. What crosses with the heartbeat is said
+   * an agent that waits for ever because one was lost would look healthy. What crosses with the heartbeat is sent
    * twice, and that harms nothing.
    */
   remind(reports: readonly TaskReport[], findJob: (id: JobId) => Job | undefined): void {

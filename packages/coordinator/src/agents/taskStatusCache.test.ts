@@ -8,7 +8,7 @@ const nothing = { frozen: false, doing: null, training: null, hang: null, signs:
 const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
 const sent = (sentBoottimeMs: number, sentWallMs = 0) => ({ sentBoottimeMs, sentWallMs });
 
-test('a task is what its agent said last, and nothing before', () => {
+test('a task is what its agent reported last, and nothing before', () => {
   const taskStatus = new TaskStatusCache();
   expect(taskStatus.of(task)).toEqual(nothing);
   taskStatus.record(aReport(task, { doing: 'pulls image train:2' }));
@@ -77,7 +77,7 @@ test('one that has ended is neither frozen nor thawed, and is forgotten', () => 
   expect(taskStatus.of(task).frozen).toBe(false);
 });
 
-test('a moment of a node is told by the heartbeat that came with the smallest delay', () => {
+test('a moment of a node is converted by the heartbeat that came with the smallest delay', () => {
   const taskStatus = new TaskStatusCache();
   expect(taskStatus.wallOf(node, 'boot', 1_000)).toBeNull();
   for (const [sentMs, delayMs] of [
@@ -85,33 +85,33 @@ test('a moment of a node is told by the heartbeat that came with the smallest de
     [15_000, 20],
     [20_000, 400],
   ] as const)
-    taskStatus.heard(node, 'boot', sent(sentMs), someMs + sentMs + delayMs);
+    taskStatus.noteClock(node, 'boot', sent(sentMs), someMs + sentMs + delayMs);
   expect(taskStatus.wallOf(node, 'boot', 12_000)).toBe(someMs + 12_020);
 });
 
 test('clocks that drift apart are followed', () => {
   const taskStatus = new TaskStatusCache();
   for (let beat = 0; beat < 100; beat += 1)
-    taskStatus.heard(node, 'boot', sent(beat * 1_000), someMs + beat * 1_001);
+    taskStatus.noteClock(node, 'boot', sent(beat * 1_000), someMs + beat * 1_001);
   expect(taskStatus.wallOf(node, 'boot', 99_000)).toBeLessThanOrEqual(someMs + 99_099);
   expect(taskStatus.wallOf(node, 'boot', 99_000)).toBeGreaterThan(someMs + 99_070);
 });
 
 test('another boot has another clock', () => {
   const taskStatus = new TaskStatusCache();
-  taskStatus.heard(node, 'first', sent(1_000_000), someMs);
-  taskStatus.heard(node, 'second', sent(5), someMs + 10);
+  taskStatus.noteClock(node, 'first', sent(1_000_000), someMs);
+  taskStatus.noteClock(node, 'second', sent(5), someMs + 10);
   expect(taskStatus.wallOf(node, 'first', 1_000_000)).toBeNull();
   expect(taskStatus.wallOf(node, 'second', 0)).toBe(someMs + 5);
 });
 
-test("a moment by a node's wall clock is told by its newest message, of whatever boot it was", () => {
+test("a moment by a node's wall clock is converted by its newest message, of whatever boot it was", () => {
   const taskStatus = new TaskStatusCache();
   expect(taskStatus.wallOfNode(node, someMs)).toBeNull();
-  taskStatus.heard(node, 'first', sent(1_000), someMs);
+  taskStatus.noteClock(node, 'first', sent(1_000), someMs);
   expect(taskStatus.wallOfNode(node, someMs)).toBeNull();
-  taskStatus.heard(node, 'first', sent(2_000, someMs - 600_000), someMs);
+  taskStatus.noteClock(node, 'first', sent(2_000, someMs - 600_000), someMs);
   expect(taskStatus.wallOfNode(node, someMs - 660_000)).toBe(someMs - 60_000);
-  taskStatus.heard(node, 'second', sent(5, someMs + 10), someMs + 10);
+  taskStatus.noteClock(node, 'second', sent(5, someMs + 10), someMs + 10);
   expect(taskStatus.wallOfNode(node, someMs - 60_000)).toBe(someMs - 60_000);
 });

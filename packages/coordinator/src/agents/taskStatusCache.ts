@@ -59,13 +59,13 @@ export class TaskStatusCache {
   }
 
   /** Records the clocks of a heartbeat. @param wallMs the current wall-clock time of this coordinator */
-  heard(node: NodeName, bootId: string, sent: SentAt, wallMs: number): void {
+  noteClock(node: NodeName, bootId: string, sent: SentAt, wallMs: number): void {
     let clock = this.clocks.get(node);
     if (clock?.bootId !== bootId) {
       clock = new NodeClock(bootId);
       this.clocks.set(node, clock);
     }
-    clock.heard(sent, wallMs);
+    clock.note(sent, wallMs);
   }
 
   /**
@@ -116,7 +116,7 @@ class NodeClock {
     this.bootId = bootId;
   }
 
-  heard({ sentBoottimeMs, sentWallMs }: SentAt, wallMs: number): void {
+  note({ sentBoottimeMs, sentWallMs }: SentAt, wallMs: number): void {
     this.differencesMs.push(wallMs - sentBoottimeMs);
     if (this.differencesMs.length > samplesMax) this.differencesMs.shift();
     // The wall clock of a node may be changed at any time, so only the newest message counts.

@@ -36,7 +36,7 @@ export class Gate {
     return identity;
   }
 
-  /** To be told of every commit: what ends takes its calls along. */
+  /** To be called after every commit: the calls of a credential end with it. */
   committed({ endedCredentials }: Pick<Committed, 'endedCredentials'>): void {
     for (const id of endedCredentials) {
       this.lastUsedMs.delete(id);

@@ -21,12 +21,12 @@ import { revoked } from './tokens.ts';
 const identityKey = 'muster-identity';
 
 /**
- * Streams that are open at a time under the credential of one agent. It has four; those of connections that broke without a
- * word stay until they are found out, a minute or so, and it dials again meanwhile. Each takes memory, whatever is said on it.
+ * Streams that are open at a time under the credential of one agent. It has four; those of connections that broke without being
+ * closed stay until that is detected, a minute or so, and it dials again meanwhile. Each takes memory, whatever is sent on it.
  */
 export const agentStreamsMax = 256;
 
-/** @param authenticated to be told of each call that brought a valid token, by its peer as gRPC names it, `address:port` */
+/** @param authenticated called with each call that brought a valid token, by its peer as gRPC names it, `address:port` */
 export function authInterceptor(
   gate: Gate,
   authenticated: (peer: string, by: Identity) => void,

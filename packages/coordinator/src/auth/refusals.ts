@@ -80,7 +80,7 @@ export class Refusals {
     return bucket.take(nowMs);
   }
 
-  /** One pass: the end of a flood is told too. */
+  /** One pass: the end of a flood is logged too. */
   run(): void {
     if (this.unlogged === 0 || !this.lines.take(this.parts.monotonicMs())) return;
     this.parts.log.warn(this.takeUnlogged(), 'calls were refused that have no line of their own');

@@ -38,7 +38,7 @@ const faultTextLengthMax = 500;
 
 /**
  * What broke under a task, by the conditions of its node that name it: what keeps new work from the GPU or the node was
- * no fault of the program, whatever that said as it died.
+ * no fault of the program, whatever that printed as it died.
  * @param conditions critical ones first
  */
 export function gpuFaultOf(conditions: readonly Condition[], task: TaskRef): GpuFault | null {

@@ -76,7 +76,7 @@ describe('a machine', () => {
     nodeStatus(draft, { name, inventory: null, conditions: [], leavingInMs }, nowMs);
   const connect = (draft: Draft, bootId: string, leavingInMs: number | null = null) => {
     const { joinedAtMs: _, drain: __, ...node } = aNode('node-1');
-    const rest = { observed: [], failedAtMs: () => null, lastHeardMs: null, leavingInMs };
+    const rest = { observed: [], failedAtMs: () => null, lastContactMs: null, leavingInMs };
     hello(draft, { ...node, ...rest, bootId }, someMs);
   };
   const leaving = { reason: leavingReason, sinceMs: someMs, deadlineMs: someMs + 120_000 };
@@ -122,7 +122,7 @@ describe('a machine', () => {
   });
 });
 
-test('what broke under a task is told with its end', () => {
+test('what broke under a task is reported with its end', () => {
   const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
   const xid = aCondition('xid_79', {
     severity: 'critical',

@@ -24,7 +24,7 @@ const reasonLengthMax = 500;
  */
 export const leavingReason = 'its machine is shutting down';
 
-/** Deadlines that differ by less are one, said twice. */
+/** Deadlines that differ by less are one that was sent twice. */
 const sameDeadlineMs = 1_000;
 
 /**
@@ -94,9 +94,9 @@ export function drainOnHello(before: Node | undefined, leavingInMs: number | nul
 }
 
 /**
- * A drain as it is after a machine has said that it will be switched off. A person's word stays, and is due by then. It
+ * A drain as it is after a machine has reported that it will be switched off. A person's request stays, and is due by then. It
  * says so again and again, so only a moment that is sooner counts.
- * @param leavingInMs null: it has said nothing, which takes nothing back
+ * @param leavingInMs null: it has reported nothing, which takes nothing back
  */
 export function leavingDrain(drain: Drain | null, leavingInMs: number | null, nowMs: number): Drain | null {
   if (leavingInMs === null) return drain;

@@ -78,7 +78,7 @@ test.each<[changes: readonly string[], after: Partial<NodeInventory>]>([
   expect(inventoryChanges(before, { ...before, ...after })).toEqual(changes);
 });
 
-test('a host that is not told of any more is unknown', () => {
+test('a host that is not reported any more is unknown', () => {
   expect(inventoryChanges(before, { ...before, host: null })).toContain('host: kernel 6.1.0 → unknown');
 });
 

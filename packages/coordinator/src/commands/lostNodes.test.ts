@@ -33,14 +33,14 @@ function withJob({ job }: Story) {
 const node2 = nodeNameOf('node-2');
 
 /** node-2 says Hello. */
-function helloOf(fields: { bootId?: string; lastHeardMs?: number | null } = {}) {
+function helloOf(fields: { bootId?: string; lastContactMs?: number | null } = {}) {
   const { joinedAtMs: _, ...identity } = aNode('node-2');
   return {
     ...identity,
     observed: [],
     failedAtMs: () => null,
     leavingInMs: null,
-    lastHeardMs: null,
+    lastContactMs: null,
     ...fields,
   };
 }
@@ -49,14 +49,14 @@ describe('a node that was rebooted', () => {
   it.each([
     ['before', 100, 'node_lost'],
     ['after', 900, 'exit_code'],
-  ])('and was heard last %s another rank failed is the cause of that, or not', (_, lastHeardMs, kind) => {
+  ])('and was heard last %s another rank failed is the cause of that, or not', (_, lastContactMs, kind) => {
     const { draft, job } = withJob(
       aGang()
         .allRunning()
         .ended(0, crash, 1, someMs + 500),
     );
     expect(job()?.state).toMatchObject({ kind: 'stopping' });
-    hello(draft, helloOf({ bootId: 'second', lastHeardMs: someMs + lastHeardMs }), someMs + 2_000);
+    hello(draft, helloOf({ bootId: 'second', lastContactMs: someMs + lastContactMs }), someMs + 2_000);
 
     const ended = draft.toBatch().events.find((event) => event.kind === 'attempt.ended');
     expect(ended?.data).toMatchObject({ cause: { kind } });

@@ -34,13 +34,13 @@ export interface HelloCommand {
   readonly observed: readonly TaskReport[];
   readonly failedAtMs: FailureTimes;
   /** By our wall clock. null: not since this coordinator started. */
-  readonly lastHeardMs: number | null;
+  readonly lastContactMs: number | null;
   /** Its machine is going to be switched off in so long. null: nothing is known of that. */
   readonly leavingInMs: number | null;
 }
 
 /**
- * When the first thing went wrong on the node of a task that ended badly, by our wall clock as near as can be told. null:
+ * When the first thing went wrong on the node of a task that ended badly, by our wall clock as near as is known. null:
  * now, as far as anybody can tell.
  */
 export type FailureTimes = (exit: TaskEnd) => number | null;
@@ -50,7 +50,7 @@ export type FailureTimes = (exit: TaskEnd) => number | null;
  * @throws {MusterError} `permission_denied`, after which an agent tries again, for another machine by the name of one that may
  *   be running tasks: neither its boot nor its being there would prove anything about them
  */
-export function refuseStranger(
+export function refuseOtherMachine(
   draft: Draft,
   { name, instanceId }: Pick<HelloCommand, 'name' | 'instanceId'>,
 ): void {
@@ -67,11 +67,11 @@ export function refuseStranger(
 
 /**
  * An agent (re)connected with its whole truth.
- * @throws {MusterError} as `refuseStranger`: tasks may have been placed since that was asked
+ * @throws {MusterError} as `refuseOtherMachine`: tasks may have been placed since that was asked
  */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number, pace: Pace = unpaced): void {
-  const { observed, failedAtMs, lastHeardMs: _, leavingInMs, ...node } = command;
-  refuseStranger(draft, node);
+  const { observed, failedAtMs, lastContactMs: _, leavingInMs, ...node } = command;
+  refuseOtherMachine(draft, node);
   const before = draft.node(command.name);
   const conditions = acceptConditions(command.conditions);
   const drain = leavingDrain(drainOnHello(before, command.leavingInMs), leavingInMs, nowMs);
@@ -231,11 +231,11 @@ export function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs
       if (task.node !== command.name || task.state === 'ended') continue;
       const message = `node ${command.name} was rebooted while rank ${task.nodeRank} ran on it`;
       const { nodeRank } = task;
-      const { lastHeardMs } = command;
+      const { lastContactMs } = command;
       applyJobEvent(
         draft,
         job.id,
-        { kind: 'taskLost', attempt: attempt.number, nodeRank, message, lastHeardMs },
+        { kind: 'taskLost', attempt: attempt.number, nodeRank, message, lastContactMs },
         nowMs,
       );
     }
@@ -320,11 +320,14 @@ export function confirmDead(
     );
   }
   if (proof.kind === 'fence_command' && proof.silence !== silence.number)
-    throw new MusterError('failed_precondition', `${node} was heard after the fencing command was started`);
+    throw new MusterError(
+      'failed_precondition',
+      `${node} has responded since the fencing command was started`,
+    );
   const by = proof.kind === 'person' ? callerName(proof.caller).by : 'fence command';
   const silentForMs = agents.silentForMs(node);
-  const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
-  const loss = { message: `node ${node} is dead, confirmed by ${by}`, lastHeardMs };
+  const lastContactMs = silentForMs === null ? null : nowMs - silentForMs;
+  const loss = { message: `node ${node} is dead, confirmed by ${by}`, lastContactMs };
   const tasks = endLostTasks(draft, node, () => true, loss, nowMs);
   if (!silence.isDead || tasks.length > 0)
     draft.emit({ kind: 'node.confirmed_dead', subject: node, data: { by, tasks } }, nowMs);

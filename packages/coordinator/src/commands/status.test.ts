@@ -82,7 +82,7 @@ describe('a status', () => {
     expect(node).toEqual(aNode('node-1', before));
   });
 
-  it('of a node that never said Hello is nothing', () => {
+  it('of a node that never sent Hello is nothing', () => {
     const draft = new Draft(stateWith([]));
     nodeStatus(draft, { name, inventory: anInventory(), conditions: [held], leavingInMs: null }, someMs);
     expect(draft.isEmpty()).toBe(true);
@@ -188,7 +188,7 @@ describe('a status', () => {
 describe('a Hello', () => {
   const command = (fields: Partial<HelloCommand> = {}): HelloCommand => {
     const { joinedAtMs: _, drain: __, ...node } = aNode('node-1');
-    const rest = { observed: [], failedAtMs: () => null, lastHeardMs: null, leavingInMs: null };
+    const rest = { observed: [], failedAtMs: () => null, lastContactMs: null, leavingInMs: null };
     return { ...node, ...rest, ...fields };
   };
   const eventsOf = (nodes: readonly Node[], fields: Partial<HelloCommand>) => {
@@ -201,7 +201,7 @@ describe('a Hello', () => {
     expect(eventsOf([], { conditions: [held] })).toEqual(['node.joined', 'node.online', 'condition.raised']);
   });
 
-  it('of a known one says what has changed since it was heard last', () => {
+  it('of a known one says what has changed since the last contact', () => {
     const known = aNode('node-1', { conditions: [held, aCondition('clock_skew')] });
     expect(eventsOf([known], { conditions: known.conditions })).toEqual(['node.online']);
     const inventory = anInventory({ gpus: someGpus('node-1', 3) });
@@ -231,7 +231,7 @@ describe('of the conditions that an agent reports', () => {
     expect(accepted?.evidence.isWellFormed()).toBe(true);
   });
 
-  it('each kind and place counts once, as it was said last', () => {
+  it('each kind and place counts once, as it was reported last', () => {
     const twice = [held, aCondition('xid_48'), { ...held, count: 2 }];
     expect(acceptConditions(twice)).toEqual([{ ...held, count: 2 }, aCondition('xid_48')]);
   });

@@ -103,7 +103,7 @@ const said = (subject: string, text: string) => ({
   data: { text },
 });
 
-test('a notice is told to those who follow its subject or all, once, and takes no number', async () => {
+test('a notice is sent to those who follow its subject or all, once, and takes no number', async () => {
   const log = new Log();
   log.add('node-1');
   log.notices.publish([said('node-1', 'before')], someMs);

@@ -95,7 +95,7 @@ describe('a job that waits for something else than resources', () => {
     expect(told(aCluster().node().job(job))).toEqual(expected);
   });
 
-  it('is told how long that is as of the moment at which one asks', () => {
+  it('is explained with how long that is as of the moment of the question', () => {
     const { spec } = aCluster().node().job().view.queue[0] ?? {};
     if (spec === undefined) throw new Error('there is no job');
     const reason = { kind: 'backoff', untilMs: nowMs + 120_000 } as const;
@@ -103,7 +103,7 @@ describe('a job that waits for something else than resources', () => {
     expect(pendingReason(reason, spec, nowMs + 120_001)).toMatchObject({ message: 'next retry in 1 s' });
   });
 
-  it('is told for whom places are reserved', () => {
+  it('is explained with the jobs for which places are reserved', () => {
     const obstacles = noObstacles;
     const cluster = aCluster().node().job();
     expect(inWords({ kind: 'reserved', by: 'ahead', obstacles }, cluster).message).toBe(
@@ -115,7 +115,7 @@ describe('a job that waits for something else than resources', () => {
   });
 });
 
-describe('both sides of a preemption are told', () => {
+describe('both sides of a preemption are explained', () => {
   const saved = { step: 500 };
   const losses: readonly (readonly [string, number, Holder['lostSince'], number, string])[] = [
     ['nothing that has run', 0, null, 1, ' before it began'],

@@ -2,7 +2,7 @@
 
 export interface SilentNode {
   readonly node: string;
-  /** null: not heard since the coordinator started. */
+  /** null: no contact since the coordinator started. */
   readonly silentForMs: number | null;
   /** Until its tasks of this job do not run there for certain; 0: now. null: they are never fenced. */
   readonly fencedInMs: number | null;
@@ -12,13 +12,13 @@ export interface SilentNode {
 /** @param paused nothing is rescheduled at the moment */
 export function describeSilence(silent: SilentNode, paused: boolean): string {
   const { node, silentForMs, fencedInMs, onExpiry } = silent;
-  const heard =
+  const contact =
     silentForMs === null
       ? `node ${node} has not responded since the coordinator started`
       : `node ${node} has been silent for ${secondsText(silentForMs)}`;
   if (fencedInMs === null) {
     return (
-      `${heard}: its task may be running, and the job waits for it (node_loss: hold) until a user confirms that the node ` +
+      `${contact}: its task may be running, and the job waits for it (node_loss: hold) until a user confirms that the node ` +
       'is dead'
     );
   }
@@ -27,9 +27,9 @@ export function describeSilence(silent: SilentNode, paused: boolean): string {
     fencedInMs === 0
       ? `its task is ${fence} by now`
       : `its task may be running, and is ${fence} unless the node comes back`;
-  if (paused) return `${heard}: ${state}; for now the attempt is not ended`;
+  if (paused) return `${contact}: ${state}; for now the attempt is not ended`;
   const when = fencedInMs === 0 ? '' : `in ${secondsText(fencedInMs)} `;
-  return `${heard}: ${state}; ${when}the attempt ends as lost`;
+  return `${contact}: ${state}; ${when}the attempt ends as lost`;
 }
 
 /** What to type, once it is certain. */

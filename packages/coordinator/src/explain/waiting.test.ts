@@ -162,7 +162,7 @@ describe('a job that waits for what conditions keep away', () => {
     expect(told(cluster)).toEqual({ kind, message, remedy });
   });
 
-  it('hears nothing of conditions that are not in its way', () => {
+  it('is not explained by conditions that do not concern it', () => {
     const cluster = aCluster()
       .node({ gpus: 8, drainedGpus: 2, cpus: 4, freeCpus: 1 })
       .job({ gpus: 6, cpus: 4 });

@@ -77,7 +77,7 @@ function sentencesOf(
       };
     }
     case 'array_limit': {
-      // How many of them run is not told: some that count may be waiting for the GPUs of jobs they preempt.
+      // How many of them run is not stated: some that count may be waiting for the GPUs of jobs they preempt.
       const { atOnce } = reason;
       const jobs = atOnce === 1 ? 'job' : 'jobs';
       return only(`at most ${atOnce} ${jobs} of its array may run at the same time (array: …%${atOnce})`);

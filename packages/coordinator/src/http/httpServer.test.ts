@@ -83,7 +83,7 @@ test('a name that is not of this machine is refused, whatever it resolves to', a
     expect(await ask('/metrics', { host })).toMatchObject({ status: 200 });
 });
 
-test('why a page cannot be had is said in a sentence, and never with a stack trace', async () => {
+test('why a page cannot be had is reported in a sentence, and never with a stack trace', async () => {
   nodePage = () => Promise.reject(new MusterError('resource_exhausted', 'the page is too large'));
   expect(await ask('/nodes/node-1/metrics')).toMatchObject({ status: 502, body: 'the page is too large\n' });
   nodePage = () => Promise.reject(new Error('broken at line 7'));

@@ -13,7 +13,7 @@ function someLeases(given: { heardMs?: number | null; leftMs?: number; fencedSin
   const grantedLeases = new GrantedLeases({
     settings,
     monotonicMs: () => world.nowMs,
-    lastHeardMs: () => world.heardMs,
+    lastContactMs: () => world.heardMs,
     maintenance: {
       leftMs: () => world.leftMs,
       get fencedSinceStartAtMs() {
@@ -27,7 +27,7 @@ function someLeases(given: { heardMs?: number | null; leftMs?: number; fencedSin
 const attempt = anAttempt(1, { leaseMs: 6_000 });
 const held = anAttempt(1, { leaseMs: null });
 
-test('an attempt gets its own lease, and T2 counts from the moment the node was heard last', () => {
+test('an attempt gets its own lease, and T2 counts from the last contact with the node', () => {
   const { grantedLeases, world } = someLeases();
   expect(grantedLeases.grant(node, attempt)).toBe(6_000);
   expect(grantedLeases.fencedAtMs(node, attempt)).toBe(1_000 + after(6_000));
@@ -66,7 +66,7 @@ test('of a maintenance that a coordinator before us granted, the longest counts 
   expect(grantedLeases.fencedAtMs(node, attempt)).toBe(after(7_200_000));
 });
 
-test('a node that nobody has heard counts as heard at our start', () => {
+test('a node without contact counts as having responded at our start', () => {
   const { grantedLeases } = someLeases({ heardMs: null });
   expect(grantedLeases.fencedAtMs(node, attempt)).toBe(after(6_000));
 });

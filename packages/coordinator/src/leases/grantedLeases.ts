@@ -7,7 +7,7 @@ export interface GrantedLeasesParts {
   readonly settings: LeaseSettings;
   readonly monotonicMs: () => number;
   /** When the last question of a node was received, monotonic. null: none ever was, and none was expected. */
-  readonly lastHeardMs: (node: NodeName) => number | null;
+  readonly lastContactMs: (node: NodeName) => number | null;
   readonly maintenance: {
     leftMs(nowMs: number): number;
     readonly fencedSinceStartAtMs: number;
@@ -37,7 +37,7 @@ export class GrantedLeases implements Pick<LeaseGrants, 'grant'> {
     const { settings, maintenance } = this.parts;
     const leftMs = Math.ceil(maintenance.leftMs(this.parts.monotonicMs()));
     if (leftMs <= leaseMs) return leaseMs;
-    const fencedAtMs = this.lastHeardMs(node) + fencedAfterMs(settings, leftMs);
+    const fencedAtMs = this.lastContactMs(node) + fencedAfterMs(settings, leftMs);
     this.fencedAtByNode.set(node, Math.max(fencedAtMs, this.fencedAtByNode.get(node) ?? 0));
     return leftMs;
   }
@@ -49,13 +49,13 @@ export class GrantedLeases implements Pick<LeaseGrants, 'grant'> {
   fencedAtMs(node: NodeName, { leaseMs }: Pick<Attempt, 'leaseMs'>): number | null {
     if (leaseMs === null) return null;
     const { settings, maintenance } = this.parts;
-    const byOwnLeaseMs = this.lastHeardMs(node) + fencedAfterMs(settings, leaseMs);
+    const byOwnLeaseMs = this.lastContactMs(node) + fencedAfterMs(settings, leaseMs);
     const byMaintenanceMs = this.fencedAtByNode.get(node) ?? 0;
     return Math.max(byOwnLeaseMs, byMaintenanceMs, maintenance.fencedSinceStartAtMs);
   }
 
   /** An earlier coordinator may have answered the node until the moment at which this one started. */
-  private lastHeardMs(node: NodeName): number {
-    return this.parts.lastHeardMs(node) ?? this.startedAtMs;
+  private lastContactMs(node: NodeName): number {
+    return this.parts.lastContactMs(node) ?? this.startedAtMs;
   }
 }

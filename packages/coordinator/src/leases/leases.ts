@@ -80,7 +80,7 @@ export interface Loss {
   /** Why, for the cause of the attempt. */
   readonly message: string;
   /** By the wall clock of this coordinator. null: not since its start. */
-  readonly lastHeardMs: number | null;
+  readonly lastContactMs: number | null;
 }
 
 /**

@@ -150,7 +150,7 @@ test('what most nodes say is believed without proof: a store from before there w
   expect(said({ node: third, tasks: [[ref(9, 1), null]] }), 'of that node alone').not.toBeNull();
 });
 
-test('that the store is old outlives restarts, in which our own term grows past what was heard', async () => {
+test('that the store is old outlives restarts, in which our own term grows past what was received', async () => {
   const { said, begin, memory } = await aCluster();
   said({ highestTerm: 2 });
   await vi.waitFor(() => expect(JSON.parse(memory.meta.get('terms') ?? '').ahead).not.toBeNull());

@@ -53,7 +53,7 @@ interface Known {
 /** Of one node. A person who accepts more of them than this has the wrong agent. */
 export const straysMax = 256;
 /** The number of tasks of one Hello that are examined. The rest is ignored. */
-const tasksHeardMax = 4_096;
+const observedTasksMax = 4_096;
 /** Neither a term nor an attempt is ever this far ahead of the store. */
 export const jumpMax = 1_000_000;
 
@@ -65,7 +65,7 @@ export function testimonyOf(account: AgentAccount, known: Known, proofs: Proofs)
     const isProven = highestTerm <= known.term + jumpMax && proofs.isOfTerm(node, highestTerm, termProof);
     (isProven ? proven : unproven).highestTerm = Math.min(highestTerm, known.term + jumpMax);
   }
-  for (const { task } of account.observed.slice(0, tasksHeardMax)) {
+  for (const { task } of account.observed.slice(0, observedTasksMax)) {
     const job = known.state.jobs.get(task.jobId);
     if (job !== undefined && task.attempt > job.lastAttempt) {
       const isNear = task.attempt <= job.lastAttempt + jumpMax;

@@ -138,7 +138,7 @@ describe('a fault of the GPU', () => {
     expect(endOf(failed({ kind: 'cuda_illegal_access' }))).toMatchObject({ blame: 'job' });
   });
 
-  it('is the cause of its gang, though another rank was heard of first and failed earlier', () => {
+  it('is the cause of its gang, though another rank was reported first and failed earlier', () => {
     const story = aGang()
       .allRunning()
       .ended(0, failed({ kind: 'nccl_error' }), 1, someMs);

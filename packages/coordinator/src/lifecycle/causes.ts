@@ -21,7 +21,7 @@ export function endedWell(exit: TaskEnd): boolean {
 }
 
 /**
- * Whether a task ended like one that was told to stop: by the first signal or the last, or before it had begun. A task that the
+ * Whether a task ended like one that was asked to stop: by the first signal or the last, or before it had begun. A task that the
  * kernel killed did not.
  */
 export function endedLikeStopped(exit: TaskEnd): boolean {

@@ -12,7 +12,7 @@ const onceMore = { retry: { max_attempts: 5, on: ['exit_code' as const] } };
 const stepsOf = (story: Story) => story.job.checkpoints.map(({ step }) => step);
 
 describe('a checkpoint that is seen', () => {
-  it('is kept with its attempt and node, and told', () => {
+  it('is kept with its attempt and node, and reported', () => {
     const story = aStory()
       .allRunning()
       .saved(100, { metrics: { train_loss: 2 } });
@@ -32,14 +32,14 @@ describe('a checkpoint that is seen', () => {
     });
   });
 
-  it('again, is no news', () => {
+  it('again, is no change', () => {
     const story = aStory().allRunning().saved(100, { savedAtMs: someMs });
     const before = story.job;
 
     expect(story.saved(100, { savedAtMs: someMs }).job).toBe(before);
   });
 
-  it('is told once for each verdict, and not before anybody has looked into it', () => {
+  it('is reported once for each verdict, and not before anybody has looked into it', () => {
     const story = aStory().allRunning().saved(100, unseen).saved(100, unseen);
     expect(story.events).not.toContain('checkpoint.seen');
     story.saved(100, { depth: 'quick' }).saved(100, { depth: 'deep', digest: 'sha256:1' });

@@ -209,7 +209,7 @@ export function endsGrace({ state }: Job, afterStop: boolean, { verdict }: Check
 /** What has been done is kept, so whatever went wrong before it is over. */
 export function afterProgress(job: Job): Job {
   const rewarded: Job = { ...job, failures: 0, failuresInRow: 0, recentFailures: [], excludedNodes: [] };
-  // Its user has just said where to go back to: what was saved before that may become known only now, and changes nothing.
+  // Its user has just chosen where to go back to: what was saved before that may become known only now, and changes nothing.
   const { state } = job;
   const isRequeued = state.kind === 'stopping' && state.isRequeued === true;
   return isRequeued ? rewarded : { ...rewarded, resumeChoice: { kind: 'newest' } };

@@ -66,8 +66,8 @@ export type JobEvent =
       readonly attempt: number;
       readonly nodeRank: number;
       readonly message: string;
-      /** When the node was heard last, by the wall clock of the coordinator; default: now. */
-      readonly lastHeardMs?: number | null;
+      /** The last contact with the node, by the wall clock of the coordinator; default: now. */
+      readonly lastContactMs?: number | null;
     }
   /** An attempt cannot start because of some of its nodes. It was not released. */
   | {

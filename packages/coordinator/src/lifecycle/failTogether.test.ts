@@ -52,7 +52,7 @@ describe('a gang of which one task ends badly', () => {
     expect(story.states).toEqual(['running', 'ended']);
   });
 
-  it('fails with the failure that was first on its node, though its news came last', () => {
+  it('fails with the failure that was first on its node, though its report came last', () => {
     const story = aGang().allRunning();
     story.ended(0, failed({ message: 'watchdog', rank: 0 }), 1, someMs + 900);
     expect(story.job.state).toMatchObject({ outcome: { cause: { nodeRank: 0 } } });
@@ -107,7 +107,7 @@ describe('a gang of which one task ends badly', () => {
     }
   });
 
-  it('is judged by what a task had said of itself before the stop ended it, where the first news was a consequence', () => {
+  it('is judged by what a task had printed before the stop ended it, where the first report was a consequence', () => {
     const says = { source: 'log' as const, consequence: false, message: 'local rank 0: ended by signal 9' };
     const story = aGang()
       .allRunning()

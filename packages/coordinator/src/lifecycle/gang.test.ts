@@ -100,7 +100,7 @@ describe('the prepared nodes of a gang', () => {
     expect(aGang().allocated().prepared(0).prepared(1, { master }).attempt?.master?.port).toBe(29_500);
   });
 
-  it('are the same when they are said again', () => {
+  it('are the same when they are reported again', () => {
     const story = aGang().allocated().prepared(0);
     const half = story.job;
     expect(story.prepared(0).job).toBe(half);
@@ -268,7 +268,7 @@ describe('the deadline of the preparation', () => {
     expect(story.job).toMatchObject({ failures: 0, failedStarts: 1 });
   });
 
-  it('names the nodes that have not said what they found', () => {
+  it('names the nodes that have not reported what they found', () => {
     const story = late(aGang(file).allocated().allPrepared().checked(0), [null, 'tries its paths']);
 
     expect(story.job.state).toMatchObject({

@@ -49,7 +49,7 @@ describe('the paths of a gang', () => {
     expect(story.checked(5).job, 'a rank there never was').toBe(before);
   });
 
-  it('that nothing was said of were not reached', () => {
+  it('without a report were not reached', () => {
     const story = aGang().allocated().allPrepared().checked(0).checked(1, {}, { paths: [] });
 
     expect(story.job.state).toMatchObject({
@@ -57,7 +57,7 @@ describe('the paths of a gang', () => {
     });
   });
 
-  it('are told in the words of the node that names both ends', () => {
+  it('are reported in the words of the node that names both ends', () => {
     const words = 'node-2 cannot reach node-1 at 10.0.0.1:21000 (eth0): no answer within 5 s';
     const story = aGang().allocated().allPrepared().checked(0).checked(1, { 0: words });
 

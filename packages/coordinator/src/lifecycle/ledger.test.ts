@@ -32,7 +32,7 @@ describe('an attempt', () => {
     expect(sums(story.job.ledger)).toEqual({ queued: 1, starting: 2, productive: 60 });
   });
 
-  it('that ended long before anybody heard of it held its GPUs until it ended', () => {
+  it('that ended long before that was known held its GPUs until it ended', () => {
     const story = ranFor(59);
     const { nowMs } = story;
     const { job, endedAttempts } = after(story, 300).ended(0, anExit({ finishedAtMs: nowMs }));
@@ -74,7 +74,7 @@ describe('an attempt', () => {
     expect(seen.job.state).toMatchObject({ kind: 'queued', sinceMs: seen.nowMs });
   });
 
-  it('began when its task did, however late that is heard', () => {
+  it('began when its task did, however late that is reported', () => {
     const story = after(aWorker().allocated().prepared(0), 60);
     const startedAtMs = story.nowMs - 50_000;
     story.on({ kind: 'taskRunning', attempt: 1, nodeRank: 0, startedAtMs });

@@ -120,7 +120,7 @@ function mbps(bytesPerS: number): number {
 }
 
 /**
- * Who is to blame for these pairs: the node in most of them. Those who tie are all named, since it cannot be told which;
+ * Who is to blame for these pairs: the node in most of them. Those who tie are all named, since it is unknown which;
  * of a single pair that is both.
  */
 function mostNamed(

@@ -68,7 +68,7 @@ describe('of infrastructure', () => {
     expect(namesOf(job)).toEqual(['node-1']);
   });
 
-  test('a node that was lost is not excluded: once it is back, nothing speaks against it', () => {
+  test('a node that was lost is not excluded: once it is back, nothing is against it', () => {
     const { job, outcome } = recover(aCause('node_lost'));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'node_loss', backoffMs: 0 });
     expect(job.excludedNodes).toEqual([]);

@@ -7,7 +7,7 @@ const terminated = anExit({ exitCode: null, signal: 'SIGTERM' });
 const counted = (story: Story, kind: string) => story.events.filter((each) => each === kind).length;
 
 describe('a sign', () => {
-  it('is told with its place', () => {
+  it('is reported with its place', () => {
     const story = aGang().allRunning().noticed({ rank: 3 }, 1);
     expect(story.data('training.nan_loss')).toMatchObject({
       attempt: 1,
@@ -22,7 +22,7 @@ describe('a sign', () => {
     expect(story.job.state.kind).toBe('running');
   });
 
-  it('is told once, however often and by whomever it is said, and anew in the next attempt', () => {
+  it('is reported once, however often and by whomever it is reported, and anew in the next attempt', () => {
     const retry = { max_attempts: 3, on: ['exit_code' as const] };
     const story = aGang({ retry }).allRunning().noticed();
     const before = story.job;
@@ -35,7 +35,7 @@ describe('a sign', () => {
     expect(counted(story, 'training.nan_loss')).toBe(3);
   });
 
-  it('of a resume is told once, of an attempt that was offered a checkpoint, and stops nothing', () => {
+  it('of a resume is reported once, of an attempt that was offered a checkpoint, and stops nothing', () => {
     const ignored = { kind: 'resume_ignored', step: 0, lastGoodStep: null } as const;
     const first = aStory({ on_divergence: 'stop' }).allRunning();
     const before = first.job;
@@ -71,7 +71,7 @@ describe('a sign', () => {
     }
   });
 
-  it('is not told for ever, and a flood of one kind hides no other', () => {
+  it('is not reported for ever, and a flood of one kind hides no other', () => {
     const story = aStory().allRunning();
     for (let step = 0; step < 1_000; step += 1) story.noticed({ kind: 'loss_spike', step });
     expect(counted(story, 'training.loss_spike')).toBe(16);
@@ -131,7 +131,7 @@ describe('a divergence', () => {
 });
 
 describe('a hang', () => {
-  it('is told with who stopped first, once for each standstill', () => {
+  it('is reported with who stopped first, once for each standstill', () => {
     const story = aGang().allRunning();
     story.nowMs += 600_000;
     story.hung({ quietForMs: 590_000, rank: 3 }, 1);

@@ -101,7 +101,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     if (attempt === null || task === undefined || task.state === 'ended') return unchanged(job);
     const startError = causeOf('node_lost', event.message, { nodeRank: event.nodeRank, node: task.node });
     const exit: TaskEnd = { ...nothingRan, statusLost: true, startError };
-    const failedAtMs = event.lastHeardMs ?? nowMs;
+    const failedAtMs = event.lastContactMs ?? nowMs;
     return afterTaskEnd(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs);
   },
 
@@ -111,7 +111,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const late = attempt.tasks.filter((task) => task.state === 'checked').map(({ node }) => node);
     const limitS = Math.round(job.spec.rendezvousTimeoutMs / 1000);
     const message = `not running within the rendezvous_timeout of ${limitS} s: ${late.join(', ')}`;
-    // Of several it cannot be told which one kept the others waiting.
+    // Of several it is unknown which one kept the others waiting.
     const node = late.length === 1 ? (late[0] ?? null) : null;
     const cause = causeOf('rendezvous_timeout', message, { nodeRank: null, node });
     return beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs);
@@ -207,7 +207,7 @@ export function outcomeWith(
   const first = rank === null ? undefined : attempt.tasks[rank];
   if (first === undefined || endedWell(task.exit)) return outcome;
   if (gpuFault === null) {
-    // A rank that was killed may hang in its launcher until our stop ends that: then what it has said tells of it.
+    // A rank that was killed may hang in its launcher until our stop ends that: then its output is the evidence.
     const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
     if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
     if (rootCause([first, task]) === first) return outcome;

@@ -25,7 +25,7 @@ import { type JobEvent, type Transition, transition } from './transition.ts';
 const startError = causeOf('image_pull', 'there is no such image');
 
 describe('any sequence of events', () => {
-  it('keeps the rules, and comes to an end when the nodes do as they are told', () => {
+  it('keeps the rules, and comes to an end when the nodes follow their orders', () => {
     const random = seededRandom(20_240_229);
     const visited = new Set<JobStateKind>();
     for (let life = 0; life < 3_000; life += 1) {

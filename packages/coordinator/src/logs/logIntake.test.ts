@@ -43,7 +43,7 @@ test('in the long run it is the rate that comes', () => {
   expect(taken).toBeLessThan(1_010_000);
 });
 
-test('without space everybody waits, which is said once; the end of an output needs none', () => {
+test('without space everybody waits, which is reported once; the end of an output needs none', () => {
   const { intake, said } = anIntake({ reserveBytes: 2 ** 60 });
   for (const each of [task, other]) expect(intake.admit(each, 1)).toMatchObject({ kind: 'wait' });
   expect(intake.admit(task, 0)).toEqual({ kind: 'take' });

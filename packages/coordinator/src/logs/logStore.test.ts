@@ -144,7 +144,7 @@ test('output whose sync failed is not complete, and has to be sent again', async
   expect(await logs.complete(task, 3)).toBe(false);
 });
 
-test('a watcher hears of every append until it stops', async () => {
+test('a watcher learns of every append until it stops', async () => {
   let heard = 0;
   const stop = logs.watch(task, () => {
     heard += 1;
@@ -223,7 +223,7 @@ describe('a cap of what is kept of one task', () => {
     expect(logs.grownBytes).toBe(storedBytes());
   });
 
-  test('that something was dropped is said once, over restarts too', async () => {
+  test('that something was dropped is reported once, over restarts too', async () => {
     await sendAll();
     await logs.close();
     logs = capped();

@@ -168,7 +168,7 @@ test('what a node owes when the job has ended is not waited for once the node is
   ]);
 });
 
-test('a silent node ends no reading of a job that may still run, and what it owes is said at the end', async () => {
+test('a silent node ends no reading of a job that may still run, and what it owes is reported at the end', async () => {
   await write(2, 0, 0, 'b');
   become({ kind: 'running', attempt: running(2) }, [ended(1, 5), running(2)]);
   fallSilent('node-1');
@@ -182,7 +182,7 @@ test('a silent node ends no reading of a job that may still run, and what it owe
   ]);
 });
 
-test('without following, what is missing is said as well, while its node is silent', async () => {
+test('without following, what is missing is reported as well, while its node is silent', async () => {
   become(succeeded, [ended(1, 3)]);
   expect(await reading().done).toEqual([]);
   fallSilent('node-1');
@@ -247,7 +247,7 @@ test('where output is missing a line says how much and why, and what follows joi
   expect(await reading().done).toEqual(['1.0: begin\n', `1.0: ${marker}`, '1.0: end\n', '1.0: .']);
 });
 
-test('of an output that was removed it is said, also where only its last lines are asked for', async () => {
+test('an output that was removed is reported as such, also where only its last lines are asked for', async () => {
   await write(1, 0, 0, 'x'.repeat(1_000));
   await logs.clear(job.id, 'budget');
   become(succeeded, [ended(1, 1_000)]);

@@ -259,7 +259,7 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
 }
 
 /** Connections to the gRPC server, and those that it closed. */
-type ConnectionCounts = Pick<Connections, 'closed' | 'openCount' | 'strangerCount'>;
+type ConnectionCounts = Pick<Connections, 'closed' | 'openCount' | 'unauthenticatedCount'>;
 
 function addConnectionMetrics(registry: Registry, connections: ConnectionCounts): void {
   addGauge(registry, {
@@ -267,8 +267,8 @@ function addConnectionMetrics(registry: Registry, connections: ConnectionCounts)
     help: 'Open gRPC connections: known are those on which a call has brought a valid token.',
     labelNames: ['kind'],
     read: () => [
-      [{ kind: 'known' }, connections.openCount - connections.strangerCount],
-      [{ kind: 'stranger' }, connections.strangerCount],
+      [{ kind: 'authenticated' }, connections.openCount - connections.unauthenticatedCount],
+      [{ kind: 'unauthenticated' }, connections.unauthenticatedCount],
     ],
   });
   addCounter(registry, {

@@ -50,7 +50,7 @@ export class PathHistory {
     return history;
   }
 
-  /** To be told of every commit, in order. */
+  /** To be called after every commit, in order. */
   committed(events: readonly StoredEvent[]): void {
     for (const event of events) {
       if (event.kind === 'preflight.measured') this.noteMeasured(event);

@@ -42,7 +42,7 @@ export class SchedulerState {
   private readonly preemptors = new Map<JobId, Preemptor>();
   /** The newest verified checkpoint of each preemptible job, or the start of its attempt. */
   private unsaved: Moments = new Map();
-  /** When each job was told to stop. */
+  /** When each job was asked to stop. */
   private stopping: Moments = new Map();
   private away = new Map<NodeName, number>();
   private monotonicMs = 0;
@@ -78,7 +78,7 @@ export class SchedulerState {
     this.monotonicMs = monotonicMs;
   }
 
-  /** An attempt was told to stop, for the sake of the job `by`. */
+  /** An attempt was asked to stop, to make room for the job `by`. */
   preempted(victim: JobId, attempt: number, by: JobId): void {
     this.preemptors.set(victim, { attempt, by });
   }

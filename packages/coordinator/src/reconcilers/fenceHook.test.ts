@@ -151,7 +151,7 @@ test('whoever may be cut off himself fences nobody', () => {
 
 // ---- The command itself
 
-test('the command gets the node’s name and addresses, and its exit code and last words are told', async () => {
+test('the command gets the node’s name and addresses, and its exit code and last lines are reported', async () => {
   const run = fenceCommandRunner('echo "$MUSTER_NODE at $MUSTER_NODE_ADDRESSES, $GREETING" >&2; exit 3', {
     PATH: process.env['PATH'],
     GREETING: 'hello',

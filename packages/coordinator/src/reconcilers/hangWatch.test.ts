@@ -91,7 +91,7 @@ describe('a coordinator', () => {
   const hangs = { hang: aSign() };
   const quiet = {};
 
-  test('is told of a hang at the second heartbeat, once for each stretch', async () => {
+  test('gets a hang at the second heartbeat, once for each stretch', async () => {
     expect(await heartbeat([hangs, quiet])).toBe(0);
     expect(await heartbeat([hangs, quiet])).toBe(1);
     expect(await heartbeat([hangs, quiet])).toBe(0);
@@ -119,7 +119,7 @@ describe('a coordinator', () => {
     expect(await heartbeat([hangs, longAgo])).toBe(1);
   });
 
-  test('is told of nothing while a task is frozen, or its node silent', async () => {
+  test('gets nothing while a task is frozen, or its node silent', async () => {
     const frozen = { ...hangs, frozen: true };
     for (let beat = 0; beat < 3; beat += 1) expect(await heartbeat([frozen, quiet])).toBe(0);
     for (let beat = 0; beat < 3; beat += 1) expect(await heartbeat([hangs, { frozen: true }])).toBe(0);
@@ -131,7 +131,7 @@ describe('a coordinator', () => {
     expect(await heartbeat([hangs, quiet]), 'both are heard, and neither is frozen').toBe(1);
   });
 
-  test('what was said long ago is no sign any more', async () => {
+  test('what was reported long ago is no sign any more', async () => {
     await heartbeat([hangs, quiet]);
     watch.note(aReport({ jobId: runningJobId, attempt: 1, nodeRank: 0 }, hangs));
     coordinator.clock.nowMs += 3 * heartbeatIntervalMs;

@@ -1,7 +1,7 @@
 /**
  * Detects attempts that hang. An agent reports a task whose output is quiet for several times as long as usual while its GPUs
  * compute nothing. This watch decides for the whole attempt, because it knows all tasks. Silence alone is never enough: there
- * is no verdict without such a report, or while a task of the attempt is not heard.
+ * is no verdict without such a report, or while a task of the attempt does not respond.
  */
 
 import { type JobId, type TaskKey, taskKey } from '@muster/common/ids';
@@ -27,7 +27,7 @@ export interface TaskWatch {
   readonly heartbeats: number;
   /** Since it was last seen to make progress of its own. null: it never tells of any. */
   readonly progressAgoMs: number | null;
-  /** It was heard lately, and is free to run: a frozen task stands still because we hold it. */
+  /** It was reported lately, and is free to run: a frozen task stands still because we hold it. */
   readonly isWatched: boolean;
 }
 
@@ -65,7 +65,7 @@ interface Noted {
   readonly rows: number;
   /** It is null for a task that has reported none. */
   readonly progressAtMs: number | null;
-  readonly heardAtMs: number;
+  readonly reportedAtMs: number;
 }
 
 interface Watched {
@@ -98,15 +98,15 @@ export class HangWatch {
       return;
     }
     const before = watched.tasks.get(key);
-    const heardAtMs = this.parts.monotonicMs();
+    const reportedAtMs = this.parts.monotonicMs();
     const rows = training?.rows ?? 0;
     watched.tasks.set(key, {
       sign: hang,
       heartbeats: hang === null || frozen ? 0 : (before?.heartbeats ?? 0) + 1,
       frozen,
       rows,
-      progressAtMs: this.progressAtMs(before, rows, training?.atMs ?? 0, heardAtMs),
-      heardAtMs,
+      progressAtMs: this.progressAtMs(before, rows, training?.atMs ?? 0, reportedAtMs),
+      reportedAtMs,
     });
   }
 
@@ -116,7 +116,7 @@ export class HangWatch {
     for (const [jobId, watched] of this.jobs) {
       const job = state.jobs.get(jobId);
       const attempt = runningAttempt(job);
-      // One that is about to run is heard of before it does.
+      // One that is about to run is reported before it does.
       if (attempt === null ? job?.state.kind !== 'starting' : attempt.number !== watched.attempt) {
         this.jobs.delete(jobId);
         continue;
@@ -140,7 +140,7 @@ export class HangWatch {
     return fresh;
   }
 
-  /** When it last made progress. Of what was made before we first heard of it, its own clock has to tell. */
+  /** When it last made progress. Progress before its first report is timed by its own clock. */
   private progressAtMs(before: Noted | undefined, rows: number, atMs: number, nowMs: number): number | null {
     if (rows === 0) return null;
     if (before !== undefined) return rows === before.rows ? before.progressAtMs : nowMs;
@@ -156,9 +156,9 @@ export class HangWatch {
       const noted = watched.tasks.get(taskKey({ jobId, attempt: attempt.number, nodeRank }));
       if (noted === undefined)
         return [{ nodeRank, sign: null, heartbeats: 0, progressAgoMs: null, isWatched: false }];
-      const { sign, heartbeats, progressAtMs, heardAtMs, frozen } = noted;
+      const { sign, heartbeats, progressAtMs, reportedAtMs, frozen } = noted;
       const progressAgoMs = progressAtMs === null ? null : nowMs - progressAtMs;
-      const isWatched = !frozen && nowMs - heardAtMs < silentMs;
+      const isWatched = !frozen && nowMs - reportedAtMs < silentMs;
       return [{ nodeRank, sign, heartbeats, progressAgoMs, isWatched }];
     });
   }

@@ -56,7 +56,7 @@ const eventsOf = (kind: string) => [...memory.events.values()].filter((event) =>
 const refused = { code: 'failed_precondition' };
 
 describe('a silent node', () => {
-  test('keeps its tasks until T2, counted from the moment it was heard last; then they end as lost', async () => {
+  test('keeps its tasks until T2, counted from the last contact; then they end as lost', async () => {
     someRunningJobs(1);
     await start();
     await pass(2, [1]);
@@ -76,7 +76,7 @@ describe('a silent node', () => {
     expect(eventsOf('node.fenced'), 'and once').toHaveLength(1);
   });
 
-  test('that is heard before its tasks are ended keeps them', async () => {
+  test('that responds before its tasks are ended keeps them', async () => {
     someRunningJobs(1);
     await start();
     await pass(10);
@@ -116,7 +116,7 @@ describe('a silent node', () => {
     expect(stateOf(1), 'but it is later').toBe('queued');
   });
 
-  test('counts as heard at the start of a coordinator: nothing is rescheduled before leases from before have run out', async () => {
+  test('counts as having responded at the start of a coordinator: nothing is rescheduled before leases from before have run out', async () => {
     someRunningJobs(1);
     await start();
     await pass(9);
@@ -159,7 +159,7 @@ describe('a maintenance', () => {
 });
 
 describe('confirm-dead', () => {
-  test('ends the tasks of a silent node at once, also those that are never fenced, and names who said so', async () => {
+  test('ends the tasks of a silent node at once, also those that are never fenced, and names who asked for it', async () => {
     someRunningJobs(1, null);
     await start();
     await pass(4);
@@ -223,7 +223,7 @@ describe('when most nodes fall silent at once', () => {
     expect(coordinator.leases.paused()).toBeNull();
   });
 
-  test('nodes that nobody has heard since the start and that have no tasks are missed by nobody', async () => {
+  test('nodes without contact since the start and that have no tasks are missed by nobody', async () => {
     someRunningJobs(1);
     for (const number of [2, 3, 4, 5]) memory.nodes.set(nameOf(number), aNode(nameOf(number)));
     await start();

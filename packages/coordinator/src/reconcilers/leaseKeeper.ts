@@ -65,7 +65,7 @@ export class LeaseKeeper implements LeaseGrants {
       settings,
       maintenance,
       monotonicMs: () => clock.monotonicMs(),
-      lastHeardMs: (node) => agents.lastHeardMs(node),
+      lastContactMs: (node) => agents.lastContactMs(node),
     });
   }
 
@@ -276,15 +276,15 @@ function endFencedTasks(parts: FencedNodesParts): readonly Promise<void>[] {
   );
 }
 
-/** It waited for its turn, and the node may have been heard meanwhile: then its tasks have fresh leases. */
+/** It waited for its turn, and the node may have responded meanwhile: then its tasks have fresh leases. */
 function endTasksOf(parts: FencedNodesParts, draft: Draft, node: NodeName, nowMs: number): void {
   const silentForMs = parts.agents.silentForMs(node);
   const silent =
     silentForMs === null
       ? `node ${node} has not responded since this coordinator started`
       : `node ${node} has been silent for ${Math.round(silentForMs / 1_000)} s`;
-  const lastHeardMs = silentForMs === null ? null : nowMs - silentForMs;
-  const loss = { message: `${silent} and its lease has expired`, lastHeardMs };
+  const lastContactMs = silentForMs === null ? null : nowMs - silentForMs;
+  const loss = { message: `${silent} and its lease has expired`, lastContactMs };
   const tasks = endLostTasks(draft, node, (attempt) => isFenced(parts, node, attempt), loss, nowMs);
   if (tasks.length > 0)
     draft.emit({ kind: 'node.fenced', subject: node, data: { silentForMs, tasks } }, nowMs);

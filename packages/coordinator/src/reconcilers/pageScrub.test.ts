@@ -46,7 +46,7 @@ test('a store that was looked at whole is next looked at a day later', async () 
   expect(looked).toEqual([1, 1]);
 });
 
-test('damage is told once, and ends it', async () => {
+test('damage is reported once, and ends it', async () => {
   const { looked, damage, end } = aScrub(30, { nextPage: 1, damagedPage: 11 });
   await end();
   expect(damage).toEqual(['page 11']);

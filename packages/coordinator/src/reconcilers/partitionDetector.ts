@@ -73,12 +73,12 @@ export class PartitionDetector {
   }
 
   /**
-   * The nodes whose silence counts: those heard since this coordinator started, and those with tasks. A node that left the
+   * The nodes whose silence counts: those with contact since this coordinator started, and those with tasks. A node that left the
    * cluster long ago does not count.
    */
   private look(): readonly SeenNode[] {
     const { agents, state } = this.parts;
-    const expected = new Set([...agents.heardNodes(), ...heldTasks(state.jobs.values()).keys()]);
+    const expected = new Set([...agents.contactedNodes(), ...heldTasks(state.jobs.values()).keys()]);
     return [...expected].flatMap((node) => {
       const silence = agents.silenceOf(node);
       return silence?.isDead === true ? [] : [{ node, silentSinceMs: silence?.sinceMs ?? null }];

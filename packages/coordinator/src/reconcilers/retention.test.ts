@@ -64,7 +64,7 @@ async function seqsOf(events: AsyncIterable<{ readonly seq: number }>): Promise<
 
 const kept = () => [...memory.jobs.values()].map(({ submitSeq }) => submitSeq);
 
-test('jobs that ended long ago go, with their output, and it is said what became of them', async () => {
+test('jobs that ended long ago go, with their output, and answers state what became of them', async () => {
   await start([over(1), over(2), aJob(3), aJob(4)]);
 
   await pass(89);

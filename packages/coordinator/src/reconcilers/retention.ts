@@ -26,7 +26,7 @@ const passEveryMs = 3_600_000;
 const firstPassAfterMs = 60_000;
 /**
  * In one piece. Every one of them changes pages of its own where the store is large, and until the piece is on disk and the log
- * carried over, no heartbeat is heard.
+ * carried over, no heartbeat is answered.
  */
 const eventsPerPiece = 100;
 const jobsPerPiece = 50;

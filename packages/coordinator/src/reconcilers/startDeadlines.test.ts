@@ -23,7 +23,7 @@ async function pass({ startDeadlines, state, loop }: TestCoordinator): Promise<J
   return state.jobs.get(jobIdOf(1));
 }
 
-test('a gang that is not prepared in time is queued again, and it is said what each node was doing', async () => {
+test('a gang that is not prepared in time is queued again, and the event names what each node was doing', async () => {
   const { coordinator, close } = await withJob(gang().prepared(0));
   const task = { jobId: jobIdOf(1), attempt: 1, nodeRank: 1 };
   coordinator.taskStatus.record(aReport(task, { state: 'assigned', doing: 'pulls image train:2' }));

@@ -15,7 +15,7 @@ import { type TrainingMetricName, type TrainingValues, trainingMetricNames } fro
 /** Several successive losses of training in one. */
 export interface LossBucket {
   readonly rows: number;
-  /** null: the program told none. */
+  /** null: the program printed none. */
   readonly firstStep: number | null;
   /** null: none of the values is finite. */
   readonly min: number | null;

@@ -1,6 +1,6 @@
 /**
  * Rows of metrics of jobs, a file for each in `rows/`. What is there of a task is what its frames say (rowFormat.ts), so an
- * agent asks where to go on and is told, after a restart of either.
+ * agent asks where to go on, after a restart of either.
  *
  * What was appended is in the hands of the system, and synced when a task has ended: until then its node has all of it, and
  * sends again what a machine that lost its power has lost.

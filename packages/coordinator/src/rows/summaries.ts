@@ -24,7 +24,7 @@ interface Summed {
 
 export class Summaries {
   private readonly isIn: ReturnType<typeof rowFilter>;
-  /** Of the lowest rank that has told it by now. */
+  /** Of the lowest rank that has printed it by now. */
   private readonly byName = new Map<TrainingMetricName, Summed>();
 
   constructor(isIn: ReturnType<typeof rowFilter>) {

@@ -1,4 +1,4 @@
-/** An agent's end of the protocol, for tests: it says and hears what a test wants. */
+/** An agent's end of the protocol, for tests: it sends and receives what a test wants. */
 
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
@@ -42,18 +42,18 @@ export async function joined({ api }: TestCoordinator, client: Client, nodeName:
   return credential;
 }
 
-/** Both ends' words of one session. */
+/** Both directions of one session. */
 export function openSession(client: Client, token: string) {
   const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
   const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
-  const told: CoordinatorMessage__Output[] = [];
+  const received: CoordinatorMessage__Output[] = [];
   const errors: ServiceError[] = [];
-  call.on('data', (message: CoordinatorMessage__Output) => told.push(message));
+  call.on('data', (message: CoordinatorMessage__Output) => received.push(message));
   call.on('error', (error: ServiceError) => errors.push(error));
   return {
-    told,
+    received,
     errors,
-    say: (message: AgentMessage) => void call.write(message),
+    send: (message: AgentMessage) => void call.write(message),
     cancel: () => call.cancel(),
   };
 }
@@ -75,7 +75,7 @@ export async function connected(
 ) {
   const token = await joined(coordinator, client, nodeName);
   const session = openSession(client, token);
-  session.say(helloMessage(fields));
-  await vi.waitFor(() => expect(session.told[0]?.welcome).toBeTruthy());
+  session.send(helloMessage(fields));
+  await vi.waitFor(() => expect(session.received[0]?.welcome).toBeTruthy());
   return { token, ...session };
 }

@@ -68,39 +68,37 @@ test('a credential that another node has is refused, and the coordinator goes on
 test('a session of another protocol, or that does not begin with Hello, is refused with its reason', async () => {
   const token = await joined('node-1');
   const newer = openSession(token);
-  newer.say(helloMessage({ protocolVersion: 9 }));
+  newer.send(helloMessage({ protocolVersion: 9 }));
   await vi.waitFor(() =>
     expect(newer.errors[0]?.details).toMatch(
-      /speaks protocol 9, and this coordinator 2 and 3: upgrade the coordinator/,
+      /uses protocol 9, and this coordinator 2 and 3: upgrade the coordinator/,
     ),
   );
   const older = openSession(token);
-  older.say(helloMessage({ protocolVersion: 1 }));
-  await vi.waitFor(() =>
-    expect(older.errors[0]?.details).toMatch(/speaks protocol 1, .*: upgrade the agent/),
-  );
+  older.send(helloMessage({ protocolVersion: 1 }));
+  await vi.waitFor(() => expect(older.errors[0]?.details).toMatch(/uses protocol 1, .*: upgrade the agent/));
   const rude = openSession(token);
-  rude.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
+  rude.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(rude.errors[0]?.details).toBe('a session begins with Hello'));
 });
 
 test.each([protocolVersionMin, protocolVersion])(
-  'an agent that speaks protocol %i is welcome',
+  'an agent that uses protocol %i is welcome',
   async (spoken) => {
     const session = openSession(await joined('node-1'));
-    session.say(helloMessage({ protocolVersion: spoken }));
-    await vi.waitFor(() => expect(session.told[0]?.welcome).toBeDefined());
+    session.send(helloMessage({ protocolVersion: spoken }));
+    await vi.waitFor(() => expect(session.received[0]?.welcome).toBeDefined());
     expect(session.errors).toEqual([]);
   },
 );
 
-test('a Hello that is said twice opens one session', async () => {
-  const { told, say, errors } = await connected();
-  say(helloMessage());
-  say({ heartbeat: { seq: 7, sentBoottimeMs: 0, observed: [] } });
+test('a Hello that is sent twice opens one session', async () => {
+  const { received, send, errors } = await connected();
+  send(helloMessage());
+  send({ heartbeat: { seq: 7, sentBoottimeMs: 0, observed: [] } });
   const wallMs = coordinator.clock.wallMs();
-  await vi.waitFor(() => expect(told.at(-1)?.heartbeatAck).toMatchObject({ seq: 7, wallMs }));
-  expect(told).toHaveLength(2);
+  await vi.waitFor(() => expect(received.at(-1)?.heartbeatAck).toMatchObject({ seq: 7, wallMs }));
+  expect(received).toHaveLength(2);
   expect(errors).toEqual([]);
 });
 
@@ -115,7 +113,7 @@ test('a connection that breaks while its Hello is being stored does not pass for
   const spy = vi
     .spyOn(coordinator.loop, 'run')
     .mockImplementation((by, command) => held.then(() => run(by, command)));
-  session.say(helloMessage());
+  session.send(helloMessage());
   await vi.waitFor(() => expect(spy).toHaveBeenCalled());
   session.cancel();
   // The end of the stream has reached the coordinator once a later call on the same connection is answered.
@@ -128,48 +126,48 @@ test('a connection that breaks while its Hello is being stored does not pass for
 });
 
 test('a job goes from assignment over preparation and release to its recorded end', async () => {
-  const { told, say } = await connected();
+  const { received, send } = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
   await vi.waitFor(() =>
-    expect(told.at(-1)?.prepare).toMatchObject({ task, gpuUuids: ['GPU-a-0'], start: null }),
+    expect(received.at(-1)?.prepare).toMatchObject({ task, gpuUuids: ['GPU-a-0'], start: null }),
   );
-  say({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
-  await vi.waitFor(() => expect(told.at(-1)?.start).toMatchObject({ task, masterPort: 29_500 }));
-  say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  send({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
+  await vi.waitFor(() => expect(received.at(-1)?.start).toMatchObject({ task, masterPort: 29_500 }));
+  send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   const gpuUsage = aGpuUsage();
-  say({
+  send({
     report: {
       task,
       state: 'TASK_STATE_ENDED',
       exit: { exitCode: 0, gpuUsage: gpuUsageWire.toWire(gpuUsage) },
     },
   });
-  await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
+  await vi.waitFor(() => expect(received.at(-1)?.forget).toEqual({ task }));
   const job = await coordinator.api.getJob(jobId);
   expect(job.state).toBe('succeeded');
   expect(job.attempts).toMatchObject([{ gpuUsage, tasks: [{ exit: { gpuUsage } }] }]);
-  say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
+  send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_ENDED' }] } });
   await vi.waitFor(() =>
-    expect(told.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
+    expect(received.at(-1)?.heartbeatAck?.verdicts).toEqual([{ task, verdict: 'VERDICT_FORGET' }]),
   );
 });
 
 test('a job that ended while its agent was away has ended then, whatever the clock of its node says', async () => {
   const nodesClockMs = coordinator.clock.wallMs() - 7_200_000;
-  const { told, say } = await connected();
+  const { received, send } = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
-  say({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
-  await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
-  say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  await vi.waitFor(() => expect(received.at(-1)?.prepare).toBeTruthy());
+  send({ prepared: { task, master: { addr: '127.0.0.1', port: 29_500 } } });
+  await vi.waitFor(() => expect(received.at(-1)?.start).toBeTruthy());
+  send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('running'));
   const runningAtMs = coordinator.clock.wallMs();
   coordinator.clock.nowMs += 600_000;
   const exit = { exitCode: 0, finishedAtMs: nodesClockMs + 45_000 };
   const observed = [{ task, state: 'TASK_STATE_ENDED', exit } as const];
-  say({ heartbeat: { seq: 1, sentBoottimeMs: 5, sentWallMs: nodesClockMs + 600_000, observed } });
+  send({ heartbeat: { seq: 1, sentBoottimeMs: 5, sentWallMs: nodesClockMs + 600_000, observed } });
   await vi.waitFor(async () => expect((await coordinator.api.getJob(jobId)).state).toBe('succeeded'));
   const endedAtMs = runningAtMs + 45_000;
   const { attempts, ...job } = await coordinator.api.getJob(jobId);
@@ -182,22 +180,22 @@ test('a job that ended while its agent was away has ended then, whatever the clo
 test('what a node says of tasks that are not its own changes nothing', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 }, max_runtime: '1s' });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
-  const stranger = await connected('node-2');
+  await vi.waitFor(() => expect(owner.received.at(-1)?.prepare).toBeTruthy());
+  const other = await connected('node-2');
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const unknown = { ...task, jobId: 'job_zzzzzzzzzzzz' };
-  stranger.say({ prepared: { task, master: { addr: '10.6.6.6', port: 666 } } });
-  stranger.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
+  other.send({ prepared: { task, master: { addr: '10.6.6.6', port: 666 } } });
+  other.send({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 0 } } });
   const observed = [task, unknown].map(
     (each) => ({ task: each, state: 'TASK_STATE_RUNNING', runningForMs: 1_000_000 }) as const,
   );
-  stranger.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
-  await vi.waitFor(() => expect(stranger.told.at(-1)?.heartbeatAck).toBeTruthy());
-  expect(stranger.told.at(-1)?.heartbeatAck?.verdicts).toEqual([
+  other.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  await vi.waitFor(() => expect(other.received.at(-1)?.heartbeatAck).toBeTruthy());
+  expect(other.received.at(-1)?.heartbeatAck?.verdicts).toEqual([
     { task, verdict: 'VERDICT_FORGET' },
     { task: unknown, verdict: 'VERDICT_UNKNOWN' },
   ]);
-  expect(stranger.told.filter((message) => message.prepare ?? message.start)).toEqual([]);
+  expect(other.received.filter((message) => message.prepare ?? message.start)).toEqual([]);
   await Promise.all(coordinator.timeLimits.run(coordinator.state, coordinator.loop));
   expect((await coordinator.api.getJob(jobId)).attempts).toMatchObject([
     { state: 'allocated', masterAddr: null },
@@ -208,8 +206,8 @@ test('a GPU that is reported twice is one GPU', async () => {
   const token = await joined('node-1');
   const session = openSession(token);
   const [gpu] = inventory.gpus ?? [];
-  session.say(helloMessage({ inventory: { ...inventory, gpus: gpu === undefined ? [] : [gpu, gpu] } }));
-  await vi.waitFor(() => expect(session.told).toHaveLength(1));
+  session.send(helloMessage({ inventory: { ...inventory, gpus: gpu === undefined ? [] : [gpu, gpu] } }));
+  await vi.waitFor(() => expect(session.received).toHaveLength(1));
   const jobId = await submitted({ resources: { gpus: 2 } });
   expect((await coordinator.api.getJob(jobId)).pending?.kind).toBe('never_fits');
 });
@@ -218,28 +216,28 @@ test('a reboot ends what ran on the node; the boot of another machine by its nam
   const first = await connected();
   const jobId = await submitted({ resources: { gpus: 1 } });
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(first.told.at(-1)?.prepare).toBeTruthy());
-  first.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
-  first.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  await vi.waitFor(() => expect(first.received.at(-1)?.prepare).toBeTruthy());
+  first.send({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
+  first.send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const second = openSession(first.token);
-  second.say(helloMessage({ instanceId: 'copy', bootId: 'other' }));
+  second.send(helloMessage({ instanceId: 'copy', bootId: 'other' }));
   await vi.waitFor(() => expect(second.errors[0]?.details).toMatch(/node-1 is connected already/));
   first.cancel();
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
-  const heardMs = coordinator.agents.lastHeardMs(nodeNameOf('node-1'));
+  const heardMs = coordinator.agents.lastContactMs(nodeNameOf('node-1'));
   coordinator.clock.nowMs += 1_000;
   const copy = openSession(first.token);
-  copy.say(helloMessage({ instanceId: 'copy', bootId: 'other' }));
+  copy.send(helloMessage({ instanceId: 'copy', bootId: 'other' }));
   await vi.waitFor(() =>
     expect(copy.errors[0]?.details).toMatch(/has tasks that have not ended.*name.*of its own/),
   );
   expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running');
-  // The lease of the first one runs out when it would have: a stranger that keeps trying must not hold its jobs for ever.
-  expect(coordinator.agents.lastHeardMs(nodeNameOf('node-1'))).toBe(heardMs);
+  // The lease of the first one runs out when it would have: another machine that keeps trying must not hold its jobs for ever.
+  expect(coordinator.agents.lastContactMs(nodeNameOf('node-1'))).toBe(heardMs);
   const rebooted = openSession(first.token);
-  rebooted.say(helloMessage({ bootId: 'second' }));
-  await vi.waitFor(() => expect(rebooted.told).not.toHaveLength(0));
+  rebooted.send(helloMessage({ bootId: 'second' }));
+  await vi.waitFor(() => expect(rebooted.received).not.toHaveLength(0));
   const { attempts } = await coordinator.api.getJob(jobId);
   expect(attempts[0]).toMatchObject({ state: 'ended', cause: { kind: 'node_lost' } });
 });
@@ -258,10 +256,10 @@ function uploading(token: string) {
 test('output is taken from the node that holds the task; from others it is dropped', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
-  const stranger = await connected('node-2');
+  await vi.waitFor(() => expect(owner.received.at(-1)?.prepare).toBeTruthy());
+  const other = await connected('node-2');
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  const [mine, theirs] = [uploading(owner.token), uploading(stranger.token)];
+  const [mine, theirs] = [uploading(owner.token), uploading(other.token)];
   mine.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });
   mine.send({ task, offset: 5, data: Buffer.from('!'), complete: true });
   theirs.send({ task, offset: 6, data: Buffer.from('forged'), complete: true });
@@ -276,7 +274,7 @@ test('output is taken from the node that holds the task; from others it is dropp
 test('below the reserve no output is taken: it waits, or, with an agent that cannot wait, its stream ends', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
+  await vi.waitFor(() => expect(owner.received.at(-1)?.prepare).toBeTruthy());
   const full = await startTestCoordinator({ reserveBytes: 2 ** 60, memory: coordinator.memory });
   try {
     client = full.client();
@@ -294,10 +292,10 @@ test('below the reserve no output is taken: it waits, or, with an agent that can
   }
 });
 
-test('a task over its rate waits, and another one of the same node goes on; both are told what became of theirs', async () => {
+test('a task over its rate waits, and another one of the same node goes on; both are answered', async () => {
   const owner = await connected('node-1');
   const jobIds = [await submitted({ resources: { gpus: 0 } }), await submitted({ resources: { gpus: 0 } })];
-  await vi.waitFor(() => expect(owner.told.filter(({ prepare }) => prepare)).toHaveLength(2));
+  await vi.waitFor(() => expect(owner.received.filter(({ prepare }) => prepare)).toHaveLength(2));
   const small = await startTestCoordinator({
     memory: coordinator.memory,
     logLimits: { rateBytes: 1_000, capBytes: 8_000 },
@@ -340,7 +338,7 @@ test('a task over its rate waits, and another one of the same node goes on; both
 test('the output of a job is removed on request, and more of it goes on behind', async () => {
   const owner = await connected('node-1');
   const jobId = await submitted({ resources: { gpus: 1 } });
-  await vi.waitFor(() => expect(owner.told.at(-1)?.prepare).toBeTruthy());
+  await vi.waitFor(() => expect(owner.received.at(-1)?.prepare).toBeTruthy());
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const upload = uploading(owner.token);
   upload.send({ task, offset: 0, data: Buffer.from('hello'), complete: false });

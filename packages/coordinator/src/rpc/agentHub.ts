@@ -32,7 +32,7 @@ import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { keepSecret } from '../commands/credentials.ts';
-import { hello, nodeStatus, noteFreezes, refuseStranger, report } from '../commands/nodes.ts';
+import { hello, nodeStatus, noteFreezes, refuseOtherMachine, report } from '../commands/nodes.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type AgentAccount, doubtCondition, doubtKind } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
@@ -68,7 +68,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   readonly leases: LeaseGrants;
   /** Of this run of the coordinator, with the proof that a node was welcomed in it. */
   readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
-  /** Gets to hear every Hello before it has any effect. @returns what it claims without proof; null: nothing */
+  /** Examines every Hello before it has any effect. @returns what it claims without proof; null: nothing */
   readonly checkAccount: (account: AgentAccount) => string | null;
   readonly taskStatus: TaskStatusCache;
   readonly orphans: OrphanTasks;
@@ -146,20 +146,20 @@ async function beginSession(
   wire: Hello__Output,
 ): Promise<AgentSession> {
   const { node } = caller;
-  const { protocolVersion: spoken } = wire;
-  if (spoken < protocolVersionMin || spoken > protocolVersion) {
-    const older = spoken > protocolVersion ? 'the coordinator' : 'the agent';
+  const { protocolVersion: theirs } = wire;
+  if (theirs < protocolVersionMin || theirs > protocolVersion) {
+    const older = theirs > protocolVersion ? 'the coordinator' : 'the agent';
     throw new MusterError(
       'failed_precondition',
-      `the agent of ${node} speaks protocol ${spoken}, and this coordinator ${protocolVersionMin} and ${protocolVersion}: ` +
+      `the agent of ${node} uses protocol ${theirs}, and this coordinator ${protocolVersionMin} and ${protocolVersion}: ` +
         `upgrade ${older}; the agent reconnects automatically then`,
     );
   }
   const { instanceId, bootId, agentVersion } = wire;
   // Somebody's mistake, which ends the second agent, before what only has to be waited for.
   parts.agents.refuseSecond(node, instanceId, bootId);
-  refuseStranger(new Draft(parts.state), { name: node, instanceId });
-  parts.taskStatus.heard(node, bootId, wire, parts.wallMs());
+  refuseOtherMachine(new Draft(parts.state), { name: node, instanceId });
+  parts.taskStatus.noteClock(node, bootId, wire, parts.wallMs());
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
   const observed = reportsFromWire(parts.taskStatus, node, wire.observed);
@@ -183,7 +183,7 @@ async function beginSession(
     observed,
     leavingInMs: wire.leavingInMs ?? null,
     failedAtMs: failureTimes(parts.taskStatus, node, bootId),
-    lastHeardMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
+    lastContactMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
   await parts.loop.run(caller, (draft, nowMs) => {
     if (caller.renewed) keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs);
@@ -245,7 +245,7 @@ async function onMessage(
 ): Promise<void> {
   // A newer connection of the same agent has taken over: what still trickles in here is history.
   if (!parts.agents.isCurrent(session)) return;
-  parts.agents.heard(session);
+  parts.agents.contacted(session);
   const { caller } = session;
   if (message.heartbeat != null) onHeartbeat(parts, session, message.heartbeat);
   if (message.prepared != null) await onPrepared(parts, session, message.prepared);
@@ -324,7 +324,7 @@ export async function takeStatus(
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run(session.caller, (draft, nowMs) => {
-    // It waited for its turn, and a newer Hello may have come first: what was true before that is not news.
+    // It waited for its turn, and a newer Hello may have come first: what was true before that is outdated.
     if (parts.agents.isCurrent(session)) nodeStatus(draft, command, nowMs, parts.pacer);
   });
 }
@@ -363,7 +363,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
-  parts.taskStatus.heard(node, bootId, heartbeat, parts.wallMs());
+  parts.taskStatus.noteClock(node, bootId, heartbeat, parts.wallMs());
   const reports = reportsFromWire(parts.taskStatus, node, heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.
   learnOutcomes(
@@ -372,11 +372,11 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     reports.map(({ task }) => task.jobId),
   ).catch((error: unknown) => parts.log.warn({ node, error: messageOf(error) }, 'ended jobs were not read'));
   const verdicts = reports.map(({ task }) => {
-    // A person has said so: it may be killed, though nobody knows its job.
+    // A person has asked for it: it may be killed, though its job is unknown.
     if (parts.orphans.isCondemned(node, task)) return forgotten(task);
     return verdictOn(task, node, parts.state, parts.leases);
   });
-  if (parts.orphans.heard(node, reports)) parts.loop.wake();
+  if (parts.orphans.reported(node, reports)) parts.loop.wake();
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
   noteTasks(parts, session, reports);

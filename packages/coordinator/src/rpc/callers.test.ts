@@ -68,11 +68,11 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     'node.clear_asked',
     async () => {
       const condition = conditionToWire(aCondition('xid_48', { clears: 'by_hand' }));
-      const { told, say } = await connected(coordinator, client, 'node-1', { conditions: [condition] });
+      const { received, send } = await connected(coordinator, client, 'node-1', { conditions: [condition] });
       return async () => {
         const cleared = coordinator.api.clearCondition({ node: 'node-1', kind: 'xid_48', gpuUuid: null });
-        await vi.waitFor(() => expect(told.some((each) => each.clearCondition)).toBe(true));
-        say({ status: { conditions: [] } });
+        await vi.waitFor(() => expect(received.some((each) => each.clearCondition)).toBe(true));
+        send({ status: { conditions: [] } });
         await cleared;
       };
     },
@@ -173,19 +173,19 @@ test.each(Object.entries(changing))(
 );
 
 test('what an agent says names its credential, and what the coordinator does by itself the part of it', async () => {
-  const { say, told } = await connected(coordinator, client, 'node-1');
+  const { send, received } = await connected(coordinator, client, 'node-1');
   const byAgent = eventsAfter(0).filter(({ subject }) => subject === 'node-1');
   expect(byAgent.map(({ kind }) => kind)).toEqual(['node.joined', 'node.online']);
   for (const event of byAgent) expect(event.by).toMatch(/^agent:node-1/);
   await submitJob(coordinator, 'r1');
   const assigned = await vi.waitFor(
-    () => told.find((each) => each.prepare)?.prepare ?? expect.fail('nothing was assigned'),
+    () => received.find((each) => each.prepare)?.prepare ?? expect.fail('nothing was assigned'),
   );
   expect(eventsAfter(0).find(({ kind }) => kind === 'attempt.allocated')).toMatchObject({
     by: 'coordinator: scheduler',
     peer: '',
   });
-  say({
+  send({
     prepared: { task: assigned.task, master: { addr: '127.0.0.1', port: 1 }, testPort: 0, endpoints: [] },
   });
   await vi.waitFor(() => expect(eventsAfter(0).some(({ kind }) => kind === 'attempt.released')).toBe(true));

@@ -25,19 +25,19 @@ const conditionsOf = (name: string) => coordinator.state.nodes.get(nodeNameOf(na
 
 type Agent = Awaited<ReturnType<typeof connected>>;
 
-async function assigned({ told }: Agent): Promise<Assignment__Output> {
-  await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
-  const assignment = told.at(-1)?.prepare;
+async function assigned({ received }: Agent): Promise<Assignment__Output> {
+  await vi.waitFor(() => expect(received.at(-1)?.prepare).toBeTruthy());
+  const assignment = received.at(-1)?.prepare;
   if (assignment == null) throw new Error('nothing was assigned');
   return assignment;
 }
 
-test('what an agent was told is proven by it: a store restored from an older copy starts nothing until it is advanced', async () => {
+test('what an agent received is proven by it: a store restored from an older copy starts nothing until it is advanced', async () => {
   const agent = await connected('node-1');
   const backup = structuredClone(coordinator.memory);
   const jobId = await submit({ gpus: 1 });
   const { task, proof } = await assigned(agent);
-  const welcome = agent.told[0]?.welcome;
+  const welcome = agent.received[0]?.welcome;
   await coordinator.close();
 
   coordinator = await startTestCoordinator({ memory: Object.assign(new Memory('test'), backup) });
@@ -49,8 +49,8 @@ test('what an agent was told is proven by it: a store restored from an older cop
     proofs: [{ task, proof }],
   };
   const back = agentFixture.openSession(coordinator.client(), agent.token);
-  back.say(agentFixture.helloMessage(hello));
-  await vi.waitFor(() => expect(back.told[0]?.welcome).toBeTruthy());
+  back.send(agentFixture.helloMessage(hello));
+  await vi.waitFor(() => expect(back.received[0]?.welcome).toBeTruthy());
   expect(coordinator.leases.paused()).toContain(`node-1 has ${jobId}, which is unknown to the store`);
   expect(conditionsOf('node-1')).toEqual([]);
   const waiting = await submit({}, 'waits');
@@ -84,13 +84,13 @@ test.each<[string, Hello, RegExp]>([
   });
 
   // A node says its conditions anew, without what we think of it; its next Hello is what counts.
-  liar.say({ status: { conditions: [], inventory: agentFixture.inventory } });
-  liar.say({ heartbeat: { seq: 1 } });
-  await vi.waitFor(() => expect(liar.told.at(-1)?.heartbeatAck).toBeTruthy());
+  liar.send({ status: { conditions: [], inventory: agentFixture.inventory } });
+  liar.send({ heartbeat: { seq: 1 } });
+  await vi.waitFor(() => expect(liar.received.at(-1)?.heartbeatAck).toBeTruthy());
   expect(conditionsOf('node-2')).toHaveLength(1);
   const honest = agentFixture.openSession(coordinator.client(), liar.token);
-  honest.say(agentFixture.helloMessage());
-  await vi.waitFor(() => expect(honest.told[0]?.welcome).toBeTruthy());
+  honest.send(agentFixture.helloMessage());
+  await vi.waitFor(() => expect(honest.received[0]?.welcome).toBeTruthy());
   expect(conditionsOf('node-2')).toEqual([]);
 });
 
@@ -98,8 +98,8 @@ test('a silent node is fenced while another one is in doubt', async () => {
   const silent = await connected('node-1');
   await submit({ gpus: 1 });
   const { task } = await assigned(silent);
-  silent.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
-  await vi.waitFor(() => expect(silent.told.at(-1)?.start).toBeTruthy());
+  silent.send({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
+  await vi.waitFor(() => expect(silent.received.at(-1)?.start).toBeTruthy());
   await connected('node-2', { highestTerm: 1_000_000 });
   silent.cancel();
   for (let tick = 0; tick < 12; tick += 1) {
@@ -115,8 +115,8 @@ test("an attempt of another node's job that never was does not end the one that 
   const owner = await connected('node-1');
   const jobId = await submit({ gpus: 1 });
   const { task } = await assigned(owner);
-  owner.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
-  owner.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  owner.send({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
+  owner.send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   const lie = { task: { jobId, attempt: 4_000_000_000, nodeRank: 0 }, state: 'TASK_STATE_RUNNING' } as const;
   const liar = await connected('node-2', { observed: [lie] });

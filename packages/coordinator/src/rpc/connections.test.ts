@@ -8,8 +8,8 @@ import { type ConnectionLimits, Connections, connectionLimits } from './connecti
 
 const limits: ConnectionLimits = {
   firstCallMs: 10_000,
-  strangersPerAddressMax: 3,
-  strangersMax: 5,
+  unauthenticatedPerAddressMax: 3,
+  unauthenticatedMax: 5,
   agentMax: 3,
   connectionsMax: 8,
 };
@@ -77,36 +77,36 @@ test('one agent has few connections: its oldest is closed for its newest, and no
     true,
   ]);
   expect(gate.closed.too_many_of_one_agent).toBe(1);
-  expect([gate.openCount, gate.strangerCount]).toEqual([5, 0]);
+  expect([gate.openCount, gate.unauthenticatedCount]).toEqual([5, 0]);
 });
 
 test('a connection that shows no token in time is closed; one that did stays', () => {
   const { gate, clock, open } = aGate();
-  const stranger = open('192.0.2.1');
+  const pending = open('192.0.2.1');
   const agent = open('192.0.2.1');
   gate.authenticated(agent.peer);
   clock.nowMs = limits.firstCallMs - 1;
   gate.sweep();
-  expect(stranger.isOpen).toBe(true);
+  expect(pending.isOpen).toBe(true);
   clock.nowMs += 1;
   gate.sweep();
-  expect([stranger.isOpen, agent.isOpen]).toEqual([false, true]);
-  expect([gate.openCount, gate.strangerCount]).toEqual([1, 0]);
+  expect([pending.isOpen, agent.isOpen]).toEqual([false, true]);
+  expect([gate.openCount, gate.unauthenticatedCount]).toEqual([1, 0]);
 });
 
-test('the newest stranger of an address takes the room of its oldest one', () => {
+test('the newest connection without a token takes the room of the oldest one of its address', () => {
   const { gate, open } = aGate();
-  const strangers = [open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1')];
-  expect(strangers.map(({ isOpen }) => isOpen)).toEqual([false, true, true, true]);
-  expect(gate.closed.too_many_strangers).toBe(1);
+  const connections = [open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1'), open('192.0.2.1')];
+  expect(connections.map(({ isOpen }) => isOpen)).toEqual([false, true, true, true]);
+  expect(gate.closed.too_many_unauthenticated).toBe(1);
 });
 
-test('strangers of many addresses leave room for each other', () => {
+test('connections without a token from many addresses leave room for each other', () => {
   const { gate, open } = aGate();
-  const strangers = Array.from({ length: 50 }, (_, index) => open(`192.0.2.${index}`));
-  expect(strangers.filter(({ isOpen }) => isOpen)).toHaveLength(limits.strangersMax);
-  expect(strangers.at(-1)?.isOpen).toBe(true);
-  expect(gate.openCount).toBe(limits.strangersMax);
+  const connections = Array.from({ length: 50 }, (_, index) => open(`192.0.2.${index}`));
+  expect(connections.filter(({ isOpen }) => isOpen)).toHaveLength(limits.unauthenticatedMax);
+  expect(connections.at(-1)?.isOpen).toBe(true);
+  expect(gate.openCount).toBe(limits.unauthenticatedMax);
 });
 
 test('known connections are never closed, and when they fill everything the next one is refused', () => {
@@ -129,7 +129,7 @@ test('a port that is used again belongs to the new connection', () => {
   gate.opened(first);
   gate.opened(second);
   first.destroy();
-  expect(gate.strangerCount).toBe(1);
+  expect(gate.unauthenticatedCount).toBe(1);
 });
 
 test('what is closed is logged with its number, at most one line in ten seconds for each reason', () => {
@@ -142,14 +142,15 @@ test('what is closed is logged with its number, at most one line in ten seconds 
   expect(lines.length).toBeLessThanOrEqual(12);
   const logged = lines.reduce((sum, { connections }) => sum + Number(connections), 0);
   expect(logged).toBeGreaterThan(5_000);
-  expect(lines[0]).toMatchObject({ reason: 'too_many_strangers', address: '192.0.2.7' });
+  expect(lines[0]).toMatchObject({ reason: 'too_many_unauthenticated', address: '192.0.2.7' });
 });
 
 test('limits follow what the process may have open', () => {
   for (const descriptors of [1, 64, 300, 65_536, Number.MAX_SAFE_INTEGER]) {
-    const { strangersPerAddressMax, strangersMax, connectionsMax } = connectionLimits(descriptors);
-    expect(strangersPerAddressMax).toBeLessThanOrEqual(strangersMax);
-    expect(strangersMax).toBeLessThan(connectionsMax);
+    const { unauthenticatedPerAddressMax, unauthenticatedMax, connectionsMax } =
+      connectionLimits(descriptors);
+    expect(unauthenticatedPerAddressMax).toBeLessThanOrEqual(unauthenticatedMax);
+    expect(unauthenticatedMax).toBeLessThan(connectionsMax);
   }
 });
 

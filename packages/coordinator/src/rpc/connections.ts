@@ -1,9 +1,9 @@
 /**
- * Keeps strangers from using up the connections of the coordinator. A connection is a stranger's until one of its calls
- * has brought a valid token. Strangers have little time and little room: when that is full, the one that has waited
- * longest is closed for the newest, because whoever has a token shows it within milliseconds. Connections that have shown
- * one are closed here only where one agent has more of them than any agent needs, the oldest first: those are the ones that
- * broke without a word.
+ * Keeps clients without a token from using up the connections of the coordinator. A connection is unauthenticated until one of its
+ * calls has brought a valid token. Both the time and the number of unauthenticated connections are limited: when there are too many,
+ * the oldest is closed for the newest, because a client that has a token sends it within milliseconds. Authenticated connections are
+ * closed here only where one agent has more of them than any agent needs, the oldest first: those are the ones whose peer
+ * disappeared without closing them.
  */
 import type { Logger } from '@muster/common/log';
 
@@ -11,9 +11,9 @@ export interface ConnectionLimits {
   /** From the beginning of a connection to its first call with a valid token, milliseconds. */
   readonly firstCallMs: number;
   /** Connections without such a call, from one address. */
-  readonly strangersPerAddressMax: number;
+  readonly unauthenticatedPerAddressMax: number;
   /** Connections without such a call, altogether. */
-  readonly strangersMax: number;
+  readonly unauthenticatedMax: number;
   /** Connections with the credential of one agent. */
   readonly agentMax: number;
   /** Connections of any kind: what the descriptors of the process allow, less what files need. */
@@ -25,8 +25,8 @@ export function connectionLimits(descriptorsMax: number): ConnectionLimits {
   const connectionsMax = Math.max(16, Math.floor(descriptorsMax * 0.75));
   return {
     firstCallMs: 10_000,
-    strangersPerAddressMax: Math.min(512, Math.ceil(connectionsMax / 4)),
-    strangersMax: Math.min(2_048, Math.ceil(connectionsMax / 2)),
+    unauthenticatedPerAddressMax: Math.min(512, Math.ceil(connectionsMax / 4)),
+    unauthenticatedMax: Math.min(2_048, Math.ceil(connectionsMax / 2)),
     // It has two, and dials again every second or so while broken ones are not found out, which takes a minute.
     agentMax: 128,
     connectionsMax,
@@ -50,13 +50,13 @@ export interface ConnectionsParts {
 /** Why connections were closed here. */
 export const closeReasons = [
   'no_token_in_time',
-  'too_many_strangers',
+  'too_many_unauthenticated',
   'too_many_connections',
   'too_many_of_one_agent',
 ] as const;
 export type CloseReason = (typeof closeReasons)[number];
 
-interface Stranger {
+interface UnauthenticatedConnection {
   readonly connection: OpenConnection;
   readonly address: string;
   readonly sinceMs: number;
@@ -69,14 +69,14 @@ export class Connections {
   /** Since the coordinator started, by reason. */
   readonly closed: Record<CloseReason, number> = {
     no_token_in_time: 0,
-    too_many_strangers: 0,
+    too_many_unauthenticated: 0,
     too_many_connections: 0,
     too_many_of_one_agent: 0,
   };
   private readonly parts: ConnectionsParts;
   /** By `address:port`, in the order in which they came. */
-  private readonly strangers = new Map<string, Stranger>();
-  private readonly strangersOf = new Map<string, number>();
+  private readonly unauthenticated = new Map<string, UnauthenticatedConnection>();
+  private readonly unauthenticatedOf = new Map<string, number>();
   /** By the credential of an agent: its connections, in the order in which they showed it. */
   private readonly ofAgents = new Map<string, Set<OpenConnection>>();
   private readonly unlogged = new Map<CloseReason, { count: number; address: string; loggedAtMs: number }>();
@@ -86,8 +86,8 @@ export class Connections {
     this.parts = parts;
   }
 
-  get strangerCount(): number {
-    return this.strangers.size;
+  get unauthenticatedCount(): number {
+    return this.unauthenticated.size;
   }
 
   get openCount(): number {
@@ -105,17 +105,18 @@ export class Connections {
       this.noteClosed('too_many_connections', address);
       return false;
     }
-    if ((this.strangersOf.get(address) ?? 0) >= limits.strangersPerAddressMax)
-      this.closeOldest('too_many_strangers', address);
-    if (this.strangers.size >= limits.strangersMax) this.closeOldest('too_many_strangers', null);
+    if ((this.unauthenticatedOf.get(address) ?? 0) >= limits.unauthenticatedPerAddressMax)
+      this.closeOldest('too_many_unauthenticated', address);
+    if (this.unauthenticated.size >= limits.unauthenticatedMax)
+      this.closeOldest('too_many_unauthenticated', null);
 
     const peer = peerOf(address, connection.remotePort);
     this.open += 1;
-    this.strangers.set(peer, { connection, address, sinceMs: this.parts.monotonicMs() });
-    this.strangersOf.set(address, (this.strangersOf.get(address) ?? 0) + 1);
+    this.unauthenticated.set(peer, { connection, address, sinceMs: this.parts.monotonicMs() });
+    this.unauthenticatedOf.set(address, (this.unauthenticatedOf.get(address) ?? 0) + 1);
     connection.once('close', () => {
       this.open -= 1;
-      if (this.strangers.get(peer)?.connection === connection) this.forget(peer);
+      if (this.unauthenticated.get(peer)?.connection === connection) this.forget(peer);
     });
     return true;
   }
@@ -126,10 +127,10 @@ export class Connections {
    * @param agent id of the credential, where it is an agent's
    */
   authenticated(peer: string, agent: string | null = null): void {
-    const stranger = this.strangers.get(peer);
+    const pending = this.unauthenticated.get(peer);
     this.forget(peer);
-    if (stranger === undefined || agent === null) return;
-    const { connection, address } = stranger;
+    if (pending === undefined || agent === null) return;
+    const { connection, address } = pending;
     const own = this.ofAgents.get(agent) ?? new Set<OpenConnection>();
     this.ofAgents.set(agent, own);
     own.add(connection);
@@ -144,11 +145,11 @@ export class Connections {
     oldest.destroy();
   }
 
-  /** Closes strangers whose time is over, and logs what was closed. To be called about once a second. */
+  /** Closes unauthenticated connections whose time is over, and logs what was closed. To be called about once a second. */
   sweep(): void {
     const { limits, monotonicMs } = this.parts;
     const nowMs = monotonicMs();
-    for (const [peer, { sinceMs }] of this.strangers) {
+    for (const [peer, { sinceMs }] of this.unauthenticated) {
       if (nowMs - sinceMs < limits.firstCallMs) break;
       this.close(peer, 'no_token_in_time');
     }
@@ -157,8 +158,8 @@ export class Connections {
 
   /** @param address null: of any address. @returns false: there is none */
   private closeOldest(reason: CloseReason, address: string | null): boolean {
-    for (const [peer, stranger] of this.strangers) {
-      if (address !== null && stranger.address !== address) continue;
+    for (const [peer, pending] of this.unauthenticated) {
+      if (address !== null && pending.address !== address) continue;
       this.close(peer, reason);
       return true;
     }
@@ -166,20 +167,20 @@ export class Connections {
   }
 
   private close(peer: string, reason: CloseReason): void {
-    const stranger = this.strangers.get(peer);
-    if (stranger === undefined) return;
+    const pending = this.unauthenticated.get(peer);
+    if (pending === undefined) return;
     this.forget(peer);
-    this.noteClosed(reason, stranger.address);
-    stranger.connection.destroy();
+    this.noteClosed(reason, pending.address);
+    pending.connection.destroy();
   }
 
   private forget(peer: string): void {
-    const stranger = this.strangers.get(peer);
-    if (stranger === undefined) return;
-    this.strangers.delete(peer);
-    const left = (this.strangersOf.get(stranger.address) ?? 1) - 1;
-    if (left === 0) this.strangersOf.delete(stranger.address);
-    else this.strangersOf.set(stranger.address, left);
+    const pending = this.unauthenticated.get(peer);
+    if (pending === undefined) return;
+    this.unauthenticated.delete(peer);
+    const left = (this.unauthenticatedOf.get(pending.address) ?? 1) - 1;
+    if (left === 0) this.unauthenticatedOf.delete(pending.address);
+    else this.unauthenticatedOf.set(pending.address, left);
   }
 
   private noteClosed(reason: CloseReason, address: string): void {
@@ -191,7 +192,7 @@ export class Connections {
     this.unlogged.set(reason, { count: count + 1, address, loggedAtMs });
   }
 
-  /** Strangers decide how many connections there are, but not how long the log gets. */
+  /** Clients without a token decide how many connections there are, but not how long the log gets. */
   private logClosed(nowMs: number): void {
     for (const [reason, { count, address, loggedAtMs }] of this.unlogged) {
       if (count === 0 || nowMs - loggedAtMs < logIntervalMs) continue;

@@ -46,15 +46,16 @@ async function openCalls(id: RegExp): Promise<number> {
 
 /** A job whose task runs on this agent's node. */
 async function runningJob({
-  told,
-  say,
-}: Pick<ReturnType<typeof openSession>, 'told' | 'say'>): Promise<JobId> {
+  received,
+  send,
+}: Pick<ReturnType<typeof openSession>, 'received' | 'send'>): Promise<JobId> {
   const id = await submitJob(coordinator, 'r1');
-  const assigned = () => told.find(({ prepare }) => prepare)?.prepare ?? expect.fail('nothing was assigned');
+  const assigned = () =>
+    received.find(({ prepare }) => prepare)?.prepare ?? expect.fail('nothing was assigned');
   const { task } = await vi.waitFor(assigned);
-  say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 }, testPort: 0, endpoints: [] } });
-  await vi.waitFor(() => expect(told.some(({ start }) => start)).toBe(true));
-  say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  send({ prepared: { task, master: { addr: '127.0.0.1', port: 1 }, testPort: 0, endpoints: [] } });
+  await vi.waitFor(() => expect(received.some(({ start }) => start)).toBe(true));
+  send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(id)?.state.kind).toBe('running'));
   return id;
 }
@@ -169,17 +170,17 @@ describe('a node that is removed', () => {
     const page = await (await fetch(`${httpUrl}/metrics`)).text();
     expect(page).toMatch(/^muster_nodes\{state="silent"\} 0$/m);
     const again = openSession(client, token);
-    again.say(helloMessage());
+    again.send(helloMessage());
     await vi.waitFor(() => expect(again.errors).toMatchObject(refusedToken));
     await passSilently(30);
     expect(state.nodes.size).toBe(0);
-    expect(agents.lastHeardMs(name), 'nobody waits for it').toBeNull();
+    expect(agents.lastContactMs(name), 'nobody waits for it').toBeNull();
     const kinds = [...coordinator.memory.events.values()].map(({ kind }) => kind);
     expect(kinds).toContain('node.removed');
     expect(kinds).not.toContain('node.silent');
     await expect(api.removeNode(name)).rejects.toMatchObject({ code: 'not_found' });
-    const { told } = await connected(coordinator, client, name);
-    expect(told[0]?.welcome).toBeTruthy();
+    const { received } = await connected(coordinator, client, name);
+    expect(received[0]?.welcome).toBeTruthy();
   });
 
   test('has no tasks that may run: they are fenced, or have ended', async () => {
@@ -229,8 +230,8 @@ describe('a machine that was installed anew', () => {
     const credential = await rejoin();
     await vi.waitFor(() => expect(errors).toMatchObject(refusedToken));
     const session = openSession(client, credential);
-    session.say(anew);
-    await vi.waitFor(() => expect(session.told[0]?.welcome).toBeTruthy());
+    session.send(anew);
+    await vi.waitFor(() => expect(session.received[0]?.welcome).toBeTruthy());
     const late = openSession(client, earlier);
     await vi.waitFor(() => expect(late.errors).toMatchObject(refusedToken));
   });
@@ -240,15 +241,15 @@ describe('a machine that was installed anew', () => {
     const id = await runningJob(await connected(coordinator, client, name));
     const credential = await rejoin();
     const early = openSession(client, credential);
-    early.say(anew);
+    early.send(anew);
     await vi.waitFor(() => expect(early.errors).toMatchObject([{ code: status.PERMISSION_DENIED }]));
     expect(early.errors[0]?.details).toMatch(/confirm-dead/);
     expect(state.jobs.get(id)?.state.kind).toBe('running');
     await passSilently(30);
     expect(state.jobs.get(id)?.state.kind).not.toBe('running');
     const later = openSession(client, credential);
-    later.say(anew);
-    await vi.waitFor(() => expect(later.told[0]?.welcome).toBeTruthy());
+    later.send(anew);
+    await vi.waitFor(() => expect(later.received[0]?.welcome).toBeTruthy());
     expect((await api.getNode(name)).state).toBe('online');
   });
 });

@@ -27,11 +27,11 @@ async function aGang(spec: object = {}) {
   const text = { name: 'train', command: ['true'], resources: { nodes: 2 }, ...spec };
   const { jobIds } = await coordinator.api.submit({ specJson: JSON.stringify(text), requestId: 'r' });
   const jobId = jobIds[0] as JobId;
-  for (const { told } of agents) await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
+  for (const { received } of agents) await vi.waitFor(() => expect(received.at(-1)?.prepare).toBeTruthy());
   const taskOf = (nodeRank: number, attempt = 1) => ({ jobId, attempt, nodeRank });
   // The scheduler decides which node is which rank.
   const byRank = [0, 1].map((rank) => {
-    const agent = agents.find(({ told }) => told.at(-1)?.prepare?.task?.nodeRank === rank);
+    const agent = agents.find(({ received }) => received.at(-1)?.prepare?.task?.nodeRank === rank);
     if (agent === undefined) throw new Error(`nobody has rank ${rank}`);
     return agent;
   }) as [Agent, Agent];
@@ -52,19 +52,19 @@ const prepared = (task: object, nodeRank: number): AgentMessage => ({
 async function running() {
   const gang = await aGang();
   const { byRank, taskOf } = gang;
-  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
-  for (const [rank, { told, say }] of byRank.entries()) {
-    await vi.waitFor(() => expect(told.at(-1)?.check).toBeTruthy());
-    say({
+  byRank.forEach(({ send }, rank) => send(prepared(taskOf(rank), rank)));
+  for (const [rank, { received, send }] of byRank.entries()) {
+    await vi.waitFor(() => expect(received.at(-1)?.check).toBeTruthy());
+    send({
       checked: {
         task: taskOf(rank),
         findings: { round: 1, paths: [{ nodeRank: 1 - rank, roundTripUs: 80 }] },
       },
     });
   }
-  for (const [rank, { told, say }] of byRank.entries()) {
-    await vi.waitFor(() => expect(told.at(-1)?.start).toBeTruthy());
-    say({ report: { task: taskOf(rank), state: 'TASK_STATE_RUNNING' } });
+  for (const [rank, { received, send }] of byRank.entries()) {
+    await vi.waitFor(() => expect(received.at(-1)?.start).toBeTruthy());
+    send({ report: { task: taskOf(rank), state: 'TASK_STATE_RUNNING' } });
   }
   await vi.waitFor(async () => expect((await gang.job()).state).toBe('running'));
   return gang;
@@ -73,11 +73,11 @@ async function running() {
 test('a gang goes from prepared nodes over checked paths to its release', async () => {
   const { byRank, taskOf, job } = await aGang({ lease: '10s' });
   const [first, second] = byRank;
-  first.say(prepared(taskOf(0), 0));
-  second.say(prepared(taskOf(1), 1));
+  first.send(prepared(taskOf(0), 0));
+  second.send(prepared(taskOf(1), 1));
   const addresses = ['10.0.0.1', '10.0.0.2'];
   await vi.waitFor(() =>
-    expect(first.told.at(-1)?.check).toMatchObject({
+    expect(first.received.at(-1)?.check).toMatchObject({
       task: taskOf(0),
       check: {
         round: 1,
@@ -88,21 +88,21 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
     }),
   );
   await vi.waitFor(() =>
-    expect(second.told.at(-1)?.check?.check?.peers).toMatchObject([
+    expect(second.received.at(-1)?.check?.check?.peers).toMatchObject([
       { nodeRank: 0, address: '10.0.0.1', port: 29_500 },
     ]),
   );
-  first.say({
+  first.send({
     checked: { task: taskOf(0), findings: { round: 1, paths: [{ nodeRank: 1, roundTripUs: 80 }] } },
   });
   await vi.waitFor(async () =>
     expect((await job()).attempts[0]?.tasks[0]).toMatchObject({ state: 'checked' }),
   );
   expect((await job()).attempts[0]?.tasks[1]).toMatchObject({ state: 'prepared', address: '10.0.0.2' });
-  second.say({
+  second.send({
     checked: { task: taskOf(1), findings: { round: 1, paths: [{ nodeRank: 0, roundTripUs: 90 }] } },
   });
-  for (const [rank, { told }] of byRank.entries()) {
+  for (const [rank, { received }] of byRank.entries()) {
     const start = {
       task: taskOf(rank),
       masterAddr: '10.0.0.1',
@@ -110,7 +110,7 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
       addresses,
       leaseMs: 10_000,
     };
-    await vi.waitFor(() => expect(told.at(-1)?.start).toMatchObject(start));
+    await vi.waitFor(() => expect(received.at(-1)?.start).toMatchObject(start));
   }
   expect(eventsOf('attempt.checked')).toMatchObject([
     { round: 1, paths: [{ roundTripUs: 80 }, { roundTripUs: 90 }] },
@@ -119,10 +119,10 @@ test('a gang goes from prepared nodes over checked paths to its release', async 
 
 test('a node that cannot reach another is named, and shown as excluded', async () => {
   const { byRank, taskOf, job } = await aGang();
-  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
-  for (const [rank, { told, say }] of byRank.entries()) {
-    await vi.waitFor(() => expect(told.some(({ check }) => check != null)).toBe(true));
-    say({
+  byRank.forEach(({ send }, rank) => send(prepared(taskOf(rank), rank)));
+  for (const [rank, { received, send }] of byRank.entries()) {
+    await vi.waitFor(() => expect(received.some(({ check }) => check != null)).toBe(true));
+    send({
       checked: {
         task: taskOf(rank),
         findings: { round: 1, paths: [{ nodeRank: 1 - rank, error: 'timed out' }] },
@@ -138,23 +138,23 @@ test('a node that cannot reach another is named, and shown as excluded', async (
 
 test('what a node says of the paths of another’s task changes nothing', async () => {
   const { byRank, taskOf, job } = await aGang();
-  byRank.forEach(({ say }, rank) => say(prepared(taskOf(rank), rank)));
+  byRank.forEach(({ send }, rank) => send(prepared(taskOf(rank), rank)));
   const [first, second] = byRank;
-  await vi.waitFor(() => expect(second.told.at(-1)?.check).toBeTruthy());
-  second.say({ checked: { task: taskOf(0), findings: { round: 1, paths: [{ nodeRank: 1 }] } } });
-  second.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
-  await vi.waitFor(() => expect(second.told.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
+  await vi.waitFor(() => expect(second.received.at(-1)?.check).toBeTruthy());
+  second.send({ checked: { task: taskOf(0), findings: { round: 1, paths: [{ nodeRank: 1 }] } } });
+  second.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
+  await vi.waitFor(() => expect(second.received.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
   expect((await job()).attempts[0]?.tasks.map(({ state }) => state)).toEqual(['prepared', 'prepared']);
-  expect(first.told.some(({ start }) => start != null)).toBe(false);
+  expect(first.received.some(({ start }) => start != null)).toBe(false);
 });
 
 test('heartbeats are answered with leases: of what runs and of what is being stopped', async () => {
   const { byRank, taskOf, jobId } = await running();
-  const [{ say, told }] = byRank;
+  const [{ send, received }] = byRank;
   const task = taskOf(0);
   const beat = async (seq: number) => {
-    say({ heartbeat: { seq, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_RUNNING' }] } });
-    const answer = () => told.find(({ heartbeatAck }) => heartbeatAck?.seq === seq)?.heartbeatAck;
+    send({ heartbeat: { seq, sentBoottimeMs: 0, observed: [{ task, state: 'TASK_STATE_RUNNING' }] } });
+    const answer = () => received.find(({ heartbeatAck }) => heartbeatAck?.seq === seq)?.heartbeatAck;
     await vi.waitFor(() => expect(answer()).toBeTruthy());
     return answer()?.verdicts;
   };
@@ -164,14 +164,14 @@ test('heartbeats are answered with leases: of what runs and of what is being sto
   expect(await beat(2)).toMatchObject([{ task, verdict: 'VERDICT_STOP', leaseMs }]);
 });
 
-test('the first failure is the cause, by the clocks of the nodes, in whatever order the news come', async () => {
+test('the first failure is the cause, by the clocks of the nodes, in whatever order the reports come', async () => {
   const { byRank, taskOf, job } = await running();
   const [first, second] = byRank;
   // Two nodes that were booted at different times: 1,000 s and 5,000 s ago.
   const bootedMs = [1_000_000, 5_000_000];
-  for (const [rank, { say, told }] of byRank.entries()) {
-    say({ heartbeat: { seq: 1, sentBoottimeMs: bootedMs[rank] ?? 0, observed: [] } });
-    await vi.waitFor(() => expect(told.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
+  for (const [rank, { send, received }] of byRank.entries()) {
+    send({ heartbeat: { seq: 1, sentBoottimeMs: bootedMs[rank] ?? 0, observed: [] } });
+    await vi.waitFor(() => expect(received.some(({ heartbeatAck }) => heartbeatAck != null)).toBe(true));
   }
   const end = (rank: number, message: string, afterMs: number) => ({
     task: taskOf(rank),
@@ -186,10 +186,10 @@ test('the first failure is the cause, by the clocks of the nodes, in whatever or
       },
     },
   });
-  first.say({ report: end(0, 'NCCL watchdog', 900) });
+  first.send({ report: end(0, 'NCCL watchdog', 900) });
   await vi.waitFor(async () => expect((await job()).state).toBe('stopping'));
-  expect(second.told.at(-1)?.stop).toBeTruthy();
-  second.say({ report: end(1, 'ValueError: bad batch', 100) });
+  expect(second.received.at(-1)?.stop).toBeTruthy();
+  second.send({ report: end(1, 'ValueError: bad batch', 100) });
   await vi.waitFor(async () => expect((await job()).state).toBe('failed'));
   expect((await job()).cause).toMatchObject({
     nodeRank: 1,
@@ -199,13 +199,13 @@ test('the first failure is the cause, by the clocks of the nodes, in whatever or
 
 test('a task that is frozen is shown as such, and freeze and thaw are on record once each', async () => {
   const { byRank, taskOf, job } = await running();
-  const [{ say }] = byRank;
+  const [{ send }] = byRank;
   const report = (frozen: boolean) => ({ task: taskOf(0), state: 'TASK_STATE_RUNNING' as const, frozen });
   const shown = async () => (await job()).attempts[0]?.tasks.map(({ frozen }) => frozen);
-  say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [report(true)] } });
+  send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [report(true)] } });
   await vi.waitFor(async () => expect(await shown()).toEqual([true, false]));
-  say({ report: report(true) });
-  say({ report: report(false) });
+  send({ report: report(true) });
+  send({ report: report(false) });
   await vi.waitFor(async () => expect(await shown()).toEqual([false, false]));
   expect((await job()).state).toBe('running');
   expect(eventsOf('task.frozen')).toMatchObject([{ attempt: 1, nodeRank: 0 }]);
@@ -214,9 +214,9 @@ test('a task that is frozen is shown as such, and freeze and thaw are on record 
 
 test('what a node is busy with is shown until it is prepared', async () => {
   const { byRank, taskOf, job } = await aGang();
-  const [{ say }] = byRank;
+  const [{ send }] = byRank;
   const observed = [{ task: taskOf(0), state: 'TASK_STATE_ASSIGNED' as const, doing: 'pulls image train:2' }];
-  say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(async () =>
     expect((await job()).attempts[0]?.tasks[0]?.doing).toBe('pulls image train:2'),
   );
@@ -231,8 +231,8 @@ test('a node that was away has its paths measured, though the job does not ask f
   }
   expect(eventsOf('node.silent')).toHaveLength(1);
   const back = agentFixture.openSession(coordinator.client(), away.token);
-  back.say(agentFixture.helloMessage());
-  await vi.waitFor(() => expect(back.told).not.toHaveLength(0));
+  back.send(agentFixture.helloMessage());
+  await vi.waitFor(() => expect(back.received).not.toHaveLength(0));
   await connected('node-4');
   const text = { name: 'train', command: ['true'], resources: { nodes: 2 } };
   const { jobIds } = await coordinator.api.submit({ specJson: JSON.stringify(text), requestId: 'r' });

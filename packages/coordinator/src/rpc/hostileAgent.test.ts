@@ -30,9 +30,9 @@ async function runsOn(agent: Agent): Promise<TaskRef> {
   const { jobIds } = await coordinator.api.submit({ specJson, requestId: `r${requests}` });
   const jobId = jobIds[0] as JobId;
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  await vi.waitFor(() => expect(agent.told.at(-1)?.prepare?.task).toEqual(task));
-  agent.say({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
-  agent.say({ report: { task, state: 'TASK_STATE_RUNNING' } });
+  await vi.waitFor(() => expect(agent.received.at(-1)?.prepare?.task).toEqual(task));
+  agent.send({ prepared: { task, master: { addr: '127.0.0.1', port: 1 } } });
+  agent.send({ report: { task, state: 'TASK_STATE_RUNNING' } });
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.state.kind).toBe('running'));
   return task;
 }
@@ -41,15 +41,15 @@ const often = { interval: 2 };
 
 let lastSeq = 0;
 /** It asks, and is answered that its task may run. */
-async function keepsLease({ say, told }: Agent, task: TaskRef): Promise<void> {
+async function keepsLease({ send, received }: Agent, task: TaskRef): Promise<void> {
   lastSeq += 1;
   const seq = lastSeq;
-  say({ heartbeat: { seq, observed: [{ task, state: 'TASK_STATE_RUNNING' }] } });
+  send({ heartbeat: { seq, observed: [{ task, state: 'TASK_STATE_RUNNING' }] } });
   await vi.waitFor(
-    () => expect(told.findLast(({ heartbeatAck }) => heartbeatAck)?.heartbeatAck?.seq).toBe(seq),
+    () => expect(received.findLast(({ heartbeatAck }) => heartbeatAck)?.heartbeatAck?.seq).toBe(seq),
     often,
   );
-  expect(told.findLast(({ heartbeatAck }) => heartbeatAck)?.heartbeatAck?.verdicts[0]?.verdict).toBe(
+  expect(received.findLast(({ heartbeatAck }) => heartbeatAck)?.heartbeatAck?.verdicts[0]?.verdict).toBe(
     'VERDICT_RUN',
   );
 }
@@ -78,7 +78,7 @@ test('an agent that does not read its answers is not read either, and nobody wai
     .client()
     .makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
   call.on('error', () => {});
-  const answered = vi.spyOn(coordinator.agents, 'heard');
+  const answered = vi.spyOn(coordinator.agents, 'contacted');
   call.write(agentFixture.helloMessage());
   const observed = Array.from({ length: 200 }, (_, index) => stray(index));
   let sent = 0;
@@ -106,19 +106,19 @@ test('one that says more than any node has to say has its session ended; it may 
   const flood = await connected('node-2');
   const observed = Array.from({ length: 1_000 }, (_, index) => stray(index));
   for (let seq = 0; seq < 1_000 && flood.errors.length === 0; seq += 1) {
-    flood.say({ heartbeat: { seq, observed } });
+    flood.send({ heartbeat: { seq, observed } });
     if (seq % 10 === 0) await keepsLease(victim, task);
   }
   await vi.waitFor(() =>
     expect(flood.errors[0]?.details).toMatch(/node-2 sends more than \d+ fields per second/),
   );
   const again = agentFixture.openSession(coordinator.client(), flood.token);
-  again.say(agentFixture.helloMessage());
+  again.send(agentFixture.helloMessage());
   await vi.waitFor(() => expect(again.errors[0]?.details).toMatch(/sends more than/));
   coordinator.clock.nowMs += 10_000;
   const later = agentFixture.openSession(coordinator.client(), flood.token);
-  later.say(agentFixture.helloMessage());
-  await vi.waitFor(() => expect(later.told[0]?.welcome).toBeTruthy());
+  later.send(agentFixture.helloMessage());
+  await vi.waitFor(() => expect(later.received[0]?.welcome).toBeTruthy());
   await keepsLease(victim, task);
 });
 
@@ -130,7 +130,7 @@ test('hardware that changes without end: the newest counts, and few events are m
       inventory: { ...agentFixture.inventory, gpus: [{ uuid: 'GPU-1', model: model.padEnd(4_000, 'z') }] },
     },
   });
-  for (let change = 0; change < 500; change += 1) agent.say(status(`m${change}`));
+  for (let change = 0; change < 500; change += 1) agent.send(status(`m${change}`));
   const modelOf = () => coordinator.state.nodes.get(nodeNameOf('node-2'))?.inventory.gpus[0]?.model;
   await vi.waitFor(() => expect(modelOf()).toMatch(/^m499z/));
   expect(modelOf(), 'and is cut').toHaveLength(128);
@@ -145,7 +145,7 @@ test('hardware that changes without end: the newest counts, and few events are m
     gpus: [{ model: expect.stringMatching(/^m499z/) }],
   });
   await Promise.all(publishHeldBackStatus(coordinator.pacer, coordinator.loop));
-  expect(eventsOf('node.changed'), 'then all is told').toHaveLength(soFar + 1);
+  expect(eventsOf('node.changed'), 'then all is received').toHaveLength(soFar + 1);
   expect(storedBytes() - bytesBefore).toBeLessThan(100_000);
 });
 
@@ -154,7 +154,7 @@ test('words of 3.9 MB about a failure end the session, and nothing of them is st
   const task = await runsOn(agent);
   const bytesBefore = storedBytes();
   const failure = { message: 'x'.repeat(3_900_000), kind: 'cuda_oom', source: 'output' };
-  agent.say({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 1, failure } } });
+  agent.send({ report: { task, state: 'TASK_STATE_ENDED', exit: { exitCode: 1, failure } } });
   await vi.waitFor(() =>
     expect(agent.errors[0]?.details).toMatch(/AgentMessage of \d+ bytes: 1048576 at most/),
   );
@@ -184,7 +184,7 @@ test.each(Array.from({ length: trialsOf(30) }, (_, index) => index + 1))(
     const victimBefore = coordinator.state.jobs.get(task.jobId);
     const nodeBefore = coordinator.state.nodes.get(nodeNameOf('node-1'));
     const bytesBefore = storedBytes();
-    let hostile: Pick<Agent, 'say' | 'errors' | 'told'> = first;
+    let hostile: Pick<Agent, 'send' | 'errors' | 'received'> = first;
     for (const kind of Array.from({ length: rounds }, () => hostileKinds(chance)).flat()) {
       const how: Hostility = {
         chance,
@@ -192,15 +192,15 @@ test.each(Array.from({ length: trialsOf(30) }, (_, index) => index + 1))(
         beyond: chance() < 0.2 ? 1.1 : 1,
         share: chance() < 0.2 ? 1 : 0.02,
       };
-      hostile.say(hostileMessage(kind, how));
+      hostile.send(hostileMessage(kind, how));
       // What is earned meanwhile lets it go on; what its word has set off is done when another one's has its answer.
       coordinator.clock.nowMs += 2_000;
       await keepsLease(victim, task);
       if (hostile.errors.length === 0 && chance() > 0.2) continue;
       hostile = agentFixture.openSession(coordinator.client(), first.token);
-      hostile.say(agentFixture.helloMessage({ instanceId: 'hostile' }));
-      const { told, errors } = hostile;
-      await vi.waitFor(() => expect(told.length + errors.length).toBeGreaterThan(0), often);
+      hostile.send(agentFixture.helloMessage({ instanceId: 'hostile' }));
+      const { received, errors } = hostile;
+      await vi.waitFor(() => expect(received.length + errors.length).toBeGreaterThan(0), often);
     }
     expect(coordinator.fatal).toEqual([]);
     expect(Object.fromEntries(coordinator.contained.failures)).toEqual({});

@@ -87,14 +87,14 @@ function aCall(take: (message: object) => void = () => {}) {
   const refused: unknown[] = [];
   const handle = () => new Promise<void>((resolve) => void waiting.push(resolve));
   takeInTurn<object>(call, take, handle, (error) => refused.push(error));
-  return { call, waiting, refused, say: (message: object = {}) => void call.emit('data', message) };
+  return { call, waiting, refused, send: (message: object = {}) => void call.emit('data', message) };
 }
 
 test('while too many messages wait for a commit, no more are read', async () => {
-  const { call, waiting, say } = aCall();
-  for (let count = 0; count < 63; count += 1) say();
+  const { call, waiting, send } = aCall();
+  for (let count = 0; count < 63; count += 1) send();
   expect(call.steered).toEqual([]);
-  say();
+  send();
   expect(call.steered).toEqual(['pause']);
   waiting[0]?.();
   await new Promise(setImmediate);
@@ -102,9 +102,9 @@ test('while too many messages wait for a commit, no more are read', async () => 
 });
 
 test('while answers are not read, no more is read', async () => {
-  const { call, waiting, say } = aCall();
+  const { call, waiting, send } = aCall();
   call.writableNeedDrain = true;
-  say();
+  send();
   expect(call.steered).toEqual(['pause']);
   waiting[0]?.();
   await new Promise(setImmediate);
@@ -114,12 +114,12 @@ test('while answers are not read, no more is read', async () => {
   expect(call.steered).toEqual(['pause', 'resume']);
 });
 
-test('a message that is refused ends the session once, and nothing after it is heard', () => {
+test('a message that is refused ends the session once, and nothing after it is read', () => {
   const error = new MusterError('resource_exhausted', 'too much');
-  const { waiting, refused, say } = aCall();
-  say(new RefusedMessage(error));
-  say(new RefusedMessage(new MusterError('invalid', 'another')));
-  say();
+  const { waiting, refused, send } = aCall();
+  send(new RefusedMessage(error));
+  send(new RefusedMessage(new MusterError('invalid', 'another')));
+  send();
   expect(refused).toEqual([error]);
   expect(waiting).toEqual([]);
 });

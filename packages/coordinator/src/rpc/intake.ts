@@ -37,7 +37,7 @@ export class SessionAllowances {
     this.allowances = new NodeAllowances(sessionRate, monotonicMs);
   }
 
-  /** @throws {MusterError} `resource_exhausted` when the node has said too much */
+  /** @throws {MusterError} `resource_exhausted` when the node has sent too much */
   take(node: NodeName, message: object): void {
     if (this.allowances.take(node, messageCost + readingCostOf(message))) return;
     throw new MusterError(

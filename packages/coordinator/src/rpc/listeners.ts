@@ -1,6 +1,6 @@
 /**
  * Accepts the connections of the gRPC server. grpc-js could listen by itself, but tells nobody of a connection before its
- * first call, so that strangers could not be counted.
+ * first call, so that unauthenticated ones could not be counted.
  */
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';

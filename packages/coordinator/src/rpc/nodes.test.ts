@@ -70,50 +70,50 @@ describe('a node', () => {
   });
 
   test('is as its last status says, and what waited for it starts', async () => {
-    const { say, told } = await connectedWith(aCondition('disk_full', { action: 'drain_node' }));
+    const { send, received } = await connectedWith(aCondition('disk_full', { action: 'drain_node' }));
     expect(await pendingReason({ resources: { gpus: 1 } })).toMatchObject({ kind: 'drained' });
     expect((await coordinator.api.getNode(name)).drained).toBe(true);
-    say({ status: { inventory, conditions: [] } });
-    await vi.waitFor(() => expect(told.at(-1)?.prepare?.gpuUuids).toEqual(['GPU-a-0']));
+    send({ status: { inventory, conditions: [] } });
+    await vi.waitFor(() => expect(received.at(-1)?.prepare?.gpuUuids).toEqual(['GPU-a-0']));
     expect(eventsOfNode()).toEqual(['node.joined', 'node.online', 'condition.raised', 'condition.cleared']);
   });
 
   test('that says the same again, by status or by Hello, is no event', async () => {
-    const { token, say, cancel } = await connectedWith(sick);
-    say({ status: { inventory, conditions: wire([{ ...sick, count: 9 }]) } });
+    const { token, send, cancel } = await connectedWith(sick);
+    send({ status: { inventory, conditions: wire([{ ...sick, count: 9 }]) } });
     await vi.waitFor(() => expect(coordinator.state.nodes.get(name)?.conditions[0]?.count).toBe(9));
     expect(coordinator.memory.nodes.get(name)?.conditions[0]?.count).toBe(1);
     cancel();
     const again = openSession(client, token);
-    again.say(helloMessage({ conditions: wire([{ ...sick, count: 10 }]) }));
-    await vi.waitFor(() => expect(again.told).toHaveLength(1));
+    again.send(helloMessage({ conditions: wire([{ ...sick, count: 10 }]) }));
+    await vi.waitFor(() => expect(again.received).toHaveLength(1));
     expect(eventsOfNode()).toEqual(['node.joined', 'node.online', 'condition.raised', 'node.online']);
     expect(coordinator.memory.nodes.get(name)?.conditions[0]?.count).toBe(10);
   });
 
   test('keeps what runs on a GPU that vanishes, and gives it to nobody else', async () => {
-    const { say, told } = await connectedWith();
+    const { send, received } = await connectedWith();
     expect(await pendingReason({ resources: { gpus: 1 } })).toBeNull();
-    await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
-    say({ status: { inventory: { ...inventory, gpus: [] }, conditions: [] } });
+    await vi.waitFor(() => expect(received.at(-1)?.prepare).toBeTruthy());
+    send({ status: { inventory: { ...inventory, gpus: [] }, conditions: [] } });
     await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('node.changed'));
     expect(await coordinator.api.getNode(name)).toMatchObject({
       inventory: { gpus: [] },
       gpuUses: [{ uuid: 'GPU-a-0', attempt: 1 }],
     });
-    say({ status: { inventory, conditions: [] } });
+    send({ status: { inventory, conditions: [] } });
     await vi.waitFor(() => expect(coordinator.state.nodes.get(name)?.inventory.gpus).toHaveLength(1));
     expect(await pendingReason({ resources: { gpus: 1 } })).toMatchObject({ kind: 'no_gpus_free' });
   });
 
-  test('whose status does not speak of its hardware has what it had', async () => {
-    const { say } = await connectedWith(sick);
-    say({ status: { conditions: [] } });
+  test('whose status does not include its hardware has what it had', async () => {
+    const { send } = await connectedWith(sick);
+    send({ status: { conditions: [] } });
     await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('condition.cleared'));
     expect((await coordinator.api.getNode(name)).inventory.gpus).toHaveLength(1);
   });
 
-  test('is not what an older connection says late, once its agent has said Hello on another', async () => {
+  test('is not what an older connection says late, once its agent has sent Hello on another', async () => {
     const older = await connectedWith(sick);
     const run = coordinator.loop.run.bind(coordinator.loop);
     const held: (() => void)[] = [];
@@ -121,14 +121,14 @@ describe('a node', () => {
       return new Promise<void>((resolve) => void held.push(resolve)).then(() => run(by, command));
     });
     const newer = openSession(client, older.token);
-    newer.say(helloMessage({ conditions: [] }));
+    newer.send(helloMessage({ conditions: [] }));
     await vi.waitFor(() => expect(held).toHaveLength(1));
     const isReceived = vi.spyOn(coordinator.agents, 'isCurrent');
-    older.say({ status: { inventory, conditions: wire([sick]) } });
+    older.send({ status: { inventory, conditions: wire([sick]) } });
     await vi.waitFor(() => expect(isReceived).toHaveBeenCalled());
     spy.mockRestore();
     for (const letGo of held) letGo();
-    await vi.waitFor(() => expect(newer.told).toHaveLength(1));
+    await vi.waitFor(() => expect(newer.received).toHaveLength(1));
     expect((await coordinator.api.getNode(name)).conditions).toEqual([]);
   });
 });
@@ -136,20 +136,20 @@ describe('a node', () => {
 describe('clearing a condition', () => {
   const place = { node: name, kind: sick.kind, gpuUuid: sick.gpuUuid };
 
-  test('is said to the agent, and answered with the node once that is without it', async () => {
-    const { say, told } = await connectedWith(sick, aCondition('xid_48'));
+  test('is sent to the agent, and answered with the node once that is without it', async () => {
+    const { send, received } = await connectedWith(sick, aCondition('xid_48'));
     let isAnswered = false;
     const cleared = coordinator.api.clearCondition(place).finally(() => {
       isAnswered = true;
     });
     await vi.waitFor(() => {
-      expect(told.at(-1)?.clearCondition).toMatchObject({ kind: 'xid_48', gpuUuid: 'GPU-a-0' });
+      expect(received.at(-1)?.clearCondition).toMatchObject({ kind: 'xid_48', gpuUuid: 'GPU-a-0' });
     });
     // Something else of the node changes first.
-    say({ status: { inventory, conditions: wire([sick]) } });
+    send({ status: { inventory, conditions: wire([sick]) } });
     await vi.waitFor(() => expect(eventsOfNode().at(-1)).toBe('condition.cleared'));
     expect(isAnswered).toBe(false);
-    say({ status: { inventory, conditions: [] } });
+    send({ status: { inventory, conditions: [] } });
     expect(await cleared).toMatchObject({ name, conditions: [], drainedGpuUuids: [] });
   });
 
@@ -256,27 +256,27 @@ describe('a task that the store does not know', () => {
   const running: TaskReport = { task, state: 'TASK_STATE_RUNNING', gpuUuids: ['GPU-a-0'], jobName: 'old' };
 
   test('holds its GPUs, is listed, and is killed at the word of a person alone', async () => {
-    const { say, told } = await connected(coordinator, client, name, { observed: [running] });
+    const { send, received } = await connected(coordinator, client, name, { observed: [running] });
     const orphan = { task, name: 'old', gpuUuids: ['GPU-a-0'], frozen: false };
     expect(await coordinator.api.getNode(name)).toMatchObject({
       orphans: [orphan],
       gpuUses: [{ uuid: 'GPU-a-0', jobId: task.jobId, attempt: 3 }],
     });
     // It was never proven, so the node is drained; its orphan says more to those who look.
-    say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ ...running, frozen: true }] } });
+    send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [{ ...running, frozen: true }] } });
     await vi.waitFor(() =>
-      expect(told.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_UNKNOWN' }]),
+      expect(received.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_UNKNOWN' }]),
     );
     expect((await coordinator.api.getNode(name)).orphans).toEqual([{ ...orphan, frozen: true }]);
 
     expect((await coordinator.api.endOrphans(name)).orphans).toHaveLength(1);
-    await vi.waitFor(() => expect(told.at(-1)?.forget).toEqual({ task }));
+    await vi.waitFor(() => expect(received.at(-1)?.forget).toEqual({ task }));
     expect(eventsOfNode()).toContain('node.orphans_ended');
-    say({ heartbeat: { seq: 2, sentBoottimeMs: 0, observed: [running] } });
+    send({ heartbeat: { seq: 2, sentBoottimeMs: 0, observed: [running] } });
     await vi.waitFor(() =>
-      expect(told.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_FORGET' }]),
+      expect(received.at(-1)?.heartbeatAck?.verdicts).toMatchObject([{ verdict: 'VERDICT_FORGET' }]),
     );
-    say({ heartbeat: { seq: 3, sentBoottimeMs: 0, observed: [] } });
+    send({ heartbeat: { seq: 3, sentBoottimeMs: 0, observed: [] } });
     await vi.waitFor(async () =>
       expect(await coordinator.api.getNode(name)).toMatchObject({ orphans: [], gpuUses: [] }),
     );
@@ -289,8 +289,8 @@ describe('a task that the store does not know', () => {
     coordinator.clock.nowMs += 1_000_000;
     await Promise.all(coordinator.leases.run());
     const session = openSession(client, token);
-    session.say(helloMessage({ observed: [running] }));
-    await vi.waitFor(() => expect(session.told[0]?.welcome).toBeTruthy());
+    session.send(helloMessage({ observed: [running] }));
+    await vi.waitFor(() => expect(session.received[0]?.welcome).toBeTruthy());
     await vi.waitFor(async () =>
       expect(await pendingReason({ resources: { gpus: 1 } })).toEqual({
         kind: 'no_gpus_free',
@@ -311,10 +311,10 @@ describe('a task that the store does not know', () => {
 
 describe('draining a node', () => {
   test('names every job that it stops, one without GPUs too, and when', async () => {
-    const { told } = await connectedWith();
+    const { received } = await connectedWith();
     const specJson = JSON.stringify({ name: 'train', command: ['true'], stop_grace: '20s' });
     const [jobId] = (await coordinator.api.submit({ specJson, requestId: 'r' })).jobIds;
-    await vi.waitFor(() => expect(told.at(-1)?.prepare).toBeTruthy());
+    await vi.waitFor(() => expect(received.at(-1)?.prepare).toBeTruthy());
     const nowMs = coordinator.clock.wallMs();
     const held = (fields: object) => [
       { task: { jobId, attempt: 1, nodeRank: 0 }, gpus: 0, stopping: false, ...fields },

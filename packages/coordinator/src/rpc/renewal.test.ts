@@ -32,9 +32,9 @@ function stored() {
 /** @returns whether a session by this secret is welcomed; it replaces the one before */
 async function isLetIn(secret: string): Promise<boolean> {
   const session = openSession(client, secret);
-  session.say(helloMessage());
-  await vi.waitFor(() => expect(session.told.length + session.errors.length).toBeGreaterThan(0));
-  if (session.told.length > 0) return true;
+  session.send(helloMessage());
+  await vi.waitFor(() => expect(session.received.length + session.errors.length).toBeGreaterThan(0));
+  if (session.received.length > 0) return true;
   expect(session.errors).toMatchObject(refusedToken);
   return false;
 }
@@ -42,10 +42,10 @@ async function isLetIn(secret: string): Promise<boolean> {
 /** A session that was asked for another secret, at two thirds of the life of its own. */
 async function asked() {
   const session = await connected(coordinator, client, name);
-  const isAsked = () => session.told.filter(({ renewCredential }) => renewCredential).length;
+  const isAsked = () => session.received.filter(({ renewCredential }) => renewCredential).length;
   coordinator.clock.nowMs += (credentialLifetimeMs * 2) / 3 - 1;
-  session.say({ heartbeat: { seq: 1, observed: [] } });
-  await vi.waitFor(() => expect(session.told.some(({ heartbeatAck }) => heartbeatAck)).toBe(true));
+  session.send({ heartbeat: { seq: 1, observed: [] } });
+  await vi.waitFor(() => expect(session.received.some(({ heartbeatAck }) => heartbeatAck)).toBe(true));
   ask();
   coordinator.clock.nowMs += 1;
   ask();
@@ -55,11 +55,11 @@ async function asked() {
 }
 
 test('at two thirds of its life a credential is renewed over the session, which goes on', async () => {
-  const { token, say, told, errors } = await asked();
+  const { token, send, received, errors } = await asked();
   const { id } = stored();
-  say({ credentialOffer: { credential: next } });
-  await vi.waitFor(() => expect(told.some(({ credentialTaken }) => credentialTaken)).toBe(true));
-  say({ credentialKept: {} });
+  send({ credentialOffer: { credential: next } });
+  await vi.waitFor(() => expect(received.some(({ credentialTaken }) => credentialTaken)).toBe(true));
+  send({ credentialKept: {} });
   await vi.waitFor(() => expect(stored().nextHash).toBeNull());
   const nowMs = coordinator.clock.wallMs();
   expect(stored()).toMatchObject({ id, createdAtMs: nowMs, expiresAtMs: nowMs + credentialLifetimeMs });
@@ -71,9 +71,9 @@ test('at two thirds of its life a credential is renewed over the session, which 
 });
 
 test('until the agent has shown that it keeps the new one, both are valid', async () => {
-  const { token, say, told } = await asked();
-  say({ credentialOffer: { credential: next } });
-  await vi.waitFor(() => expect(told.some(({ credentialTaken }) => credentialTaken)).toBe(true));
+  const { token, send, received } = await asked();
+  send({ credentialOffer: { credential: next } });
+  await vi.waitFor(() => expect(received.some(({ credentialTaken }) => credentialTaken)).toBe(true));
   expect(await isLetIn(token), 'its answer was lost, or the agent crashed before it stored it').toBe(true);
   expect(await isLetIn(next), 'it was stored, and the word of that was lost').toBe(true);
   expect(await isLetIn(token), 'the new one has been used').toBe(false);
@@ -81,17 +81,17 @@ test('until the agent has shown that it keeps the new one, both are valid', asyn
 
 test('an offer is taken again after a crash; one of another credential, or too short, is not taken', async () => {
   const other = await connected(coordinator, client, 'node-2');
-  const { say, told, errors } = await asked();
-  const taken = () => told.filter(({ credentialTaken }) => credentialTaken).length;
-  say({ credentialOffer: { credential: next } });
-  say({ credentialOffer: { credential: next } });
+  const { send, received, errors } = await asked();
+  const taken = () => received.filter(({ credentialTaken }) => credentialTaken).length;
+  send({ credentialOffer: { credential: next } });
+  send({ credentialOffer: { credential: next } });
   await vi.waitFor(() => expect(taken()).toBe(2));
   const before = stored();
-  say({ credentialOffer: { credential: other.token } });
-  say({ heartbeat: { seq: 2, observed: [] } });
-  await vi.waitFor(() => expect(told.some(({ heartbeatAck }) => heartbeatAck?.seq === 2)).toBe(true));
+  send({ credentialOffer: { credential: other.token } });
+  send({ heartbeat: { seq: 2, observed: [] } });
+  await vi.waitFor(() => expect(received.some(({ heartbeatAck }) => heartbeatAck?.seq === 2)).toBe(true));
   expect(stored()).toEqual(before);
-  say({ credentialOffer: { credential: 'muster_agent_short' } });
+  send({ credentialOffer: { credential: 'muster_agent_short' } });
   await vi.waitFor(() => expect(errors).toMatchObject([{ code: status.INVALID_ARGUMENT }]));
   expect(taken()).toBe(2);
 });
@@ -104,10 +104,10 @@ test('one that was not renewed in time opens nothing any more', async () => {
 });
 
 test('without an offer a word of having kept one changes nothing', async () => {
-  const { say, told } = await connected(coordinator, client, name);
+  const { send, received } = await connected(coordinator, client, name);
   const before = stored();
-  say({ credentialKept: {} });
-  say({ heartbeat: { seq: 1, observed: [] } });
-  await vi.waitFor(() => expect(told.some(({ heartbeatAck }) => heartbeatAck)).toBe(true));
+  send({ credentialKept: {} });
+  send({ heartbeat: { seq: 1, observed: [] } });
+  await vi.waitFor(() => expect(received.some(({ heartbeatAck }) => heartbeatAck)).toBe(true));
   expect(stored()).toEqual(before);
 });

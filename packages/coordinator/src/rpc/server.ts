@@ -22,7 +22,7 @@ const requestBytesMax = 4 * 1024 * 1024 + 64 * 1024;
 
 /**
  * Calls at a time on one connection. Far more than clients make: one that begins with more than this, before it has been
- * told of the limit, is disconnected by HTTP/2 with all its calls.
+ * informed of the limit, is disconnected by HTTP/2 with all its calls.
  */
 const streamsMax = 4_096;
 

@@ -116,7 +116,7 @@ async function subjectOf(parts: StreamCallParts, text: string): Promise<string> 
   return isJob && !parts.state.nodes.has(text as NodeName) ? resolveJobId(parts, text) : text;
 }
 
-/** Whoever asks for what follows an event must not miss any without being told. */
+/** A caller that asks for what follows an event must not miss any without an error. */
 async function requireKept({ retention }: Store, sinceSeq: number): Promise<void> {
   const removedSeq = await retention.readRemovedEventSeq();
   if (sinceSeq === 0 || sinceSeq >= removedSeq) return;

@@ -82,7 +82,7 @@ test('nothing that an agent says ends its stream', async () => {
   expect(errors).toEqual([]);
 });
 
-test('a node that sends too much is left waiting, and heard again afterwards', async () => {
+test('a node that sends too much is left waiting, and served again afterwards', async () => {
   const { send, errors } = openTelemetry('node-1');
   for (let index = 0; index < 300; index += 1)
     send(uploadOf({ task, atMs: now() + index, utilization: index % 100 }));

@@ -65,17 +65,17 @@ function seen(fields: Partial<CheckpointFacts> = {}, of = task): AgentMessage {
 
 /** What is said after it has been handled, too. */
 async function saidAndHeard(
-  { say }: { say(message: AgentMessage): void },
+  { send }: { send(message: AgentMessage): void },
   messages: readonly AgentMessage[],
 ) {
-  for (const message of messages) say(message);
-  say(seen({ name: 'the-last-one', step: 99 }));
+  for (const message of messages) send(message);
+  send(seen({ name: 'the-last-one', step: 99 }));
   await vi.waitFor(() => expect(names()).toContain('the-last-one'));
 }
 
 test('a checkpoint that the node of its task has seen is kept with the job', async () => {
   const agent = await agentOf(0);
-  agent.say(seen({ metrics: { eval_loss: 0.5 } }));
+  agent.send(seen({ metrics: { eval_loss: 0.5 } }));
   await vi.waitFor(() => expect(names()).toEqual(['checkpoint-10']));
   const [view] = (await coordinator.api.getJob(runningJobId)).checkpoints;
   expect(view).toMatchObject({
@@ -129,18 +129,20 @@ test('the longest name, the most metrics and a dot in a name are taken; a proble
   const name = `a/.b/${'x'.repeat(507)}`;
   const metrics = Object.fromEntries(Object.entries(tooMany).slice(0, 32));
   const problem = `cut\noff ${'x'.repeat(1_000)}`;
-  agent.say(seen({ name, metrics, verdict: 'corrupt', problem }));
+  agent.send(seen({ name, metrics, verdict: 'corrupt', problem }));
   await vi.waitFor(() => expect(names()).toEqual([name]));
   expect(jobNow()?.checkpoints[0]?.problem).toMatch(/^cut off x{492}$/);
 });
 
 test('what another node says of a task, or of an attempt that is not current, counts for nothing', async () => {
   const [first, second] = [await agentOf(0), await agentOf(1)];
-  second.say(seen({ name: 'not-mine' }));
-  second.say({ trainingSign: { task, sign: trainingSignToWire(sign) } });
+  second.send(seen({ name: 'not-mine' }));
+  second.send({ trainingSign: { task, sign: trainingSignToWire(sign) } });
   // Its answer shows that the others were handled.
-  second.say({ heartbeat: { seq: 9, sentBoottimeMs: 0, observed: [] } });
-  await vi.waitFor(() => expect(second.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 9)).toBe(true));
+  second.send({ heartbeat: { seq: 9, sentBoottimeMs: 0, observed: [] } });
+  await vi.waitFor(() =>
+    expect(second.received.some(({ heartbeatAck }) => heartbeatAck?.seq === 9)).toBe(true),
+  );
   await saidAndHeard(first, [seen({ name: 'of-another-attempt' }, { ...task, attempt: 2 })]);
   expect(names()).toEqual(['the-last-one']);
   expect(coordinator.taskStatus.of(task).signs).toEqual([]);
@@ -150,8 +152,8 @@ test('what another node says of a task, or of an attempt that is not current, co
 test('a sign is an event and is kept in mind, with one line of text', async () => {
   const agent = await agentOf(0);
   const text = `loss nan\n${'x'.repeat(1_000)}`;
-  agent.say({ trainingSign: { task, sign: trainingSignToWire({ ...sign, text }) } });
-  agent.say({ trainingSign: { task, sign: { ...trainingSignToWire(sign), kind: 'boredom' } } });
+  agent.send({ trainingSign: { task, sign: trainingSignToWire({ ...sign, text }) } });
+  agent.send({ trainingSign: { task, sign: { ...trainingSignToWire(sign), kind: 'boredom' } } });
   await vi.waitFor(() => expect(kinds()).toContain('training.nan_loss'));
   const [noted, ...others] = coordinator.taskStatus.of(task).signs;
   expect(others).toEqual([]);
@@ -160,7 +162,7 @@ test('a sign is an event and is kept in mind, with one line of text', async () =
 
 async function reported(nodeRank: number, fields: Partial<TaskReport>) {
   const agent = await agentOf(nodeRank);
-  agent.say({ report: taskReportToWire(aReport({ ...task, nodeRank }, fields)) });
+  agent.send({ report: taskReportToWire(aReport({ ...task, nodeRank }, fields)) });
   return agent;
 }
 
@@ -175,8 +177,8 @@ test('where the training is, is shown while it runs, and as its end left it afte
   expect((await coordinator.api.getJob(runningJobId)).training).toEqual(training);
   const last = { ...training, rows: 6, framework: 'x'.repeat(65) };
   const exit = anExit({ training: last });
-  agent.say({ report: taskReportToWire(aReport(task, { state: 'ended', exit })) });
-  other.say({
+  agent.send({ report: taskReportToWire(aReport(task, { state: 'ended', exit })) });
+  other.send({
     report: taskReportToWire(aReport({ ...task, nodeRank: 1 }, { state: 'ended', exit: anExit() })),
   });
   await vi.waitFor(() => expect(jobNow()).toBeUndefined());
@@ -188,24 +190,28 @@ test('of a task that has ended, a heartbeat that comes late keeps nothing in min
   const agent = await reported(0, { state: 'ended', exit: anExit() });
   await vi.waitFor(() => expect(kinds()).toContain('task.ended'));
   const observed = [taskReportToWire(aReport(task, { training }))];
-  agent.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
-  await vi.waitFor(() => expect(agent.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 1)).toBe(true));
+  agent.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  await vi.waitFor(() =>
+    expect(agent.received.some(({ heartbeatAck }) => heartbeatAck?.seq === 1)).toBe(true),
+  );
   expect(jobNow()?.state.kind, 'the other rank goes on').toBe('running');
   expect(coordinator.taskStatus.of(task).training).toBeNull();
 });
 
-test('a program that has left its marker is done, whatever its exit code is, and is told so once', async () => {
+test('a program that has left its marker is done, whatever its exit code is, and that is reported once', async () => {
   const agent = await reported(0, { trainingComplete: true });
   await vi.waitFor(() =>
     expect(jobNow()?.state).toMatchObject({ kind: 'stopping', outcome: { next: 'succeeded' } }),
   );
   const observed = [taskReportToWire(aReport(task, { trainingComplete: true }))];
-  for (const seq of [1, 2]) agent.say({ heartbeat: { seq, sentBoottimeMs: 0, observed } });
-  await vi.waitFor(() => expect(agent.told.some(({ heartbeatAck }) => heartbeatAck?.seq === 2)).toBe(true));
+  for (const seq of [1, 2]) agent.send({ heartbeat: { seq, sentBoottimeMs: 0, observed } });
+  await vi.waitFor(() =>
+    expect(agent.received.some(({ heartbeatAck }) => heartbeatAck?.seq === 2)).toBe(true),
+  );
   const exit = anExit({ exitCode: 1 });
-  agent.say({ report: taskReportToWire(aReport(task, { state: 'ended', exit, trainingComplete: true })) });
+  agent.send({ report: taskReportToWire(aReport(task, { state: 'ended', exit, trainingComplete: true })) });
   const other = await agentOf(1);
-  other.say({
+  other.send({
     report: taskReportToWire(aReport({ ...task, nodeRank: 1 }, { state: 'ended', exit: anExit() })),
   });
   await vi.waitFor(() => expect(coordinator.state.outcomes.get(runningJobId)).toBe('succeeded'));
@@ -218,7 +224,7 @@ test.each([
 ])('a marker that only %s tells of counts as well', async (_, inHello) => {
   const observed = [taskReportToWire(aReport(task, { trainingComplete: true }))];
   const agent = await agentOf(0, inHello ? { observed } : {});
-  if (!inHello) agent.say({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
+  if (!inHello) agent.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed } });
   await vi.waitFor(() => expect(jobNow()?.state.kind).toBe('stopping'));
 });
 
@@ -228,7 +234,7 @@ test('a node that is going to be switched off says so in its Hello and in its st
   expect(drainOf('node-1')).toMatchObject({ deadlineMs: coordinator.clock.wallMs() + 60_000 });
   const agent = await agentOf(1);
   expect(drainOf('node-2')).toBeNull();
-  agent.say({ status: { leavingInMs: 0 } });
+  agent.send({ status: { leavingInMs: 0 } });
   await vi.waitFor(() => expect(drainOf('node-2')).toMatchObject({ deadlineMs: coordinator.clock.wallMs() }));
 });
 
@@ -242,8 +248,8 @@ test('heartbeats are watched for hangs', async () => {
       observed: [taskReportToWire(aReport({ ...task, nodeRank }, fields))],
     },
   });
-  first.say(beat(0, {}));
-  for (let count = 0; count < 2; count += 1) second.say(beat(1, { hang }));
+  first.send(beat(0, {}));
+  for (let count = 0; count < 2; count += 1) second.send(beat(1, { hang }));
   await vi.waitFor(async () => {
     await Promise.all(coordinator.hangWatch.run(coordinator.state, coordinator.loop));
     const hung = eventsOfJob().find(({ kind }) => kind === 'attempt.hung');

@@ -88,7 +88,7 @@ function line(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').slice(0, textLengthMax);
 }
 
-/** Said again on every connection; what is stored of it already is no news, but is shown again. */
+/** Sent again on every connection; what is stored of it already changes nothing, but is shown again. */
 export async function takeTrainingSign(
   { loop, taskStatus }: TrainingMessageParts,
   caller: AgentIdentity,
@@ -108,7 +108,7 @@ export async function takeTrainingSign(
 }
 
 /**
- * The programs of these tasks have left their `training_complete.marker`. To be told before the ends of tasks: whatever exit
+ * The programs of these tasks have left their `training_complete.marker`. To be called before the ends of tasks: whatever exit
  * code follows, their work is done.
  */
 export function completeTraining(

@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly drainedGpus?: number;
   /** As a whole. */
   readonly drained?: boolean;
-  /** Why somebody said that it is to be left. */
+  /** Why it is drained. */
   readonly drainReason?: string;
   readonly gpu?: Partial<Gpu>;
   readonly cpus?: number;
@@ -79,7 +79,7 @@ export interface HolderOptions {
   readonly lostSince?: Holder['lostSince'];
 }
 
-/** Their numbers count down from here: what runs was submitted, and is told apart from what waits. */
+/** Their numbers count down from here: what runs was submitted before what waits. */
 const firstHolder = 900;
 
 /** Nodes are named node-1, node-2 …; jobs are numbered 1, 2 … in the order in which they were submitted. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aCluster } from './clusterFixture.ts';
 
-it('what no node could ever run is told apart from what waits for nodes that are away', () => {
+it('what no node could ever run is distinguished from what waits for nodes that are away', () => {
   const reason = aCluster()
     .node({ gpus: 8, online: false })
     .node({ gpus: 4 })

@@ -61,7 +61,7 @@ describe('a job that takes a range of nodes', () => {
     });
   });
 
-  it('is told what fits on as many nodes as it needs', () => {
+  it('waits with what fits on as many nodes as it needs', () => {
     const plan = aCluster().node({ gpus: 4 }).node({ gpus: 2 }).node({ gpus: 1 }).job(oneTo(3, 2)).plan();
 
     expect(plan.reasonOf(1)).toMatchObject({
@@ -140,7 +140,7 @@ describe('a gang that is bound to one switch', () => {
     });
   });
 
-  it('is told when it can never start', () => {
+  it('has a reason of its own when it can never start', () => {
     expect(twoRacks().job(bound(4)).plan().reasonOf(1)).toMatchObject({
       kind: 'never_fits',
       lack: 'switch',
@@ -344,7 +344,7 @@ describe('a job that failed on nodes before it began', () => {
     expect(plan.reasonOf(2)).toEqual(plan.reasonOf(1));
   });
 
-  it('does not speak for equal jobs that did not fail there', () => {
+  it('does not hold for equal jobs that did not fail there', () => {
     const plan = aCluster()
       .node()
       .node({ online: false })

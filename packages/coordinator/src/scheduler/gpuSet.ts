@@ -8,7 +8,7 @@ import { cardUuid, type DeviceLink, type Gpu } from '@muster/common/hardware';
 /** Above this many sets to look at, sets grow from their best pair instead: 8 of 16 are 12,870. */
 const setsMax = 20_000;
 
-/** NV1 … are worth 10 and their number; a pair of which nobody told is worth nothing. */
+/** NV1 … are worth 10 and their number; an unknown pair is worth nothing. */
 const worthOfKind: Readonly<Record<string, number>> = { PIX: 5, PXB: 4, PHB: 3, NODE: 2, SYS: 1 };
 const sameCardWorth = 6;
 const nvlinkWorth = 10;

@@ -142,14 +142,14 @@ it('the paths of a gang are measured before it starts, where those of one of its
 });
 
 describe('a job that waits for a moment', () => {
-  it('is told how long its backoff is', () => {
+  it('waits with how long its backoff is', () => {
     expect(aCluster().node().job({ backoffMs: 4_001 }).plan().reasonOf(1)).toEqual({
       kind: 'backoff',
       untilMs: nowMs + 4_001,
     });
   });
 
-  it('is told that its breaker is open', () => {
+  it('waits with the reason that its breaker is open', () => {
     const result = aCluster().node().job({ backoffMs: 120_000, breakerFailures: 3 }).plan();
 
     expect(result.reasonOf(1)).toEqual({ kind: 'circuit_open', failures: 3, untilMs: nowMs + 120_000 });

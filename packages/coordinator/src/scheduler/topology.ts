@@ -20,7 +20,7 @@ export const topologyLabel = 'topology';
 /** More levels than any network has: what a node says of itself must not exhaust us. */
 const levelsMax = 16;
 
-/** The switches above a node, the nearest first; empty when nobody told. */
+/** The switches above a node, the nearest first; empty when they are unknown. */
 export function switchPath({ inventory }: Located): readonly string[] {
   const label = inventory.labels[topologyLabel];
   if (label === undefined) return [];

@@ -44,7 +44,7 @@ export interface SchedulerNode {
 export interface DrainedView extends Drained {
   /** Of the conditions that do it: to the node when that is drained, else to its GPUs. */
   readonly kinds: readonly string[];
-  /** Why it is to be left, by a person's word or its machine's. null: nobody has said so. */
+  /** Why it is drained, at the request of a person or of its machine. null: it is not. */
   readonly drainReason: string | null;
 }
 

@@ -204,7 +204,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const [admin, join] = [aCredential('admin'), aCredential('join', { kind: 'join' })];
         await commit({ credentials: [admin, join] });
         await commit({ removedCredentials: [join.id, 'unknown'] });
-        const preemptor = { ...aCredential('heir'), secretHash: join.secretHash };
+        const preemptor = { ...aCredential('preemptor'), secretHash: join.secretHash };
         await commit({ credentials: [preemptor] });
 
         const { credentials } = await (await opened.reopen()).load();

@@ -33,7 +33,7 @@ export interface RetentionStore {
   ): Promise<readonly EndedJob[]>;
   /** When the last job ended that is too many if `count` ended ones are kept; null: there are no more. */
   readEndBeyond(count: number): Promise<number | null>;
-  /** With all that is stored of them but their events. Their ids are remembered, so that it can be said what became of them. */
+  /** With all that is stored of them but their events. Their ids are remembered, so that an answer can state what became of them. */
   removeJobs(ids: readonly JobId[], nowMs: number): Promise<void>;
   /** @returns how many were removed */
   removeRequests(beforeMs: number, limit: number): Promise<number>;

@@ -14,7 +14,7 @@ test.each([
   expect(takenAtMs(nodeMs, someMs, 5_000)).toBe(at);
 });
 
-test('what was heard before is no news; a clock that was set back does not silence a node', () => {
+test('what was received before is no change; a clock that was set back does not silence a node', () => {
   expect(isNewer(someMs, null)).toBe(true);
   expect(isNewer(someMs + 1, someMs)).toBe(true);
   expect(isNewer(someMs, someMs)).toBe(false);

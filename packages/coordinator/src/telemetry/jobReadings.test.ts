@@ -135,7 +135,7 @@ test('what ended a moment ago has no less right to its place than what runs', ()
   expect(valuesOf(readings, 2, nowMs)[0]?.length).toBeGreaterThanOrEqual(readingsPerChunk * 4);
 });
 
-test('readings that are too old are gone, also behind a GPU that is seldom heard', () => {
+test('readings that are too old are gone, also behind a GPU that is seldom read', () => {
   const readings = new JobReadings(2 ** 20);
   readings.append(taskOf(1), node, aReading({ utilization: 1 }), 0, 0);
   fill(readings, 2, readingsPerChunk * 3, 1_000);

@@ -25,7 +25,7 @@ test('whoever asks while a page is on its way gets the same page', async () => {
   expect(await next).toBe('up 2\n');
 });
 
-test('a node without a stream, one that leaves and one that stays silent are told apart', async () => {
+test('a node without a stream, one that leaves and one that stays silent are distinguished', async () => {
   const pages = new PageRequests();
   await expect(pages.requestPage(node)).rejects.toMatchObject({
     code: 'unavailable',

@@ -43,7 +43,7 @@ test('the newest of each GPU is known, idle ones too, in the order of the invent
   expect(telemetry.newest(nodeNameOf('node-2'))).toEqual({ node: 'node-2', host: null, gpus: [] });
 });
 
-test('what is said twice or too late counts once', () => {
+test('what is reported twice or too late counts once', () => {
   for (const atMs of [now(), now(), now() - 5_000]) telemetry.addGpu(node, aReading({ atMs, task }));
   expect(valuesOf()).toEqual([[50]]);
   expect(telemetry.dropped).toMatchObject({ stale: 2 });
@@ -62,7 +62,7 @@ test.each([
   expect(telemetry.newest(node).gpus).toMatchObject([{ utilization: 50, task: null }]);
 });
 
-test('what a task did last belongs to it, though it has ended by the time that it is heard', () => {
+test('what a task did last belongs to it, though it has ended by the time that it is received', () => {
   telemetry.addGpu(node, aReading({ atMs: now(), task }));
   state.jobs.delete(runningJobId);
   clock.nowMs += 5_000;

@@ -161,7 +161,7 @@ test('after two thirds of its life new connections get a new certificate, and op
   await expect(api.getCluster()).rejects.toMatchObject(refused);
 });
 
-test('a renewal that fails is told and tried again, and the old certificate stays until then', async () => {
+test('a renewal that fails is reported and tried again, and the old certificate stays until then', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const server = await serve(await open());
@@ -190,7 +190,7 @@ test('a certificate is renewed in time, and when the clock was put back before i
   expect(isRenewalDue(someMs, someMs - hourMs - 1)).toBe(true);
 });
 
-test('others are told where to reach a server on the network, and of one on loopback only what is advertised', () => {
+test('other machines get the address of a server on the network, and of one on loopback only what is advertised', () => {
   const served = '127.0.0.1:7070';
   expect(addressesForOthers('127.0.0.1', [], served)).toEqual([]);
   expect(addressesForOthers('127.0.0.1', ['behind-a-tunnel'], served)).toEqual(['behind-a-tunnel:7070']);
@@ -199,7 +199,7 @@ test('others are told where to reach a server on the network, and of one on loop
   expect(own).toContain(`${hostname()}:7070`);
 });
 
-test('join tokens pin the CA, whose file clients on this machine are told', async () => {
+test('join tokens pin the CA, whose file clients on this machine get', async () => {
   const tls = await open();
   expect(tls?.authorityPath).toBe(join(dataDir, 'tls/ca.pem'));
   expect(tls?.authorityDigest.length).toBe(32);

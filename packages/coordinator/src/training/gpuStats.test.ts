@@ -102,7 +102,7 @@ describe('a coordinator', () => {
     expect(texts()).toHaveLength(1);
   });
 
-  test('of a job that stops, waits or has no GPU nothing is said', () => {
+  test('of a job that stops, waits or has no GPU nothing is reported', () => {
     const job = coordinator.state.jobs.get(runningJobId);
     if (job?.state.kind !== 'running') throw new Error('it does not run');
     coordinator.taskStatus.record(aReport(task, { training: someProgress({ atMs: now() }) }));

@@ -119,7 +119,7 @@ test('of a thousand changes at once, one pass writes a part, and the next ones t
   expect(counts).toEqual([50, 100, 120]);
 });
 
-test('a place that cannot be written hinders nothing, is told once, and is written when it can be', async () => {
+test('a place that cannot be written hinders nothing, is reported once, and is written when it can be', async () => {
   const blocked = join(directory, runningJobId);
   writeFileSync(blocked, 'not a directory');
   await become(runningJob);

@@ -25,7 +25,7 @@ export function taken<Message>(message: Message): Message {
 const integerMax = Number.MAX_SAFE_INTEGER;
 /** Of measurements: nothing is larger, and sums of it are finite. */
 const measureMax = 1e15;
-/** Of what programs print: a loss that has exploded is still told. */
+/** Of what programs print: a loss that has exploded is still reported. */
 const printedMax = 1e100;
 
 /** By message: how many fields it had on the wire. */

@@ -46,7 +46,7 @@ export const messageBytesMax: Readonly<Record<string, number>> = {
 /** Tags on the wire, which is what decoding costs: a Hello of a node full of tasks has some 100,000. */
 export const fieldsMax = 150_000;
 
-/** Messages whose numbers were printed by programs, which may print any: a loss that has exploded is still told. */
+/** Messages whose numbers were printed by programs, which may print any: a loss that has exploded is still reported. */
 export const printed: ReadonlySet<string> = new Set(['TrainingRow']);
 
 export const bounds: Readonly<Record<string, Bounds>> = {

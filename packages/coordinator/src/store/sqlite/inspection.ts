@@ -1,6 +1,6 @@
 /**
  * Looks at the files of a store before SQLite does. SQLite would take a damaged log for a short one, carry what is left of
- * it over into the database, and delete it: what was lost could then neither be told nor be looked at.
+ * it over into the database, and delete it: what was lost could then neither be reported nor be examined.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -137,7 +137,7 @@ function refuseLostCommits(paths: StorePaths, witness: Witness, wal: CommittedWa
   }
   if (wal === null) return;
   // All that was acknowledged is in the database. A log that was begun after that may be there: what the witness had not
-  // noted when the power failed. SQLite counts its salt up; where it had none to count up from, the witness was told of the
+  // noted when the power failed. SQLite counts its salt up; where it had none to count up from, the witness was given the
   // first commit at once. Any other log would take the database back.
   const isNext =
     witness.wal === null ? wal.commits.length <= unnotedMax : saltOf(wal.position) === saltAfter(witness.wal);

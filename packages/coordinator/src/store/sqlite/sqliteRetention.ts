@@ -30,7 +30,7 @@ export interface SqliteRetentionParts {
   readonly transaction: (write: () => void) => Promise<void>;
 }
 
-/** A million in one statement took a quarter of a second, in which nobody else was heard. */
+/** A million in one statement took a quarter of a second, in which no other call was answered. */
 export const endsPerRead = 10_000;
 
 const removedEventSeqName = 'removed_event_seq';

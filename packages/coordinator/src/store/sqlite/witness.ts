@@ -31,7 +31,7 @@ export interface Witness {
   readonly recentPages: readonly number[];
   /** Commits since the store was made. */
   readonly commits: number;
-  /** Numbers of the newest event and the newest job that were acknowledged: what is missing can be told by them. */
+  /** Numbers of the newest event and the newest job that were acknowledged: what is missing is known by them. */
   readonly lastEventSeq: number;
   readonly lastSubmitSeq: number;
   /** What was found to be damaged while the store was at work. null: nothing. */
@@ -53,7 +53,7 @@ export const firstWitness: Witness = {
   damage: null,
 };
 
-/** Of these, the first two are on disk when they are said to be; the last one holds the newest note. */
+/** Of these, the first two are on disk when that is claimed; the last one holds the newest note. */
 const slots = 3;
 /** From a note until it is on disk, by our own doing. */
 const syncAfterMs = 1_000;
