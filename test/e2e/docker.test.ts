@@ -81,7 +81,7 @@ describe('a job with an image', () => {
     expect(readFileSync(join(path, 'made'), 'utf8')).toBe('into the node\n');
   });
 
-  test('that wants what its node does not let it mount is told so, with the setting', async () => {
+  test('that wants what its node does not let it mount is informed, with the setting', async () => {
     const retry = { max_attempts: 1, backoff: { initial: '100ms', max: '100ms' } };
     const job = await cluster.run(
       inContainer('cat /host/admin.token', { volumes: [`${cluster.dataDir}:/host`], retry }),

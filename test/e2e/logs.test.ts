@@ -228,7 +228,7 @@ describe('reading', () => {
   });
 });
 
-test('the end of a job’s output on a node that is silent is not waited for, and what is missing is said', async () => {
+test('the end of a job’s output on a node that is silent is not waited for, and what is missing is reported', async () => {
   const job = await cluster.run({ command: 'echo from $NODE_RANK', resources: { nodes: 2 } });
   expect(await read({ jobId: job.id, nodeRank: 1, follow: true })).toBe('from 1\n');
   const node = job.attempts[0]?.tasks[1]?.node ?? '';

@@ -94,7 +94,7 @@ describe('over TLS', () => {
   describeCallRules(() => cluster);
 });
 
-describe('nothing is said', () => {
+describe('nothing is reported', () => {
   test('without TLS: gRPC gets no answer, not even to the admin token', async () => {
     const path = '/muster.v1.Muster/GetCluster';
     const plain = await callMethod(cluster.address, path, bearerOf(cluster.adminToken));
@@ -210,7 +210,7 @@ test('pages for Prometheus stay on loopback', async () => {
   expect(stderr).toContain('serves on this machine only');
 });
 
-test('after a new CA agents stay away until they are told of it, once', async () => {
+test('after a new CA agents stay away until they are informed of it, once', async () => {
   const old = readFileSync(caFile(), 'utf8');
   await cluster.coordinator.stop();
   rmSync(join(cluster.dataDir, 'tls'), { recursive: true });
@@ -234,7 +234,7 @@ test('after a new CA agents stay away until they are told of it, once', async ()
   await cluster.untilOnline([node]);
 });
 
-test('`muster up` serves other machines when it is told to, and its own agents come along', async () => {
+test('`muster up` serves other machines when it is asked to, and its own agents come along', async () => {
   const home = tempDir('up-tls').path;
   const env = { PATH: process.env.PATH, HOME: home, TMPDIR: process.env.TMPDIR };
   const start = (...args: readonly string[]) => new MusterCommand(args, { env, cwd: home });

@@ -116,7 +116,7 @@ describe('SIGTERM before training began', () => {
     expect(node.output).toContain('[rank0]: stopped before training began\n');
   });
 
-  it('told to rank 0 alone, ends those who have met it too', async () => {
+  it('asked to rank 0 alone, ends those who have met it too', async () => {
     const run = await prepareRun({ command: train(), nodeCount: 3 });
     const first = run.startNode(0);
     const second = run.startNode(1);

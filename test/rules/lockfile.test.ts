@@ -104,7 +104,7 @@ checksum says what the file is, and each machine has a registry of its own. \`om
   expectNone(lockProblems(lock.packages), why);
 });
 
-test('npm under Node 20 is not told that it is too old, as the install brings Node 24', () => {
+test('npm under Node 20 is not warned that it is too old, as the install brings Node 24', () => {
   const folders = ['', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/`)];
   for (const folder of folders)
     expect(readJson(`${folder}package.json`)).toMatchObject({ engines: { node: '>=20' } });

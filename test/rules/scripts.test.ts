@@ -40,7 +40,7 @@ test('what commands load of the checks of job files is what the build keeps apar
   expect(new Set(loaded)).toEqual(new Set(specChecks));
 });
 
-test('a registry that cannot be reached is told from other failures of npm', () => {
+test('a registry that cannot be reached is distinguished from other failures of npm', () => {
   expect(explainNpmFailure('npm error code EAI_AGAIN')).toContain('npm cannot reach its registry');
   expect(explainNpmFailure('npm error Missing: a@1 from lock file')).not.toContain('registry');
 });
@@ -84,7 +84,7 @@ test('the picture of a terminal shows what is left on the screen', () => {
   expect(svg).toContain('class="red">a &lt; b</text>');
 });
 
-test('a program that is interrupted is gone with all that it has started, before its end is told', async () => {
+test('a program that is interrupted is gone with all that it has started, before its end is reported', async () => {
   const abort = new AbortController();
   const script = 'sleep 987654 & echo $!; wait';
   const plain = await captureGroup('sh', ['-c', 'echo done; exit 3'], {}, abort.signal);

@@ -132,7 +132,7 @@ export const leaseMutants = {
           function (node) {
             expect.call(this, node);
             const presence = this['nodes'].get(node);
-            if (presence !== undefined) presence.lastHeardMs -= 60_000;
+            if (presence !== undefined) presence.lastContactMs -= 60_000;
           },
       ),
     ],

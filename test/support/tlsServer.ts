@@ -78,12 +78,12 @@ export async function startGrpcServer(context: SecureContextOptions | null): Pro
 export interface Listener {
   readonly port: number;
   /** All that the first client said after the handshake, once it has hung up. */
-  readonly heard: Promise<string>;
+  readonly received: Promise<string>;
 }
 
 /** A TLS server that listens and says nothing. */
 export async function startListener(context: SecureContextOptions): Promise<Listener> {
-  const heard = Promise.withResolvers<string>();
+  const received = Promise.withResolvers<string>();
   let text = '';
   const server = createServer({ ...context, ALPNProtocols: ['h2'] }, (socket) => {
     socket.on('data', (bytes) => {
@@ -91,10 +91,10 @@ export async function startListener(context: SecureContextOptions): Promise<List
     });
     socket.on('error', () => {});
   });
-  server.on('connection', (socket) => socket.on('close', () => heard.resolve(text)));
+  server.on('connection', (socket) => socket.on('close', () => received.resolve(text)));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the listener has no port');
-  return { port: address.port, heard: heard.promise };
+  return { port: address.port, received: received.promise };
 }

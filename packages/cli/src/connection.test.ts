@@ -177,7 +177,7 @@ test('whoever names address, token and CA needs nothing of what lies around here
   expect(resolveEndpoint({}, environment(variables)).caCertificate).toBe(pem('given'));
 });
 
-test('other machines are told what the coordinator advertises, or the address that led here', () => {
+test('other machines get what the coordinator advertises, or the address that led here', () => {
   const dataDir = join(home, '.local/share/muster');
   const outside = (flags: ConnectionFlags, variables: Readonly<Record<string, string>> = {}) =>
     addressForOthers(resolveEndpoint(flags, environment(variables)), flags, environment(variables));

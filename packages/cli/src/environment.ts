@@ -29,9 +29,9 @@ export interface ProgramEnvironment {
   readonly joinToken: string | null;
   /** MUSTER_CHECKPOINT_ROOTS, for agents: directories with `:` between them. */
   readonly checkpointRoots: readonly string[];
-  /** systemd, when it started this process and wants to hear of it; else null. */
+  /** systemd, when it started this process and wants notifications; else null. */
   readonly serviceManager: ServiceManager | null;
-  /** Where `muster up` keeps its data unless told otherwise. */
+  /** Where `muster up` keeps its data by default. */
   readonly defaultDataDir: string;
   /** Written by `muster up`, so that later calls find its coordinator. */
   readonly lastUpPath: string;

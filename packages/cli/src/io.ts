@@ -4,7 +4,7 @@ export interface Io {
   readonly stderr: Output;
   readonly stdin: Input;
   /**
-   * Asks to be told when the user or the system wants this process to end (Ctrl-C, SIGTERM, SIGHUP). Without a listener
+   * Asks to be notified when the user or the system wants this process to end (Ctrl-C, SIGTERM, SIGHUP). Without a listener
    * the signal ends the process at once.
    * @returns takes the listener away again
    */
@@ -66,7 +66,7 @@ export function abortOnStopRequest(io: Io): { readonly signal: AbortSignal; disp
 }
 
 /**
- * Remembers stop requests from now on: with the returned `io`, whoever asks for them later is told at once of one that came
+ * Remembers stop requests from now on: with the returned `io`, a listener that is added later is notified at once of one that came
  * before. Call `dispose` when nobody asks any more.
  */
 export function rememberStopRequests(io: Io): { readonly io: Io; dispose(): void } {

@@ -40,7 +40,7 @@ test.each([
   expect(await hints(word)).toBe(`${hint}\nSee: muster --help`);
 });
 
-test('what is not there is said with what is nearest', async () => {
+test('what is not there is reported with what is nearest', async () => {
   expect(await hints('exec', 'job_1', 'bash')).toBe(
     'There is no shell in a running job. Nearest:\nTry: muster logs -f JOB\nSee: muster --help',
   );

@@ -23,9 +23,8 @@ export function mistyped(
   }
   const word = /unknown command '([^']+)'/.exec(error.message)?.[1];
   if (word === undefined) return [];
-  const spoken = command.parent === null ? word : `${command.name()} ${word}`;
-  const synonym =
-    findSynonym(commandSynonyms, firstTwo) ?? findSynonym(commandSynonyms, spoken.toLowerCase());
+  const typed = command.parent === null ? word : `${command.name()} ${word}`;
+  const synonym = findSynonym(commandSynonyms, firstTwo) ?? findSynonym(commandSynonyms, typed.toLowerCase());
   if (synonym !== null) return synonymHints(synonym, `${programName} `);
   return didYouMean(
     word,

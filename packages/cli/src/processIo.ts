@@ -74,6 +74,6 @@ function onStopRequest(listener: () => void): () => void {
 }
 
 const supervisorLink: SupervisorLink = {
-  // A supervisor that is gone hears nothing, and `disconnect` says so.
+  // A supervisor that is gone gets no messages, and `disconnect` notices that.
   tell: (message: DaemonMessage) => new Promise((resolve) => process.send?.(message, () => resolve())),
 };

@@ -74,7 +74,7 @@ export interface ForceFlag {
  * Asks on a terminal; anywhere else, and for any answer but y, it is refused.
  * @param consequence one sentence without its full stop: what would end
  * @param command what to type to do it all the same
- * @throws {CliError} unless a person has said yes
+ * @throws {CliError} unless a person has confirmed
  */
 export async function requireConsent({ io }: Context, consequence: string, command: string): Promise<void> {
   if (io.stdin.isTerminal && io.stderr.isTerminal) {

@@ -26,37 +26,37 @@ async function aServiceManager(socket = join(tempDir('notify').path, 'notify')) 
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   child.stdout?.on('data', (data: Buffer) => (text += data.toString()));
-  const heard = () => text.trimEnd().split('\n');
-  await waitFor('it listens', () => heard().includes('listening'));
-  return { socket, heard };
+  const received = () => text.trimEnd().split('\n');
+  await waitFor('it listens', () => received().includes('listening'));
+  return { socket, received };
 }
 
 const { pid } = process;
 
-test('systemd hears that a daemon serves, goes on to serve, and ends', async () => {
-  const { socket, heard } = await aServiceManager();
+test('systemd learns that a daemon serves, goes on to serve, and ends', async () => {
+  const { socket, received } = await aServiceManager();
   const troubles: string[] = [];
   const manager = { notifySocket: socket, watchdogMs: 60 };
   const notice = await notifyServiceManager(manager, (sentence) => troubles.push(sentence));
   onTestFinished(() => notice.close());
   notice.ready();
-  await waitFor('three pings', () => heard().filter((line) => line === `WATCHDOG=1 ${pid}`).length >= 3);
+  await waitFor('three pings', () => received().filter((line) => line === `WATCHDOG=1 ${pid}`).length >= 3);
   notice.stopping();
-  await waitFor('its end', () => heard().includes(`STOPPING=1 ${pid}`));
-  expect(heard()[1]).toBe(`READY=1 ${pid}`);
+  await waitFor('its end', () => received().includes(`STOPPING=1 ${pid}`));
+  expect(received()[1]).toBe(`READY=1 ${pid}`);
   expect(troubles).toEqual([]);
 });
 
-test('without a watchdog there are no pings, and abstract sockets are heard as well', async () => {
-  const { socket, heard } = await aServiceManager(`@muster-test-${randomUUID()}`);
+test('without a watchdog there are no pings, and abstract sockets work as well', async () => {
+  const { socket, received } = await aServiceManager(`@muster-test-${randomUUID()}`);
   const notice = await notifyServiceManager({ notifySocket: socket, watchdogMs: null }, () => {});
   notice.ready();
   notice.stopping();
-  await waitFor('its end', () => heard().includes(`STOPPING=1 ${pid}`));
-  expect(heard()).toEqual(['listening', `READY=1 ${pid}`, `STOPPING=1 ${pid}`]);
+  await waitFor('its end', () => received().includes(`STOPPING=1 ${pid}`));
+  expect(received()).toEqual(['listening', `READY=1 ${pid}`, `STOPPING=1 ${pid}`]);
 });
 
-test('a systemd that cannot be told is said once, and is no reason to end', async () => {
+test('a systemd that cannot be notified is reported once, and is no reason to end', async () => {
   const troubles: string[] = [];
   const notifySocket = join(tempDir('notify').path, 'gone');
   const notice = await notifyServiceManager({ notifySocket, watchdogMs: null }, (text) =>
@@ -64,7 +64,7 @@ test('a systemd that cannot be told is said once, and is no reason to end', asyn
   );
   notice.ready();
   notice.stopping();
-  expect(troubles).toEqual([`systemd cannot be told READY=1 at ${notifySocket}: ENOENT`]);
+  expect(troubles).toEqual([`systemd cannot be notified of READY=1 at ${notifySocket}: ENOENT`]);
 });
 
 test('what systemd says is for this process, and for none that it starts', () => {

@@ -20,8 +20,8 @@ export interface ServiceNotice {
 const pingsPerWatchdog = 3;
 
 /**
- * @param onTrouble gets one sentence, once: systemd ends a daemon that it hears nothing of
- * @returns what cannot be told is no error: the daemon serves all the same
+ * @param onTrouble gets one sentence, once: systemd ends a daemon that sends nothing
+ * @returns a notification that fails is no error: the daemon serves all the same
  */
 export async function notifyServiceManager(
   { notifySocket, watchdogMs }: ServiceManager,

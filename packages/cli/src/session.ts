@@ -12,7 +12,7 @@ export interface Session {
   readonly api: MusterApi;
   /**
    * Runs the operation, again and again while the coordinator is away, until `patienceMs` passed without an answer.
-   * The operation must be safe to repeat; a long one calls `alive` whenever it heard something, which restarts the clock.
+   * The operation must be safe to repeat; a long one calls `alive` whenever it received something, which restarts the clock.
    */
   retrying<T>(
     operation: (api: MusterApi, alive: () => void) => Promise<T>,
@@ -51,10 +51,10 @@ export async function withSession<T>(
     },
     async retrying(operation, { patienceMs, onAway, abort }) {
       let failures = 0;
-      let lastHeardMs = context.clock.monotonicMs();
+      let lastContactMs = context.clock.monotonicMs();
       const alive = () => {
         failures = 0;
-        lastHeardMs = context.clock.monotonicMs();
+        lastContactMs = context.clock.monotonicMs();
       };
       for (;;) {
         const used = api;
@@ -62,7 +62,7 @@ export async function withSession<T>(
           return await operation(used, alive);
         } catch (error) {
           failures += 1;
-          const patienceLeftMs = lastHeardMs + patienceMs - context.clock.monotonicMs();
+          const patienceLeftMs = lastContactMs + patienceMs - context.clock.monotonicMs();
           const away = asAway(error);
           if (away === null || patienceLeftMs <= 0) throw away ?? error;
           onAway?.(away);

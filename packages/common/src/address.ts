@@ -19,7 +19,7 @@ export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** What is said to it never leaves this machine, so it needs no encryption. */
+/** What is sent to it never leaves this machine, so it needs no encryption. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -7,7 +7,7 @@ test.each(causeKinds)('%s is blamed on whoever its kind is usually the fault of'
   expect(causeOf(kind, 'it ended').blame).toBe(causeFacts[kind].blame);
 });
 
-test('a cause is about nothing in particular unless it is said', () => {
+test('a cause is about nothing in particular unless that is stated', () => {
   expect(causeOf('unknown', 'it ended')).toEqual({
     kind: 'unknown',
     message: 'it ended',

@@ -35,7 +35,7 @@ test('of a long message what the node has added stays, and comes first in the ad
   );
 });
 
-test('a node that refuses to start a task has said what to do about it', () => {
+test('a node that refuses to start a task has reported what to do about it', () => {
   const refused =
     'rank 0 on node-1 did not start: the checkpoint directory /ckpt cannot be created on this node';
   expect(adviceOn(causeOf('unknown', refused, place))).toMatch(/^Its node refused to start it: /);

@@ -6,7 +6,7 @@ export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] 
 /**
  * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it is not what was written, or could
  * not be loaded; what a second reading has not confirmed may have been an error of the storage.
- * `unverified`: it looks complete, and nothing can be said of what is in it: an unknown format, or not looked at yet.
+ * `unverified`: it looks complete, and nothing is known of what is in it: an unknown format, or not looked at yet.
  * `gone`: it was there once, and has been deleted or moved.
  */
 export type CheckpointVerdict = (typeof checkpointVerdicts)[number];
@@ -53,14 +53,14 @@ export interface CheckpointFacts {
   readonly savedAtMs: number;
   /** From the first change seen until it was complete. null: it was complete when first seen. */
   readonly saveDurationMs: number | null;
-  /** What the program said of itself around that step, by canonical name (`train_loss`, `eval_loss` …). */
+  /** What the program printed around that step, by canonical name (`train_loss`, `eval_loss` …). */
   readonly metrics: Readonly<Record<string, number>>;
   /** `sha256:…` over names, sizes and contents. null: only looked at quickly. */
   readonly digest: string | null;
   readonly verdict: CheckpointVerdict;
   /** null with `unverified`. */
   readonly depth: VerificationDepth | null;
-  /** What is wrong with it, or why nothing can be said. null: nothing is. */
+  /** What is wrong with it, or why that is unknown. null: nothing is wrong. */
   readonly problem: string | null;
   /**
    * The verdict is that of a second reading, `secondReadingMs` or more after one that found it corrupt: only now a corrupt one

@@ -71,7 +71,7 @@ export const failureSources = ['error_file', 'log', 'exit', 'lease', 'kernel'] a
 export interface TaskFailure {
   /** Where it is known from: a torchelastic error file, the output, the exit alone, its node, which ended it for want of a lease, or the log of the kernel. */
   readonly source: (typeof failureSources)[number];
-  /** It only follows from the end of another task: a peer's connection was lost, a watchdog ran out, it was told to stop. */
+  /** It only follows from the end of another task: a peer's connection was lost, a watchdog ran out, it was asked to stop. */
   readonly consequence: boolean;
   /** Global rank. null: unknown. */
   readonly rank: number | null;

@@ -3,7 +3,7 @@ import { type ChildEnd, JsonLinesChild } from './jsonLinesChild.ts';
 
 /** @param script gets lines on stdin, as `line`, and answers by console.log */
 function start(script: string, lineLengthMax = 100) {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const child = new JsonLinesChild<{ readonly id: number }>({
     command: [
       process.execPath,
@@ -11,16 +11,16 @@ function start(script: string, lineLengthMax = 100) {
       `require('node:readline').createInterface(process.stdin).on('line', (line) => { ${script} })`,
     ],
     lineLengthMax,
-    onMessage: (message) => heard.push(message),
+    onMessage: (message) => received.push(message),
   });
-  return { child, heard };
+  return { child, received };
 }
 
-test('it is told and tells objects', async () => {
-  const { child, heard } = start('console.log(line)');
+test('it receives and sends objects', async () => {
+  const { child, received } = start('console.log(line)');
   child.tell({ id: 1 });
   child.tell({ id: 2, text: 'ü\n' });
-  await expect.poll(() => heard).toEqual([{ id: 1 }, { id: 2, text: 'ü\n' }]);
+  await expect.poll(() => received).toEqual([{ id: 1 }, { id: 2, text: 'ü\n' }]);
   child.kill();
   expect(await child.gone).toEqual({ exitCode: null, description: 'signal SIGKILL' } satisfies ChildEnd);
 });
@@ -45,12 +45,12 @@ test.each([
     /^signal SIGKILL: .* a line that does not end$/,
   ],
 ])('its end names %s', async (_name, script, exitCode, description) => {
-  const { child, heard } = start(script);
+  const { child, received } = start(script);
   child.tell({ id: 1 });
   const end = await child.gone;
   expect(end.exitCode).toBe(exitCode);
   expect(end.description).toMatch(description);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   // Whoever still tells it something is not hurt.
   child.tell({ id: 2 });
 });

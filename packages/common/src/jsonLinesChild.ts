@@ -1,4 +1,4 @@
-/** A process of our own that is told and that tells one JSON object per line, until it ends, hangs or is killed. */
+/** A process of our own that receives and sends one JSON object per line, until it ends, hangs or is killed. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -8,7 +8,7 @@ const stderr = 2;
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
- * The daemons' logger. Synchronous writes to stderr: a daemon that is killed a moment later has still said why. Programs get
+ * The daemons' logger. Synchronous writes to stderr: a daemon that is killed a moment later has still logged why. Programs get
  * a JSON object per line, a terminal a line to read.
  * @param name the program, such as `coordinator`
  * @param level `debug`, `info`, `warn`, `error` or `silent`

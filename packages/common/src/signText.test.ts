@@ -67,7 +67,7 @@ test('a loss that is a number again is not NaN since', () => {
   ]);
 });
 
-test('a hang is told while it lasts and afterwards, unless it is the cause of the end', () => {
+test('a hang is reported while it lasts and afterwards, unless it is the cause of the end', () => {
   const cause = causeOf('hung', 'no progress for 47 s');
   const told = (fields: Partial<AttemptView>) => {
     const job = jobOf({}, anAttempt(1, fields));

@@ -14,7 +14,7 @@ const marks: Readonly<Record<DivergenceKind | 'resume_ignored', string>> = {
 export const resumeAdvice =
   'Load the checkpoint that MUSTER_RESUME_FROM names, or pass it in the command: {resume:--resume_from=} (docs/checkpoints.md).';
 
-/** A loss that has jumped may come back: it is told, and marks nothing. Nor does good news. */
+/** A loss that has jumped may come back: it is reported, and marks nothing. Nor does an improvement. */
 function isSerious(sign: AttemptSign): sign is AttemptSign & { readonly kind: keyof typeof marks } {
   return sign.kind !== 'loss_spike' && sign.kind !== 'resume_confirmed';
 }
@@ -31,7 +31,7 @@ function firstOfEach(signs: readonly AttemptSign[]): readonly AttemptSign[] {
   return signs.filter(({ kind }, index) => signs.findIndex((other) => other.kind === kind) === index);
 }
 
-/** A hang that ended the attempt is its cause, and told as that. */
+/** A hang that ended the attempt is its cause, and reported as that. */
 function hasHung({ hungAtMs, hangs, cause }: AttemptView): boolean {
   return hangs || (hungAtMs !== null && cause?.kind !== 'hung');
 }

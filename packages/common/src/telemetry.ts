@@ -4,7 +4,7 @@ import type { TaskRef } from './ids.ts';
 /** Length of an interval that agents send and the coordinator keeps. */
 export const readingIntervalMs = 10_000;
 
-/** One GPU over one interval: means, except where said. */
+/** One GPU over one interval: means, except where stated. */
 export interface GpuReading {
   /** Of the device that is scheduled: the MIG instance where there is one. */
   readonly gpuUuid: string;
@@ -61,7 +61,7 @@ export interface MetricPoint {
   readonly atMs: number;
   /** null: it was not read, or is not a finite number. Of a bucket: the mean. */
   readonly value: number | null;
-  /** Of what the output tells. null: the program told none. Of a bucket: the last one. */
+  /** Of what the output shows. null: the program printed none. Of a bucket: the last one. */
   readonly step?: number | null;
   /** How many of its rows had something that is not a finite number; absent: none. */
   readonly notFinite?: number;

@@ -58,7 +58,7 @@ export interface TrainingSummary {
   readonly firstStep: number | null;
   readonly lastStep: number | null;
   readonly bestStep: number | null;
-  /** Lines that told it. */
+  /** Lines that show it. */
   readonly rows: number;
   readonly notFinite: number;
   /** The first step at which it was not finite. */

@@ -84,7 +84,7 @@ export interface TaskEnd {
   readonly gpuUsage: GpuUsage | null;
   /** Of a bad end: what the node can tell of the first thing that went wrong there. null: nothing, or the end was good. */
   readonly failure: TaskFailure | null;
-  /** Where its training was. null: its output told of none. */
+  /** Where its training was. null: its output shows none. */
   readonly training: TrainingProgress | null;
 }
 
@@ -236,7 +236,7 @@ export interface SubmitResult {
   readonly jobsAhead: number;
 }
 
-/** A person, or the machine itself, has said that a node is to be left: it gets no new work. */
+/** A person, or the machine itself, has asked that a node be left: it gets no new work. */
 export interface Drain {
   readonly reason: string;
   readonly sinceMs: number;
@@ -273,7 +273,7 @@ export interface NodeView {
   readonly inventory: NodeInventory;
   readonly agentVersion: string;
   readonly joinedAtMs: number;
-  /** null: not heard of since the coordinator started. */
+  /** null: no contact since the coordinator started. */
   readonly silentForMs: number | null;
   readonly gpuUses: readonly { readonly uuid: string; readonly jobId: string; readonly attempt: number }[];
   readonly cpusUsed: number;
@@ -345,7 +345,7 @@ export interface LogPiece {
 export interface MissingOutput {
   readonly node: string;
   readonly bytes: number;
-  /** null: not heard of since the coordinator started. */
+  /** null: no contact since the coordinator started. */
   readonly silentForMs: number | null;
 }
 

@@ -75,7 +75,7 @@ async function preemptAgainAndAgain(spec: Spec, times: number): Promise<JobView>
 
 const preemptions = trialsOf(20, 6);
 
-describe('a job that saves when it is told to stop', () => {
+describe('a job that saves when it is asked to stop', () => {
   test(`preempted at ${preemptions} random moments it does no step twice, and ends with the bits of an undisturbed run`, async () => {
     const spec = (...flags: readonly string[]): Spec => ({
       name: 'train',

@@ -109,7 +109,7 @@ const restless = committed(
   ...Array.from({ length: 8 }, (_, index) => changed('GPU-1', ...(index % 2 === 0 ? ['GPU-2'] : []))),
 );
 
-test('of a node that changes without end, what was heard counts and not what was told last', () => {
+test('of a node that changes without end, what was received counts and not what was reported last', () => {
   expect(judge([restless, heard('GPU-1', 'GPU-2'), committed(allocated('GPU-2'))])).toEqual([]);
   const violation = 'drains: job_1 was given GPU-2, which node-1 does not have now';
   expect(judge([restless, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([violation]);

@@ -36,7 +36,7 @@ export function zipOf(entries: readonly StoredEntry[], form: ZipForm = {}): Buff
   return Buffer.concat([...parts, directory, endOf(at, directory.length, entries.length)]);
 }
 
-/** As `torch.save` writes it when it has been told to compute no sums. */
+/** As `torch.save` writes it when it is set to compute no sums. */
 export function withoutSums(entries: readonly StoredEntry[]): readonly StoredEntry[] {
   return entries.map((entry) => ({ ...entry, crc: 0 }));
 }

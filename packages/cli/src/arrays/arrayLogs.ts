@@ -99,7 +99,7 @@ async function followAll(reading: Reading, array: ArrayReferent): Promise<ArrayJ
           for (const { key, text } of troublesOf(job)) troubles.set(`${job.id}.${key}`, text);
       }),
     );
-    // Whoever joins in the middle is told what happens from now on.
+    // A reader that joins in the middle sees what happens from now on.
     report(troubles, { silently: isFirst });
     isFirst = false;
     const { members, notStored } = jobs;

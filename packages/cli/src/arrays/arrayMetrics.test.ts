@@ -86,7 +86,7 @@ test('metrics of an array as CSV and JSON holds every job, in the order of their
   });
 });
 
-test('--plot draws as many curves as can be told apart: the best, and says so', async () => {
+test('--plot draws as many curves as can be distinguished: the best, and says so', async () => {
   const { stdout, stderr } = await run(['metrics', 'sweep', '--plot'], answersFor(30));
   expect(stderr).toBe(
     '26 of 30 jobs are drawn: those with the smallest newest train_loss. -o csv has all.\n',

@@ -62,7 +62,7 @@ test('all of them succeeded: exit code 0; with -o json the summary follows', asy
   expect(JSON.parse(summary ?? '')).toMatchObject({ array: { id: arrayId }, counts: { succeeded: 3 } });
 });
 
-test('a failed attempt is told while its job waits for the retry', async () => {
+test('a failed attempt is reported while its job waits for the retry', async () => {
   const pending = { kind: 'backoff', message: 'waiting 2 s', remedy: null, waitMs: 2_000 } as const;
   const waiting = aMember(2, { failures: 1, pending, attempts: [ended] }, 3);
   let isOver = false;
@@ -95,7 +95,7 @@ test('jobs of a large array that are not stored yet count as queued, not as succ
   expect(call.stderr()).toContain('all 3 jobs succeeded\n');
 });
 
-test('many failures at once are told in some lines', async () => {
+test('many failures at once are printed in some lines', async () => {
   const many = Array.from({ length: 100 }, (_, index) => member(index, 'failed'));
   const { stderr } = await run(['submit', '--array', '100', '--wait', '--', 'true'], {
     ...arrayAnswers(() => many, 100, 1_000),

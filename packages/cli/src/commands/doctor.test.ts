@@ -165,9 +165,9 @@ test('nodes are found by the name of the host that their agents tell, or by --na
   expect(byName.exitCode).toBe(exitCodes.problemFound);
   const unknown = await doctor({ answers, flags: { output: 'json', name: 'nobody' } });
   expect(parsed(unknown.stdout).checks.at(-1)).toMatchObject({ state: 'problem', name: 'node' });
-  const stranger = await doctor({ answers: cluster(), flags: { output: 'json' } });
-  expect(parsed(stranger.stdout).checks.at(-1)).toMatchObject({ state: 'absent', name: 'node' });
-  expect(stranger.exitCode).toBe(exitCodes.ok);
+  const other = await doctor({ answers: cluster(), flags: { output: 'json' } });
+  expect(parsed(other.stdout).checks.at(-1)).toMatchObject({ state: 'absent', name: 'node' });
+  expect(other.exitCode).toBe(exitCodes.ok);
 });
 
 test.each([

@@ -99,7 +99,7 @@ function examinationFailed(error: unknown): readonly DoctorCheck[] {
   ];
 }
 
-/** What an agent here would be started with, as far as anybody has said. */
+/** What an agent here would be started with, as far as it is configured. */
 function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOptions {
   const { workingDir, hostname, guardCommand, nvmlReaderCommand } = environment;
   return {

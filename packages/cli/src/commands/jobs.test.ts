@@ -307,7 +307,7 @@ test('job names the nodes that the next attempt does without', async () => {
   expect(ended.stdout, 'there is none').not.toContain('Excluded');
 });
 
-test('a task that was lost with its node is told from one that never started', async () => {
+test('a task that was lost with its node is distinguished from one that never started', async () => {
   const message = 'node node-2 is dead';
   const startError = aCause('node_lost', message, { nodeRank: 1, node: 'node-2' });
   const exit = anEnd();

@@ -144,7 +144,7 @@ test('-f ends without what a silent node has not sent, and says so', async () =>
   expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.ok, stdout: '[1] half a li\n' });
   expect(stderr).toBe(
     "node-2 has not sent the end of rank 1's output (2 KiB); it is silent for 3 h\n" +
-      "node-2 has not sent the end of rank 0's output of attempt 2 (2 KiB); it has not been heard of since the coordinator started\n" +
+      "node-2 has not sent the end of rank 0's output of attempt 2 (2 KiB); the coordinator has had no contact with it since it started\n" +
       `Once the node is back, see the rest with: muster logs ${jobId}\n`,
   );
   expect((await run(['logs', jobId], answers('running'))).stderr, 'also without -f').toBe(stderr);

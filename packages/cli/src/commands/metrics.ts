@@ -39,7 +39,7 @@ interface MetricsFlags extends ConnectionFlags {
 const gpuNames = Object.keys(jobMetrics).filter(isJobMetricName);
 const names: readonly MetricName[] = [...trainingMetricNames, ...gpuNames];
 const dayMs = 24 * 60 * 60 * 1_000;
-/** More curves cannot be told apart. */
+/** More curves cannot be distinguished. */
 const comparedMax = 26;
 /** Of an array: more lines are for a program, which has `-o csv`. */
 const rowsMax = 1_000;

@@ -97,7 +97,7 @@ test('a silent node shows when its tasks are fenced', async () => {
   );
 });
 
-test('what keeps the whole cluster from going on is said beside the list', async () => {
+test('what keeps the whole cluster from going on is reported beside the list', async () => {
   const cluster = aCluster({
     pausedBecause: '3 of 5 nodes became silent together',
     maintenanceMs: 5_400_000,
@@ -278,7 +278,7 @@ test('MIG instances stand below their card', async () => {
   );
 });
 
-test('a narrow terminal gets everything but the matrix, and is told so', async () => {
+test('a narrow terminal gets everything but the matrix, and a line about that', async () => {
   const gpus = Array.from({ length: 16 }, (_, index) => aGpu(index, { numaNode: 0, cpuAffinity: '0-63' }));
   const links = gpus.flatMap((from, index) =>
     gpus.slice(index + 1).map((to): DeviceLink => ({ from: from.uuid, to: to.uuid, kind: 'NV18' })),

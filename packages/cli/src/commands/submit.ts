@@ -210,7 +210,7 @@ async function printResult(result: SubmitResult, flags: SubmitFlags, { io }: Con
   // With --follow stdout holds the output of the job, to the byte.
   const isOutput = flags.follow === true && result.arrayId === null;
   await (isOutput ? io.stderr : io.stdout).write(`${id}\n`);
-  // Who stays with it is told as long as it waits.
+  // A caller that stays with it sees as long as it waits.
   if (result.waits !== null && flags.follow !== true && flags.wait !== true)
     await io.stderr.write(waitingText(result.waits, io.stderr.columns()));
 }

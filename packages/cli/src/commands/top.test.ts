@@ -132,7 +132,7 @@ test('leaving while the coordinator is away takes no patience', async () => {
   expect(top.stdout().endsWith(leave)).toBe(true);
 });
 
-test('whoever is refused is told on the terminal as it was', async () => {
+test('a refusal is printed on the terminal as it was', async () => {
   let looks = 0;
   const top = await startTop({
     ...answers,

@@ -202,7 +202,7 @@ test.each([
   expect(downText(active, 'muster')).toBe(text);
 });
 
-test('of jobs with a lease it is said for how long they keep running', () => {
+test('of jobs with a lease the output names how long they keep running', () => {
   const attempts = [anAttempt({ leaseMs: 60_000 })];
   const jobs = [
     aJob({ state: 'running', attempts }),

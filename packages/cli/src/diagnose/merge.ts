@@ -1,6 +1,6 @@
 /**
  * From the output of every node of an attempt, and the cause that Muster has recorded, to one diagnosis. What Muster knows
- * of (a lost node, a preemption, a time limit) stands in no output; what only an exit code tells is better told by output.
+ * of (a lost node, a preemption, a time limit) stands in no output; where only an exit code is known, the output is better evidence.
  * Pure.
  */
 import { adviceOn } from '@muster/common/causeText';

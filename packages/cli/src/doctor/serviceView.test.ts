@@ -94,7 +94,7 @@ test('privileges are those of the process, and none beside', () => {
   );
 });
 
-test('where there is no such service, that is said', async () => {
+test('where there is no such service, that is reported', async () => {
   await expect(findService('guard')).rejects.toThrow(
     '--service takes agent, or the pid of an agent; got "guard"',
   );

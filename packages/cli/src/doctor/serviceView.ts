@@ -151,7 +151,7 @@ function run(
     child.stdout?.on('data', (data: Buffer) => (output += data.toString()));
     child.stderr?.on('data', (data: Buffer) => (complaints = (complaints + data.toString()).slice(-2_000)));
     child.on('error', reject);
-    // It ends with 1 when something has to be mended, and has said so then.
+    // It ends with 1 when something has to be mended, and has printed that then.
     child.on('close', (code) =>
       output === '' ? reject(new Error(complaints.trim() || `exit code ${code}`)) : resolve(output),
     );

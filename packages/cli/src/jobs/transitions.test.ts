@@ -24,7 +24,7 @@ function story(...looks: readonly JobView[]): readonly (readonly string[])[] {
   });
 }
 
-test('a failure, the retry with what has changed, the pause and the next attempt are told once each', () => {
+test('a failure, the retry with what has changed, the pause and the next attempt are reported once each', () => {
   const queued = job({ attempts: [failed(1)], pending: backoff, failures: 1, batchScale: 0.5 });
   const open = { ...backoff, kind: 'circuit_open', message: '3 failures: next retry in 60 s' } as const;
   expect(
@@ -47,7 +47,7 @@ test('a failure, the retry with what has changed, the pause and the next attempt
   ]);
 });
 
-test('a resume is told once the output shows it, and a program that ignores its checkpoint', () => {
+test('a resume is reported once the output shows it, and a program that ignores its checkpoint', () => {
   const resume = { name: 'ckpt-100', step: 100 };
   const at = (kind: 'resume_confirmed' | 'resume_ignored', step: number) =>
     job({
@@ -65,7 +65,7 @@ test('a resume is told once the output shows it, and a program that ignores its 
   ]);
 });
 
-test('what happened while nobody looked is told afterwards, in order', () => {
+test('what happened while nobody looked is reported afterwards, in order', () => {
   const late = job({ state: 'running', attempts: [anAttempt({ number: 3, tasks }), failed(2), failed(1)] });
   expect(story(late)[0]).toEqual([
     'attempt 1 runs on node-1, node-2',
@@ -77,7 +77,7 @@ test('what happened while nobody looked is told afterwards, in order', () => {
   expect(transitions(late, allReported(late)).lines).toEqual([]);
 });
 
-test('a preemption and what it waits for then, signs and a hang are told; the end itself is not', () => {
+test('a preemption and what it waits for then, signs and a hang are reported; the end itself is not', () => {
   const cause = aCause('preempted', 'preempted by job_b (priority 90 over 10)');
   const preempted = { ...failed(1), cause };
   const pending = {
@@ -113,7 +113,7 @@ test('a preemption and what it waits for then, signs and a hang are told; the en
   ]);
 });
 
-test('a job that can never start is told with what would help', () => {
+test('a job that can never start is reported with what would help', () => {
   const pending = { kind: 'never_fits', message: 'no node has 5 GPUs', remedy: 'ask for at most 2' } as const;
   expect(story(job({ pending }))).toEqual([['waiting: no node has 5 GPUs; ask for at most 2']]);
 });

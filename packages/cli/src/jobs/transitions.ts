@@ -1,6 +1,6 @@
 /**
  * What has become of a job since it was last looked at, a line for each step. By its state, not by its events: whoever was
- * away, or watches a coordinator that was restarted, misses nothing and is told nothing twice. Pure.
+ * away, or watches a coordinator that was restarted, misses nothing and gets nothing twice. Pure.
  */
 import { causeInBrackets } from '@muster/common/causeText';
 import { resumeText, signLines } from '@muster/common/signText';
@@ -13,7 +13,7 @@ import { nameOf, specOf } from './summary.ts';
 export interface Reported {
   /** Begins, ends, signs and hangs of attempts. */
   readonly facts: ReadonlySet<string>;
-  /** Why it waits, as a kind: how many seconds are left is no news. null: it did not wait. */
+  /** Why it waits, as a kind: how many seconds are left is no change. null: it did not wait. */
   readonly waits: string | null;
 }
 
@@ -37,7 +37,7 @@ export function transitions(
   const facts = factsOf(job);
   const fresh = facts.filter(({ key }) => !reported.facts.has(key));
   const wait = waitOf(job);
-  // The line of the end before has told when the next attempt is.
+  // The line of the end before has named the time of the next attempt.
   const isPartOfEnd = wait?.kind === 'backoff' && fresh.some(({ key }) => key.endsWith('.ended'));
   const isChange = wait !== null && wait.kind !== reported.waits && !isPartOfEnd;
   return {

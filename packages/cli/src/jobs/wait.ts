@@ -41,7 +41,7 @@ export async function waitForJob(
         alive();
         let job = await look(api);
         const refresh = setInterval(() => {
-          // A failure here is no news: the watch below notices it as well.
+          // A failure here needs no message: the watch below notices it as well.
           if (job.state === 'queued') void look(api).catch(() => {});
         }, pendingRefreshMs);
         const done = new AbortController();
@@ -80,7 +80,7 @@ export function transitionReporter(
     known = reported;
     if (lines.length === 0) return;
     progress.clear();
-    // Whoever closes stderr is told nothing more; the command itself goes on.
+    // After stderr is closed nothing more is printed there; the command itself goes on.
     const text = lines.map((line) => `${reset}${dim(`— ${printable(line)} —`)}\n`).join('');
     void io.stderr.write(text).catch(() => {});
   };

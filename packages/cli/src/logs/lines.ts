@@ -8,7 +8,7 @@
 
 /** A longer line is broken, so that output without line ends cannot fill memory. */
 export const lineBytesMax = 64 * 1024;
-/** One state of a progress bar per rank and this time is news enough. */
+/** One state of a progress bar per rank and this time is enough. */
 export const barIntervalMs = 1_000;
 
 const newline = 0x0a;

@@ -100,7 +100,7 @@ function lineOf({ attempt, nodeRank, missing }: LogPiece): string {
   const whose = `rank ${nodeRank}'s output${attempt === 1 ? '' : ` of attempt ${attempt}`}`;
   const silence =
     missing.silentForMs === null
-      ? 'it has not been heard of since the coordinator started'
+      ? 'the coordinator has had no contact with it since it started'
       : `it is silent for ${durationText(missing.silentForMs)}`;
   return `${printable(missing.node)} has not sent the end of ${whose} (${bytesText(missing.bytes)}); ${silence}`;
 }

@@ -52,7 +52,7 @@ test('GPUs stand below each other on one scale and one stretch of time, by rank'
   expect(ascii).toMatch(/ {2}_- #\n/);
 });
 
-test('several attempts are told apart, and units are those of the metric', () => {
+test('several attempts are distinguished, and units are those of the metric', () => {
   const series = [2, 1].map((attempt) => aSeries({ attempt, points: points(40_960, 71_680) }));
   const text = formatMetric({ unit: 'MiB', series }, plain);
   expect(text.split('\n').slice(1, 3)).toEqual([

@@ -25,7 +25,7 @@ const curveStyles: readonly Style[] = ['cyan', 'yellow', 'magenta', 'green', 'bl
 const curveMarks = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 /**
- * How the curve of this number is told from the others: by its colour where there are colours for all, by a letter otherwise.
+ * How the curve of this number differs from the others: by its colour where there are colours for all, by a letter otherwise.
  * @param count of all curves
  */
 export function inkOf(index: number, count: number, colours: Colours): Ink {
@@ -34,7 +34,7 @@ export function inkOf(index: number, count: number, colours: Colours): Ink {
   return { mark, paint: colours[style] };
 }
 
-/** Several curves need colours to be told apart in braille. */
+/** Several curves can only be distinguished by colours in braille. */
 function drawsBraille(count: number, { unicode, colours }: PlotOptions): boolean {
   return unicode && (count === 1 || (colours.enabled && count <= curveStyles.length));
 }

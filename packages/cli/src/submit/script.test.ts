@@ -38,7 +38,7 @@ test('a command that is a script with a header for Slurm is submitted, and the h
   }
 });
 
-test('nothing is told of other commands, and of programs in a container', async () => {
+test('nothing is printed about other commands, and of programs in a container', async () => {
   const options = withScript(batch);
   const silent = async (argv: readonly string[]) =>
     expect((await run(['submit', ...argv], accepted, options)).stderr).toBe('');

@@ -34,7 +34,7 @@ test('of a venv and a conda environment that one wins whose python a shell would
   expect(detect({ ...both, PATH: '/c/bin:/bin' }, files).notes[0]).toContain('conda environment /c');
 });
 
-test('a pixi shell is told from conda', () => {
+test('a pixi shell is distinguished from conda', () => {
   const pixi = { CONDA_PREFIX: '/p/.pixi/envs/gpu', PIXI_PROJECT_ROOT: '/p', PIXI_ENVIRONMENT_NAME: 'gpu' };
   expect(detect(pixi, ['/p/.pixi/envs/gpu/bin'])).toEqual({
     variables: { ...pixi, PATH: '/p/.pixi/envs/gpu/bin:/usr/bin:/bin' },
@@ -70,7 +70,7 @@ test('the environment of a pixi project is found without its shell', () => {
   });
 });
 
-test('what cannot be found or is not sent is said', () => {
+test('what cannot be found or is not sent is reported', () => {
   expect(detect({}, ['/srv/a/p/poetry.lock']).notes).toEqual([
     '/srv/a/p/poetry.lock: no environment is active; `poetry run` before this command uses it',
   ]);

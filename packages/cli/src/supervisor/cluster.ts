@@ -120,7 +120,7 @@ function ownMachineFlags(
   ];
 }
 
-/** @returns null when the node has joined already, without its agent having heard so: it tries its credential */
+/** @returns null when the node has joined already, without its agent having received the answer: it tries its credential */
 async function newJoinToken(api: Pick<MusterApi, 'createJoinToken'>, name: string): Promise<string | null> {
   try {
     return (await api.createJoinToken(name)).token;
@@ -166,7 +166,7 @@ function listenOnce(host: string, port: number): Promise<number | null> {
 }
 
 /**
- * Where a daemon shows its page for Prometheus when nobody has said where: nobody's cluster may fail to start because of
+ * Where a daemon shows its page for Prometheus by default: nobody's cluster may fail to start because of
  * a page that was not even asked for.
  * @param usual taken when it is free, unless `anyPort`
  * @param say hears when it is another one

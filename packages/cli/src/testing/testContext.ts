@@ -38,7 +38,7 @@ export interface TestCall {
   stderr(): string;
   stdoutBytes(): Buffer;
   pressCtrlC(): void;
-  /** Types a key; nobody hears it unless the command listens to keys. */
+  /** Types a key; it has no effect unless the command listens to keys. */
   press(key: string): void;
   resize(columns: number, rows: number): void;
   readonly keyListeners: ReadonlySet<unknown>;

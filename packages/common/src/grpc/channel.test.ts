@@ -125,7 +125,7 @@ test('messages of a stream arrive one by one, and a reader that waits makes the 
   await messages.return(undefined);
 });
 
-test('a status is told with its words and what comes beside it, in trailers or alone', async () => {
+test('a status is reported with its words and what comes beside it, in trailers or alone', async () => {
   const status = { 'grpc-status': '5', 'grpc-message': encodeURI('kein Job „ä“'), 'x-more': 'YQ' };
   const inTrailers = await serverWith((stream) => {
     stream.respond({ ':status': 200 }, { waitForTrailers: true });
@@ -180,7 +180,7 @@ test.each([
   await expect(channel.unary('/a.B/C', Buffer.alloc(0), timeoutMs)).rejects.toMatchObject({ status });
 });
 
-test('a call that is not answered in time fails, and the server hears that it is over', async () => {
+test('a call that is not answered in time fails, and the server learns that it is over', async () => {
   const closed = Promise.withResolvers<number>();
   const { channel } = await serverWith((stream) => stream.on('close', () => closed.resolve(stream.rstCode)));
   await expect(channel.unary('/a.B/C', Buffer.alloc(0), 50)).rejects.toMatchObject({

@@ -151,7 +151,7 @@ class Answers {
     });
   }
 
-  /** @returns null: the server has said all. @throws what ended the call instead */
+  /** @returns null: the server has sent all. @throws what ended the call instead */
   async next(): Promise<Buffer | null> {
     for (;;) {
       const message = this.messages.shift();
@@ -172,7 +172,7 @@ class Answers {
     this.settle(error);
   }
 
-  /** Ends as if the server had said all; what has arrived and was not read is dropped. */
+  /** Ends as if the server had sent all; what has arrived and was not read is dropped. */
   stop(): void {
     this.messages.length = 0;
     this.cancel();
@@ -281,7 +281,7 @@ function errorOfFailure(failure: StreamFailure): Error {
       );
     case 'unreachable': {
       const { reason } = failure;
-      // Of several addresses that were tried, only the code is told.
+      // Of several addresses that were tried, only the code is reported.
       const code = 'code' in reason ? `${String(reason.code)}: ` : '';
       return new UnreachableError(`${code}${reason.message}`, { cause: reason });
     }

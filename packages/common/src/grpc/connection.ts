@@ -5,17 +5,17 @@
 import type { Socket } from 'node:net';
 import { decodeHeaders, encodeHeaders, type Headers } from './headers.ts';
 
-/** What a stream hears, in order. Nothing follows `end` or `failed`. */
+/** What a stream receives, in order. Nothing follows `end` or `failed`. */
 export interface StreamListener {
   headers(headers: Headers): void;
   /** @param chunk its bytes count as unread until `Http2Stream.credit` */
   data(chunk: Buffer): void;
-  /** The server has said all. */
+  /** The server has sent all. */
   end(): void;
   failed(failure: StreamFailure): void;
 }
 
-/** Why a stream ended before the server had said all. */
+/** Why a stream ended before the server had sent all. */
 export type StreamFailure =
   /** The server ended this stream with an error code of HTTP/2. */
   | { readonly kind: 'reset'; readonly code: number }
@@ -27,7 +27,7 @@ export type StreamFailure =
 export interface Http2Stream {
   /** Lets the server send so many more bytes. */
   credit(bytes: number): void;
-  /** Ends the stream; its listener hears nothing any more. */
+  /** Ends the stream; its listener is not called any more. */
   cancel(): void;
 }
 
@@ -199,7 +199,8 @@ export class Http2Connection {
         const length = this.unread.readUIntBE(0, 3);
         const type = this.unread[3] ?? 0;
         // Whoever does not begin with its settings speaks another protocol.
-        if (!this.isEstablished && type !== frames.settings) throw new Error('no HTTP/2 is spoken');
+        if (!this.isEstablished && type !== frames.settings)
+          throw new Error('the server does not use HTTP/2');
         if (length > frameBytesMax) throw new Error(`frame of ${length} bytes`);
         const end = frameHeaderBytes + length;
         if (this.unread.length < end) return;

@@ -23,7 +23,7 @@ export type DocumentResult =
   | { readonly ok: true; readonly document: SpecDocument }
   | { readonly ok: false; readonly findings: readonly PlacedFinding[] };
 
-/** Reads YAML or JSON text. It fails only where the text is not understood, so that nothing can be said of its content. */
+/** Reads YAML or JSON text. It fails only where the text is not understood, so that nothing is known of its content. */
 export function readSpecDocument(text: string): DocumentResult {
   const unfit = unfitText(text);
   if (unfit) return { ok: false, findings: [unfit] };

@@ -654,7 +654,7 @@ describe('bad specs', () => {
     expect(good(`command: [echo, ${'x'.repeat(130_000)}]`).command[1]).toHaveLength(130_000);
   });
 
-  test('very many problems are cut short, and that is said', () => {
+  test('very many problems are cut short, and that is reported', () => {
     const problems = bad(
       ['command: [a]', ...Array.from({ length: 5_000 }, (_, index) => `k${index}: 1`)].join('\n'),
     );

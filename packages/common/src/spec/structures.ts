@@ -69,7 +69,7 @@ type NodeRange = SpecOf<typeof nodeRangeFields>;
 export const nodeCount: ValueKind<NodeRange, number | NodeRange> = {
   check: (z) =>
     z.union([wholeNumber(1, nodeCountMax).check(z), mapping(nodeRangeFields, nodesForm).check(z)], {
-      // Whoever wrote a number hears of numbers only.
+      // The problem of a number mentions numbers only.
       error: ({ input }) => (typeof input === 'number' ? nodeCountForm : nodesForm),
     }),
   form: nodesForm,

@@ -42,7 +42,7 @@ test('without TLS a server is talked to on loopback only', async () => {
   expect(() => connectMuster({ address: '192.0.2.1:7070', token: 'secret' })).toThrow('no CA');
 });
 
-test('what is no CA is said to be none', () => {
+test('what is no CA is reported to be none', () => {
   const connect = () =>
     connectMuster({ address: '127.0.0.1:1', token: 'secret', caCertificate: 'no certificate' });
   expect(connect).toThrow('the CA is not a certificate in PEM');

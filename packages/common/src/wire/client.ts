@@ -45,7 +45,7 @@ import { musterService } from './service.ts';
 import { problemsKey } from './statusCodes.ts';
 import { arraySizeIn } from './submitSize.ts';
 
-/** For calls that answer at once; a coordinator that needs longer is in trouble and the user should hear of it. */
+/** For calls that answer at once; a coordinator that needs longer has a problem that the user should see. */
 const callTimeoutMs = 10_000;
 /** Beside that, for each job that a call submits or may stop: an array is stored, and stopped, some jobs at a time. */
 const perJobTimeoutMs = 1;
@@ -96,7 +96,7 @@ export interface MetricsQuery {
   readonly pointsMax?: number;
   /** Of metrics from the output: also what a later attempt did again. Default: without it. */
   readonly superseded?: boolean;
-  /** As a view said it in `nextSkip`. */
+  /** The `nextSkip` of a view. */
   readonly skip?: number;
 }
 

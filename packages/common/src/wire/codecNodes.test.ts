@@ -163,7 +163,7 @@ const node: NodeView = {
 
 const overTheWire = (view: NodeView) => nodeFromWire(sent(musterService.GetNode, nodeToWire(view)));
 
-test('a node is the same on the other side; heard just now is not never heard, fenced by now not never', () => {
+test('a node is the same on the other side; contact just now is not no contact, fenced by now not never', () => {
   for (const state of nodeStates) expect(overTheWire({ ...node, state })).toEqual({ ...node, state });
   const bare = {
     ...node,

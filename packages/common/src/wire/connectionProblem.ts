@@ -1,4 +1,4 @@
-/** Why a coordinator cannot be connected to, said so that somebody can mend it. */
+/** Why a coordinator cannot be connected to, with what mends it. */
 import { parseAddress } from '../address.ts';
 import { MusterError } from '../errors.ts';
 
@@ -13,7 +13,7 @@ export function connectionProblem(address: string, reason: string, encrypted: bo
     return new MusterError('unavailable', `no coordinator answers at ${address}`);
   }
   if (!encrypted) {
-    // A server that expects TLS and hears something else ends the connection without a word, as a dead tunnel does.
+    // A server that expects TLS and receives something else closes the connection without an answer, as a dead tunnel does.
     if (!/Failed to connect/.test(reason)) return null;
     return new MusterError(
       'unavailable',

@@ -41,7 +41,7 @@ test.each([
   expect(fromServiceError(error)).toMatchObject(expected);
 });
 
-test('a deadline is told without the phases of the call inside of the library', () => {
+test('a deadline is reported without the phases of the call inside of the library', () => {
   const details =
     'Deadline exceeded after 15.448s,name resolution: 2.854s,LB pick: 3.601s,remote_addr=127.0.0.1:7070';
   const error = Object.assign(new Error('text'), {

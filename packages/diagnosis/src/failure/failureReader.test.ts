@@ -128,7 +128,7 @@ test('workers that torchrun has ended are no beginning', () => {
   });
 });
 
-test('whatever fails after it was told to stop fails because of that, unless hardware or storage breaks', () => {
+test('whatever fails after it was asked to stop fails because of that, unless hardware or storage breaks', () => {
   const afterwards = trace('ValueError: I/O operation on closed file') + death(-9);
   expect(read(stopped + afterwards)).toMatchObject({ state: 'stopped', found: { evidence: { line: 1 } } });
   expect(read(trace('ValueError: bad') + stopped + death(-15)).found?.message).toBe('ValueError: bad');
@@ -163,7 +163,7 @@ test('exit codes alone', () => {
   expect(read('run.sh: line 12:  4711 Killed                  python train.py').found?.kind).toBe('host_oom');
 });
 
-test('that the kernel killed for want of memory is said only if nobody knows better', () => {
+test('that the kernel killed for want of memory is reported only if nobody knows better', () => {
   expect(read(death(-9)).found).toMatchObject({
     kind: 'host_oom',
     blame: 'job',
@@ -275,7 +275,7 @@ test('what fails after one that was dealt with is the cause', () => {
   ).toBe('ValueError: second');
 });
 
-test('what was said long before the end is not why it ended', () => {
+test('what was reported long before the end is not why it ended', () => {
   const output = `${trace('ValueError: bad sample')}${'skipped it\n'.repeat(2_100)}${death(1)}`;
   expect(read(output).found?.kind).toBe('exit_code');
 });

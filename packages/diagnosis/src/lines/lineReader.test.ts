@@ -74,7 +74,7 @@ test('bytes that are no UTF-8 spoil their own line only', () => {
   expect(linesOf(output).map(({ text }) => text)).toEqual(['good é', 'a\ufffd\ufffd', '日']);
 });
 
-test('of a line that is too long its beginning is told, and the next line is whole', () => {
+test('of a line that is too long its beginning is reported, and the next line is whole', () => {
   const lines: Line[] = [];
   const reader = new LineReader((line) => lines.push(line), { lineBytesMax: 8 });
   for (const part of [
@@ -98,7 +98,7 @@ test('of a line that is too long its beginning is told, and the next line is who
   ]);
 });
 
-test('a line that has not ended is told at the end, once', () => {
+test('a line that has not ended is reported at the end, once', () => {
   const lines: Line[] = [];
   const reader = new LineReader((line) => lines.push(line));
   reader.feed(Buffer.from('begun'));
@@ -142,7 +142,7 @@ test('however bytes are cut, the lines are the same', () => {
   }
 });
 
-test('where a line ends is known while it is told, whatever the chunks and whoever asks', () => {
+test('where a line ends is known while it is reported, whatever the chunks and whoever asks', () => {
   const output = Buffer.concat([
     Buffer.from('one\r 5%|\r\ntwö\n\n'),
     Buffer.from([0xff, 0xfe, 0x0a]),

@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test('a validation of Megatron is told with its step all the same', () => {
+test('a validation of Megatron is reported with its step all the same', () => {
   const told: ProgressRow[] = [];
   const reader = new ProgressReader({ onRow: (row) => told.push(row) });
   for (const line of linesOf(megatronOnDeepspeed.join('\n'))) reader.line(line);
@@ -136,7 +136,7 @@ test('a second training in the same output has a bar of its own', () => {
   });
 });
 
-test('told totals count more than bars, and bars of data sets do not count', () => {
+test('reported totals count more than bars, and bars of data sets do not count', () => {
   expect(
     progressOf(
       '  Total optimization steps = 1,200',

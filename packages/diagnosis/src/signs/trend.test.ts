@@ -26,7 +26,7 @@ const repeated = (count: number, ...losses: readonly number[]) =>
   Array.from({ length: count }, (_, index) => losses[index % losses.length] ?? 0);
 const calm = repeated(100, 2.2, 2.25, 2.3, 2.21);
 
-test('a loss that is no number is said at once, and once', () => {
+test('a loss that is no number is reported at once, and once', () => {
   const lines = rows([...repeated(10, 3), 'nan', 'nan', 'nan'], 10);
   expect(signsOf(lines)).toEqual([
     { kind: 'nan_loss', step: 100, lastGoodStep: 90, rank: null, line: 11, text: row(100, 'nan') },
@@ -218,7 +218,7 @@ test('a scale below 1 is one that fairseq allows', () => {
   expect(signsOf(lines)).toEqual([]);
 });
 
-test('of a long line 500 characters are told', () => {
+test('of a long line 500 characters are reported', () => {
   const [sign] = signsOf([`${'x'.repeat(800)} Minimum loss scale reached`]);
   expect(sign?.text).toHaveLength(500);
 });
