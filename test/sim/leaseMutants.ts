@@ -51,7 +51,7 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 45,
+    seed: 80,
     replacements: [leases('fencedAfterMs', () => (_settings, leaseMs) => leaseMs)],
   },
   // Without the agent's alone no seed shows anything: a guard that is away is back before it matters.
@@ -70,7 +70,7 @@ export const leaseMutants = {
   'a-new-agent-extends-nothing': {
     rule: 'A restarted agent goes on with the deadlines that were.',
     breaks: ['G2'],
-    seed: 45,
+    seed: 10,
     replacements: [
       taskLeases(
         'TaskLeases.adopt',
@@ -140,7 +140,7 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
-    seed: 206,
+    seed: 192,
     replacements: [partition('detectPartition', () => () => null)],
   },
   'a-stop-renews': {
@@ -164,7 +164,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 112,
+    seed: 23,
     replacements: [
       gang(
         'leaseMsOf',

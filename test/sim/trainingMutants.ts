@@ -84,7 +84,7 @@ export const trainingMutants = {
   'the-last-checkpoint-before-the-end': {
     rule: 'An end is told when what was saved last is known.',
     breaks: ['resume'],
-    seed: 4,
+    seed: 6,
     replacements: [simulated('SimulatedCheckpoints.lastLook', () => async () => {})],
   },
   'only-lower-priorities-are-preempted': {
