@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobView, NodeView } from '@muster/common/views';
 import { afterAll, expect, test } from 'vitest';
-import { commandOf, endAllNaming, processesNaming } from '../../scripts/processes.mjs';
+import { commandOf, endAllNaming, processesNaming, signalAll } from '../../scripts/processes.mjs';
 import { type CommandResult, MusterCommand } from '../support/command.ts';
 import { freePort, tempDir, waitFor } from '../support/services.ts';
 
@@ -77,7 +77,9 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   const task = processesWith(gate);
   const killed = [...processesWith('coordinator', dataDir), ...processesWith('agent', 'node-1', dataDir)];
   expect(killed.length).toBeGreaterThanOrEqual(2);
-  for (const pid of killed.filter((each) => !commandOf(each).includes('guard'))) process.kill(pid, 'SIGKILL');
+  const notGuards = killed.filter((each) => !commandOf(each).includes('guard'));
+  // The readers of an agent end with it.
+  signalAll(notGuards, 'SIGKILL');
   await first.untilSaid('the coordinator ended');
   await first.untilSaid('node-1 ended');
   await untilOnline();
@@ -108,7 +110,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   // 5. A supervisor's SIGTERM does the same, and nothing is left.
   second.signal('SIGTERM');
   expect((await second.ended).exitCode).toBe(0);
-  for (const pid of processesWith('guard')) process.kill(pid, 'SIGTERM');
+  signalAll(processesWith('guard'), 'SIGTERM');
   const left = () => processesNaming(home).map((pid) => `${pid} ${commandOf(pid)}`);
   await waitFor('no process is left', left, { until: (seen) => seen.length === 0 });
   expect(existsSync(join(dataDir, 'admin.token'))).toBe(true);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { signalAll } from '../../../../scripts/processes.mjs';
 import { launchCommand } from './launcher.ts';
 
 function specOf(spec: Readonly<Record<string, unknown>>) {
@@ -41,7 +42,7 @@ beforeEach(() => {
 
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
-  for (const pid of processesOf()) process.kill(Number(pid), 'SIGKILL');
+  signalAll(processesOf().map(Number), 'SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
 
