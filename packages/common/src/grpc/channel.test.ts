@@ -231,7 +231,7 @@ test('pings are answered', async () => {
 });
 
 test.each([
-  ['speaks another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'no HTTP/2'],
+  ['uses another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'does not use HTTP/2'],
   ['closes every connection', '', 'closed the connection'],
 ])('a server that %s was not reached', async (_what, text, message) => {
   const server = createTcpServer((socket) => {
