@@ -1,6 +1,9 @@
-import { defineConfig } from 'vitest/config';
+import { defaultExclude, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longestFirst.ts';
 import { patienceMs, testPatienceMs } from './test/support/patience.ts';
+
+/** Parts of the product with the real service behind them: Docker, NATS, Prometheus, PyTorch. */
+const integrationTests = 'packages/*/src/**/*.integration.test.ts';
 
 const patient = {
   setupFiles: ['test/support/eachFile.ts'],
@@ -34,6 +37,14 @@ export default defineConfig({
             'test/{rules,support}/**/*.test.ts',
             'test/sim/checks/**/*.test.ts',
           ],
+          exclude: [...defaultExclude, integrationTests],
+        },
+      },
+      {
+        test: {
+          ...patient,
+          name: 'integration',
+          include: [integrationTests],
         },
       },
       {
