@@ -31,7 +31,7 @@ import {
 
 const lookAgainMs = 1_000;
 /** Most short tasks end within this time, and the report of the end then says that the task ran, too. */
-const runningReportMs = 50;
+const runningReportMs = 100;
 
 type Timer = 'pause' | 'grace' | 'look' | 'report';
 
