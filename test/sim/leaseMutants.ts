@@ -140,7 +140,7 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, nobody is given up.',
     breaks: ['suspicion'],
-    seed: 192,
+    seed: 574,
     replacements: [partition('detectPartition', () => () => null)],
   },
   'a-stop-renews': {
@@ -195,7 +195,7 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose report was received first.',
     breaks: ['G7'],
-    seed: 24,
+    seed: 47,
     replacements: [transition('outcomeWith', () => (_job, outcome) => outcome)],
   },
 } satisfies Record<string, Mutant>;

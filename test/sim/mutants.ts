@@ -187,7 +187,7 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 14,
+    seed: 6,
     replacements: [
       nodeCommands('eventOfSilence', () => (attempt, nodeRank, message) => {
         return { kind: 'taskLost', attempt: attempt.number, nodeRank, message };
@@ -197,7 +197,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
-    seed: 45,
+    seed: 60,
     replacements: [nodeCommands('endTasksOfEarlierBoot', () => () => {})],
   },
   'gpus-are-held-to-the-end': {
@@ -218,7 +218,7 @@ export const mutants = {
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
-    seed: 20,
+    seed: 13,
     replacements: [
       desired('desiredOf', (desiredOf) => (job, ...rest) => {
         if (job?.state.kind !== 'stopping') return desiredOf(job, ...rest);

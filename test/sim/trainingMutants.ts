@@ -44,7 +44,7 @@ export const trainingMutants = {
   'suspects-are-not-resumed-from': {
     rule: 'No attempt resumes from a checkpoint from which attempts have failed in the same way.',
     breaks: ['resume'],
-    seed: 6,
+    seed: 15,
     replacements: [
       resume(
         'isGood',
@@ -57,7 +57,7 @@ export const trainingMutants = {
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 59,
+    seed: 116,
     replacements: [
       pin(
         'resumeOn',
@@ -152,7 +152,7 @@ export const trainingMutants = {
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
-    seed: 4,
+    seed: 2,
     replacements: [
       checkpoints(
         'endsGrace',
