@@ -1,5 +1,5 @@
 /** What the real engine gives to containers under the policy of a node. */
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ useDocker();
 
 describe('what a task gets', () => {
   it('is the network of the node for peers on other nodes, and else one of its own', async () => {
-    const interfaces = (table: string) => table.match(/^ *[^ :]+(?=:)/gm)?.map((name) => name.trim());
-    const onNode = interfaces(readFileSync('/proc/net/dev', 'utf8'));
-    const command = ['cat', '/proc/net/dev'];
-    expect(interfaces((await run({ command, network: 'host' })).output)).toEqual(onNode);
+    const command = ['readlink', '/proc/self/ns/net'];
+    const ofNode = readlinkSync('/proc/self/ns/net');
+    expect((await run({ command, network: 'host' })).output.trim()).toBe(ofNode);
+    expect((await run({ command, network: 'bridge' })).output.trim()).not.toBe(ofNode);
 
     // Such as the pages for Prometheus, which ask nobody who they are.
     const page = createServer((_, response) => response.end('all that the node does'));
