@@ -57,7 +57,12 @@ test('a rank is killed: the gang trains on from its last checkpoint, with rank 0
   const pid = await cluster.host(victim).rankProcess(jobId, 1);
   const killedAtMs = Date.now();
   signalProcess(pid, 'SIGKILL');
-  await cluster.untilJob(jobId, 'begins anew', ({ attempts }) => attempts.length === 2);
+  const again = await cluster.untilJob(
+    jobId,
+    'begins anew, or has failed',
+    ({ attempts, state }) => attempts.length >= 2 || state === 'failed',
+  );
+  expect(again.attempts, JSON.stringify(again.attempts[0]?.cause)).toHaveLength(2);
   await cluster.untilOutput(jobId, 'iter ', { attempt: 2 });
   const trainsAgainAtMs = Date.now();
   const job = await cluster.untilEnded(jobId);
