@@ -98,10 +98,10 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
 
   const second = start('up', ...flags);
   await second.untilSaid('Muster is up');
-  expect(await readJson<JobView>('job', jobId)).toMatchObject({
-    state: 'running',
-    attempts: [{ number: 1 }],
+  const still = await waitFor('the job is shown as running', () => readJson<JobView>('job', jobId), {
+    until: ({ state }) => state === 'running',
   });
+  expect(still).toMatchObject({ attempts: [{ number: 1 }] });
   writeFileSync(gate, '');
   const followed = await muster('logs', '-f', jobId);
   expect(followed.stdout).toMatch(/^ready (\d+)\ndone \1\n$/);

@@ -37,7 +37,11 @@ async function ticker(name: string, ...spec: readonly string[]): Promise<string>
   );
   expect(exitCode, stderr).toBe(0);
   await waitFor(`${name} ticks`, () => ticksOf(name), { until: (ticks) => ticks > 0 });
-  return stdout.trim();
+  const jobId = stdout.trim();
+  await waitFor(`${name} is shown as running`, () => jobState(jobId), {
+    until: ({ state }) => state === 'running',
+  });
+  return jobId;
 }
 
 async function untilTicksOn(name: string): Promise<void> {

@@ -255,13 +255,19 @@ export class Cluster {
     return text;
   }
 
-  /** Waits until a rank of a running job has printed `text`, and returns what it has printed by then. */
+  /**
+   * Waits until a rank has printed `text`, and until its job is no longer shown as starting: the output of a task
+   * may arrive before the report that the task runs.
+   * @returns all that the rank has printed by then
+   */
   async untilOutput(jobId: string, text: string, rank = 0, timeoutMs = patienceMs): Promise<string> {
     const deadline = AbortSignal.timeout(timeoutMs);
     let seen = '';
     for await (const piece of this.api.readLogs({ jobId, nodeRank: rank, follow: true }, deadline)) {
       seen += Buffer.from(piece.data).toString('utf8');
-      if (seen.includes(text)) return seen;
+      if (!seen.includes(text)) continue;
+      await this.untilJob(jobId, 'has started', ({ state }) => state !== 'starting');
+      return seen;
     }
     throw new Error(`rank ${rank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`);
   }

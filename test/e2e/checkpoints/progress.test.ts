@@ -276,7 +276,7 @@ describe('a node that is to be left', () => {
     await cluster.api.drainNode(node, 'new disk', null);
     const next = await cluster.run({ command: 'echo $MUSTER_NODE_RANK', resources: oneGpu });
     expect(next.attempts[0]?.tasks[0]?.node).not.toBe(node);
-    expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running' });
+    await cluster.until(jobId, 'running');
     writeFileSync(join(cluster.agentsDir, node, 'checkpoints', jobId, 'end'), '');
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
     await cluster.api.undrainNode(node);

@@ -1,5 +1,6 @@
 /** A rank of a gang dies in the middle of real training: nothing is lost but what was done since the last checkpoint. */
 import { join } from 'node:path';
+import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { beforeAll, expect, test } from 'vitest';
 import { repositoryDir } from '../../support/command.ts';
@@ -12,13 +13,15 @@ beforeAll(async () => {
   cluster = await startNamespaceCluster({ hosts: 3 });
 });
 
-const training = (...flags: readonly string[]) => ({
-  command: ['torchrun', join(repositoryDir, 'examples/train_torch.py'), '--steps=200', ...flags],
+const training = (flags = '') => ({
+  command: `exec torchrun ${join(repositoryDir, 'examples/train_torch.py')} --steps=200 ${flags}`,
   // torchrun 1.13 on Python 3.11 fails with its own defaults of these two; local rank 9 is not there.
   env: { PET_REDIRECTS: '9:1', PET_TEE: '9:1' },
   resources: { nodes: 2, gpus: 1 },
 });
-const saveEvery = 20;
+const saveEvery = 10;
+/** The first attempt has half a minute left when it is killed; the second one need not take as long. */
+const stepMs = '$((MUSTER_ATTEMPT == 1 ? 200 : 0))';
 /** Importing torch takes seconds, three times over, and more where other work shares the processors. */
 const timeout = 240_000;
 
@@ -41,7 +44,7 @@ test('a rank is killed: the gang trains on from its last checkpoint, with rank 0
   const holder = await cluster.submit({ command: ['/usr/bin/sleep', '600'] });
   await cluster.untilJob(holder, 'is running', ({ state }) => state === 'running');
   const jobId = await cluster.submit({
-    ...training('--step-ms=20', '--log-every=1', `--save-every=${saveEvery}`),
+    ...training(`--step-ms=${stepMs} --log-every=1 --save-every=${saveEvery}`),
     retry: { on: ['exit_code'] },
   });
   await cluster.untilJob(jobId, 'is running', ({ state }) => state === 'running');
@@ -59,10 +62,10 @@ test('a rank is killed: the gang trains on from its last checkpoint, with rank 0
   signalProcess(pid, 'SIGKILL');
   const again = await cluster.untilJob(
     jobId,
-    'begins anew, or has failed',
-    ({ attempts, state }) => attempts.length >= 2 || state === 'failed',
+    'begins anew, or has ended',
+    ({ attempts, state }) => attempts.length >= 2 || isTerminal(state),
   );
-  expect(again.attempts, JSON.stringify(again.attempts[0]?.cause)).toHaveLength(2);
+  expect(again.attempts, `${again.state}: ${JSON.stringify(again.attempts[0]?.cause)}`).toHaveLength(2);
   await cluster.untilOutput(jobId, 'iter ', { attempt: 2 });
   const trainsAgainAtMs = Date.now();
   const job = await cluster.untilEnded(jobId);

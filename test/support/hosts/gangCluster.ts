@@ -166,13 +166,18 @@ export class GangCluster {
     return (await this.read(jobId, of, () => false)).text;
   }
 
-  /** Waits until a node rank of a job has printed `text`. @returns all that it has printed by then */
+  /**
+   * Waits until a node rank has printed `text`, and until its job is no longer shown as starting: the output of a
+   * task may arrive before the report that the task runs.
+   * @returns all that the node rank has printed by then
+   */
   async untilOutput(jobId: string, text: string, of: OutputOf = {}): Promise<string> {
     const { text: seen, found } = await this.read(jobId, of, (said) => said.includes(text));
     if (!found)
       throw new Error(
         `node rank ${of.rank ?? 0} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,
       );
+    await this.untilJob(jobId, 'has started', ({ state }) => state !== 'starting');
     return seen;
   }
 
