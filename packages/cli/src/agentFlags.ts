@@ -1,10 +1,21 @@
-/** The flags by which an agent finds out about its node; `muster doctor` looks through the same eyes. */
+/** The flags of `muster agent`, which are the keys of its configuration file. `muster doctor` has those about the node, too. */
 import { resolve } from 'node:path';
-import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
+import { type AgentOptions, agentDefaults as defaults, sigtermActions } from '@muster/agent/options';
+import { formatDuration } from '@muster/common/spec/duration';
 import type { Command } from 'commander';
+import { type ContainerFlags, withContainerFlags } from './containerFlags.ts';
 import type { ProgramEnvironment } from './environment.ts';
 import { usageError } from './errors.ts';
-import { collect, durationMs, pageAddress, pageListen, wholeNumberFlag } from './flags.ts';
+import {
+  collect,
+  durationMs,
+  pageAddress,
+  pageListen,
+  sizeBytes,
+  wholeNumberFlag,
+  withConfigFlag,
+  withLogLevel,
+} from './flags.ts';
 
 export interface ProbeFlags {
   readonly gpus?: number;
@@ -138,4 +149,91 @@ export function probeOptions(flags: ProbeFlags, environment: ProbeEnvironment): 
 function httpUrl(typed: string): string {
   if (URL.canParse(typed) && new URL(typed).protocol === 'http:') return typed;
   throw usageError(`--dcgm-exporter takes a URL such as ${defaults.dcgmExporterUrl}; got "${typed}"`);
+}
+
+export interface AgentFlags extends ProbeFlags, ContainerFlags {
+  readonly data: string;
+  readonly name: string;
+  readonly coordinator: string;
+  readonly joinTokenFile?: string;
+  readonly ca?: string;
+  readonly cpus?: number;
+  readonly label?: readonly string[];
+  readonly guard?: 'own' | 'service';
+  readonly rootTasks?: 'allow' | 'refuse';
+  readonly onSigterm?: AgentOptions['onSigterm'];
+  readonly shutdownGrace?: number;
+  readonly outputCap?: number;
+  readonly outputRate?: number;
+  readonly outputReserve?: number;
+  readonly logLevel?: string;
+}
+
+const mebibyte = 1024 * 1024;
+const terabytesMb = 1024 * 1024 * 1024;
+const shutdownGraceMinMs = 1_000;
+const shutdownGraceMaxMs = 60 * 60_000;
+
+/** All flags of `muster agent`, which are the keys of its configuration file. */
+export function withAgentFlags(sub: Command): void {
+  withConfigFlag(sub)
+    .requiredOption('--data <dir>', "holds its credential and its tasks' files; one agent per directory")
+    .requiredOption('--name <node>', 'name of this node')
+    .requiredOption('--coordinator <host:port>', 'coordinator address')
+    .option(
+      '--join-token-file <file>',
+      'file with a join token, needed once; - is standard input (or MUSTER_JOIN_TOKEN holds the token)',
+    )
+    .option(
+      '--ca <file>',
+      "certificate of the coordinator's CA (MUSTER_CA); default: the one of the join token",
+    )
+    .option('--cpus <count>', 'CPUs to offer; default: all', wholeNumberFlag('--cpus', 1, 4_096))
+    .option('--label <name=value>', 'label of this node; may be repeated', collect)
+    .addOption(
+      sub
+        .createOption(
+          '--guard <whose>',
+          'who starts the guard, the parent of processes: own: this agent; service: muster-guard.service; default own',
+        )
+        .choices(['own', 'service']),
+    )
+    .addOption(
+      sub
+        .createOption(
+          '--root-tasks <answer>',
+          'whether jobs may run as root if this agent does; default: allow, with a warning',
+        )
+        .choices(['allow', 'refuse']),
+    )
+    .addOption(
+      sub
+        .createOption(
+          '--on-sigterm <action>',
+          'leave: stop the agent, tasks keep running, unless the system is being shut down; ' +
+            `drain: machine is shutting down, its tasks save and end first; default ${defaults.onSigterm}`,
+        )
+        .choices(sigtermActions),
+    )
+    .option(
+      '--shutdown-grace <duration>',
+      `how long a shutdown may take before the agent exits; default ${formatDuration(defaults.shutdownGraceMs)}`,
+      durationMs('--shutdown-grace', shutdownGraceMinMs, shutdownGraceMaxMs),
+    )
+    .option(
+      '--output-cap <size>',
+      'size limit of the output of one task on this node, of which beginning and end are kept; default: an eighth of the disk, 1G at most',
+      sizeBytes('--output-cap', 1, terabytesMb),
+    )
+    .option(
+      '--output-rate <size>',
+      `sustained output rate of a task, per second; default ${defaults.outputLimits.rateBytes / mebibyte}M`,
+      sizeBytes('--output-rate', 1, terabytesMb),
+    )
+    .option(
+      '--output-reserve <size>',
+      'disk space that output leaves free; default: a twentieth of the disk, 512M at most',
+      sizeBytes('--output-reserve', 1, terabytesMb),
+    );
+  withContainerFlags(withProbeFlags(withLogLevel(sub)));
 }

@@ -25,6 +25,12 @@ export interface CommandModule {
   /** Adds arguments, flags and help texts. */
   define(command: Command): void;
   run(context: Context, ...argumentsAndFlags: never[]): Promise<ExitCode>;
+  /** The command line to parse instead of the one that was typed: daemons add the settings of their file. */
+  withConfigFile?(
+    words: readonly string[],
+    command: Command,
+    environment: ProgramEnvironment,
+  ): Promise<readonly string[]>;
   /** Words that make another command of it, such as `clear` in `muster node clear`. They win over its arguments. */
   readonly subcommands?: readonly Subcommand[];
 }

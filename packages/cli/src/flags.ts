@@ -100,6 +100,13 @@ export function natsUrl(typed: string): string {
   throw usageError(`--nats takes a URL such as nats://127.0.0.1:4222; got "${typed}"`);
 }
 
+export function withConfigFlag(command: Command): Command {
+  return command.option(
+    '--config <file>',
+    'YAML file with these flags as keys, such as log_level: debug; flags on the command line replace its keys',
+  );
+}
+
 export function withLogLevel(command: Command): Command {
   const option = command
     .createOption('--log-level <level>', 'how much to log on stderr; default info')

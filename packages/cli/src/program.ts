@@ -30,7 +30,7 @@ async function dispatch(argv: readonly string[], context: Context): Promise<Exit
   }
   const { before, commandLine } = splitAtDashes(argv);
   // `muster help jobs` is `muster jobs --help`: both need the flags, which only the command's module knows.
-  const words = before.length === 0 || before[0] === 'help' ? [...before.slice(1), '--help'] : before;
+  let words = before.length === 0 || before[0] === 'help' ? [...before.slice(1), '--help'] : before;
   const chosen = commandTable.find(({ name }) => name === words[0]);
   if (commandLine !== null && chosen?.takesCommandLine !== true) {
     throw usageError('only `submit` takes a command after `--`');
@@ -49,6 +49,7 @@ async function dispatch(argv: readonly string[], context: Context): Promise<Exit
         exitCode = await module.run(context, ...rest);
       });
     });
+    words = (await command.withConfigFile?.(words, sub, context.environment)) ?? words;
   }
   try {
     await program.parseAsync(words, { from: 'user' });

@@ -9,7 +9,9 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { DoctorReport } from '@muster/agent/doctor/doctorReport';
 import { messageOf } from '@muster/common/errors';
-import type { Command } from 'commander';
+import { Command } from 'commander';
+import { withAgentFlags } from '../agentFlags.ts';
+import { asWords, configPath, readConfigFile } from '../config/configFile.ts';
 import type { ProgramEnvironment } from '../environment.ts';
 import { CliError, usageError } from '../errors.ts';
 
@@ -50,7 +52,7 @@ export async function examineAsService(
   known: Command['options'],
   { programCommand }: ProgramEnvironment,
 ): Promise<DoctorReport> {
-  const flags = doctorFlags(readService(pid, 'cmdline').split('\0'), known);
+  const flags = doctorFlags(withSettings(readService(pid, 'cmdline').split('\0')), known);
   const variables = readService(pid, 'environ').split('\0');
   const kept = variables.filter((each) => /^(?:PATH|LD_LIBRARY_PATH|MUSTER_CHECKPOINT_ROOTS)=/.test(each));
   const inside = [
@@ -75,6 +77,14 @@ export async function examineAsService(
   } finally {
     if (stdin !== null) closeSync(stdin);
   }
+}
+
+/** The words of an agent's command line, with the settings of its file before those that replace them. */
+function withSettings(argv: readonly string[]): readonly string[] {
+  const path = configPath(argv);
+  const agent = new Command('agent');
+  withAgentFlags(agent);
+  return path === null ? argv : [...asWords(readConfigFile(path, agent)), ...argv];
 }
 
 /** Of `muster agent --data D --kernel-log - …` what `muster doctor` takes as well. */
