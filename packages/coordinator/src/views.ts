@@ -36,63 +36,59 @@ export function jobView(
   nowMs: number,
   inventoryOf: InventoryOf = () => null,
 ): JobView {
-  const { state } = job;
-  const spec = ownSpec(job);
   return {
-    // The mapping to the wire leaves out what is not shown.
-    ...job,
-    name: spec.name,
-    project: spec.project,
-    state: state.kind,
-    spec: { ...jobSpecToFile(spec) },
-    endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
-    pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
-    cause: causeOf(job),
+    ...shownAnywhere(job, attempts, reason, taskStatus),
+    spec: { ...jobSpecToFile(ownSpec(job)) },
     attempts: attempts.map((attempt) => attemptView(job.id, attempt, taskStatus, inventoryOf)),
-    training: trainingOf(job, attempts, taskStatus),
     ledger: ledgerOf(job, nowMs),
     outputAtMs: null,
   };
 }
 
-/**
- * What a table of jobs shows of a job. All else is empty, and saves most of the work of a long list on both sides: whoever shows
- * more in a table adds it here. The parameters are those of `jobView`.
- */
+/** What a table of jobs does not show. Without it most of the work of a long list is saved on both sides. */
+const notInTables = {
+  requeuedFrom: null,
+  resumedFrom: null,
+  excludedNodes: [],
+  checkpoints: [],
+  ledger: [],
+  outputAtMs: null,
+} satisfies Partial<JobView>;
+
+/** A job of a table. The parameters are those of `jobView`. */
 export function briefJobView(
   job: Job,
   attempts: readonly Attempt[],
   reason: PendingReason | undefined,
   taskStatus: Pick<TaskStatusCache, 'of'>,
 ): JobView {
-  const { id, spec, state } = job;
-  const cause = causeOf(job);
+  const shown = shownAnywhere(job, attempts, reason, taskStatus);
   return {
-    id,
+    ...shown,
+    ...notInTables,
+    spec: shownSettings(job.spec),
+    cause: shown.cause && { ...shown.cause, evidence: null },
+    attempts: attempts.slice(-1).map((attempt) => briefAttemptView(job.id, attempt, taskStatus)),
+  };
+}
+
+/** What a table shows of a job as the job's own page does. What only the coordinator keeps, the mapping to the wire leaves out. */
+function shownAnywhere(
+  job: Job,
+  attempts: readonly Attempt[],
+  reason: PendingReason | undefined,
+  taskStatus: Pick<TaskStatusCache, 'of'>,
+) {
+  const { state } = job;
+  return {
+    ...job,
     name: ownName(job),
-    project: spec.project,
+    project: job.spec.project,
     state: state.kind,
-    spec: shownSettings(spec),
-    submitSeq: job.submitSeq,
-    submittedAtMs: job.submittedAtMs,
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
-    user: job.user,
-    array: job.array,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
-    cause: cause && { ...cause, evidence: null },
-    attempts: attempts.slice(-1).map((attempt) => briefAttemptView(id, attempt, taskStatus)),
+    cause: causeOf(job),
     training: trainingOf(job, attempts, taskStatus),
-    requeuedFrom: null,
-    resumedFrom: null,
-    excludedNodes: [],
-    checkpoints: [],
-    ledger: [],
-    preemptions: 0,
-    failures: 0,
-    batchScale: 0,
-    lrScale: 0,
-    extraRuntimeMs: 0,
-    outputAtMs: null,
   };
 }
 

@@ -72,7 +72,7 @@ export interface JobFilter {
   /** Wall clock. */
   readonly sinceMs?: number;
   readonly requestId?: string;
-  /** Only what a table shows of each job: all else of the views is empty. Default: all of it. */
+  /** Without what is large and no table shows, which is empty. Default: all of each job. */
   readonly brief?: boolean;
 }
 
@@ -136,7 +136,7 @@ export interface MusterApi {
   /** `notStored`: jobs of the array that was asked for that are queued, and not listed because they are still being stored. */
   listJobs(filter?: JobFilter): Promise<{ jobs: readonly JobView[]; more: boolean; notStored: number }>;
   /**
-   * @param brief the views have only what a table shows, as in a brief list
+   * @param brief the views are those of a brief list
    * @returns at most 1,000 of the jobs that there were to stop, and how many there were
    */
   stopJobs(
