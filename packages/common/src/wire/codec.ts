@@ -14,17 +14,7 @@ import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
 import type * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
 import * as views from '../views.ts';
-import {
-  enumMapping,
-  json,
-  knownWord,
-  message,
-  needed,
-  type Read,
-  sparse,
-  without,
-  word,
-} from './mapping.ts';
+import { enumMapping, json, knownWord, message, needed, sparse, without, word } from './mapping.ts';
 
 // ---- Tasks.
 
@@ -55,21 +45,21 @@ export function trainingRowToWire({ values, ...row }: training.TrainingRow): Wir
 
 export function trainingRowFromWire(wire: TrainingRow__Output): training.TrainingRow {
   const { position, atMs, lossNotFinite } = wire;
-  const read = rowFields.filter(([, field]) => Number.isFinite(wire[field]));
-  const values = Object.fromEntries(read.map(([name, field]) => [name, wire[field]]));
-  return { position, atMs, values, lossNotFinite };
+  const values = rowFields.map(([name, field]) => [name, wire[field]] as const);
+  return { position, atMs, values: finiteValues(values), lossNotFinite };
 }
 
-/** Values of the metrics that this version knows. A number that is not finite was not read. */
+/** Values of the metrics that this version knows. */
 const trainingValues = {
   toWire: (values: training.TrainingValues) => values,
-  fromWire: (wire: training.TrainingValues): training.TrainingValues =>
-    Object.fromEntries(
-      training.trainingMetricNames.flatMap((name) =>
-        Number.isFinite(wire[name]) ? [[name, wire[name]]] : [],
-      ),
-    ),
+  fromWire: (wire: training.TrainingValues) =>
+    finiteValues(training.trainingMetricNames.map((name) => [name, wire[name]])),
 };
+
+/** A number that is not finite was not read. */
+function finiteValues(values: readonly (readonly [string, unknown])[]): training.TrainingValues {
+  return Object.fromEntries(values.filter(([, value]) => Number.isFinite(value)));
+}
 export const progress = message<training.TrainingProgress>()('TrainingProgress', { latest: trainingValues });
 
 /** A sign of a kind that this version does not know cannot be read. */
@@ -159,14 +149,7 @@ const inventory = message<hardware.NodeInventory>()('NodeInventory', {
   },
   nics: message<hardware.Nic>()('Nic', { state: word(['up', 'down', 'unknown'], 'unknown') }),
 });
-export const { toWire: inventoryToWire } = inventory;
-
-/** The inventory that an agent reports. A UUID is one GPU, however often it is reported: no GPU is given away twice. */
-export function inventoryFromWire(wire: Read<'NodeInventory'> | null): hardware.NodeInventory {
-  if (wire === null) return hardware.emptyInventory;
-  const value = inventory.fromWire(wire);
-  return { ...value, gpus: [...new Map(value.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
-}
+export const { toWire: inventoryToWire, fromWire: inventoryFromWire } = inventory;
 
 const condition = message<Condition>()('Condition', {
   severity: word(conditionSeverities, 'warning'),

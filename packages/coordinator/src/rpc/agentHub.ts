@@ -18,7 +18,6 @@ import {
   conditionFromWire,
   endpointFromWire,
   findingsFromWire,
-  inventoryFromWire,
   taskRefFromWire,
 } from '@muster/common/wire/codec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
@@ -46,13 +45,13 @@ import { heldTask } from '../state/heldTasks.ts';
 import { type ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
+import { failureTimes, heldTasksFromWire, inventoryReported, reportsFromWire } from './agentReports.ts';
 import { taken } from './bounds/bounded.ts';
 import { endWithError, unary } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
-import { failureTimes, heldTasksFromWire, reportsFromWire } from './taskReports.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
@@ -171,7 +170,7 @@ async function beginSession(
   parts.orphans.replace(node, heldTasksFromWire(wire.observed));
   const claim = parts.checkAccount({ node, ...accountOf(parts, wire), observed });
   const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
-  const inventory = inventoryFromWire(wire.inventory);
+  const inventory = inventoryReported(wire.inventory);
   const conditions = conditionsOf(wire.conditions, doubt);
   const command = {
     name: node,
@@ -319,7 +318,7 @@ export async function takeStatus(
   session: AgentSession,
   status: NodeStatus__Output,
 ): Promise<void> {
-  const inventory = status.inventory === null ? null : inventoryFromWire(status.inventory);
+  const inventory = status.inventory === null ? null : inventoryReported(status.inventory);
   const conditions = conditionsOf(status.conditions, session.doubt);
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };

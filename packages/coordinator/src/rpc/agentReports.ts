@@ -1,11 +1,20 @@
-/** What agents report of their tasks, with its moments by our wall clock. */
+/** What agents report of their nodes and tasks, with its moments by our wall clock. */
+import type { NodeInventory__Output } from '@muster/common/gen/muster/v1/NodeInventory';
 import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
+import { emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import type { NodeName } from '@muster/common/ids';
 import type { OrphanTask, TaskReport } from '@muster/common/views';
-import { taskReportFromWire } from '@muster/common/wire/codec';
+import { inventoryFromWire, taskReportFromWire } from '@muster/common/wire/codec';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { FailureTimes } from '../commands/nodes.ts';
 import { boundedReport } from './trainingMessages.ts';
+
+/** A UUID is one GPU, however often it is reported: no GPU is allocated twice. @param wire null: nothing was reported */
+export function inventoryReported(wire: NodeInventory__Output | null): NodeInventory {
+  if (wire === null) return emptyInventory;
+  const inventory = inventoryFromWire(wire);
+  return { ...inventory, gpus: [...new Map(inventory.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
+}
 
 /** Those of tasks that we can name, with the moments of their ends by our wall clock. */
 export function reportsFromWire(
