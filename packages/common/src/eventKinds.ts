@@ -215,20 +215,42 @@ export const eventKinds = {
     when: 'attempts that the store did not know were passed over',
     data: ['term', 'by', 'attempts', 'nodes', 'strays'],
   },
+  'project.changed': {
+    subject: 'cluster',
+    when: 'an admin has made a project private, or open again',
+    data: ['project', 'isPrivate'],
+  },
   'token.created': { subject: 'cluster', when: 'a join token was made', data: ['id', 'node', 'replaces'] },
   'token.joined': {
     subject: 'cluster',
     when: 'the join token `token` was used; `replaced` is the credential that ended with it',
     data: ['id', 'node', 'token', 'replaced?'],
   },
-  'token.expired': { subject: 'cluster', when: 'a credential has expired', data: ['id', 'node'] },
+  'token.expired': { subject: 'cluster', when: 'a credential has expired', data: ['id', 'node?', 'user?'] },
+  'token.issued': {
+    subject: 'cluster',
+    when: 'a user got a token: by `login`, by `create`, or by `rotate` in the place of `replaced`',
+    data: ['id', 'user', 'label', 'by', 'replaced?'],
+  },
   'token.renewed': {
     subject: 'cluster',
     when: 'an agent has renewed its credential',
     data: ['id', 'node'],
   },
-  'token.revoked': { subject: 'cluster', when: 'a credential was revoked', data: ['id', 'node'] },
+  'token.revoked': { subject: 'cluster', when: 'a credential was revoked', data: ['id', 'node?', 'user?'] },
   'token.rotated': { subject: 'cluster', when: 'the admin token was replaced', data: ['id'] },
+  'user.added': { subject: 'cluster', when: 'a user was added', data: ['user', 'role', 'projects'] },
+  'user.changed': {
+    subject: 'cluster',
+    when: 'a user got another role, or other projects',
+    data: ['user', 'role', 'projects'],
+  },
+  'user.code_created': { subject: 'cluster', when: 'a login code for a user was made', data: ['id', 'user'] },
+  'user.removed': {
+    subject: 'cluster',
+    when: 'a user was removed, and all their tokens with them',
+    data: ['user'],
+  },
 } as const satisfies Readonly<Record<string, EventRule>> &
   Readonly<Record<`training.${TrainingSignKind}`, EventRule>>;
 

@@ -302,7 +302,7 @@ export interface NodeView {
 export interface CredentialView {
   /** As events name it. */
   readonly id: string;
-  /** `admin`, `agent` or `join`. */
+  /** `admin`, `agent`, `join`, `user` or `login`. */
   readonly kind: string;
   /** null: of no node. */
   readonly node: string | null;
@@ -317,6 +317,13 @@ export interface CredentialView {
   readonly used: boolean;
   /** A join token that ends the node's credential when it is used. */
   readonly replaces: boolean;
+  /** Of tokens and login codes of users. */
+  readonly user: string | null;
+  /** What a token of a user is for. */
+  readonly label: string;
+  /** What a token of a user is limited to; empty: it is not. */
+  readonly projects: readonly string[];
+  readonly verbs: readonly string[];
 }
 
 export interface EventView {

@@ -1,6 +1,7 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
+import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from './muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
 import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from './muster/v1/ArrayPlace.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
@@ -8,6 +9,7 @@ import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _mus
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from './muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from './muster/v1/BackupStoreRequest.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from './muster/v1/ChangeUserRequest.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from './muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
@@ -15,6 +17,8 @@ import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from './muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
+import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from './muster/v1/CreateLoginCodeRequest.ts';
+import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from './muster/v1/CreateUserTokenRequest.ts';
 import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
@@ -48,9 +52,16 @@ import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Ou
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from './muster/v1/ListNodesRequest.ts';
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from './muster/v1/ListNodesResponse.ts';
+import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from './muster/v1/ListProjectsRequest.ts';
+import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from './muster/v1/ListProjectsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from './muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from './muster/v1/ListTelemetryResponse.ts';
+import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from './muster/v1/ListUsersRequest.ts';
+import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from './muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
+import type { LoginCode as _muster_v1_LoginCode, LoginCode__Output as _muster_v1_LoginCode__Output } from './muster/v1/LoginCode.ts';
+import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from './muster/v1/LoginRequest.ts';
+import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output as _muster_v1_LoginResponse__Output } from './muster/v1/LoginResponse.ts';
 import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _muster_v1_MachineDisk__Output } from './muster/v1/MachineDisk.ts';
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
@@ -68,6 +79,7 @@ import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output a
 import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from './muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from './muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from './muster/v1/QueryMetricsResponse.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
@@ -76,6 +88,8 @@ import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsReque
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from './muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from './muster/v1/RemoveNodeRequest.ts';
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from './muster/v1/RemoveNodeResponse.ts';
+import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserRequest__Output as _muster_v1_RemoveUserRequest__Output } from './muster/v1/RemoveUserRequest.ts';
+import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from './muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from './muster/v1/ResolveJobRequest.ts';
@@ -86,7 +100,9 @@ import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, Rev
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from './muster/v1/RotateAdminTokenRequest.ts';
 import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from './muster/v1/RotateAdminTokenResponse.ts';
+import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from './muster/v1/RotateUserTokenRequest.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
+import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from './muster/v1/SetProjectRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
@@ -105,6 +121,8 @@ import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
 import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
+import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from './muster/v1/User.ts';
+import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from './muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
@@ -114,6 +132,7 @@ type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> 
 export interface ProtoGrpcType {
   muster: {
     v1: {
+      AddUserRequest: MessageTypeDefinition<_muster_v1_AddUserRequest, _muster_v1_AddUserRequest__Output>
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
       ArrayPlace: MessageTypeDefinition<_muster_v1_ArrayPlace, _muster_v1_ArrayPlace__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
@@ -122,6 +141,7 @@ export interface ProtoGrpcType {
       BackupPiece: MessageTypeDefinition<_muster_v1_BackupPiece, _muster_v1_BackupPiece__Output>
       BackupStoreRequest: MessageTypeDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupStoreRequest__Output>
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      ChangeUserRequest: MessageTypeDefinition<_muster_v1_ChangeUserRequest, _muster_v1_ChangeUserRequest__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
       ClearConditionRequest: MessageTypeDefinition<_muster_v1_ClearConditionRequest, _muster_v1_ClearConditionRequest__Output>
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
@@ -129,6 +149,8 @@ export interface ProtoGrpcType {
       ConfirmDeadRequest: MessageTypeDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_ConfirmDeadRequest__Output>
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
+      CreateLoginCodeRequest: MessageTypeDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_CreateLoginCodeRequest__Output>
+      CreateUserTokenRequest: MessageTypeDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_CreateUserTokenRequest__Output>
       Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
@@ -163,9 +185,16 @@ export interface ProtoGrpcType {
       ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
       ListNodesRequest: MessageTypeDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesRequest__Output>
       ListNodesResponse: MessageTypeDefinition<_muster_v1_ListNodesResponse, _muster_v1_ListNodesResponse__Output>
+      ListProjectsRequest: MessageTypeDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsRequest__Output>
+      ListProjectsResponse: MessageTypeDefinition<_muster_v1_ListProjectsResponse, _muster_v1_ListProjectsResponse__Output>
       ListTelemetryRequest: MessageTypeDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryRequest__Output>
       ListTelemetryResponse: MessageTypeDefinition<_muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryResponse__Output>
+      ListUsersRequest: MessageTypeDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersRequest__Output>
+      ListUsersResponse: MessageTypeDefinition<_muster_v1_ListUsersResponse, _muster_v1_ListUsersResponse__Output>
       LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
+      LoginCode: MessageTypeDefinition<_muster_v1_LoginCode, _muster_v1_LoginCode__Output>
+      LoginRequest: MessageTypeDefinition<_muster_v1_LoginRequest, _muster_v1_LoginRequest__Output>
+      LoginResponse: MessageTypeDefinition<_muster_v1_LoginResponse, _muster_v1_LoginResponse__Output>
       MachineDisk: MessageTypeDefinition<_muster_v1_MachineDisk, _muster_v1_MachineDisk__Output>
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>
@@ -184,6 +213,7 @@ export interface ProtoGrpcType {
       OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      Project: MessageTypeDefinition<_muster_v1_Project, _muster_v1_Project__Output>
       QueryMetricsRequest: MessageTypeDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsRequest__Output>
       QueryMetricsResponse: MessageTypeDefinition<_muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsResponse__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
@@ -192,6 +222,8 @@ export interface ProtoGrpcType {
       RemoveLogsResponse: MessageTypeDefinition<_muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsResponse__Output>
       RemoveNodeRequest: MessageTypeDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeRequest__Output>
       RemoveNodeResponse: MessageTypeDefinition<_muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeResponse__Output>
+      RemoveUserRequest: MessageTypeDefinition<_muster_v1_RemoveUserRequest, _muster_v1_RemoveUserRequest__Output>
+      RemoveUserResponse: MessageTypeDefinition<_muster_v1_RemoveUserResponse, _muster_v1_RemoveUserResponse__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
       ResolveJobRequest: MessageTypeDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobRequest__Output>
@@ -202,7 +234,9 @@ export interface ProtoGrpcType {
       RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>
       RotateAdminTokenRequest: MessageTypeDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenRequest__Output>
       RotateAdminTokenResponse: MessageTypeDefinition<_muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenResponse__Output>
+      RotateUserTokenRequest: MessageTypeDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_RotateUserTokenRequest__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
+      SetProjectRequest: MessageTypeDefinition<_muster_v1_SetProjectRequest, _muster_v1_SetProjectRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>
@@ -222,6 +256,8 @@ export interface ProtoGrpcType {
       TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
       TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
+      User: MessageTypeDefinition<_muster_v1_User, _muster_v1_User__Output>
+      UserToken: MessageTypeDefinition<_muster_v1_UserToken, _muster_v1_UserToken__Output>
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>
     }
   }

@@ -12,8 +12,9 @@ import {
   writtenText,
 } from './kinds.ts';
 
-const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-const labelForm = '1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends';
+/** A DNS label. */
+export const labelPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+export const labelForm = '1 to 63 of a-z, 0-9 and "-", with a letter or digit at both ends';
 const memberNamePattern =
   /^(?:[a-z0-9]|\{array_index\})(?:(?:[a-z0-9-]|\{array_index\}){0,61}(?:[a-z0-9]|\{array_index\}))?$/;
 

@@ -11,6 +11,7 @@ import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import { CallError, UnreachableError } from '../grpc/channel.ts';
+import type { Project, User, Verb } from '../people.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
@@ -36,7 +37,9 @@ import {
   nodeFromWire,
   nodeTelemetryFromWire,
   pendingFromWire,
+  projectFromWire,
   summaryFromWire,
+  userFromWire,
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
 import { openChannel } from './openChannel.ts';
@@ -98,6 +101,25 @@ export interface MetricsQuery {
   readonly superseded?: boolean;
   /** The `nextSkip` of a view. */
   readonly skip?: number;
+}
+
+export interface UserTokenRequest {
+  /** Default: the caller. */
+  readonly user?: string;
+  readonly label: string;
+  /** Empty: every project of the user. */
+  readonly projects: readonly string[];
+  /** Empty: whatever the user may do. */
+  readonly verbs: readonly Verb[];
+  /** Default: 90 days. */
+  readonly lifetimeMs?: number;
+}
+
+export interface IssuedToken {
+  readonly id: string;
+  readonly token: string;
+  /** Wall clock. */
+  readonly expiresAtMs: number;
 }
 
 export interface TrainingQuery {
@@ -193,6 +215,21 @@ export interface MusterApi {
   revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
   /** @returns another admin token: the one of this client is none any more */
   rotateAdminToken(): Promise<string>;
+  /** @param user without `projects`, they are a member of `default` */
+  addUser(user: Pick<User, 'name' | 'role' | 'projects'>): Promise<User>;
+  /** @param change what is left out, and an empty list of projects, stays as it is */
+  changeUser(name: string, change: Partial<Pick<User, 'role' | 'projects'>>): Promise<User>;
+  removeUser(name: string): Promise<void>;
+  /** By name. */
+  listUsers(): Promise<readonly User[]>;
+  createLoginCode(user: string): Promise<{ code: string; expiresAtMs: number }>;
+  /** With a login code as the token of this client. @param token from 32 random bytes */
+  login(token: string): Promise<{ user: User; clusterId: string; expiresAtMs: number }>;
+  createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
+  /** @param id left out: the token of this client */
+  rotateUserToken(id?: string): Promise<IssuedToken>;
+  setProject(project: Project): Promise<Project>;
+  listProjects(): Promise<readonly Project[]>;
   removeNode(name: string): Promise<void>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
@@ -341,6 +378,33 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),
     revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
+    addUser: async (user) => userFromWire(await call('AddUser', { ...user, projects: [...user.projects] })),
+    changeUser: async (name, { role, projects = [] }) =>
+      userFromWire(
+        await call('ChangeUser', { name, projects: [...projects], ...(role === undefined ? {} : { role }) }),
+      ),
+    removeUser: async (name) => {
+      await call('RemoveUser', { name });
+    },
+    listUsers: async () => (await call('ListUsers', {})).users.map(userFromWire),
+    createLoginCode: (user) => call('CreateLoginCode', { user }),
+    login: async (token) => {
+      const { user, clusterId, expiresAtMs } = await call('Login', { token });
+      if (user === null)
+        throw new MusterError('internal', 'the coordinator has not answered who has logged in');
+      return { user: userFromWire(user), clusterId, expiresAtMs };
+    },
+    createUserToken: ({ user, label, projects, verbs, lifetimeMs }) =>
+      call('CreateUserToken', {
+        label,
+        projects: [...projects],
+        verbs: [...verbs],
+        ...(user === undefined ? {} : { user }),
+        ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+      }),
+    rotateUserToken: (id) => call('RotateUserToken', id === undefined ? {} : { id }),
+    setProject: async (project) => projectFromWire(await call('SetProject', project)),
+    listProjects: async () => (await call('ListProjects', {})).projects.map(projectFromWire),
     removeNode: async (name) => {
       await call('RemoveNode', { name });
     },

@@ -9,6 +9,7 @@ import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/T
 import type { TrainingRow__Output, TrainingRow as WireRow } from '../gen/muster/v1/TrainingRow.ts';
 import * as hardware from '../hardware.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
+import * as people from '../people.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
 import type * as telemetry from '../telemetry.ts';
@@ -169,6 +170,13 @@ export const { toWire: nodeToWire, fromWire: nodeFromWire } = message<views.Node
 });
 export const { fromWire: credentialFromWire } = message<views.CredentialView>()('Credential');
 export const { fromWire: clusterFromWire } = message<views.ClusterView>()('Cluster');
+
+// ---- People.
+
+export const { toWire: userToWire, fromWire: userFromWire } = message<people.User>()('User', {
+  role: word(people.roles, 'viewer'),
+});
+export const { fromWire: projectFromWire } = message<people.Project>()('Project');
 
 // ---- Jobs.
 

@@ -12,9 +12,14 @@ export interface Credential {
   'openCalls'?: (number);
   'used'?: (boolean);
   'replaces'?: (boolean);
+  'user'?: (string);
+  'label'?: (string);
+  'projects'?: (string)[];
+  'verbs'?: (string)[];
   '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";
+  '_user'?: "user";
 }
 
 export interface Credential__Output {
@@ -27,7 +32,12 @@ export interface Credential__Output {
   'openCalls': (number);
   'used': (boolean);
   'replaces': (boolean);
+  'user'?: (string);
+  'label': (string);
+  'projects': (string)[];
+  'verbs': (string)[];
   '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";
+  '_user'?: "user";
 }

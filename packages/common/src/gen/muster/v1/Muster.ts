@@ -2,14 +2,18 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
+import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from '../../muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from '../../muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from '../../muster/v1/BackupStoreRequest.ts';
+import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from '../../muster/v1/ChangeUserRequest.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
+import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from '../../muster/v1/CreateLoginCodeRequest.ts';
+import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from '../../muster/v1/CreateUserTokenRequest.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
 import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from '../../muster/v1/EndOrphansRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
@@ -27,10 +31,18 @@ import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Ou
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from '../../muster/v1/ListNodesRequest.ts';
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from '../../muster/v1/ListNodesResponse.ts';
+import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from '../../muster/v1/ListProjectsRequest.ts';
+import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from '../../muster/v1/ListProjectsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from '../../muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from '../../muster/v1/ListTelemetryResponse.ts';
+import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from '../../muster/v1/ListUsersRequest.ts';
+import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from '../../muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
+import type { LoginCode as _muster_v1_LoginCode, LoginCode__Output as _muster_v1_LoginCode__Output } from '../../muster/v1/LoginCode.ts';
+import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from '../../muster/v1/LoginRequest.ts';
+import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output as _muster_v1_LoginResponse__Output } from '../../muster/v1/LoginResponse.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
+import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from '../../muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from '../../muster/v1/QueryMetricsResponse.ts';
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
@@ -38,6 +50,8 @@ import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsReque
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from '../../muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from '../../muster/v1/RemoveNodeRequest.ts';
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from '../../muster/v1/RemoveNodeResponse.ts';
+import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserRequest__Output as _muster_v1_RemoveUserRequest__Output } from '../../muster/v1/RemoveUserRequest.ts';
+import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from '../../muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from '../../muster/v1/ResolveJobRequest.ts';
@@ -46,7 +60,9 @@ import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, Rev
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from '../../muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from '../../muster/v1/RotateAdminTokenRequest.ts';
 import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from '../../muster/v1/RotateAdminTokenResponse.ts';
+import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from '../../muster/v1/RotateUserTokenRequest.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
+import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from '../../muster/v1/SetProjectRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
@@ -55,9 +71,20 @@ import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, S
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from '../../muster/v1/SummarizeTrainingResponse.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
+import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from '../../muster/v1/User.ts';
+import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from '../../muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
+  AddUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  AddUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  AddUser(argument: _muster_v1_AddUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  AddUser(argument: _muster_v1_AddUserRequest, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  addUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  addUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  addUser(argument: _muster_v1_AddUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  addUser(argument: _muster_v1_AddUserRequest, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  
   AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   AdvanceStore(argument: _muster_v1_AdvanceStoreRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -71,6 +98,15 @@ export interface MusterClient extends grpc.Client {
   BackupStore(argument: _muster_v1_BackupStoreRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
   backupStore(argument: _muster_v1_BackupStoreRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
   backupStore(argument: _muster_v1_BackupStoreRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
+  
+  ChangeUser(argument: _muster_v1_ChangeUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  ChangeUser(argument: _muster_v1_ChangeUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  ChangeUser(argument: _muster_v1_ChangeUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  ChangeUser(argument: _muster_v1_ChangeUserRequest, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  changeUser(argument: _muster_v1_ChangeUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  changeUser(argument: _muster_v1_ChangeUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  changeUser(argument: _muster_v1_ChangeUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
+  changeUser(argument: _muster_v1_ChangeUserRequest, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
   
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   ClearCondition(argument: _muster_v1_ClearConditionRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -98,6 +134,24 @@ export interface MusterClient extends grpc.Client {
   createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   createJoinToken(argument: _muster_v1_CreateJoinTokenRequest, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
+  
+  CreateLoginCode(argument: _muster_v1_CreateLoginCodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  CreateLoginCode(argument: _muster_v1_CreateLoginCodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  CreateLoginCode(argument: _muster_v1_CreateLoginCodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  CreateLoginCode(argument: _muster_v1_CreateLoginCodeRequest, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
+  
+  CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  createUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  createUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  createUserToken(argument: _muster_v1_CreateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  createUserToken(argument: _muster_v1_CreateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -198,6 +252,15 @@ export interface MusterClient extends grpc.Client {
   listNodes(argument: _muster_v1_ListNodesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   listNodes(argument: _muster_v1_ListNodesRequest, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   
+  ListProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  ListProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  ListProjects(argument: _muster_v1_ListProjectsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  ListProjects(argument: _muster_v1_ListProjectsRequest, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  listProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  listProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  listProjects(argument: _muster_v1_ListProjectsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  listProjects(argument: _muster_v1_ListProjectsRequest, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
+  
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
@@ -206,6 +269,24 @@ export interface MusterClient extends grpc.Client {
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  
+  ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  ListUsers(argument: _muster_v1_ListUsersRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  ListUsers(argument: _muster_v1_ListUsersRequest, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  listUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  listUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  listUsers(argument: _muster_v1_ListUsersRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  listUsers(argument: _muster_v1_ListUsersRequest, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
+  
+  Login(argument: _muster_v1_LoginRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  Login(argument: _muster_v1_LoginRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  Login(argument: _muster_v1_LoginRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  Login(argument: _muster_v1_LoginRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  login(argument: _muster_v1_LoginRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  login(argument: _muster_v1_LoginRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  login(argument: _muster_v1_LoginRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  login(argument: _muster_v1_LoginRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
@@ -238,6 +319,15 @@ export interface MusterClient extends grpc.Client {
   removeNode(argument: _muster_v1_RemoveNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
   removeNode(argument: _muster_v1_RemoveNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
   removeNode(argument: _muster_v1_RemoveNodeRequest, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
+  
+  RemoveUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  RemoveUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  RemoveUser(argument: _muster_v1_RemoveUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  RemoveUser(argument: _muster_v1_RemoveUserRequest, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  removeUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  removeUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  removeUser(argument: _muster_v1_RemoveUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
+  removeUser(argument: _muster_v1_RemoveUserRequest, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
   
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   RequeueJob(argument: _muster_v1_RequeueJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
@@ -275,6 +365,15 @@ export interface MusterClient extends grpc.Client {
   rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
   rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
   
+  RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -283,6 +382,15 @@ export interface MusterClient extends grpc.Client {
   setMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   setMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   setMaintenance(argument: _muster_v1_SetMaintenanceRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
+  SetProject(argument: _muster_v1_SetProjectRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  SetProject(argument: _muster_v1_SetProjectRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  SetProject(argument: _muster_v1_SetProjectRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  SetProject(argument: _muster_v1_SetProjectRequest, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  setProject(argument: _muster_v1_SetProjectRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  setProject(argument: _muster_v1_SetProjectRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  setProject(argument: _muster_v1_SetProjectRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  setProject(argument: _muster_v1_SetProjectRequest, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
   
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -328,15 +436,23 @@ export interface MusterClient extends grpc.Client {
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  AddUser: grpc.handleUnaryCall<_muster_v1_AddUserRequest__Output, _muster_v1_User>;
+  
   AdvanceStore: grpc.handleUnaryCall<_muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster>;
   
   BackupStore: grpc.handleServerStreamingCall<_muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece>;
+  
+  ChangeUser: grpc.handleUnaryCall<_muster_v1_ChangeUserRequest__Output, _muster_v1_User>;
   
   ClearCondition: grpc.handleUnaryCall<_muster_v1_ClearConditionRequest__Output, _muster_v1_Node>;
   
   ConfirmDead: grpc.handleUnaryCall<_muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node>;
   
   CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
+  
+  CreateLoginCode: grpc.handleUnaryCall<_muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode>;
+  
+  CreateUserToken: grpc.handleUnaryCall<_muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken>;
   
   DrainNode: grpc.handleUnaryCall<_muster_v1_DrainNodeRequest__Output, _muster_v1_Node>;
   
@@ -360,7 +476,13 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ListNodes: grpc.handleUnaryCall<_muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse>;
   
+  ListProjects: grpc.handleUnaryCall<_muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse>;
+  
   ListTelemetry: grpc.handleUnaryCall<_muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse>;
+  
+  ListUsers: grpc.handleUnaryCall<_muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse>;
+  
+  Login: grpc.handleUnaryCall<_muster_v1_LoginRequest__Output, _muster_v1_LoginResponse>;
   
   QueryMetrics: grpc.handleUnaryCall<_muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse>;
   
@@ -370,6 +492,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RemoveNode: grpc.handleUnaryCall<_muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse>;
   
+  RemoveUser: grpc.handleUnaryCall<_muster_v1_RemoveUserRequest__Output, _muster_v1_RemoveUserResponse>;
+  
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
   
   ResolveJob: grpc.handleUnaryCall<_muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse>;
@@ -378,7 +502,11 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RotateAdminToken: grpc.handleUnaryCall<_muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse>;
   
+  RotateUserToken: grpc.handleUnaryCall<_muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken>;
+  
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
+  
+  SetProject: grpc.handleUnaryCall<_muster_v1_SetProjectRequest__Output, _muster_v1_Project>;
   
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
   
@@ -393,11 +521,15 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
+  AddUser: MethodDefinition<_muster_v1_AddUserRequest, _muster_v1_User, _muster_v1_AddUserRequest__Output, _muster_v1_User__Output>
   AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
   BackupStore: MethodDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupPiece, _muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece__Output>
+  ChangeUser: MethodDefinition<_muster_v1_ChangeUserRequest, _muster_v1_User, _muster_v1_ChangeUserRequest__Output, _muster_v1_User__Output>
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
   ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
+  CreateLoginCode: MethodDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_LoginCode, _muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode__Output>
+  CreateUserToken: MethodDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_UserToken, _muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
   EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
@@ -409,16 +541,22 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
+  ListProjects: MethodDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsResponse, _muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
+  ListUsers: MethodDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersResponse, _muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse__Output>
+  Login: MethodDefinition<_muster_v1_LoginRequest, _muster_v1_LoginResponse, _muster_v1_LoginRequest__Output, _muster_v1_LoginResponse__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
   RemoveNode: MethodDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse__Output>
+  RemoveUser: MethodDefinition<_muster_v1_RemoveUserRequest, _muster_v1_RemoveUserResponse, _muster_v1_RemoveUserRequest__Output, _muster_v1_RemoveUserResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
   ResolveJob: MethodDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobResponse, _muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse__Output>
   RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
   RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
+  RotateUserToken: MethodDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_UserToken, _muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
+  SetProject: MethodDefinition<_muster_v1_SetProjectRequest, _muster_v1_Project, _muster_v1_SetProjectRequest__Output, _muster_v1_Project__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>

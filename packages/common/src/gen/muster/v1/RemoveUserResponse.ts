@@ -1,0 +1,8 @@
+// Original file: proto/muster/v1/muster.proto
+
+
+export interface RemoveUserResponse {
+}
+
+export interface RemoveUserResponse__Output {
+}
