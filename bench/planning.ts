@@ -88,6 +88,8 @@ const state = new ClusterState({
   arrayFailures: new Map(),
   nodes: clusterNodes,
   credentials: [],
+  users: [],
+  projects: [],
   lastSubmitSeq: number,
   lastEventSeq: 0,
   subjectSeqs: new Map(),

@@ -2,10 +2,11 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
+import { newCredential } from '@muster/coordinator/auth/tokens';
 import { type OpenedCoordinator, openCoordinator } from '@muster/coordinator/coordinator';
 import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { ClusterState } from '@muster/coordinator/state/state';
-import { type Credential, type Store, StoreError } from '@muster/coordinator/store/store';
+import { type Store, StoreError } from '@muster/coordinator/store/store';
 import type { ContainedWork } from '@muster/coordinator/work/contained';
 import { clockRateError } from './clock.ts';
 import type { Random } from './random.ts';
@@ -52,19 +53,14 @@ export interface CoordinatorProcess {
 export const leaseSettings = { leaseMs: 6_000, fenceMs: 2_000, marginMs: 2_000, clockRateError } as const;
 
 /** The credential of everybody. It never has to be renewed: how that is done has tests of its own. */
-export const simulated: Credential = {
+export const simulated = newCredential({
   id: 'simulated',
   kind: 'admin',
   subject: 'admin',
   secretHash: 'simulated',
   createdAtMs: 0,
-
   expiresAtMs: Number.MAX_SAFE_INTEGER,
-  usedFor: null,
-  nextHash: null,
-  lastUsedAtMs: null,
-  replaces: false,
-};
+});
 
 /** Resolves when it serves. To be called in the turn of the process itself. */
 export async function startCoordinator(parts: CoordinatorParts): Promise<CoordinatorProcess> {

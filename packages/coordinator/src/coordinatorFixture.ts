@@ -9,6 +9,7 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
+import { unlimitedScope } from '@muster/common/people';
 import { connectMuster } from '@muster/common/wire/client';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { openCoordinator } from './coordinator.ts';
@@ -175,7 +176,7 @@ export async function startTestCoordinator(
 
 function aCredential(): Pick<
   Credential,
-  'createdAtMs' | 'expiresAtMs' | 'usedFor' | 'nextHash' | 'lastUsedAtMs' | 'replaces'
+  'createdAtMs' | 'expiresAtMs' | 'usedFor' | 'nextHash' | 'lastUsedAtMs' | 'replaces' | 'label' | 'scope'
 > {
   return {
     createdAtMs: someMs,
@@ -184,6 +185,8 @@ function aCredential(): Pick<
     nextHash: null,
     lastUsedAtMs: null,
     replaces: false,
+    label: '',
+    scope: unlimitedScope,
   };
 }
 

@@ -22,6 +22,7 @@ import type { Committed } from './state/committed.ts';
 import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Batch, StoreError } from './store/store.ts';
+import { aCredential } from './store/storeFixture.ts';
 import { Contained } from './work/contained.ts';
 
 /** Each commit takes the next of `failures` first. */
@@ -113,18 +114,7 @@ test('a command that throws midway leaves nothing in the commit it would have sh
   const thrown = loop.run(aCaller, (draft, nowMs) => {
     submitting('half')(draft, nowMs);
     draft.putNode(aNode('half'));
-    draft.putCredential({
-      id: 'half',
-      kind: 'join',
-      subject: 'half',
-      secretHash: 'half',
-      createdAtMs: 0,
-      expiresAtMs: null,
-      usedFor: null,
-      nextHash: null,
-      lastUsedAtMs: null,
-      replaces: false,
-    });
+    draft.putCredential(aCredential('half', { kind: 'join' }));
     const [job] = draft.activeJobs();
     if (job !== undefined) applyJobEvent(draft, job.id, { kind: 'stop', reason: '' }, nowMs);
     throw refused;

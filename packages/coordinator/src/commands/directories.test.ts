@@ -21,6 +21,8 @@ function draftWith(...specs: readonly Partial<JobSpecFile>[]): Draft {
     arrayFailures: new Map(),
     nodes: [],
     credentials: [],
+    users: [],
+    projects: [],
     lastSubmitSeq: specs.length,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -28,6 +28,8 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     arrayFailures: new Map(),
     nodes: [aNode('node-1', fields)],
     credentials: [],
+    users: [],
+    projects: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -24,6 +24,8 @@ function draftWith(job: Job, isOver = false): Draft {
       arrayFailures: new Map(),
       nodes: [],
       credentials: [],
+      users: [],
+      projects: [],
       lastSubmitSeq: 1,
       lastEventSeq: 0,
       subjectSeqs: new Map(),

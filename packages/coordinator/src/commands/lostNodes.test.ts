@@ -17,6 +17,8 @@ function withJob({ job }: Story) {
     arrayFailures: new Map(),
     nodes: [aNode('node-1'), aNode('node-2')],
     credentials: [],
+    users: [],
+    projects: [],
     lastSubmitSeq: 1,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -27,6 +27,8 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     arrayFailures: new Map(),
     nodes,
     credentials: [],
+    users: [],
+    projects: [],
     lastSubmitSeq: 0,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -144,6 +144,8 @@ test('a queue of which only the first of equals are looked at starts as one that
         nodes,
         unfilledArrays: [],
         credentials: [],
+        users: [],
+        projects: [],
         outcomes: new Map(),
         successors: new Map(),
         arrayFailures: new Map(),

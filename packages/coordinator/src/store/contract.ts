@@ -1,5 +1,6 @@
 /** What every store must do. Each implementation runs this suite in its own test file. */
 import { causeOf } from '@muster/common/cause';
+import type { User } from '@muster/common/people';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
@@ -210,6 +211,25 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         const { credentials } = await (await opened.reopen()).load();
 
         expect(credentials).toEqual([admin, preemptor]);
+      });
+
+      it('users and projects, and what tokens of users are limited to', async () => {
+        const ann: User = { name: 'ann', role: 'user', projects: ['vision'], createdAtMs: someMs };
+        const ben: User = { ...ann, name: 'ben', role: 'viewer' };
+        const token = aCredential('user:ann:1', {
+          kind: 'user',
+          subject: 'ann',
+          label: 'nightly',
+          scope: { projects: ['vision'], verbs: ['read'] },
+        });
+        const vision = { name: 'vision', isPrivate: true };
+        await commit({ users: [ann, ben], credentials: [token], projects: [vision] });
+        const changed: User = { ...ann, role: 'operator' };
+        await commit({ users: [changed], removedUsers: ['ben', 'nobody'] });
+
+        const snapshot = await (await opened.reopen()).load();
+
+        expect(snapshot).toMatchObject({ users: [changed], credentials: [token], projects: [vision] });
       });
 
       it('where the numbering of jobs and events goes on', async () => {

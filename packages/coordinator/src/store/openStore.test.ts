@@ -4,6 +4,11 @@ import { openStore } from './openStore.ts';
 import { schemaVersion } from './schema.ts';
 import { closeDatabase, openDatabase } from './sqlite/open.ts';
 
+/** Brings a store of the newest version to the one before. */
+const undoNewest =
+  'drop table users; drop table projects; alter table credentials drop column label; ' +
+  'alter table credentials drop column scope';
+
 it('tells of an upgrade, and of nothing where there is none', async () => {
   const dataDir = tempDir('store').path;
   const told: object[] = [];
@@ -14,7 +19,7 @@ it('tells of an upgrade, and of nothing where there is none', async () => {
 
   const toVersion = schemaVersion;
   const earlier = openDatabase(dataDir, () => '');
-  earlier.database.exec(`begin; drop index jobs_in_order; pragma user_version = ${toVersion - 1}; commit`);
+  earlier.database.exec(`begin; ${undoNewest}; pragma user_version = ${toVersion - 1}; commit`);
   earlier.files.follow();
   earlier.files.acknowledgeNow();
   closeDatabase(earlier);

@@ -134,8 +134,25 @@ update jobs set body = json_remove(
   '$.leftOut', '$.deaths');
 `;
 
+/** Users, projects, and tokens of users, which may be limited. */
+const people = /* sql */ `
+create table users (
+  name text primary key,
+  body text not null
+) strict, without rowid;
+
+create table projects (
+  name text primary key,
+  body text not null
+) strict, without rowid;
+
+alter table credentials add column label text not null default '';
+-- null: it is not limited.
+alter table credentials add column scope text;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
-const steps: readonly string[] = [initialSchema, fieldNames];
+const steps: readonly string[] = [initialSchema, fieldNames, people];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
 

@@ -3,6 +3,7 @@
  * one contract suite (contract.ts) runs against every implementation.
  */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { Project, TokenScope, User } from '@muster/common/people';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
@@ -24,6 +25,10 @@ export interface Batch {
   readonly credentials: readonly Credential[];
   /** Ids of those to delete; one that is not there is no error. */
   readonly removedCredentials: readonly string[];
+  readonly users: readonly User[];
+  /** Names of those to delete. */
+  readonly removedUsers: readonly string[];
+  readonly projects: readonly Project[];
   readonly events: readonly StoredEvent[];
 }
 
@@ -38,6 +43,9 @@ export const emptyBatch: Batch = {
   requests: [],
   credentials: [],
   removedCredentials: [],
+  users: [],
+  removedUsers: [],
+  projects: [],
   events: [],
 };
 
@@ -76,14 +84,14 @@ export interface RequestRecord {
 /** Who may call. Secrets are stored as SHA-256 only. */
 export interface Credential {
   readonly id: string;
-  readonly kind: 'admin' | 'agent' | 'join';
-  /** Node name for agents and join tokens. */
+  readonly kind: 'admin' | 'agent' | 'join' | 'user' | 'login';
+  /** Name of a node for agents and join tokens, of a user for `user` and `login`. */
   readonly subject: string;
   readonly secretHash: string;
   readonly createdAtMs: number;
   /** Wall clock; null: does not expire. */
   readonly expiresAtMs: number | null;
-  /** A join token that was used, with the hash of the credential it was traded for. */
+  /** A join token or login code that was used, with the hash of the credential it was traded for. */
   readonly usedFor: string | null;
   /** Of an agent that renews it: the secret that takes the place of the other once the agent has shown that it keeps it. */
   readonly nextHash: string | null;
@@ -91,6 +99,9 @@ export interface Credential {
   readonly lastUsedAtMs: number | null;
   /** A join token that ends the node's credential when it is used. */
   readonly replaces: boolean;
+  /** What the user of the token calls it; empty for all that are no tokens of users. */
+  readonly label: string;
+  readonly scope: TokenScope;
 }
 
 export interface Snapshot {
@@ -107,6 +118,9 @@ export interface Snapshot {
   readonly arrayFailures: ReadonlyMap<ArrayId, Set<JobId>>;
   readonly nodes: readonly Node[];
   readonly credentials: readonly Credential[];
+  readonly users: readonly User[];
+  /** Those that an admin has configured. */
+  readonly projects: readonly Project[];
   readonly lastSubmitSeq: number;
   readonly lastEventSeq: number;
   /** Last per-subject event number of active jobs, nodes and the cluster. */

@@ -1,6 +1,7 @@
 /** What the contract suite stores: one of everything, with every field set to something. */
 import { bareGpu } from '@muster/common/hardware';
 import type { ArrayId, JobId } from '@muster/common/ids';
+import { unlimitedScope } from '@muster/common/people';
 import type { Cause } from '@muster/common/views';
 import type { Job, JobState, Node, StoredEvent } from '../model.ts';
 import {
@@ -146,6 +147,8 @@ export function aCredential(id: string, fields: Partial<Credential> = {}): Crede
     nextHash: null,
     lastUsedAtMs: null,
     replaces: false,
+    label: '',
+    scope: unlimitedScope,
     ...fields,
   };
 }

@@ -6,6 +6,7 @@
 
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
+import type { Project, User } from '@muster/common/people';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { ownName } from '../../spec/ownSpec.ts';
@@ -41,6 +42,8 @@ export class Memory {
   readonly removedNodes = new Map<string, true>();
   readonly requests = new Map<string, RequestRecord>();
   readonly credentials = new Map<string, Credential>();
+  readonly users = new Map<string, User>();
+  readonly projects = new Map<string, Project>();
   /** In order of their sequence numbers, which is the order of their insertion. */
   readonly events = new Map<number, StoredEvent>();
   readonly subjectSeqs = new Map<string, number>();
@@ -121,6 +124,8 @@ export class MemoryStore implements Store {
       ...(await dependencySnapshot(this, activeJobs)),
       nodes: sortedBy([...nodes.values()], (node) => node.name),
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
+      users: sortedBy([...this.memory.users.values()], (user) => user.name),
+      projects: sortedBy([...this.memory.projects.values()], (project) => project.name),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
@@ -179,6 +184,9 @@ export class MemoryStore implements Store {
       if (isShared) throw conflict(id);
       writer.put(credentials, id, credential);
     }
+    for (const name of batch.removedUsers) writer.remove(this.memory.users, name);
+    for (const user of batch.users) writer.put(this.memory.users, user.name, user);
+    for (const project of batch.projects) writer.put(this.memory.projects, project.name, project);
     for (const event of batch.events) {
       if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
       writer.insert(events, event.seq, event);

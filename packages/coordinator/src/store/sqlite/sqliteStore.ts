@@ -24,6 +24,7 @@ import {
 } from '../rows.ts';
 import {
   deleteCredential,
+  deleteUser,
   insertEvent,
   removeNodeRow,
   selectCredentials,
@@ -32,10 +33,14 @@ import {
   selectMeta,
   selectNodes,
   selectPositions,
+  selectProjects,
   selectSubjectPositions,
+  selectUsers,
   upsertCredential,
   upsertMeta,
   upsertNode,
+  upsertProject,
+  upsertUser,
 } from '../statements/cluster.ts';
 import {
   insertArray,
@@ -159,6 +164,10 @@ export class SqliteStore implements Store {
       credentials: this.rows<ArgumentOf<typeof selectCredentials.fromRow>>(selectCredentials.sql).map(
         selectCredentials.fromRow,
       ),
+      users: this.rows<ArgumentOf<typeof selectUsers.fromRow>>(selectUsers.sql).map(selectUsers.fromRow),
+      projects: this.rows<ArgumentOf<typeof selectProjects.fromRow>>(selectProjects.sql).map(
+        selectProjects.fromRow,
+      ),
       lastSubmitSeq: positions?.submit_seq ?? 0,
       lastEventSeq: positions?.event_seq ?? 0,
       subjectSeqs: new Map(subjects.map((row) => [row.subject, row.subject_seq])),
@@ -226,6 +235,10 @@ export class SqliteStore implements Store {
     for (const credential of batch.credentials) {
       this.statement(upsertCredential.sql).run(upsertCredential.parameters(credential));
     }
+    for (const name of batch.removedUsers) this.statement(deleteUser.sql).run({ name });
+    for (const user of batch.users) this.statement(upsertUser.sql).run(upsertUser.parameters(user));
+    for (const project of batch.projects)
+      this.statement(upsertProject.sql).run(upsertProject.parameters(project));
     for (const event of batch.events)
       this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }

@@ -1,4 +1,5 @@
-/** Statements about nodes, credentials, events, the counters that a coordinator goes on from, and small values by name. */
+/** Statements about nodes, users, projects, credentials, events, the counters that a coordinator goes on from, and small values by name. */
+import { type Project, type TokenScope, type User, unlimitedScope } from '@muster/common/people';
 import type { EventRow, NodeRow } from '../rows.ts';
 import type { Credential } from '../store.ts';
 
@@ -21,9 +22,11 @@ export const removeNodeRow = {
 export const upsertCredential = {
   sql: /* sql */ `
     insert into credentials
-      (id, kind, subject, secret_hash, created_at_ms, expires_at_ms, used_for, next_hash, last_used_at_ms, replaces)
+      (id, kind, subject, secret_hash, created_at_ms, expires_at_ms, used_for, next_hash, last_used_at_ms, replaces,
+       label, scope)
     values
-      (:id, :kind, :subject, :secret_hash, :created_at_ms, :expires_at_ms, :used_for, :next_hash, :last_used_at_ms, :replaces)
+      (:id, :kind, :subject, :secret_hash, :created_at_ms, :expires_at_ms, :used_for, :next_hash, :last_used_at_ms, :replaces,
+       :label, :scope)
     on conflict (id) do update set
       secret_hash = excluded.secret_hash, expires_at_ms = excluded.expires_at_ms, used_for = excluded.used_for,
       created_at_ms = excluded.created_at_ms, next_hash = excluded.next_hash,
@@ -39,6 +42,8 @@ export const upsertCredential = {
     next_hash: credential.nextHash,
     last_used_at_ms: credential.lastUsedAtMs,
     replaces: credential.replaces ? 1 : 0,
+    label: credential.label,
+    scope: scopeText(credential.scope),
   }),
 };
 
@@ -53,6 +58,12 @@ interface CredentialRow {
   readonly next_hash: string | null;
   readonly last_used_at_ms: number | null;
   readonly replaces: number;
+  readonly label: string;
+  readonly scope: string | null;
+}
+
+function scopeText(scope: TokenScope): string | null {
+  return scope.projects === null && scope.verbs === null ? null : JSON.stringify(scope);
 }
 
 export const selectCredentials = {
@@ -68,11 +79,43 @@ export const selectCredentials = {
     nextHash: row.next_hash,
     lastUsedAtMs: row.last_used_at_ms,
     replaces: row.replaces === 1,
+    label: row.label,
+    scope: row.scope === null ? unlimitedScope : (JSON.parse(row.scope) as TokenScope),
   }),
 };
 
 export const deleteCredential = {
   sql: /* sql */ `delete from credentials where id = :id`,
+};
+
+interface NamedRow {
+  readonly body: string;
+}
+
+export const upsertUser = {
+  sql: /* sql */ `
+    insert into users (name, body) values (:name, :body)
+    on conflict (name) do update set body = excluded.body`,
+  parameters: (user: User) => ({ name: user.name, body: JSON.stringify(user) }),
+};
+
+export const deleteUser = { sql: /* sql */ `delete from users where name = :name` };
+
+export const selectUsers = {
+  sql: /* sql */ `select body from users order by name`,
+  fromRow: ({ body }: NamedRow) => JSON.parse(body) as User,
+};
+
+export const upsertProject = {
+  sql: /* sql */ `
+    insert into projects (name, body) values (:name, :body)
+    on conflict (name) do update set body = excluded.body`,
+  parameters: (project: Project) => ({ name: project.name, body: JSON.stringify(project) }),
+};
+
+export const selectProjects = {
+  sql: /* sql */ `select body from projects order by name`,
+  fromRow: ({ body }: NamedRow) => JSON.parse(body) as Project,
 };
 
 /** A new event. The unique keys (seq; id; subject and subject_seq) refuse a number or an id that exists (G5 of docs/guarantees.md). */
