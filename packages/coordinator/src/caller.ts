@@ -1,5 +1,6 @@
 /** On whose behalf something is done. Every command has a caller, and every event names it. */
 import type { NodeName } from '@muster/common/ids';
+import { builtInAdmin, type Role, type Verb } from '@muster/common/people';
 
 interface Authenticated {
   /** Id of the credential that the call was made with; it begins with its kind. */
@@ -11,6 +12,8 @@ interface Authenticated {
 /** Somebody outside, as the interceptor has established it. */
 export type Identity =
   | (Authenticated & { readonly kind: 'admin' })
+  | UserIdentity
+  | (Authenticated & { readonly kind: 'login'; readonly user: string })
   | AgentIdentity
   | (Authenticated & { readonly kind: 'join'; readonly node: NodeName });
 
@@ -19,6 +22,19 @@ export type AgentIdentity = Authenticated & {
   readonly node: NodeName;
   /** It has shown the secret that its credential is being renewed to. */
   readonly renewed: boolean;
+};
+
+/** A person, or a program with a token of a user. */
+export type UserIdentity = Authenticated & {
+  readonly kind: 'user';
+  readonly user: string;
+  readonly role: Role;
+  /** What the role and the scope of the token both allow. */
+  readonly verbs: readonly Verb[];
+  /** Projects of the user. */
+  readonly projects: readonly string[];
+  /** Projects outside of which the token is of no use; null: it is not limited. */
+  readonly onlyProjects: readonly string[] | null;
 };
 
 export type Caller = Identity | Coordinator;
@@ -33,14 +49,29 @@ export function coordinatorPart(part: string): Coordinator {
   return { kind: 'coordinator', part };
 }
 
-/** Whose jobs are what a caller submits. As long as there are no other users, people are the admin. */
+/** Whose jobs are what a caller submits. */
 export function userOf(caller: Caller): string {
-  return caller.kind === 'agent' || caller.kind === 'join' ? caller.node : caller.kind;
+  switch (caller.kind) {
+    case 'user':
+    case 'login':
+      return caller.user;
+    case 'agent':
+    case 'join':
+      return caller.node;
+    case 'admin':
+      return builtInAdmin;
+    case 'coordinator':
+      return caller.kind;
+    default: {
+      const never: never = caller;
+      return never;
+    }
+  }
 }
 
 /** As events name a caller. */
 export interface CallerName {
-  /** `admin`, `agent:gpu-1:0f3a…`, `join:77ab…`, or `coordinator: time limit`. Empty: a notice, which nobody caused. */
+  /** `admin`, `user:ann:5c1e…`, `agent:gpu-1:0f3a…`, `join:77ab…`, or `coordinator: time limit`. Empty: a notice, which nobody caused. */
   readonly by: string;
   /** Empty: the coordinator itself. */
   readonly peer: string;

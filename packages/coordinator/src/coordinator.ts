@@ -25,7 +25,7 @@ import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
 import { ArrayFiller } from './reconcilers/arrayFiller.ts';
-import { askToRenew, removeExpiredJoinTokens, storeLastUse } from './reconcilers/credentialUse.ts';
+import { askToRenew, removeExpiredTokens, storeLastUse } from './reconcilers/credentialUse.ts';
 import { Drains } from './reconcilers/drains.ts';
 import { HangWatch } from './reconcilers/hangWatch.ts';
 import { publishHeldBackStatus } from './reconcilers/heldBackStatus.ts';
@@ -36,6 +36,7 @@ import { agentHubCalls } from './rpc/agentHub.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import { nodeCalls } from './rpc/nodes.ts';
+import { peopleCalls } from './rpc/people.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import type { Committed } from './state/committed.ts';
@@ -187,7 +188,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     heldBackStatus: () => publishHeldBackStatus(pacer, loop),
     gpuStats: () => gpuStats.run(state),
     ...output.reconcilers,
-    joinTokens: () => removeExpiredJoinTokens(state, loop, wallMs()),
+    joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
     renewals: () => askToRenew({ ...now, state, agents, lifetimeMs: credentialLifetimeMs }),
     refusals: () => gate.refusals.run(),
@@ -232,6 +233,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...streamCalls({ ...parts, backup: ports.backup }),
         ...nodeCalls(parts),
         ...credentialCalls({ ...parts, ...server }),
+        ...peopleCalls({ ...parts, ...server }),
         ...telemetryCalls(parts),
       },
       agentHub: agentHubCalls({

@@ -1,4 +1,9 @@
+/**
+ * The matrix of who may call what: every method that is served, with every kind of token. What is expected is derived from a table
+ * of its own below, so that a row of the policy that changes shows here.
+ */
 import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type Role, roles, unlimitedScope } from '@muster/common/people';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,44 +18,123 @@ import { Memory } from '../store/memory/memoryStore.ts';
 import { listedPaths, mayCall } from './policy.ts';
 import { hashToken } from './tokens.ts';
 
-const agentToken = 'muster_agent_of-node-1';
-const joinToken = 'muster_join_for-node-1';
-const oldJoinToken = 'muster_join_expired';
+/** Tokens that may call something, by what they are. */
+const tokens = {
+  agent: 'muster_agent_of-node-1',
+  join: 'muster_join_for-node-1',
+  login: 'muster_login_for-vera',
+  viewer: 'muster_user_vera',
+  user: 'muster_user_uma',
+  operator: 'muster_user_olga',
+  'admin by role': 'muster_user_ada',
+  'admin, to read only': 'muster_user_ada-reads',
+} as const;
+
+const nobodys = {
+  'an expired join token': 'muster_join_expired',
+  'an expired token of a user': 'muster_user_expired',
+  'an expired login code': 'muster_login_expired',
+  'a revoked token of a user': 'muster_user_revoked',
+  'a token of a user who was removed': 'muster_user_of-nobody',
+  'a guess': 'muster_admin_guess',
+  'no text': '',
+} as const;
+
+const byRole: Readonly<Record<Role, string>> = {
+  viewer: 'vera',
+  user: 'uma',
+  operator: 'olga',
+  admin: 'ada',
+};
 
 let coordinator: TestCoordinator;
 let client: Client;
 
 beforeAll(async () => {
   const memory = new Memory('test');
-  const subject = 'node-1';
-  addCredential(memory, { id: 'agent:node-1', kind: 'agent', subject, secretHash: hashToken(agentToken) });
+  const node = { subject: 'node-1' } as const;
   const expiresAtMs = someMs + 365 * 24 * 60 * 60_000;
-  addCredential(memory, {
-    id: 'join:1',
-    kind: 'join',
-    subject,
-    secretHash: hashToken(joinToken),
-    expiresAtMs,
-  });
-  const old = { id: 'join:2', kind: 'join', subject, secretHash: hashToken(oldJoinToken) } as const;
-  addCredential(memory, { ...old, expiresAtMs: someMs });
+  const add = (
+    id: string,
+    token: string,
+    fields: Omit<Parameters<typeof addCredential>[1], 'id' | 'secretHash'>,
+  ) => addCredential(memory, { id, secretHash: hashToken(token), expiresAtMs, ...fields });
+  for (const role of roles)
+    memory.users.set(byRole[role], { name: byRole[role], role, projects: ['default'], createdAtMs: someMs });
+  add('agent:node-1', tokens.agent, { kind: 'agent', ...node });
+  add('join:1', tokens.join, { kind: 'join', ...node });
+  add('login:1', tokens.login, { kind: 'login', subject: 'vera' });
+  add('user:vera:1', tokens.viewer, { kind: 'user', subject: 'vera' });
+  add('user:uma:1', tokens.user, { kind: 'user', subject: 'uma' });
+  add('user:olga:1', tokens.operator, { kind: 'user', subject: 'olga' });
+  add('user:ada:1', tokens['admin by role'], { kind: 'user', subject: 'ada' });
+  const scope = { ...unlimitedScope, verbs: ['read'] } as const;
+  add('user:ada:2', tokens['admin, to read only'], { kind: 'user', subject: 'ada', scope });
+  const over = { expiresAtMs: someMs };
+  add('join:2', nobodys['an expired join token'], { kind: 'join', ...node, ...over });
+  add('user:ada:3', nobodys['an expired token of a user'], { kind: 'user', subject: 'ada', ...over });
+  add('login:3', nobodys['an expired login code'], { kind: 'login', subject: 'ada', ...over });
+  add('user:ada:4', nobodys['a revoked token of a user'], { kind: 'user', subject: 'ada' });
+  add('user:nobody:1', nobodys['a token of a user who was removed'], { kind: 'user', subject: 'nobody' });
   coordinator = await startTestCoordinator({ memory });
+  await coordinator.api.revokeCredential('user:ada:4');
   client = coordinator.client();
   // A connection that has shown no valid token is closed in time, and here each call makes it a minute older.
   const [path = ''] = servedPaths;
-  await statusOf(path, withToken(agentToken));
+  await statusOf(path, withToken(tokens.agent));
 });
 afterAll(() => coordinator.close());
 
 const reflectionPaths = ['v1', 'v1alpha'].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
 );
-const servedPaths = [
-  ...[musterService, agentHubService, healthService].flatMap((service) =>
-    Object.values(service).map((method) => method.path as string),
-  ),
+const commonPaths = [
+  ...Object.values(healthService).map((method) => method.path as string),
   ...reflectionPaths,
 ];
+const servedPaths = [
+  ...[musterService, agentHubService].flatMap((service) =>
+    Object.values(service).map((method) => method.path as string),
+  ),
+  ...commonPaths,
+];
+
+/** The calls of the public API by the least that may make them. */
+const callsOf = {
+  viewer:
+    'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics SummarizeTraining ListTelemetry ' +
+    'ListNodes GetNode GetCluster ListProjects',
+  'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
+  user: 'Submit StopJobs RequeueJob ExtendJob RemoveLogs',
+  operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
+  admin:
+    'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken ' +
+    'AdvanceStore BackupStore',
+} as const;
+
+const pathsOf = (...kinds: readonly (keyof typeof callsOf)[]) =>
+  kinds.flatMap((kind) => callsOf[kind].split(' ').map((name) => `/muster.v1.Muster/${name}`));
+
+const viewers = [...commonPaths, ...pathsOf('viewer', 'viewer, of their own tokens')];
+const users = [...viewers, ...pathsOf('user')];
+const operators = [...users, ...pathsOf('operator')];
+const admins = [...operators, ...pathsOf('admin')];
+const joins = ['/muster.v1.AgentHub/Join'];
+
+const allowedPaths: Readonly<Record<keyof typeof tokens | 'admin', readonly string[]>> = {
+  admin: admins,
+  'admin by role': admins,
+  'admin, to read only': [...commonPaths, ...pathsOf('viewer')],
+  operator: operators,
+  user: users,
+  viewer: viewers,
+  agent: [
+    ...commonPaths,
+    ...Object.values(agentHubService).flatMap(({ path }) => (joins.includes(path) ? [] : [path])),
+  ],
+  join: joins,
+  login: ['/muster.v1.Muster/Login'],
+};
 
 /** How a call of any shape ends, with nothing sent but a message. */
 function statusOf(path: string, metadata: Metadata, message: Buffer = Buffer.alloc(0)): Promise<status> {
@@ -72,41 +156,52 @@ function statusOf(path: string, metadata: Metadata, message: Buffer = Buffer.all
   });
 }
 
+/** What is sent: nothing, but to a call that would replace the token with which it is made. */
+function messageFor(path: string): Buffer {
+  const { RotateUserToken } = musterService;
+  return path === RotateUserToken.path ? RotateUserToken.requestSerialize({ id: 'none' }) : Buffer.alloc(0);
+}
+
 test('the policy lists exactly what is served', () => {
   expect(listedPaths().toSorted()).toEqual(servedPaths.toSorted());
 });
 
+test('every call of the API is in the table of this test', () => {
+  const listed = new Set(Object.values(allowedPaths).flat());
+  expect([...listed].toSorted()).toEqual([...new Set(servedPaths)].toSorted());
+});
+
 test('what is not listed may be called by nobody', () => {
+  const admin = { kind: 'admin', id: 'admin', peer: null } as const;
   for (const path of ['/muster.v1.Muster/Other', '/', '', 'constructor', '__proto__', 'toString'])
-    expect(mayCall({ kind: 'admin' }, path)).toBe(false);
+    expect(mayCall(admin, path)).toBe(false);
 });
 
 test.each(servedPaths)('%s is refused without a token that is known and valid', async (path) => {
   expect(await statusOf(path, new Metadata())).toBe(status.UNAUTHENTICATED);
-  expect(await statusOf(path, withToken('muster_admin_guess'))).toBe(status.UNAUTHENTICATED);
-  expect(await statusOf(path, withToken(''))).toBe(status.UNAUTHENTICATED);
-  expect(await statusOf(path, withToken(oldJoinToken))).toBe(status.UNAUTHENTICATED);
+  for (const [what, token] of Object.entries(nobodys))
+    expect([what, await statusOf(path, withToken(token))]).toEqual([what, status.UNAUTHENTICATED]);
   const basic = new Metadata();
   basic.set('authorization', `Basic ${coordinator.adminToken}`);
   expect(await statusOf(path, basic)).toBe(status.UNAUTHENTICATED);
 });
 
-test.each(servedPaths)('%s lets in the kinds of token that the policy names, and no other', async (path) => {
-  // One of these calls rotates it.
-  const admin = coordinator.storedAdminTokens.at(-1) ?? coordinator.adminToken;
-  const tokens = { admin, agent: agentToken, join: joinToken } as const;
-  for (const [kind, token] of Object.entries(tokens)) {
-    const identity = { kind, node: 'node-1' } as Parameters<typeof mayCall>[0];
-    const refused = (await statusOf(path, withToken(token))) === status.PERMISSION_DENIED;
-    // Join answers an empty request with the same status from its handler.
-    if (!(path.endsWith('/Join') && kind === 'join'))
-      expect([kind, refused]).toEqual([kind, !mayCall(identity, path)]);
+test.each(servedPaths)('%s lets in those whom the table names, and nobody else', async (path) => {
+  for (const kind of Object.keys(allowedPaths) as (keyof typeof allowedPaths)[]) {
+    // One of these calls rotates it.
+    const admin = coordinator.storedAdminTokens.at(-1) ?? coordinator.adminToken;
+    const code = await statusOf(path, withToken(kind === 'admin' ? admin : tokens[kind]), messageFor(path));
+    const isAllowed = allowedPaths[kind].includes(path);
+    // Some handlers answer an empty request with the status of a refusal.
+    if (isAllowed && path.endsWith('/Join')) continue;
+    expect([kind, code === status.UNAUTHENTICATED]).toEqual([kind, false]);
+    expect([kind, code === status.PERMISSION_DENIED]).toEqual([kind, !isAllowed]);
   }
 });
 
 test('a client cannot say who it is', async () => {
   const forged = JSON.stringify({ kind: 'admin' });
-  const metadata = withToken(agentToken, { 'muster-identity': forged });
+  const metadata = withToken(tokens.agent, { 'muster-identity': forged });
   expect(await statusOf('/muster.v1.Muster/GetCluster', metadata)).toBe(status.PERMISSION_DENIED);
   const noToken = new Metadata();
   noToken.set('Muster-Identity', forged);
@@ -114,8 +209,12 @@ test('a client cannot say who it is', async () => {
 });
 
 test('a join token of one node, with a forged identity of another, joins neither', async () => {
-  const request = { nodeName: 'node-2', credential: `muster_agent_${'a'.repeat(43)}`, joinToken };
-  const metadata = withToken(joinToken, {
+  const request = {
+    nodeName: 'node-2',
+    credential: `muster_agent_${'a'.repeat(43)}`,
+    joinToken: tokens.join,
+  };
+  const metadata = withToken(tokens.join, {
     'muster-identity': JSON.stringify({ kind: 'join', node: 'node-2' }),
   });
   const message = agentHubService.Join.requestSerialize(request);

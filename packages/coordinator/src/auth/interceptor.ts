@@ -101,7 +101,7 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
     return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
   if (!mayCall(identity, path)) {
-    const details = `this token (${identity.kind}) may not call ${path}`;
+    const details = `${nameOfCaller(identity)} may not call ${path}`;
     return refuse('permission_denied', status.PERMISSION_DENIED, details, identity);
   }
   if (identity.kind === 'agent' && isStream(method) && gate.calls.count(identity.id) >= agentStreamsMax) {
@@ -110,6 +110,12 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
   }
   identify(metadata, identity);
   return identity;
+}
+
+/** What a refused caller is told of itself. */
+function nameOfCaller(identity: Identity): string {
+  if (identity.kind !== 'user') return `this token (${identity.kind})`;
+  return `this token of ${identity.user} (role ${identity.role}, which with this token allows: ${identity.verbs.join(', ')})`;
 }
 
 function isStream({ requestStream, responseStream }: Method): boolean {

@@ -1,39 +1,99 @@
 /**
- * Who may call what. A call of the public API is the administrator's, and one of the agents' service is an agent's, unless it is
- * listed here. A path that belongs to no service is refused.
+ * Who may call what. Every call of the public API has a row: what it does, which a role or a token allows or does not (`verbsOf`).
+ * Calls of the agents' service are for agents. A path that belongs to no service is refused.
  */
+import type { Verb } from '@muster/common/people';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import type { Identity } from '../caller.ts';
 
-type Role = Identity['kind'];
+/** `login`: only with a login code, which is of no other use. */
+type Rule = Verb | 'login';
 
-const anyone: readonly Role[] = ['admin', 'agent'];
+const ruleOfCall: Readonly<Record<string, Rule>> = {
+  GetJob: 'read',
+  ResolveJob: 'read',
+  ListJobs: 'read',
+  ExplainJob: 'read',
+  ReadLogs: 'read',
+  WatchEvents: 'read',
+  GetTrainingStatus: 'read',
+  QueryMetrics: 'read',
+  SummarizeTraining: 'read',
+  ListTelemetry: 'read',
+  ListNodes: 'read',
+  GetNode: 'read',
+  GetCluster: 'read',
+  ListProjects: 'read',
 
-function allowed(
-  service: Readonly<Record<string, { readonly path: string }>>,
-  ...roles: readonly Role[]
-): readonly (readonly [string, readonly Role[]])[] {
-  return Object.values(service).map(({ path }) => [path, roles]);
+  Submit: 'submit',
+
+  StopJobs: 'change',
+  RequeueJob: 'change',
+  ExtendJob: 'change',
+  RemoveLogs: 'change',
+
+  // Of the caller's own tokens; for those of others the handlers want an admin.
+  ListCredentials: 'tokens',
+  RevokeCredential: 'tokens',
+  CreateUserToken: 'tokens',
+  RotateUserToken: 'tokens',
+
+  ClearCondition: 'operate',
+  ConfirmDead: 'operate',
+  DrainNode: 'operate',
+  UndrainNode: 'operate',
+  EndOrphans: 'operate',
+  SetMaintenance: 'operate',
+
+  AddUser: 'administer',
+  ChangeUser: 'administer',
+  RemoveUser: 'administer',
+  ListUsers: 'administer',
+  CreateLoginCode: 'administer',
+  SetProject: 'administer',
+  CreateJoinToken: 'administer',
+  RemoveNode: 'administer',
+  RotateAdminToken: 'administer',
+  AdvanceStore: 'administer',
+  BackupStore: 'administer',
+
+  Login: 'login',
+};
+
+type Allows = (identity: Identity) => boolean;
+
+function toPeople(rule: Rule): Allows {
+  if (rule === 'login') return ({ kind }) => kind === 'login';
+  return (identity) =>
+    identity.kind === 'admin' || (identity.kind === 'user' && identity.verbs.includes(rule));
 }
 
-const rolesByPath: ReadonlyMap<string, readonly Role[]> = new Map([
-  ...allowed({ ...musterService }, 'admin'),
-  ...allowed({ ...agentHubService }, 'agent'),
-  ...Object.entries<readonly Role[]>({
-    '/muster.v1.AgentHub/Join': ['join'],
-    '/grpc.health.v1.Health/Check': anyone,
-    '/grpc.health.v1.Health/Watch': anyone,
-    '/grpc.health.v1.Health/List': anyone,
-    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo': anyone,
-    '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo': anyone,
+const standing: Allows = ({ kind }) => kind === 'admin' || kind === 'user' || kind === 'agent';
+
+const allowed: ReadonlyMap<string, Allows> = new Map<string, Allows>([
+  ...Object.entries({ ...musterService }).flatMap(([name, { path }]): [string, Allows][] => {
+    const rule = ruleOfCall[name];
+    return rule === undefined ? [] : [[path, toPeople(rule)]];
+  }),
+  ...Object.values({ ...agentHubService }).map(({ path }): [string, Allows] => [
+    path,
+    ({ kind }) => kind === 'agent',
+  ]),
+  ...Object.entries<Allows>({
+    '/muster.v1.AgentHub/Join': ({ kind }) => kind === 'join',
+    '/grpc.health.v1.Health/Check': standing,
+    '/grpc.health.v1.Health/Watch': standing,
+    '/grpc.health.v1.Health/List': standing,
+    '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo': standing,
+    '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo': standing,
   }),
 ]);
 
-export function mayCall({ kind }: Pick<Identity, 'kind'>, path: string): boolean {
-  return rolesByPath.get(path)?.includes(kind) ?? false;
+export function mayCall(identity: Identity, path: string): boolean {
+  return allowed.get(path)?.(identity) ?? false;
 }
 
 /** Every method that anyone may call; a test compares it with what the server serves. */
 export function listedPaths(): readonly string[] {
-  return [...rolesByPath.keys()];
+  return [...allowed.keys()];
 }

@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
-import type { Identity } from '../caller.ts';
+import { type User, unlimitedScope, verbsOf } from '@muster/common/people';
+import type { Identity, UserIdentity } from '../caller.ts';
 import type { Credential } from '../store/store.ts';
 
 export const joinTokenLifetimeMs = 15 * 60_000;
@@ -15,11 +16,11 @@ export function newToken(kind: Credential['kind'], random: RandomBytes): string 
 }
 
 /**
- * @param authorityDigest SHA-256 of the CA's certificate, which an agent on another machine checks before it sends this
+ * A join token or login code that identifies the coordinator as well.
+ * @param authorityDigest SHA-256 of the CA's certificate, which a client on another machine checks before it sends this
  * token to anyone; null: the coordinator has none, being on loopback
  */
-export function newJoinToken(random: RandomBytes, authorityDigest: Uint8Array | null): string {
-  const token = newToken('join', random);
+export function bindToAuthority(token: string, authorityDigest: Uint8Array | null): string {
   return authorityDigest === null ? token : `${token}.${Buffer.from(authorityDigest).toString('base64url')}`;
 }
 
@@ -36,7 +37,15 @@ export function shortHash(secretHash: string): string {
 export function newCredential(
   facts: Pick<Credential, 'id' | 'kind' | 'subject' | 'secretHash' | 'createdAtMs' | 'expiresAtMs'>,
 ): Credential {
-  return { ...facts, usedFor: null, nextHash: null, lastUsedAtMs: null, replaces: false };
+  return {
+    ...facts,
+    usedFor: null,
+    nextHash: null,
+    lastUsedAtMs: null,
+    replaces: false,
+    label: '',
+    scope: unlimitedScope,
+  };
 }
 
 /**
@@ -64,13 +73,15 @@ export function revoked(id: string): MusterError {
  * @param secretHash the one of its secrets that was shown
  * @param peer address of the client; null: unknown
  * @param nowMs wall clock: lifetimes of credentials are the one decision made on it
- * @returns null for a credential that is expired
+ * @param user who the subject is, as far as it is a user
+ * @returns null for a credential that is expired, or of a user that does not exist
  */
 export function identityOf(
   credential: Credential,
   secretHash: string,
   peer: string | null,
   nowMs: number,
+  user: User | undefined,
 ): Identity | null {
   const { id, kind, subject } = credential;
   if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return null;
@@ -81,9 +92,26 @@ export function identityOf(
       return { kind, id, peer, node: subject as NodeName, renewed: secretHash === credential.nextHash };
     case 'join':
       return { kind, id, peer, node: subject as NodeName };
+    case 'login':
+      return user === undefined ? null : { kind, id, peer, user: subject };
+    case 'user':
+      return user === undefined ? null : userIdentity(credential, peer, user);
     default: {
       const never: never = kind;
       return never;
     }
   }
+}
+
+function userIdentity({ id, scope }: Credential, peer: string | null, user: User): UserIdentity {
+  return {
+    kind: 'user',
+    id,
+    peer,
+    user: user.name,
+    role: user.role,
+    verbs: verbsOf[user.role].filter((verb) => scope.verbs?.includes(verb) ?? true),
+    projects: user.projects,
+    onlyProjects: scope.projects,
+  };
 }

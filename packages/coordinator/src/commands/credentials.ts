@@ -3,10 +3,13 @@
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
+import { maySeeAllTokens } from '../auth/access.ts';
 import { adminCredential, joinTokenLifetimeMs, newCredential, shortHash } from '../auth/tokens.ts';
+import type { Identity } from '../caller.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
 import type { Credential } from '../store/store.ts';
+import { isOfUser } from './people.ts';
 
 export interface JoinTokenCommand {
   readonly node: NodeName;
@@ -104,11 +107,11 @@ const namedMax = 3;
 /**
  * That nothing ends unasked with a credential that is revoked: what runs on a node whose agent may not come back ends with its
  * lease.
- * @param name as `revoke` takes it
+ * @param name for the remedy
  * @throws {MusterError} `failed_precondition` while tasks that have not ended are on the node of one of these credentials
  */
-export function requireIdleNodes(draft: Draft, name: string): void {
-  const agents = credentialsNamed(draft, name).filter(({ kind }) => kind === 'agent');
+export function requireIdleNodes(draft: Draft, credentials: readonly Credential[], name: string): void {
+  const agents = credentials.filter(({ kind }) => kind === 'agent');
   const nodes = new Set<string>(agents.map(({ subject }) => subject));
   if (nodes.size === 0) return;
   const held = [...heldTasks(draft.activeJobs())].filter(([node]) => nodes.has(node));
@@ -124,34 +127,28 @@ export function requireIdleNodes(draft: Draft, name: string): void {
 
 /**
  * Ends credentials.
- * @param name an id, the beginning of exactly one, or a node's name for all that it has
  * @returns their ids
- * @throws {MusterError} `not_found`, `invalid` when it names several, `failed_precondition` for the admin token
+ * @throws {MusterError} `failed_precondition` for the admin token
  */
-export function revoke(draft: Draft, name: string, nowMs: number): readonly string[] {
-  const found = credentialsNamed(draft, name);
-  if (found.some(({ kind }) => kind === 'admin')) {
+export function revoke(draft: Draft, credentials: readonly Credential[], nowMs: number): readonly string[] {
+  if (credentials.some(({ kind }) => kind === 'admin')) {
     throw new MusterError(
       'failed_precondition',
       'the admin token cannot be revoked, because nobody could use this cluster then; replace it: muster token rotate',
     );
   }
-  const [first, second] = found;
-  if (first === undefined)
-    throw new MusterError(
-      'not_found',
-      `no credential or join token named ${name}; \`muster token list\` lists them`,
-    );
-  if (second !== undefined && found.some(({ subject }) => subject !== name)) {
-    const message = `${name} is ambiguous (${first.id}, ${second.id} …): type more of it`;
-    throw new MusterError('invalid', message);
-  }
-  for (const credential of found) {
+  for (const credential of credentials) {
     draft.removeCredential(credential);
-    const data = { id: credential.id, node: credential.subject };
+    const { id, subject } = credential;
+    const data = isOfUser(credential) ? { id, user: subject } : { id, node: subject };
     draft.emit({ kind: 'token.revoked', subject: clusterSubject, data }, nowMs);
   }
-  return found.map(({ id }) => id);
+  return credentials.map(({ id }) => id);
+}
+
+/** Whether a caller may list, rotate and revoke a credential: an admin any, a user the tokens of their own. */
+export function maySee(caller: Identity, { kind, subject }: Pick<Credential, 'kind' | 'subject'>): boolean {
+  return maySeeAllTokens(caller) || (caller.kind === 'user' && kind === 'user' && subject === caller.user);
 }
 
 /** Another admin token in the place of the one that there is. */
@@ -191,14 +188,33 @@ export function keepSecret(draft: Draft, id: string, lifetimeMs: number, nowMs: 
   draft.emit({ kind: 'token.renewed', subject: clusterSubject, data }, nowMs);
 }
 
-/** By its id, or the beginning of it; or all of a node. */
-function credentialsNamed(draft: Draft, name: string): readonly Credential[] {
-  const exact = draft.credential(name);
-  if (exact !== undefined) return [exact];
-  const ofNode = draft.credentialsOf(name);
-  return ofNode.length > 0 || name === ''
-    ? ofNode
-    : draft.everyCredential().filter(({ id }) => id.startsWith(name));
+/**
+ * Credentials that a caller may see.
+ * @param name an id, the beginning of exactly one, a node's name for all that it has, or `user:NAME` for all of a user
+ * @throws {MusterError} `not_found`, or `invalid` when it is the beginning of several
+ */
+export function credentialsNamed(draft: Draft, caller: Identity, name: string): readonly Credential[] {
+  const seen = draft.everyCredential().filter((each) => maySee(caller, each));
+  const whole = seen.filter((each) => {
+    if (each.id === name) return true;
+    return isOfUser(each) ? name === `user:${each.subject}` : each.kind !== 'admin' && each.subject === name;
+  });
+  if (whole.length > 0) return whole;
+  const [first, second] = name === '' ? [] : seen.filter(({ id }) => id.startsWith(name));
+  if (first === undefined)
+    throw new MusterError(
+      'not_found',
+      `no credential or join token named ${name}; \`muster token list\` lists them`,
+    );
+  if (second === undefined) return [first];
+  throw new MusterError('invalid', `${name} is ambiguous (${first.id}, ${second.id} …): type more of it`);
+}
+
+/** The one that is called this. @throws {MusterError} as `credentialsNamed` */
+export function credentialNamed(draft: Draft, caller: Identity, name: string): Credential {
+  const [first, second] = credentialsNamed(draft, caller, name);
+  if (first !== undefined && second === undefined) return first;
+  throw new MusterError('invalid', `${name} names several credentials: give the id of one`);
 }
 
 /** The credential that a node's agent shows. */

@@ -276,7 +276,8 @@ const namedMax = 3;
  *   that nothing of them runs there, the node is what tells
  */
 export function removeNode(draft: Draft, name: NodeName, nowMs: number): void {
-  if (draft.node(name) === undefined && draft.credentialsOf(name).length === 0)
+  const credentials = draft.credentialsOf(name).filter(({ kind }) => kind === 'agent' || kind === 'join');
+  if (draft.node(name) === undefined && credentials.length === 0)
     throw new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
   const jobs = new Set((heldTasks(draft.activeJobs()).get(name) ?? []).map(({ job }) => job.id));
   if (jobs.size > 0) {
@@ -288,7 +289,7 @@ export function removeNode(draft: Draft, name: NodeName, nowMs: number): void {
         `--deadline 0s\`, or, if the machine is certainly dead: muster node confirm-dead ${name}`,
     );
   }
-  if (draft.credentialsOf(name).length > 0) revoke(draft, name, nowMs);
+  revoke(draft, credentials, nowMs);
   if (draft.node(name) === undefined) return;
   draft.removeNode(name);
   draft.emit({ kind: 'node.removed', subject: name, data: {} }, nowMs);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { addCredential, startTestCoordinator } from '../coordinatorFixture.ts';
 import { someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
-import { removeExpiredJoinTokens, storeLastUse } from './credentialUse.ts';
+import { removeExpiredTokens, storeLastUse } from './credentialUse.ts';
 
 const hourMs = 60 * 60_000;
 
@@ -19,7 +19,7 @@ test('join tokens are removed as soon as they expire, used or not, and nothing e
   addCredential(memory, { ...agent, expiresAtMs: someMs });
   const { state, loop, close } = await startTestCoordinator({ memory });
   const known = () => [...state.credentials.values()].map(({ id }) => id).sort();
-  const pass = (nowMs: number) => Promise.all(removeExpiredJoinTokens(state, loop, nowMs));
+  const pass = (nowMs: number) => Promise.all(removeExpiredTokens(state, loop, nowMs));
 
   await pass(someMs - 1);
   expect(known()).toEqual(['admin', 'agent', 'newer', 'unused', 'used']);

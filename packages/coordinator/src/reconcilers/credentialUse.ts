@@ -6,36 +6,47 @@ import type { Gate } from '../auth/gate.ts';
 import { coordinatorPart } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { Credential } from '../store/store.ts';
 
 const caller = coordinatorPart('credentials');
 
 /** How old the stored moment of the last use may be: a commit for every call would be too many. */
 const useStoredEveryMs = 60 * 60_000;
 
+/** So long after its end an expired token of a user is still listed. */
+const expiredKeptMs = 30 * 24 * 60 * 60_000;
+
 /**
- * Removes join tokens that have expired. They do not wait to be looked at: a clock that is set back would bring them back
+ * Removes join tokens and login codes that have expired, and in the end tokens of users. They do not wait to be looked at: a clock that is set back would bring them back
  * to life.
  * @param nowMs wall clock, by which tokens expire
  */
-export function removeExpiredJoinTokens(
+export function removeExpiredTokens(
   state: ClusterState,
   loop: Loop,
   nowMs: number,
 ): readonly Promise<void>[] {
   const expired = [...state.credentials.values()].filter(
-    ({ kind, expiresAtMs }) => kind === 'join' && expiresAtMs !== null && expiresAtMs <= nowMs,
+    ({ kind, expiresAtMs }) => expiresAtMs !== null && expiresAtMs + keptAfterMs(kind) <= nowMs,
   );
   if (expired.length === 0) return [];
   return [
     loop.run(caller, (draft, wallMs) => {
-      for (const { id, subject, usedFor } of expired) {
+      for (const { id, kind, subject, usedFor } of expired) {
         if (draft.credential(id) === undefined) continue;
         draft.removeCredential({ id });
         if (usedFor !== null) continue;
-        draft.emit({ kind: 'token.expired', subject: clusterSubject, data: { id, node: subject } }, wallMs);
+        const data = kind === 'join' ? { id, node: subject } : { id, user: subject };
+        draft.emit({ kind: 'token.expired', subject: clusterSubject, data }, wallMs);
       }
     }),
   ];
+}
+
+/** After its end. A clock that jumps ahead must not remove what agents prove themselves by. */
+function keptAfterMs(kind: Credential['kind']): number {
+  if (kind === 'join' || kind === 'login') return 0;
+  return kind === 'user' ? expiredKeptMs : Number.POSITIVE_INFINITY;
 }
 
 export interface RenewalParts {

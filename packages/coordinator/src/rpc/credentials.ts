@@ -4,8 +4,16 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { Gate } from '../auth/gate.ts';
-import { hashToken, newJoinToken, newToken } from '../auth/tokens.ts';
-import { createJoinToken, requireIdleNodes, revoke, rotateAdminToken } from '../commands/credentials.ts';
+import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
+import {
+  createJoinToken,
+  credentialsNamed,
+  maySee,
+  requireIdleNodes,
+  revoke,
+  rotateAdminToken,
+} from '../commands/credentials.ts';
+import { isOfUser } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state/state.ts';
 import { unary } from './calls.ts';
@@ -37,20 +45,25 @@ export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
           `"${nodeName}": a node name has 1 to 63 lower-case letters, digits and hyphens`,
         );
       }
-      const token = newJoinToken(random, parts.authorityDigest);
+      const token = bindToAuthority(newToken('join', random), parts.authorityDigest);
       const command = { node: nodeName, secretHash: hashToken(token), replaces: replace };
       const expiresAtMs = await loop.run(caller, (draft, nowMs) => createJoinToken(draft, command, nowMs));
       return { token, expiresAtMs };
     }),
 
-    ListCredentials: unary(async () => {
-      const sorted = [...state.credentials.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    ListCredentials: unary(async (_request, caller) => {
+      const listed = [...state.credentials.values()].filter((each) => maySee(caller, each));
+      const sorted = listed.sort((a, b) => (a.id < b.id ? -1 : 1));
       const credentials = sorted.map((each) => {
         const lastUsedAtMs = gate.lastUsedMs.get(each.id) ?? each.lastUsedAtMs;
         return {
           id: each.id,
           kind: each.kind,
-          node: each.kind === 'admin' ? '' : each.subject,
+          ...(each.kind === 'agent' || each.kind === 'join' ? { node: each.subject } : {}),
+          ...(isOfUser(each) ? { user: each.subject } : {}),
+          label: each.label,
+          projects: [...(each.scope.projects ?? [])],
+          verbs: [...(each.scope.verbs ?? [])],
           createdAtMs: each.createdAtMs,
           ...(lastUsedAtMs === null ? {} : { lastUsedAtMs }),
           ...(each.expiresAtMs === null ? {} : { expiresAtMs: each.expiresAtMs }),
@@ -64,8 +77,9 @@ export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
 
     RevokeCredential: unary(async ({ name, force }, caller) => {
       const ids = await loop.run(caller, (draft, nowMs) => {
-        if (!force) requireIdleNodes(draft, name);
-        return revoke(draft, name, nowMs);
+        const found = credentialsNamed(draft, caller, name);
+        if (!force) requireIdleNodes(draft, found, name);
+        return revoke(draft, found, nowMs);
       });
       return { ids: [...ids] };
     }),

@@ -9,6 +9,7 @@ import type { JobView, PendingReason } from '@muster/common/views';
 import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import { requireProject } from '../auth/access.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import {
   continuationAt,
@@ -159,6 +160,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   return {
     Submit: unary(async (request, caller) => {
       const spec = decodeSpec(request.specJson, request.arraySize);
+      requireProject(caller, spec.project);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       const continued = continuedFrom(request, spec);
       const command = withDigest(
@@ -262,6 +264,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const spec = request.specJson === undefined ? job.spec : decodeSpec(request.specJson);
       if (isEdited && spec.array !== null)
         throw new MusterError('invalid', 'array: a requeued job is one job; submit an array instead');
+      requireProject(caller, spec.project);
       if (isEdited) checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       const { requestId } = request;
       const from = resumeChoiceOf(request);

@@ -51,7 +51,11 @@ async function open(host = '0.0.0.0', advertise: readonly string[] = []): Promis
 
 function nobodysGate(): Gate {
   const clock = { wallMs: () => nowMs, monotonicMs: () => 0 };
-  return new Gate({ ...clock, state: { credentialOf: () => undefined }, log: silentLogger });
+  return new Gate({
+    ...clock,
+    state: { credentialOf: () => undefined, users: new Map() },
+    log: silentLogger,
+  });
 }
 
 /** A server with no methods on loopback; what TLS does shows before any. */

@@ -1,0 +1,227 @@
+/** Commands about users, their tokens, and projects. Secrets come in as hashes. */
+import { MusterError } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
+import {
+  builtInAdmin,
+  defaultProject,
+  isUserName,
+  type Project,
+  type Role,
+  roles,
+  type TokenScope,
+  type User,
+  unlimitedScope,
+  userNameForm,
+} from '@muster/common/people';
+import { labelForm, labelPattern } from '@muster/common/spec/forms';
+import { newCredential, shortHash } from '../auth/tokens.ts';
+import type { Draft } from '../state/state.ts';
+import type { Credential } from '../store/store.ts';
+
+const loginCodeLifetimeMs = 24 * 60 * 60_000;
+
+/** Of what a user logs in with, and of a token that names no lifetime. */
+export const userTokenLifetimeMs = 90 * 24 * 60 * 60_000;
+
+export const userTokenLifetimeMaxMs = 366 * 24 * 60 * 60_000;
+
+/** @throws {MusterError} `invalid`, or `already_exists` */
+export function addUser(
+  draft: Draft,
+  { name, role, projects }: { name: string; role: string; projects: readonly string[] },
+  nowMs: number,
+): User {
+  if (!isUserName(name)) throw new MusterError('invalid', `"${name}": ${userNameForm}`);
+  if (name === builtInAdmin)
+    throw new MusterError(
+      'invalid',
+      `"${name}" is the user of the built-in admin token: choose another name`,
+    );
+  if (draft.user(name) !== undefined) {
+    throw new MusterError(
+      'already_exists',
+      `there is a user ${name} already; to change their role or projects: muster user set ${name}`,
+    );
+  }
+  const user = {
+    name,
+    role: knownRole(role),
+    projects: projects.length === 0 ? [defaultProject] : checkedProjects(projects),
+    createdAtMs: nowMs,
+  };
+  draft.putUser(user);
+  draft.emit({ kind: 'user.added', subject: clusterSubject, data: factsOf(user) }, nowMs);
+  return user;
+}
+
+/** @throws {MusterError} `invalid`, or `not_found` */
+export function changeUser(
+  draft: Draft,
+  name: string,
+  { role, projects }: { role: string | null; projects: readonly string[] },
+  nowMs: number,
+): User {
+  const before = knownUser(draft, name);
+  const user = {
+    ...before,
+    role: role === null ? before.role : knownRole(role),
+    projects: projects.length === 0 ? before.projects : checkedProjects(projects),
+  };
+  draft.putUser(user);
+  draft.emit({ kind: 'user.changed', subject: clusterSubject, data: factsOf(user) }, nowMs);
+  return user;
+}
+
+/** Ends their tokens too. @throws {MusterError} `not_found` */
+export function removeUser(draft: Draft, name: string, nowMs: number): void {
+  knownUser(draft, name);
+  for (const credential of draft.everyCredential())
+    if (isOfUser(credential) && credential.subject === name) draft.removeCredential(credential);
+  draft.removeUser(name);
+  draft.emit({ kind: 'user.removed', subject: clusterSubject, data: { user: name } }, nowMs);
+}
+
+/** @returns when the code expires, wall clock. @throws {MusterError} `not_found` */
+export function createLoginCode(draft: Draft, name: string, secretHash: string, nowMs: number): number {
+  const { name: subject } = knownUser(draft, name);
+  const id = `login:${shortHash(secretHash)}`;
+  const expiresAtMs = nowMs + loginCodeLifetimeMs;
+  draft.putCredential(
+    newCredential({ id, kind: 'login', subject, secretHash, createdAtMs: nowMs, expiresAtMs }),
+  );
+  draft.emit({ kind: 'user.code_created', subject: clusterSubject, data: { id, user: subject } }, nowMs);
+  return expiresAtMs;
+}
+
+/**
+ * Exchanges a login code for a token. Repeated with the same token, it changes nothing.
+ * @param codeId the code, with which the call was made
+ * @returns when the token expires, wall clock
+ * @throws {MusterError} `unauthenticated`, or `already_exists` for a code or a secret that is in use
+ */
+export function login(
+  draft: Draft,
+  { codeId, tokenHash, label }: { codeId: string; tokenHash: string; label: string },
+  nowMs: number,
+): { readonly user: User; readonly expiresAtMs: number } {
+  const code = draft.credential(codeId);
+  if (code?.kind !== 'login')
+    throw new MusterError('unauthenticated', 'the login code does not exist any more');
+  const user = knownUser(draft, code.subject);
+  const holder = draft.credentialOf(tokenHash);
+  if (code.usedFor === tokenHash && holder !== undefined)
+    return { user, expiresAtMs: holder.expiresAtMs ?? nowMs };
+  if (code.usedFor !== null) {
+    throw new MusterError(
+      'already_exists',
+      `this login code was used already; ask an admin for another: muster user code ${user.name}`,
+    );
+  }
+  if (holder !== undefined) throw new MusterError('already_exists', 'this token is in use already');
+  draft.putCredential({ ...code, usedFor: tokenHash });
+  const token = issue(draft, user, { secretHash: tokenHash, label, scope: unlimitedScope }, nowMs);
+  const data = { id: token.id, user: user.name, label, by: 'login' };
+  draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
+  return { user, expiresAtMs: token.expiresAtMs };
+}
+
+export interface UserTokenCommand {
+  readonly user: string;
+  readonly secretHash: string;
+  readonly label: string;
+  readonly scope: TokenScope;
+  readonly lifetimeMs: number;
+}
+
+/** @throws {MusterError} `not_found`, or `invalid` */
+export function createUserToken(draft: Draft, command: UserTokenCommand, nowMs: number): IssuedCredential {
+  const user = knownUser(draft, command.user);
+  const { projects } = command.scope;
+  if (projects !== null) checkedProjects(projects);
+  const token = issue(draft, user, command, nowMs);
+  const data = { id: token.id, user: user.name, label: command.label, by: 'create' };
+  draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
+  return token;
+}
+
+/**
+ * Another token with the limits and the lifetime of this one, which ends.
+ * @throws {MusterError} `not_found`
+ */
+export function rotateUserToken(
+  draft: Draft,
+  id: string,
+  secretHash: string,
+  nowMs: number,
+): IssuedCredential {
+  const before = draft.credential(id);
+  if (before?.kind !== 'user') throw new MusterError('not_found', `there is no token ${id} of a user`);
+  const user = knownUser(draft, before.subject);
+  const lifetimeMs =
+    before.expiresAtMs === null ? userTokenLifetimeMs : before.expiresAtMs - before.createdAtMs;
+  draft.removeCredential(before);
+  const { label, scope } = before;
+  const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, nowMs);
+  const data = { id: token.id, user: user.name, label, by: 'rotate', replaced: id };
+  draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
+  return token;
+}
+
+/** @throws {MusterError} `invalid` */
+export function setProject(draft: Draft, project: Project, nowMs: number): void {
+  const { name, isPrivate } = project;
+  checkedProjects([name]);
+  draft.putProject({ name, isPrivate });
+  draft.emit({ kind: 'project.changed', subject: clusterSubject, data: { project: name, isPrivate } }, nowMs);
+}
+
+/** Whether a credential is a token or a login code of a user. */
+export function isOfUser({ kind }: Pick<Credential, 'kind'>): boolean {
+  return kind === 'user' || kind === 'login';
+}
+
+type IssuedCredential = Credential & { readonly expiresAtMs: number };
+
+function issue(
+  draft: Draft,
+  { name }: User,
+  facts: Pick<Credential, 'secretHash' | 'label' | 'scope'> & { readonly lifetimeMs?: number },
+  nowMs: number,
+): IssuedCredential {
+  const { secretHash, label, scope, lifetimeMs = userTokenLifetimeMs } = facts;
+  const expiresAtMs = nowMs + lifetimeMs;
+  const id = `user:${name}:${shortHash(secretHash)}`;
+  const plain = newCredential({
+    id,
+    kind: 'user',
+    subject: name,
+    secretHash,
+    createdAtMs: nowMs,
+    expiresAtMs,
+  });
+  const token = { ...plain, label, scope, expiresAtMs };
+  draft.putCredential(token);
+  return token;
+}
+
+function knownUser(draft: Draft, name: string): User {
+  const user = draft.user(name);
+  if (user !== undefined) return user;
+  throw new MusterError('not_found', `there is no user ${name}; \`muster user list\` lists them`);
+}
+
+function knownRole(text: string): Role {
+  const role = roles.find((each) => each === text);
+  if (role !== undefined) return role;
+  throw new MusterError('invalid', `"${text}" is no role; roles are ${roles.join(', ')}`);
+}
+
+function checkedProjects(names: readonly string[]): readonly string[] {
+  const wrong = names.find((name) => !labelPattern.test(name));
+  if (wrong !== undefined) throw new MusterError('invalid', `"${wrong}": a project name has ${labelForm}`);
+  return [...new Set(names)];
+}
+
+function factsOf({ name, role, projects }: User): { user: string; role: Role; projects: readonly string[] } {
+  return { user: name, role, projects };
+}

@@ -1,0 +1,169 @@
+/** The API's calls about users, their tokens, and projects. */
+import { MusterError } from '@muster/common/errors';
+import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import type { RandomBytes } from '@muster/common/ids';
+import { type TokenScope, type Verb, verbs } from '@muster/common/people';
+import { userToWire } from '@muster/common/wire/codec';
+import { maySeeAllTokens } from '../auth/access.ts';
+import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
+import type { Identity } from '../caller.ts';
+import { credentialNamed } from '../commands/credentials.ts';
+import {
+  addUser,
+  changeUser,
+  createLoginCode,
+  createUserToken,
+  login,
+  removeUser,
+  rotateUserToken,
+  setProject,
+  userTokenLifetimeMaxMs,
+  userTokenLifetimeMs,
+} from '../commands/people.ts';
+import type { Loop } from '../loop.ts';
+import type { ClusterState } from '../state/state.ts';
+import { unary } from './calls.ts';
+
+export interface PeopleCallParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly random: RandomBytes;
+  /** SHA-256 of the certificate that clients are to trust, which login codes contain; null: no TLS. */
+  readonly authorityDigest: Uint8Array | null;
+}
+
+type PeopleCalls = Pick<
+  MusterHandlers,
+  | 'AddUser'
+  | 'ChangeUser'
+  | 'RemoveUser'
+  | 'ListUsers'
+  | 'CreateLoginCode'
+  | 'Login'
+  | 'CreateUserToken'
+  | 'RotateUserToken'
+  | 'SetProject'
+  | 'ListProjects'
+>;
+
+export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCallParts): PeopleCalls {
+  return {
+    AddUser: unary(async (request, caller) =>
+      userToWire(await loop.run(caller, (draft, nowMs) => addUser(draft, request, nowMs))),
+    ),
+
+    ChangeUser: unary(async ({ name, role, projects }, caller) => {
+      const change = { role: role ?? null, projects };
+      return userToWire(await loop.run(caller, (draft, nowMs) => changeUser(draft, name, change, nowMs)));
+    }),
+
+    RemoveUser: unary(async ({ name }, caller) => {
+      await loop.run(caller, (draft, nowMs) => removeUser(draft, name, nowMs));
+      return {};
+    }),
+
+    ListUsers: unary(async () => ({ users: byName(state.users.values()).map(userToWire) })),
+
+    CreateLoginCode: unary(async ({ user }, caller) => {
+      const code = bindToAuthority(newToken('login', random), authorityDigest);
+      const hash = hashToken(code);
+      const expiresAtMs = await loop.run(caller, (draft, nowMs) => createLoginCode(draft, user, hash, nowMs));
+      return { code, expiresAtMs };
+    }),
+
+    Login: unary(async ({ token }, caller) => {
+      if (!/^muster_user_[\w-]{43,128}$/.test(token))
+        throw new MusterError('invalid', 'the token is too short; clients make 32 random bytes');
+      const command = { codeId: caller.id, tokenHash: hashToken(token), label: 'login' };
+      const { user, expiresAtMs } = await loop.run(caller, (draft, nowMs) => login(draft, command, nowMs));
+      return { user: userToWire(user), clusterId: state.clusterId, expiresAtMs };
+    }),
+
+    CreateUserToken: unary(async (request, caller) => {
+      const scope = scopeOf(caller, request);
+      const { label } = request;
+      if (!/^[\x20-\x7e]{1,64}$/.test(label))
+        throw new MusterError('invalid', 'the label of a token has 1 to 64 printable characters');
+      const token = newToken('user', random);
+      const command = {
+        user: userOfToken(caller, request.user),
+        secretHash: hashToken(token),
+        label,
+        scope,
+        lifetimeMs: checkedLifetime(request.lifetimeMs ?? userTokenLifetimeMs),
+      };
+      const issued = await loop.run(caller, (draft, nowMs) => createUserToken(draft, command, nowMs));
+      return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
+    }),
+
+    RotateUserToken: unary(async ({ id: named }, caller) => {
+      const token = newToken('user', random);
+      const issued = await loop.run(caller, (draft, nowMs) => {
+        const id = named === undefined ? caller.id : credentialNamed(draft, caller, named).id;
+        return rotateUserToken(draft, id, hashToken(token), nowMs);
+      });
+      return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
+    }),
+
+    SetProject: unary(async ({ name, isPrivate }, caller) => {
+      const project = { name, isPrivate };
+      await loop.run(caller, (draft, nowMs) => setProject(draft, project, nowMs));
+      return project;
+    }),
+
+    ListProjects: unary(async () => {
+      const ofUsers = [...state.users.values()].flatMap(({ projects }) => projects);
+      const names = new Set([...state.projects.keys(), ...ofUsers]);
+      return { projects: [...names].sort().map((name) => ({ name, isPrivate: state.isPrivate(name) })) };
+    }),
+  };
+}
+
+function byName<T extends { readonly name: string }>(each: Iterable<T>): readonly T[] {
+  return [...each].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** @throws {MusterError} `permission_denied`, or `invalid` */
+function userOfToken(caller: Identity, named: string | undefined): string {
+  const own = caller.kind === 'user' ? caller.user : null;
+  const user = named ?? own;
+  if (user === null)
+    throw new MusterError('invalid', 'user: the built-in admin token makes tokens of users: name one');
+  if (user !== own && !maySeeAllTokens(caller))
+    throw new MusterError('permission_denied', `only an admin makes tokens of ${user}`);
+  return user;
+}
+
+/**
+ * What a new token is limited to: as asked for, and at least as far as the token of the caller.
+ * @throws {MusterError} `permission_denied`, or `invalid`
+ */
+function scopeOf(
+  caller: Identity,
+  request: { readonly projects: readonly string[]; readonly verbs: readonly string[] },
+): TokenScope {
+  const asked = request.verbs.map((text) => {
+    const verb = verbs.find((each) => each === text);
+    if (verb === undefined)
+      throw new MusterError('invalid', `verbs: "${text}" is none; verbs are ${verbs.join(', ')}`);
+    return verb;
+  });
+  const wanted: TokenScope = {
+    projects: request.projects.length === 0 ? null : request.projects,
+    verbs: asked.length === 0 ? null : asked,
+  };
+  if (caller.kind !== 'user') return wanted;
+  const beyond = asked.find((verb: Verb) => !caller.verbs.includes(verb));
+  const outside = wanted.projects?.find((project) => caller.onlyProjects?.includes(project) === false);
+  if (beyond !== undefined || outside !== undefined)
+    throw new MusterError(
+      'permission_denied',
+      `the token of this call does not allow ${beyond ?? outside} itself`,
+    );
+  return { projects: wanted.projects ?? caller.onlyProjects, verbs: wanted.verbs ?? caller.verbs };
+}
+
+function checkedLifetime(ms: number): number {
+  if (Number.isSafeInteger(ms) && ms > 0 && ms <= userTokenLifetimeMaxMs) return ms;
+  throw new MusterError('invalid', `lifetime_ms: ${ms} ms; more than 0 and at most 366 days`);
+}
