@@ -7,11 +7,9 @@ import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
 import type { Event__Output } from '../gen/muster/v1/Event.ts';
 import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
-import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import { CallError, UnreachableError } from '../grpc/channel.ts';
-import type { Project, User, Verb } from '../people.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
@@ -37,16 +35,16 @@ import {
   nodeFromWire,
   nodeTelemetryFromWire,
   pendingFromWire,
-  projectFromWire,
   summaryFromWire,
-  userFromWire,
 } from './codec.ts';
 import { connectionProblem } from './connectionProblem.ts';
 import { openChannel } from './openChannel.ts';
+import { type PeopleApi, peopleClient } from './peopleClient.ts';
 import { remoteError } from './remoteError.ts';
 import { musterService } from './service.ts';
 import { problemsKey } from './statusCodes.ts';
 import { arraySizeIn } from './submitSize.ts';
+import type { RequestOf, ResponseOf, UnaryName } from './unaryCalls.ts';
 
 /** For calls that answer at once; a coordinator that needs longer has a problem that the user should see. */
 const callTimeoutMs = 10_000;
@@ -103,25 +101,6 @@ export interface MetricsQuery {
   readonly skip?: number;
 }
 
-export interface UserTokenRequest {
-  /** Default: the caller. */
-  readonly user?: string;
-  readonly label: string;
-  /** Empty: every project of the user. */
-  readonly projects: readonly string[];
-  /** Empty: whatever the user may do. */
-  readonly verbs: readonly Verb[];
-  /** Default: 90 days. */
-  readonly lifetimeMs?: number;
-}
-
-export interface IssuedToken {
-  readonly id: string;
-  readonly token: string;
-  /** Wall clock. */
-  readonly expiresAtMs: number;
-}
-
 export interface TrainingQuery {
   readonly jobId: string;
   /** Only rows of the last so many milliseconds; default: all. */
@@ -142,7 +121,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi {
+export interface MusterApi extends PeopleApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -215,21 +194,6 @@ export interface MusterApi {
   revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
   /** @returns another admin token: the one of this client is none any more */
   rotateAdminToken(): Promise<string>;
-  /** @param user without `projects`, they are a member of `default` */
-  addUser(user: Pick<User, 'name' | 'role' | 'projects'>): Promise<User>;
-  /** @param change what is left out, and an empty list of projects, stays as it is */
-  changeUser(name: string, change: Partial<Pick<User, 'role' | 'projects'>>): Promise<User>;
-  removeUser(name: string): Promise<void>;
-  /** By name. */
-  listUsers(): Promise<readonly User[]>;
-  createLoginCode(user: string): Promise<{ code: string; expiresAtMs: number }>;
-  /** With a login code as the token of this client. @param token from 32 random bytes */
-  login(token: string): Promise<{ user: User; clusterId: string; expiresAtMs: number }>;
-  createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
-  /** @param id left out: the token of this client */
-  rotateUserToken(id?: string): Promise<IssuedToken>;
-  setProject(project: Project): Promise<Project>;
-  listProjects(): Promise<readonly Project[]>;
   removeNode(name: string): Promise<void>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
@@ -245,21 +209,6 @@ export interface MusterApi {
   listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
   close(): void;
 }
-
-/** Calls with one request and one answer, by the generated definition of the service. */
-type UnaryName = {
-  [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | 'BackupStore' | symbol | number
-    ? never
-    : K;
-}[keyof MusterDefinition];
-type RequestOf<K extends UnaryName> =
-  MusterDefinition[K] extends MethodDefinition<infer Request, infer _R, infer _RO, infer _O>
-    ? Request
-    : never;
-type ResponseOf<K extends UnaryName> =
-  MusterDefinition[K] extends MethodDefinition<infer _Q, infer _R, infer _QO, infer Response>
-    ? Response
-    : never;
 
 export function connectMuster(options: ConnectOptions): MusterApi {
   const { address, token, caCertificate = null } = options;
@@ -378,33 +327,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),
     revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
-    addUser: async (user) => userFromWire(await call('AddUser', { ...user, projects: [...user.projects] })),
-    changeUser: async (name, { role, projects = [] }) =>
-      userFromWire(
-        await call('ChangeUser', { name, projects: [...projects], ...(role === undefined ? {} : { role }) }),
-      ),
-    removeUser: async (name) => {
-      await call('RemoveUser', { name });
-    },
-    listUsers: async () => (await call('ListUsers', {})).users.map(userFromWire),
-    createLoginCode: (user) => call('CreateLoginCode', { user }),
-    login: async (token) => {
-      const { user, clusterId, expiresAtMs } = await call('Login', { token });
-      if (user === null)
-        throw new MusterError('internal', 'the coordinator has not answered who has logged in');
-      return { user: userFromWire(user), clusterId, expiresAtMs };
-    },
-    createUserToken: ({ user, label, projects, verbs, lifetimeMs }) =>
-      call('CreateUserToken', {
-        label,
-        projects: [...projects],
-        verbs: [...verbs],
-        ...(user === undefined ? {} : { user }),
-        ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
-      }),
-    rotateUserToken: (id) => call('RotateUserToken', id === undefined ? {} : { id }),
-    setProject: async (project) => projectFromWire(await call('SetProject', project)),
-    listProjects: async () => (await call('ListProjects', {})).projects.map(projectFromWire),
+    ...peopleClient(call),
     removeNode: async (name) => {
       await call('RemoveNode', { name });
     },

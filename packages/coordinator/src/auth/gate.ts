@@ -7,7 +7,7 @@ import { Refusals } from './refusals.ts';
 import { hashToken, identityOf } from './tokens.ts';
 
 export interface GateParts {
-  readonly state: Pick<ClusterState, 'credentialOf' | 'users'>;
+  readonly state: Pick<ClusterState, 'credentialOf' | 'people'>;
   readonly log: Logger;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
@@ -31,7 +31,7 @@ export class Gate {
     const credential = this.parts.state.credentialOf(secretHash);
     if (credential === undefined) return null;
     const nowMs = this.parts.wallMs();
-    const user = this.parts.state.users.get(credential.subject);
+    const user = this.parts.state.people.users.get(credential.subject);
     const identity = identityOf(credential, secretHash, peer, nowMs, user);
     if (identity !== null) this.lastUsedMs.set(credential.id, nowMs);
     return identity;

@@ -37,7 +37,7 @@ export function addUser(
       'invalid',
       `"${name}" is the user of the built-in admin token: choose another name`,
     );
-  if (draft.user(name) !== undefined) {
+  if (draft.people.user(name) !== undefined) {
     throw new MusterError(
       'already_exists',
       `there is a user ${name} already; to change their role or projects: muster user set ${name}`,
@@ -49,7 +49,7 @@ export function addUser(
     projects: projects.length === 0 ? [defaultProject] : checkedProjects(projects),
     createdAtMs: nowMs,
   };
-  draft.putUser(user);
+  draft.people.putUser(user);
   draft.emit({ kind: 'user.added', subject: clusterSubject, data: factsOf(user) }, nowMs);
   return user;
 }
@@ -67,7 +67,7 @@ export function changeUser(
     role: role === null ? before.role : knownRole(role),
     projects: projects.length === 0 ? before.projects : checkedProjects(projects),
   };
-  draft.putUser(user);
+  draft.people.putUser(user);
   draft.emit({ kind: 'user.changed', subject: clusterSubject, data: factsOf(user) }, nowMs);
   return user;
 }
@@ -77,7 +77,7 @@ export function removeUser(draft: Draft, name: string, nowMs: number): void {
   knownUser(draft, name);
   for (const credential of draft.everyCredential())
     if (isOfUser(credential) && credential.subject === name) draft.removeCredential(credential);
-  draft.removeUser(name);
+  draft.people.removeUser(name);
   draft.emit({ kind: 'user.removed', subject: clusterSubject, data: { user: name } }, nowMs);
 }
 
@@ -105,8 +105,7 @@ export function login(
   nowMs: number,
 ): { readonly user: User; readonly expiresAtMs: number } {
   const code = draft.credential(codeId);
-  if (code?.kind !== 'login')
-    throw new MusterError('unauthenticated', 'the login code does not exist any more');
+  if (code?.kind !== 'login') throw new MusterError('unauthenticated', 'the login code no longer exists');
   const user = knownUser(draft, code.subject);
   const holder = draft.credentialOf(tokenHash);
   if (code.usedFor === tokenHash && holder !== undefined)
@@ -171,7 +170,7 @@ export function rotateUserToken(
 export function setProject(draft: Draft, project: Project, nowMs: number): void {
   const { name, isPrivate } = project;
   checkedProjects([name]);
-  draft.putProject({ name, isPrivate });
+  draft.people.putProject({ name, isPrivate });
   draft.emit({ kind: 'project.changed', subject: clusterSubject, data: { project: name, isPrivate } }, nowMs);
 }
 
@@ -205,7 +204,7 @@ function issue(
 }
 
 function knownUser(draft: Draft, name: string): User {
-  const user = draft.user(name);
+  const user = draft.people.user(name);
   if (user !== undefined) return user;
   throw new MusterError('not_found', `there is no user ${name}; \`muster user list\` lists them`);
 }
@@ -213,7 +212,7 @@ function knownUser(draft: Draft, name: string): User {
 function knownRole(text: string): Role {
   const role = roles.find((each) => each === text);
   if (role !== undefined) return role;
-  throw new MusterError('invalid', `"${text}" is no role; roles are ${roles.join(', ')}`);
+  throw new MusterError('invalid', `invalid role "${text}"; roles are ${roles.join(', ')}`);
 }
 
 function checkedProjects(names: readonly string[]): readonly string[] {

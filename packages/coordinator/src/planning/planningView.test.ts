@@ -22,6 +22,7 @@ import {
 } from '../modelFixture.ts';
 import { nodeTasksMax } from '../scheduler/capacity.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { emptySnapshot } from '../store/storeFixture.ts';
 import { buildView, planningView } from './planningView.ts';
 import { SchedulerState, surveyOf } from './schedulerState.ts';
 import { WaitTimes } from './waitTimes.ts';
@@ -33,19 +34,10 @@ function viewOf(
   orphaned: ReadonlySet<string> = new Set(),
 ) {
   const state = new ClusterState({
-    clusterId: 'test',
+    ...emptySnapshot,
     activeJobs: jobs,
-    unfilledArrays: [],
     outcomes: new Map(outcomes),
-    successors: new Map(),
-    arrayFailures: new Map(),
     nodes: [aNode('node-1', node1), aNode('node-2')],
-    credentials: [],
-    users: [],
-    projects: [],
-    lastSubmitSeq: 9,
-    lastEventSeq: 0,
-    subjectSeqs: new Map(),
   });
   return buildView(new Draft(state), new Set(['node-1']), new WaitTimes(), () => orphaned, 0);
 }
@@ -174,19 +166,9 @@ class Watched {
 
   look(...jobs: readonly Job[]) {
     const state = new ClusterState({
-      clusterId: 'test',
+      ...emptySnapshot,
       activeJobs: jobs,
-      unfilledArrays: [],
-      outcomes: new Map(),
-      successors: new Map(),
-      arrayFailures: new Map(),
       nodes: this.nodes,
-      credentials: [],
-      users: [],
-      projects: [],
-      lastSubmitSeq: 9,
-      lastEventSeq: 0,
-      subjectSeqs: new Map(),
     });
     const draft = new Draft(state);
     const { memory, online, monotonicMs } = this;

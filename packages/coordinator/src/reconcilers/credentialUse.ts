@@ -17,8 +17,8 @@ const useStoredEveryMs = 60 * 60_000;
 const expiredKeptMs = 30 * 24 * 60 * 60_000;
 
 /**
- * Removes join tokens and login codes that have expired, and in the end tokens of users. They do not wait to be looked at: a clock that is set back would bring them back
- * to life.
+ * Removes join tokens and login codes that have expired, and in the end tokens of users. They do not wait to be looked at: a clock
+ * that is set back would bring them back to life.
  * @param nowMs wall clock, by which tokens expire
  */
 export function removeExpiredTokens(

@@ -56,7 +56,10 @@ describe('a user', () => {
   test.each([
     [{ name: 'Ann', role: 'user' }, /^invalid: "Ann": a user name has 1 to 32 lower-case letters/],
     [{ name: 'admin', role: 'user' }, /^invalid: "admin" is the user of the built-in admin token/],
-    [{ name: 'ann', role: 'root' }, /^invalid: "root" is no role; roles are viewer, user, operator, admin$/],
+    [
+      { name: 'ann', role: 'root' },
+      /^invalid: invalid role "root"; roles are viewer, user, operator, admin$/,
+    ],
     [{ name: 'ann', role: 'user', projects: ['a b'] }, /^invalid: "a b": a project name has 1 to 63/],
   ])('%o is refused', async (user, message) => {
     expect(await refusal(admin.addUser({ projects: [], ...user } as never))).toMatch(message);

@@ -21,6 +21,7 @@ import {
   userTokenLifetimeMs,
 } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
+import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import { unary } from './calls.ts';
 
@@ -62,7 +63,7 @@ export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCall
       return {};
     }),
 
-    ListUsers: unary(async () => ({ users: byName(state.users.values()).map(userToWire) })),
+    ListUsers: unary(async () => ({ users: byName(state.people.users.values()).map(userToWire) })),
 
     CreateLoginCode: unary(async ({ user }, caller) => {
       const code = bindToAuthority(newToken('login', random), authorityDigest);
@@ -112,9 +113,11 @@ export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCall
     }),
 
     ListProjects: unary(async () => {
-      const ofUsers = [...state.users.values()].flatMap(({ projects }) => projects);
-      const names = new Set([...state.projects.keys(), ...ofUsers]);
-      return { projects: [...names].sort().map((name) => ({ name, isPrivate: state.isPrivate(name) })) };
+      const ofUsers = [...state.people.users.values()].flatMap(({ projects }) => projects);
+      const names = new Set([...state.people.projects.keys(), ...ofUsers]);
+      return {
+        projects: [...names].sort().map((name) => ({ name, isPrivate: isPrivate(state.people, name) })),
+      };
     }),
   };
 }
@@ -145,7 +148,7 @@ function scopeOf(
   const asked = request.verbs.map((text) => {
     const verb = verbs.find((each) => each === text);
     if (verb === undefined)
-      throw new MusterError('invalid', `verbs: "${text}" is none; verbs are ${verbs.join(', ')}`);
+      throw new MusterError('invalid', `verbs: invalid verb "${text}"; verbs are ${verbs.join(', ')}`);
     return verb;
   });
   const wanted: TokenScope = {

@@ -4,11 +4,9 @@
  * Commands run one after the other on a Draft, which shows the state with their changes in it. The draft becomes the state
  * only after its batch is committed. A batch that fails changes nothing.
  */
-
 import { assertInvariant } from '@muster/common/errors';
 import type { NewEvent } from '@muster/common/eventKinds';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
-import type { Project, User } from '@muster/common/people';
 import { isTerminal } from '@muster/common/states';
 import { type Caller, callerName, coordinatorPart } from '../caller.ts';
 import type { Attempt, AttemptFloor, Job, Node, StoredEvent } from '../model.ts';
@@ -25,6 +23,7 @@ import { type ArrayProgress, noteForDependents, progressOf } from './dependencie
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
+import { DraftedPeople, type People, peopleOf } from './people.ts';
 import { secretsOf } from './secrets.ts';
 
 export class ClusterState {
@@ -44,9 +43,7 @@ export class ClusterState {
   /** The number of jobs of each array that have not ended. */
   readonly activeInArrays = new Map<ArrayId, number>();
   readonly nodes: Map<NodeName, Node>;
-  readonly users: Map<string, User>;
-  /** Those that an admin has configured; any other is open to everybody. */
-  readonly projects: Map<string, Project>;
+  readonly people: People;
   /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
   /** Ids of credentials by the hashes of the secrets that are valid for them. */
@@ -64,8 +61,7 @@ export class ClusterState {
     this.successors = new Map(snapshot.successors);
     this.arrayFailures = new Map(snapshot.arrayFailures);
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
-    this.users = new Map(snapshot.users.map((user) => [user.name, user]));
-    this.projects = new Map(snapshot.projects.map((project) => [project.name, project]));
+    this.people = peopleOf(snapshot);
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
@@ -96,11 +92,6 @@ export class ClusterState {
     for (const hash of secretsOf(credential)) this.credentialIds.set(hash, id);
   }
 
-  /** Whether only the users of its jobs and operators may read them. */
-  isPrivate(project: string): boolean {
-    return this.projects.get(project)?.isPrivate ?? false;
-  }
-
   credentialOf(secretHash: string): Credential | undefined {
     return this.credentials.get(this.credentialIds.get(secretHash) ?? '');
   }
@@ -108,6 +99,7 @@ export class ClusterState {
 
 export class Draft {
   readonly base: ClusterState;
+  readonly people: DraftedPeople;
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
   private readonly newSuccessors = new Map<JobId, JobId>();
@@ -120,9 +112,6 @@ export class Draft {
   private readonly nodesToStore = new Map<NodeName, true>();
   /** Changed credentials by id; null: removed. */
   private readonly credentials = new Map<string, Credential | null>();
-  /** Changed users by name; null: removed. */
-  private readonly users = new Map<string, User | null>();
-  private readonly projects = new Map<string, Project>();
   private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
@@ -135,6 +124,7 @@ export class Draft {
 
   constructor(base: ClusterState) {
     this.base = base;
+    this.people = new DraftedPeople(base.people, (map, key, value) => this.set(map, key, value));
     this.submitSeq = base.lastSubmitSeq;
     this.eventSeq = base.lastEventSeq;
   }
@@ -322,23 +312,6 @@ export class Draft {
     this.set(this.credentials, id, null);
   }
 
-  user(name: string): User | undefined {
-    const drafted = this.users.get(name);
-    return drafted === undefined ? this.base.users.get(name) : (drafted ?? undefined);
-  }
-
-  putUser(user: User): void {
-    this.set(this.users, user.name, user);
-  }
-
-  removeUser(name: string): void {
-    this.set(this.users, name, null);
-  }
-
-  putProject(project: Project): void {
-    this.set(this.projects, project.name, project);
-  }
-
   /** @returns the request */
   putRequest(request: RequestRecord): RequestRecord {
     this.set(this.requests, request.requestId, request);
@@ -373,9 +346,9 @@ export class Draft {
 
   /** Whether there is nothing to store. */
   isEmpty(): boolean {
-    const { jobs, arrays, nodesToStore, credentials, users, projects, requests, events } = this;
-    const maps = [jobs, arrays, nodesToStore, credentials, users, projects, requests];
-    return events.length === 0 && maps.every(({ size }) => size === 0);
+    const { jobs, arrays, nodesToStore, credentials, people, requests, events } = this;
+    const changed = [jobs, arrays, nodesToStore, credentials, people, requests];
+    return events.length === 0 && changed.every(({ size }) => size === 0);
   }
 
   toBatch(): Batch {
@@ -394,9 +367,7 @@ export class Draft {
       requests: [...this.requests.values()],
       credentials: [...this.credentials.values()].filter((credential) => credential !== null),
       removedCredentials: removedOf(this.credentials),
-      users: [...this.users.values()].filter((user) => user !== null),
-      removedUsers: removedOf(this.users),
-      projects: [...this.projects.values()],
+      ...this.people.toBatch(),
       events: this.events,
     };
   }
@@ -414,11 +385,7 @@ export class Draft {
       else base.nodes.set(name, node);
     }
     for (const [id, credential] of this.credentials) base.setCredential(id, credential);
-    for (const [name, user] of this.users) {
-      if (user === null) base.users.delete(name);
-      else base.users.set(name, user);
-    }
-    for (const project of this.projects.values()) base.projects.set(project.name, project);
+    this.people.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     forgetOutcomes(base);

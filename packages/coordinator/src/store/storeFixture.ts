@@ -19,7 +19,7 @@ import {
   someGpus,
   someMs,
 } from '../modelFixture.ts';
-import type { Batch, Credential, JobArrayRecord, RequestRecord } from './store.ts';
+import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store.ts';
 
 const someCause: Cause = {
   kind: 'gpu_fault',
@@ -133,6 +133,23 @@ export function endedAttempt(jobId: JobId): Batch['attempts'][number] {
 export function started(job: Job, number: number): Job {
   return { ...job, lastAttempt: number, state: { kind: 'starting', attempt: anAttempt(number) } };
 }
+
+/** Of a store without jobs and nodes, in which nine jobs have been submitted. */
+export const emptySnapshot: Snapshot = {
+  clusterId: 'test',
+  activeJobs: [],
+  unfilledArrays: [],
+  outcomes: new Map(),
+  successors: new Map(),
+  arrayFailures: new Map(),
+  nodes: [],
+  credentials: [],
+  users: [],
+  projects: [],
+  lastSubmitSeq: 9,
+  lastEventSeq: 0,
+  subjectSeqs: new Map(),
+};
 
 export function aCredential(id: string, fields: Partial<Credential> = {}): Credential {
   const secretHash = `hash of ${id}`;

@@ -53,7 +53,7 @@ function nobodysGate(): Gate {
   const clock = { wallMs: () => nowMs, monotonicMs: () => 0 };
   return new Gate({
     ...clock,
-    state: { credentialOf: () => undefined, users: new Map() },
+    state: { credentialOf: () => undefined, people: { users: new Map(), projects: new Map() } },
     log: silentLogger,
   });
 }

@@ -1,0 +1,74 @@
+/** The part of the typed client that is about users, their tokens, and projects. */
+import { MusterError } from '../errors.ts';
+import type { Project, User, Verb } from '../people.ts';
+import { projectFromWire, userFromWire } from './codec.ts';
+import type { UnaryCall } from './unaryCalls.ts';
+
+export interface UserTokenRequest {
+  /** Default: the caller. */
+  readonly user?: string;
+  readonly label: string;
+  /** Empty: every project of the user. */
+  readonly projects: readonly string[];
+  /** Empty: whatever the user may do. */
+  readonly verbs: readonly Verb[];
+  /** Default: 90 days. */
+  readonly lifetimeMs?: number;
+}
+
+export interface IssuedToken {
+  readonly id: string;
+  readonly token: string;
+  /** Wall clock. */
+  readonly expiresAtMs: number;
+}
+
+export interface PeopleApi {
+  /** @param user without `projects`, they are a member of `default` */
+  addUser(user: Pick<User, 'name' | 'role' | 'projects'>): Promise<User>;
+  /** @param change what is left out, and an empty list of projects, stays as it is */
+  changeUser(name: string, change: Partial<Pick<User, 'role' | 'projects'>>): Promise<User>;
+  removeUser(name: string): Promise<void>;
+  /** By name. */
+  listUsers(): Promise<readonly User[]>;
+  createLoginCode(user: string): Promise<{ code: string; expiresAtMs: number }>;
+  /** With a login code as the token of this client. @param token from 32 random bytes */
+  login(token: string): Promise<{ user: User; clusterId: string; expiresAtMs: number }>;
+  createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
+  /** @param id left out: the token of this client */
+  rotateUserToken(id?: string): Promise<IssuedToken>;
+  setProject(project: Project): Promise<Project>;
+  listProjects(): Promise<readonly Project[]>;
+}
+
+export function peopleClient(call: UnaryCall): PeopleApi {
+  return {
+    addUser: async (user) => userFromWire(await call('AddUser', { ...user, projects: [...user.projects] })),
+    changeUser: async (name, { role, projects = [] }) =>
+      userFromWire(
+        await call('ChangeUser', { name, projects: [...projects], ...(role === undefined ? {} : { role }) }),
+      ),
+    removeUser: async (name) => {
+      await call('RemoveUser', { name });
+    },
+    listUsers: async () => (await call('ListUsers', {})).users.map(userFromWire),
+    createLoginCode: (user) => call('CreateLoginCode', { user }),
+    login: async (token) => {
+      const { user, clusterId, expiresAtMs } = await call('Login', { token });
+      if (user === null)
+        throw new MusterError('internal', 'the coordinator has not answered who has logged in');
+      return { user: userFromWire(user), clusterId, expiresAtMs };
+    },
+    createUserToken: ({ user, label, projects, verbs, lifetimeMs }) =>
+      call('CreateUserToken', {
+        label,
+        projects: [...projects],
+        verbs: [...verbs],
+        ...(user === undefined ? {} : { user }),
+        ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+      }),
+    rotateUserToken: (id) => call('RotateUserToken', id === undefined ? {} : { id }),
+    setProject: async (project) => projectFromWire(await call('SetProject', project)),
+    listProjects: async () => (await call('ListProjects', {})).projects.map(projectFromWire),
+  };
+}
