@@ -18,3 +18,14 @@ export interface Committed {
 export function removedOf<Name>(changed: ReadonlyMap<Name, unknown>): readonly Name[] {
   return [...changed].flatMap(([name, value]) => (value === null ? [name] : []));
 }
+
+/** Brings a map to what a draft has changed of it; null: removed. */
+export function applyChanges<Name, Value>(
+  map: Map<Name, Value>,
+  changed: ReadonlyMap<Name, Value | null>,
+): void {
+  for (const [name, value] of changed) {
+    if (value === null) map.delete(name);
+    else map.set(name, value);
+  }
+}

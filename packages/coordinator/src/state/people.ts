@@ -1,7 +1,7 @@
 /** Users and projects in the state, and what a draft changes of them. */
 import type { Project, User } from '@muster/common/people';
 import type { Batch, Snapshot } from '../store/store.ts';
-import { removedOf } from './committed.ts';
+import { applyChanges, removedOf } from './committed.ts';
 
 export interface People {
   /** By name. */
@@ -70,10 +70,7 @@ export class DraftedPeople {
 
   /** After the commit. */
   apply(): void {
-    for (const [name, user] of this.users) {
-      if (user === null) this.base.users.delete(name);
-      else this.base.users.set(name, user);
-    }
-    for (const project of this.projects.values()) this.base.projects.set(project.name, project);
+    applyChanges(this.base.users, this.users);
+    applyChanges(this.base.projects, this.projects);
   }
 }

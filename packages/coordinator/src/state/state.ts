@@ -18,7 +18,7 @@ import type {
   Snapshot,
   StoredOutcome,
 } from '../store/store.ts';
-import { type Committed, removedOf } from './committed.ts';
+import { applyChanges, type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
@@ -380,10 +380,7 @@ export class Draft {
       if (array.filled === array.size) base.arrays.delete(array.id);
       else base.arrays.set(array.id, array);
     }
-    for (const [name, node] of this.nodes) {
-      if (node === null) base.nodes.delete(name);
-      else base.nodes.set(name, node);
-    }
+    applyChanges(base.nodes, this.nodes);
     for (const [id, credential] of this.credentials) base.setCredential(id, credential);
     this.people.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
