@@ -88,14 +88,9 @@ afterAll(() => coordinator.close());
 const reflectionPaths = ['v1', 'v1alpha'].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
 );
-const commonPaths = [
-  ...Object.values(healthService).map((method) => method.path as string),
-  ...reflectionPaths,
-];
+const commonPaths = [...Object.values(healthService).map(({ path }) => path), ...reflectionPaths];
 const servedPaths = [
-  ...[musterService, agentHubService].flatMap((service) =>
-    Object.values(service).map((method) => method.path as string),
-  ),
+  ...[musterService, agentHubService].flatMap((service) => Object.values(service).map(({ path }) => path)),
   ...commonPaths,
 ];
 

@@ -106,8 +106,7 @@ export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCall
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
     }),
 
-    SetProject: unary(async ({ name, isPrivate }, caller) => {
-      const project = { name, isPrivate };
+    SetProject: unary(async (project, caller) => {
       await loop.run(caller, (draft, nowMs) => setProject(draft, project, nowMs));
       return project;
     }),

@@ -2,7 +2,7 @@
 import { causeOf } from '@muster/common/cause';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
-import { aJob, aNode, anAttempt, aSpec, jobIdOf, nodeNameOf, someMs } from '../modelFixture.ts';
+import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
 import { describeRetention } from './retentionContract.ts';
