@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { commandTable } from '../../packages/cli/src/commandTable.ts';
-import { shortCommands, specChecks } from '../../scripts/build.mjs';
+import { shortCommands, specChecks } from '../../scripts/bundle.mjs';
 import { changedLines, problemsOf } from '../../scripts/commitMessage.mjs';
 import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
