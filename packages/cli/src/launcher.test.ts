@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 const launcher = join(import.meta.dirname, '../bin/muster');
+/** A program that prints its own name and arguments. */
+const shownCall = 'console.log(process.env.MUSTER_CALLED_AS, ...process.argv.slice(2));';
 const nodeFolder = join(process.execPath, '..');
 
 let home: string;
@@ -21,14 +23,13 @@ beforeEach(async () => {
 
 afterEach(() => rm(home, { recursive: true }));
 
-/** With the Node that runs this test where npm puts Node 24, and a program that prints its own name and arguments. */
+/** With the Node that runs this test where npm puts Node 24, and `shownCall` for a program. */
 async function setUp(): Promise<void> {
   const bin = join(checkout, `node_modules/node-linux-${process.arch}/bin`);
   await mkdir(bin, { recursive: true });
   await symlink(process.execPath, join(bin, 'node'));
   await mkdir(join(checkout, 'dist'));
-  const program = 'console.log(process.env.MUSTER_CALLED_AS, ...process.argv.slice(2));';
-  await writeFile(join(checkout, 'dist/muster.mjs'), program);
+  await writeFile(join(checkout, 'dist/muster.mjs'), shownCall);
 }
 
 interface Call {
@@ -89,4 +90,21 @@ test('says what is missing and how to get it', async () => {
   expect(await call('src/muster', { path: [nodeFolder] })).toBe(
     `muster: this checkout is not built: dist/muster.mjs is missing\n${remedy}`,
   );
+});
+
+test('installed, it starts the Node and the programs beside it, through the link on PATH', async () => {
+  const installed = join(home, 'usr/lib/muster');
+  await mkdir(join(installed, 'dist'), { recursive: true });
+  await mkdir(join(home, 'usr/bin'));
+  await copyFile(launcher, join(installed, 'muster'));
+  await symlink('../lib/muster/muster', join(home, 'usr/bin/muster'));
+  await symlink(process.execPath, join(installed, 'node'));
+  expect(await call('muster', { path: [join(home, 'usr/bin')] })).toBe(
+    'muster: this installation is not whole: dist/muster.mjs is missing\nInstall Muster again.\n',
+  );
+  await writeFile(join(installed, 'dist/muster.mjs'), shownCall);
+  expect(await call('muster', { path: [join(home, 'usr/bin')] })).toBe('muster jobs a b\n');
+  // Units name the launcher itself.
+  expect(await call(join(installed, 'muster'), { path: [join(home, 'usr/bin')] })).toBe('muster jobs a b\n');
+  expect(await call('usr/bin/muster')).toBe('usr/bin/muster jobs a b\n');
 });
