@@ -77,4 +77,4 @@ end
 complete -c muster -f -a '(__muster_complete)'
 `;
 
-const completionScripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };
+export const completionScripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };
