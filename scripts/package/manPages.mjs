@@ -64,7 +64,7 @@ function commandBody(command) {
     ...details(command, '.SH'),
     ...below.flatMap((each) => [
       `.SH ${roff(callOf(each).toUpperCase())}`,
-      `${roff(each.description())}`,
+      roff(each.description()),
       ...details(each, '.SS'),
     ]),
     '.SH SEE ALSO',

@@ -16,6 +16,7 @@ const longest = [
   'packages/agent/src/rendezvous/preflight.integration.test.ts',
   'test/e2e/checkpoints/preemption.test.ts',
   'test/examples/torch.test.ts',
+  'test/e2e/package.test.ts',
   'test/e2e/checkpoints/recovery.test.ts',
   'packages/coordinator/src/rpc/hostileAgent.test.ts',
   'test/e2e/logs.test.ts',

@@ -1,0 +1,165 @@
+// The tree of a release as files to hand out: the deb, the tarball and the npm package. The same tree gives the same bytes.
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { capture } from '../processes.mjs';
+import { root } from '../setup.mjs';
+import { Stop, tail } from '../terminal.mjs';
+import { evenOut } from './tree.mjs';
+
+/** @typedef {import('./tree.mjs').Release} Release */
+
+/**
+ * @typedef {object} Compression
+ * @property {number} gzip 1 to 9
+ * @property {number} xz 0 to 9
+ */
+
+/** Debian's names of the machines. */
+const debArchitectures = { x64: 'amd64', arm64: 'arm64' };
+
+/** Scripts of the package that dpkg calls, in packaging/deb/. */
+const maintainerScripts = ['preinst', 'postinst', 'prerm', 'postrm'];
+
+/** The programs and licences; no links, which npm leaves out, and no completions, which it has no place for. */
+const npmContents = ['lib', 'share/man', 'share/doc'];
+
+/** @param {Release} release */
+export function tarballName({ version, arch }) {
+  return `muster-${version}-linux-${arch}.tar.gz`;
+}
+
+/** @param {Release} release */
+export function npmPackageName({ version, arch }) {
+  return `muster-npm-${version}-linux-${arch}.tgz`;
+}
+
+/** @param {Release} release */
+export function debName({ version, arch }) {
+  return `muster_${version}_${debArchitectures[arch]}.deb`;
+}
+
+/**
+ * With one folder at its top, so that it can be unpacked anywhere.
+ * @param {string} tree
+ * @param {string} target
+ * @param {Release} release
+ * @param {Compression} compression
+ */
+export async function makeTarball(tree, target, release, compression) {
+  const folder = tarballName(release).replace(/\.tar\.gz$/, '');
+  await tar(target, release, compression, ['-C', tree, `--transform=s,^[.],${folder},rSH`, '.']);
+}
+
+/**
+ * Installs without the registry: it depends on no other package, and its Node is inside. npm links `muster` to the launcher.
+ * @param {string} tree
+ * @param {string} target
+ * @param {string} work an empty folder
+ * @param {Release} release
+ * @param {Compression} compression
+ */
+export async function makeNpmPackage(tree, target, work, release, compression) {
+  const { description, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const pages = await readdir(join(tree, 'share/man/man1'));
+  const manifest = {
+    name: '@muster/muster',
+    version: release.version,
+    description,
+    license,
+    os: ['linux'],
+    cpu: [release.arch],
+    libc: ['glibc'],
+    bin: { muster: 'lib/muster/muster' },
+    man: pages.sort().map((page) => `share/man/man1/${page}`),
+  };
+  await writeFile(join(work, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const name of ['README.md', 'LICENSE']) await cp(join(root, name), join(work, name));
+  await evenOut(work, release.epochS);
+  const own = ['-C', work, 'package.json', 'README.md', 'LICENSE'];
+  await tar(target, release, compression, ['--transform=s,^,package/,', ...own, '-C', tree, ...npmContents]);
+}
+
+/**
+ * @param {string} tree moves into `work`
+ * @param {string} target
+ * @param {string} work an empty folder on the same file system
+ * @param {Release} release
+ * @param {Compression} compression
+ */
+export async function makeDeb(tree, target, work, release, compression) {
+  await rename(tree, join(work, 'usr'));
+  const paths = (await filesBelow(join(work, 'usr'))).map((path) => relative(work, path)).sort();
+  const control = join(work, 'DEBIAN');
+  await mkdir(control);
+  const scripts = await readdir(join(root, 'packaging/deb'));
+  for (const name of scripts.filter((each) => maintainerScripts.includes(each)))
+    await cp(join(root, 'packaging/deb', name), join(control, name));
+  await writeFile(join(control, 'control'), await controlFile(work, paths, release));
+  await writeFile(join(control, 'md5sums'), await sums('md5', work, paths));
+  await evenOut(work, release.epochS);
+  await run(
+    'dpkg-deb',
+    ['--root-owner-group', '-Zxz', `-z${compression.xz}`, '--threads-max=1', '--build', work, target],
+    { SOURCE_DATE_EPOCH: String(release.epochS) },
+  );
+}
+
+/** @param {string} work @param {readonly string[]} paths @param {Release} release */
+async function controlFile(work, paths, { version, arch }) {
+  const template = await readFile(join(root, 'packaging/deb/control'), 'utf8');
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(join(work, path))).size));
+  const sizeKib = Math.ceil(sizes.reduce((sum, size) => sum + size, 0) / 1024);
+  return template
+    .replace('@VERSION@', version)
+    .replace('@ARCHITECTURE@', debArchitectures[arch])
+    .replace('@SIZE_KIB@', String(sizeKib));
+}
+
+/**
+ * As `sha256sum` and its like print and check them.
+ * @param {'md5' | 'sha256'} algorithm
+ * @param {string} folder
+ * @param {readonly string[]} paths below it
+ */
+export async function sums(algorithm, folder, paths) {
+  const lines = await Promise.all(
+    paths.map(async (path) => {
+      const hash = createHash(algorithm).update(await readFile(join(folder, path)));
+      return `${hash.digest('hex')}  ${path}\n`;
+    }),
+  );
+  return lines.join('');
+}
+
+/** Regular files; links have no content of their own. @param {string} folder */
+async function filesBelow(folder) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** @param {string} target @param {Release} release @param {Compression} compression @param {readonly string[]} args */
+function tar(target, { epochS }, { gzip }, args) {
+  const form = [
+    '--sort=name',
+    '--format=gnu',
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    `--mtime=@${epochS}`,
+  ];
+  return run('tar', [...form, `--use-compress-program=gzip -n -${gzip}`, '-cf', target, ...args]);
+}
+
+/** @param {string} program @param {string[]} args @param {Readonly<Record<string, string>>} [variables] */
+async function run(program, args, variables = {}) {
+  const { code, output } = await capture(program, args, {
+    env: { ...process.env, ...variables, LC_ALL: 'C' },
+  });
+  if (code === 127)
+    throw new Stop(
+      `${program} is not on PATH. Install it (Debian: apt-get install tar gzip dpkg xz-utils), then run this again.`,
+      2,
+    );
+  if (code !== 0) throw new Stop(`${program} failed:\n${tail(output)}`);
+}
