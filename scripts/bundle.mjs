@@ -107,7 +107,8 @@ export async function makeBundles(options) {
       banner: { js: commonJsBanner },
       plugins: [onlyShortCommands, lazyBuiltins],
     }),
-    build({ ...common, entryPoints: { guard: entries.guard } }),
+    // Loaded only by a guard that starts tasks as accounts.
+    build({ ...common, entryPoints: { guard: entries.guard }, external: ['koffi'] }),
     build({ ...common, entryPoints: { 'checkpoint-verifier': entries.verifier } }),
     build({ ...common, entryPoints: { 'failure-reader': entries.failureReader } }),
     // The library behind it is CommonJS.

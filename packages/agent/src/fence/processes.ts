@@ -47,6 +47,23 @@ export function* allProcesses(): Generator<ProcessStat> {
   }
 }
 
+/** Whether a process has exactly this user and these groups. null: it has ended, or has become a zombie. */
+export function hasRightsOf(
+  pid: number,
+  { uid, gid, groups }: { readonly uid: number; readonly gid: number; readonly groups: readonly number[] },
+): boolean | null {
+  const text = readProc(`${pid}/status`);
+  if (text === null || /^State:\s*[ZX]/m.test(text)) return null;
+  const idsOf = (line: string) => new RegExp(`^${line}:\\s*(.*)$`, 'm').exec(text)?.[1]?.trim().split(/\s+/);
+  const have = new Set(idsOf('Groups')?.filter((id) => id !== ''));
+  return (
+    idsOf('Uid')?.every((id) => id === String(uid)) === true &&
+    idsOf('Gid')?.every((id) => id === String(gid)) === true &&
+    groups.every((id) => have.delete(String(id))) &&
+    have.size === 0
+  );
+}
+
 /**
  * Marks every process of a task, for as long as it keeps its environment. The directory tells apart equal keys of two
  * agents on one machine.

@@ -5,8 +5,6 @@
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
  */
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Clock, systemClock } from '@muster/common/clock';
@@ -15,7 +13,8 @@ import type { Logger } from '@muster/common/log';
 import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
-import { DriverError } from '../taskFacts/errors.ts';
+import { Accounts } from './account.ts';
+import { asAccount } from './asAccount.ts';
 import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
@@ -24,6 +23,8 @@ import { exitAlreadyGuarded, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
 import { serve } from './server.ts';
 import { Supervisor } from './supervisor.ts';
+import { makeAccountDirectories, makeTaskDirectories } from './taskDirectories.ts';
+import { startAs } from './taskStart.ts';
 
 interface GuardOptions {
   readonly runtimeDir: string;
@@ -75,10 +76,12 @@ async function main(): Promise<void> {
   const { dev, ino } = statSync(runtimeDir);
   const instance = `${dev}-${ino}`;
   const containment = chooseContainment(mode, instance, log);
+  const accounts = new Accounts(() => systemClock.monotonicMs());
   const supervisor = new Supervisor({
     containment,
     links: new TaskLinks(runtimeDir),
     leases: new LeaseFiles(runtimeDir),
+    accounts,
     ballast: new Ballast(join(runtimeDir, 'ballast'), log),
     clock: systemClock,
     boottimeMs,
@@ -88,11 +91,20 @@ async function main(): Promise<void> {
     missing: async ({ paths }) => paths.filter((path) => !existsSync(path)),
     realPaths: ({ paths }) => realPaths(paths),
     prepare: async (launch) => {
-      requireRunnable(launch);
+      requireRunnable({ ...launch, as: null });
       await makeTaskDirectories(launch.directories ?? [], launch.umask ?? null);
       return null;
     },
+    prepareAs: async (launch) => {
+      const start = await startAs(launch, accounts);
+      asAccount(start.as, () => {
+        requireRunnable(start);
+        makeAccountDirectories(start.as, launch.directories ?? [], start.umask);
+      });
+      return null;
+    },
     start: (launch) => supervisor.start(launch, null),
+    startAs: ({ lease, ...launch }) => supervisor.start(launch, lease),
     startLeased: ({ lease, ...launch }) => supervisor.start(launch, lease),
     recover: (location) => supervisor.recover(location),
     wait: (location) => supervisor.wait(location),
@@ -144,58 +156,6 @@ main().catch((error: unknown) => {
   process.stderr.write(`guard: ${messageOf(error)}\n`);
   process.exit(1);
 });
-
-/**
- * Makes those that are missing, parents included, as this process' user: tasks run as that.
- * @param paths absolute
- * @param umask of the task: beside that of this process, so that nothing is more open than either wants; null: none
- * @throws {DriverError} `disk_full`, or `unknown` with the remedy, when one cannot be made
- */
-async function makeTaskDirectories(paths: readonly string[], umask: number | null): Promise<void> {
-  for (const path of paths) {
-    try {
-      await mkdir(path, { recursive: true, mode: 0o777 & ~(umask ?? 0) });
-    } catch (error) {
-      throw refused(path, error as NodeJS.ErrnoException);
-    }
-  }
-}
-
-function refused(path: string, error: NodeJS.ErrnoException): DriverError {
-  const options = { cause: error };
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT')
-    return new DriverError('disk_full', `no space left for ${path}: free some on this node`, options);
-  const remedy = `create it on this node for the user ${userName()}, or set checkpoint.dir to a directory where that user may write`;
-  return new DriverError(
-    'unknown',
-    `the checkpoint directory ${path} is missing and cannot be created on this node (${reasonOf(error)}): ${remedy}`,
-    options,
-  );
-}
-
-function reasonOf(error: NodeJS.ErrnoException): string {
-  switch (error.code) {
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied';
-    case 'EROFS':
-      return 'read-only file system';
-    case 'EEXIST':
-    case 'ENOTDIR':
-      return 'a file is in its place';
-    default:
-      return messageOf(error);
-  }
-}
-
-/** A number where the node has no name for it. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `${process.getuid?.() ?? 'of the agent'}`;
-  }
-}
 
 /** JSON lines on stderr, written at once: a guard has little to say, and it must be there when the guard is killed. */
 function stderrLogger(clock: Clock): Logger {

@@ -4,13 +4,14 @@ import { resolve } from 'node:path';
 import { DriverError } from '../taskFacts/errors.ts';
 import { asShellCommand, nearestFile, nearestProgram, startOf } from './nearest.ts';
 import type { GuardLaunch } from './protocol.ts';
+import type { TaskStart } from './taskStart.ts';
 
 /**
  * Says beforehand what a start would say. What it does not find, the start may still: the kernel has the last word.
  * @throws {DriverError} `command_not_found`, or `exit_code` for what may not be executed
  */
-export function requireRunnable(launch: GuardLaunch): void {
-  requireWorkdir(launch.workdir);
+export function requireRunnable(launch: TaskStart): void {
+  requireWorkdir(launch);
   const command = launch.command[0] ?? '';
   const paths = candidates(command, launch);
   const program = paths.find(isExecutableFile);
@@ -26,19 +27,20 @@ export function requireRunnable(launch: GuardLaunch): void {
 }
 
 /** Checked beforehand, because to the caller of exec a missing directory looks like a missing command. */
-export function requireWorkdir(workdir: string): void {
+export function requireWorkdir({ workdir, as }: Pick<TaskStart, 'workdir' | 'as'>): void {
   try {
     if (!statSync(workdir).isDirectory()) {
       throw new DriverError('command_not_found', `the working directory ${workdir} is not a directory`);
     }
-    accessSync(workdir, constants.X_OK);
+    // Looks into it, which `access` would do as the real user, whoever this thread acts as.
+    statSync(`${workdir}/.`);
   } catch (error) {
     if (error instanceof DriverError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EACCES') {
       throw new DriverError(
         'exit_code',
-        `the working directory ${workdir} may not be entered by this node's agent`,
+        `the working directory ${workdir} may not be entered by ${as?.name ?? "this node's agent"}`,
       );
     }
     throw new DriverError(
@@ -64,7 +66,10 @@ function foldersOf({ env, workdir }: Pick<GuardLaunch, 'env' | 'workdir'>): stri
 function isExecutableFile(path: string): boolean {
   try {
     // Most folders of PATH do not have it, and an exception for each would cost more than the look.
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isFile() !== true) return false;
+    // Root may execute what anybody may. Whom it acts as is decided by the kernel, at the start.
+    if (process.geteuid?.() === 0) return (stat.mode & 0o111) !== 0;
     accessSync(path, constants.X_OK);
     return true;
   } catch {

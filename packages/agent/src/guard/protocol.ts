@@ -9,6 +9,7 @@
 
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import type { TaskAccount } from '../taskFacts/account.ts';
 import type {
   Lease,
   StopOptions,
@@ -42,6 +43,15 @@ export interface GuardLaunch extends TaskLocation {
   readonly directories?: readonly string[];
 }
 
+/** A task that runs as an account of its own. Its environment is completed with what the account's login has. */
+export interface AccountLaunch extends Omit<GuardLaunch, 'workdir'> {
+  readonly account: TaskAccount;
+  /** Absolute; null: the account's home. */
+  readonly workdir: string | null;
+  /** Absolute; nobody but root can write to what they are in. The account gets them with the start. */
+  readonly ownDirectories: readonly string[];
+}
+
 export interface Renewal {
   readonly lease: Lease | null;
   /** Absolute paths of the control groups a container is in, or will be. Empty for the guard's own tasks. */
@@ -61,6 +71,9 @@ export interface GuardMethods {
    * would start the task and leave the lease out; this one it refuses.
    */
   startLeased: { params: GuardLaunch & { readonly lease: Lease }; result: null };
+  /** As `prepare` and the starts, for a task with an account of its own: a guard that is older would start it as root. */
+  prepareAs: { params: AccountLaunch; result: null };
+  startAs: { params: AccountLaunch & { readonly lease: Lease | null }; result: null };
   recover: { params: TaskLocation; result: TaskObservation };
   /** Answered when the task has ended, however long that takes. */
   wait: { params: TaskLocation; result: TaskExit };

@@ -1,12 +1,15 @@
 /** Starts the main process of a task, or says why it cannot be started. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { taskMarker } from '../fence/processes.ts';
+import { hasRightsOf, taskMarker } from '../fence/processes.ts';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
-import { notExecutableMessage, notFoundMessage, requireWorkdir } from './program.ts';
+import type { Account } from './account.ts';
+import { asAccount, limitingCommand } from './asAccount.ts';
+import { notExecutableMessage, notFoundMessage, requireRunnable, requireWorkdir } from './program.ts';
 import type { GuardLaunch } from './protocol.ts';
+import type { TaskStart } from './taskStart.ts';
 
 /**
  * In a session and group of its own, so that neither a Ctrl-C nor the end of a terminal, agent or guard reaches it.
@@ -14,27 +17,36 @@ import type { GuardLaunch } from './protocol.ts';
  * @throws {DriverError | LeaseExpired} the latter as `inside` throws it; and then no process is left, nor a log that was not there before
  */
 export async function spawnTask(
-  launch: GuardLaunch,
+  launch: TaskStart,
   inside: (spawn: () => ChildProcess) => ChildProcess,
 ): Promise<ChildProcess> {
-  requireWorkdir(launch.workdir);
-  const [file = '', ...args] = launch.command;
+  const { as } = launch;
+  // With limits in between, nobody but the program that sets them would see that the command is missing.
+  withRights(as, () => (as === null ? requireWorkdir(launch) : requireRunnable(launch)));
+  const [file = '', ...args] = [...(as === null ? [] : limitingCommand(as.limits)), ...launch.command];
   const logPath = join(launch.directory, 'output.log');
   const logIsNew = !existsSync(logPath);
   const log = openLog(logPath);
   try {
+    if (as !== null) fchownSync(log, as.uid, as.gid);
     const child = inside(() =>
       withUmask(launch.umask ?? null, () =>
-        spawn(file, args, {
-          cwd: launch.workdir,
-          env: { ...launch.env, ...taskMarker(launch) },
-          // One open file for both, appended to: what the task writes first comes first, also after a restart of ours.
-          stdio: ['ignore', log, log],
-          detached: true,
-        }),
+        withRights(as, () =>
+          spawn(file, args, {
+            cwd: launch.workdir,
+            env: { ...launch.env, ...taskMarker(launch) },
+            // One open file for both, appended to: what the task writes first comes first, also after a restart of ours.
+            stdio: ['ignore', log, log],
+            detached: true,
+            ...(as === null ? {} : { uid: as.uid }),
+          }),
+        ),
       ),
     );
-    if (child.pid !== undefined) return child;
+    if (child.pid !== undefined) {
+      if (as !== null) requireRights(child, child.pid, as);
+      return child;
+    }
     const [error] = await once(child, 'error');
     throw error;
   } catch (error) {
@@ -57,6 +69,20 @@ function withUmask<T>(umask: number | null, act: () => T): T {
   } finally {
     process.umask(before);
   }
+}
+
+function withRights<T>(as: Account | null, act: () => T): T {
+  return as === null ? act() : asAccount(as, act);
+}
+
+/**
+ * A second look at whom it runs as. A process that has ended already needs none.
+ * @throws {Error} and the process is killed
+ */
+function requireRights(child: ChildProcess, pid: number, as: Account): void {
+  if (hasRightsOf(pid, as) !== false) return;
+  child.kill('SIGKILL');
+  throw new Error(`the task of ${as.name} was started with the rights of somebody else`);
 }
 
 function openLog(path: string): number {

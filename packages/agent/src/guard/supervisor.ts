@@ -20,6 +20,7 @@ import type {
   TaskName,
   TaskObservation,
 } from '../taskFacts/execution.ts';
+import type { Accounts } from './account.ts';
 import { agentLets } from './agentLease.ts';
 import { Ballast } from './ballast.ts';
 import { type Containment, openGroup } from './containment.ts';
@@ -27,7 +28,7 @@ import { Fences } from './fences.ts';
 import type { LeaseFiles } from './leaseFiles.ts';
 import type { OutputLimits } from './outputPace.ts';
 import { OutputWatch } from './outputWatch.ts';
-import type { GuardLaunch, Renewal } from './protocol.ts';
+import type { AccountLaunch, GuardLaunch, Renewal } from './protocol.ts';
 import {
   type ProcessRecord,
   readStoredTask,
@@ -37,6 +38,7 @@ import {
 } from './records.ts';
 import { spawnTask, storageError } from './spawn.ts';
 import { endedTask, type GuardContext, GuardedTask, type KnownTask, lostExit } from './task.ts';
+import { taskStart } from './taskStart.ts';
 
 /** How often tasks of an earlier guard are looked at, and what was left undone at an end is tried again. */
 const checkIntervalMs = 250;
@@ -46,6 +48,7 @@ export interface SupervisorParts {
   readonly containment: Containment;
   readonly links: TaskLinks;
   readonly leases: LeaseFiles;
+  readonly accounts: Accounts;
   readonly ballast: Ballast;
   readonly clock: Clock;
   readonly boottimeMs: () => number;
@@ -56,6 +59,7 @@ export class Supervisor {
   private readonly containment: Containment;
   private readonly links: TaskLinks;
   private readonly context: GuardContext;
+  private readonly accounts: Accounts;
   private readonly boottimeMs: () => number;
   private readonly fences: Fences;
   private readonly outputs: OutputWatch;
@@ -66,9 +70,10 @@ export class Supervisor {
   private readonly watched = new Set<GuardedTask>();
   private watchTimer: NodeJS.Timeout | null = null;
 
-  constructor({ containment, links, leases, ballast, clock, boottimeMs, log }: SupervisorParts) {
+  constructor({ containment, links, leases, accounts, ballast, clock, boottimeMs, log }: SupervisorParts) {
     this.containment = containment;
     this.links = links;
+    this.accounts = accounts;
     this.boottimeMs = boottimeMs;
     this.fences = new Fences({
       files: leases,
@@ -109,7 +114,7 @@ export class Supervisor {
    * @throws {LeaseExpired} and nothing ran
    * @throws {DriverError} and nothing of the task is left behind
    */
-  async start(launch: GuardLaunch, lease: Lease | null): Promise<null> {
+  async start(launch: GuardLaunch | AccountLaunch, lease: Lease | null): Promise<null> {
     requireLocation(launch);
     const underway = this.starting.get(launch.key);
     if (underway !== undefined) await underway;
@@ -241,13 +246,13 @@ export class Supervisor {
     };
   }
 
-  private async launch(launch: GuardLaunch, lease: Lease | null): Promise<void> {
+  private async launch(launch: GuardLaunch | AccountLaunch, lease: Lease | null): Promise<void> {
     const location: TaskLocation = { key: launch.key, directory: launch.directory };
     let child: ChildProcess;
     try {
       if (lease !== null) this.fences.armNew(location, lease);
       this.links.add(location);
-      child = await spawnTask(launch, (spawn) =>
+      child = await spawnTask(await taskStart(launch, this.accounts), (spawn) =>
         this.containment.spawnInside(location, () => {
           // The last moment: from here to the first instruction there is only the kernel.
           this.requireLease(location, lease);

@@ -1,0 +1,91 @@
+/** Directories that a task is to find: made before it starts, by whoever it runs as. */
+import { chmodSync, lchownSync, lstatSync, mkdirSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { messageOf } from '@muster/common/errors';
+import { ownDirectory } from '../taskFacts/account.ts';
+import { DriverError } from '../taskFacts/errors.ts';
+import type { Account } from './account.ts';
+import type { AccountLaunch } from './protocol.ts';
+
+/**
+ * Makes those that are missing, parents included, as this process' user: tasks run as that.
+ * @param paths absolute
+ * @param umask of the task: beside that of this process, so that nothing is more open than either wants; null: none
+ * @throws {DriverError} `disk_full`, or `unknown` with the remedy, when one cannot be made
+ */
+export async function makeTaskDirectories(paths: readonly string[], umask: number | null): Promise<void> {
+  for (const path of paths) {
+    try {
+      await mkdir(path, { recursive: true, mode: 0o777 & ~(umask ?? 0) });
+    } catch (error) {
+      throw refused(path, userName(), error as NodeJS.ErrnoException);
+    }
+  }
+}
+
+/**
+ * The same for a task with an account of its own, to be called as that account.
+ * @throws {DriverError} as above
+ */
+export function makeAccountDirectories(account: Account, paths: readonly string[], umask: number): void {
+  for (const path of paths) {
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o777 & ~umask });
+    } catch (error) {
+      throw refused(path, account.name, error as NodeJS.ErrnoException);
+    }
+  }
+}
+
+/**
+ * Gives a task what it alone can write to. Whoever can pass through the task's directory finds nothing there that is open.
+ * @throws {Error} with the kernel's code
+ */
+export function giveDirectories(
+  { uid, gid }: Account,
+  { directory, ownDirectories }: Pick<AccountLaunch, 'directory' | 'ownDirectories'>,
+): void {
+  chmodSync(directory, 0o711);
+  for (const path of [ownDirectory(directory), ...ownDirectories]) {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    // What an attempt before has left belongs to it already.
+    if (lstatSync(path).uid !== uid) lchownSync(path, uid, gid);
+  }
+}
+
+function refused(path: string, user: string, error: NodeJS.ErrnoException): DriverError {
+  const options = { cause: error };
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+    return new DriverError('disk_full', `no space left for ${path}: free some on this node`, options);
+  const remedy = `create it on this node for the user ${user}, or set checkpoint.dir to a directory where that user may write`;
+  return new DriverError(
+    'unknown',
+    `the checkpoint directory ${path} is missing and cannot be created on this node (${reasonOf(error)}): ${remedy}`,
+    options,
+  );
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied';
+    case 'EROFS':
+      return 'read-only file system';
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return 'a file is in its place';
+    default:
+      return messageOf(error);
+  }
+}
+
+/** A number where the node has no name for it. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `${process.getuid?.() ?? 'of the agent'}`;
+  }
+}
