@@ -31,7 +31,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'fence guard host logs probes taskFacts',
       'a driver runs what it is given and decides nothing',
     ],
-    ['options.ts', 'drivers guard', 'defaults stand where they are used'],
+    ['options.ts', 'drivers guard taskFacts', 'defaults stand where they are used'],
     ['gpus', 'fence host options.ts', 'GPUs are read for the node, not for a task'],
     ['launch', 'drivers host taskFacts', 'the environment is computed before anything runs'],
     ['leases', 'drivers fence taskFacts', 'a lease says how long a task may run, not what it does'],

@@ -62,6 +62,7 @@ export function startAgent(parts: AgentParts): void {
       containerNetwork: 'bridge',
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
+      accounts: { rules: [], others: 'agent' },
     },
     rendezvous: parts.fabric.rendezvousOf(machine, life),
     readNetwork: async () => {},

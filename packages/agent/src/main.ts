@@ -8,14 +8,15 @@ import { createLogger } from '@muster/common/pinoLogger';
 import { bearer } from '@muster/common/wire/channel';
 import { openAgent } from './agent.ts';
 import { placeProblem } from './checkpoints/place.ts';
-import { lockDataDir, prepareDataDir, readInstanceId } from './dataDir/dataDir.ts';
+import { letAccountsPass, lockDataDir, prepareDataDir, readInstanceId } from './dataDir/dataDir.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
-import { createProcessDriver, rootTasksRefusal, rootTasksWarning } from './drivers/process/driver.ts';
+import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
 import { nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { tryReadKernelFile } from './host/kernelFiles.ts';
 import { readMounts } from './host/mounts.ts';
+import { accountPolicy, rootTasksWarning } from './launch/account.ts';
 import { checkpointDirs } from './launch/checkpointDir.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { Leaving } from './leaving/leaving.ts';
@@ -122,7 +123,9 @@ async function openOnMachine(
 
   const bootId = readBootId();
   const uid = process.geteuid?.() ?? 0;
-  if (uid === 0 && options.rootTasks === null) log.warn({}, rootTasksWarning);
+  const accounts = accountPolicy(options.accounts, options.rootTasks, uid);
+  if (uid === 0 && options.rootTasks === null && accounts.others === 'agent') log.warn({}, rootTasksWarning);
+  if (accounts.rules.length > 0 || accounts.others === 'user') letAccountsPass(options.dataDir);
   const guard = {
     guardCommand: options.guardCommand,
     runtimeDir: join(options.dataDir, 'run'),
@@ -133,7 +136,7 @@ async function openOnMachine(
   const fence = new GuardClient(guard);
   opened.push(() => fence.close());
   const drivers = {
-    process: createProcessDriver({ ...guard, refusal: rootTasksRefusal(options.rootTasks, uid) }),
+    process: createProcessDriver(guard),
     docker: createDockerDriver({
       socketPath: options.dockerSocket,
       dataDir: options.dataDir,
@@ -181,6 +184,7 @@ async function openOnMachine(
       network,
       containerNetwork: options.containers.network,
       baseEnvironment: loginEnvironment(),
+      accounts,
     },
     rendezvous,
     readNetwork: hostInventory.readRecent,

@@ -2,6 +2,7 @@ import { type ContainerPolicy, containerDefaults } from './drivers/docker/contai
 
 /** What the agent is started with. Flags and environment are read by the CLI; nothing here reads either. */
 import { type OutputLimits, outputDefaults } from './guard/outputPace.ts';
+import type { AccountRule } from './taskFacts/account.ts';
 
 export interface AgentOptions {
   /** Absolute. Holds the credential and the tasks' directories; created 0700 when absent. One agent per directory. */
@@ -43,7 +44,12 @@ export interface AgentOptions {
   readonly checkpointRoots: readonly string[];
   /** What containers may do here. */
   readonly containers: ContainerPolicy;
-  /** Whether bare tasks may run as root, where this agent does. null: they may, by default. */
+  /** Whom bare tasks run as. Only an agent that is root can follow a rule. */
+  readonly accounts: readonly AccountRule[];
+  /**
+   * Whether bare tasks without a rule may run as root, where this agent does; otherwise they run as the account with the name of
+   * their user. null: as long as there is no rule, they may.
+   */
   readonly rootTasks: 'allow' | 'refuse' | null;
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;
@@ -89,6 +95,7 @@ export const agentDefaults = {
   dockerSocket: '/var/run/docker.sock',
   checkpointRoots: [],
   containers: containerDefaults,
+  accounts: [],
   rootTasks: null,
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,

@@ -18,6 +18,7 @@ test('without flags the defaults of the agent hold', () => {
     onSigterm: _onSigterm,
     shutdownGraceMs: _graceMs,
     containers: _containers,
+    accounts: _accounts,
     rootTasks: _rootTasks,
     outputLimits: _outputLimits,
     ...probes

@@ -50,6 +50,7 @@ type ProbeOptions = Omit<
   | 'guardCommand'
   | 'nvmlReaderCommand'
   | 'onSigterm'
+  | 'accounts'
   | 'rootTasks'
   | 'shutdownGraceMs'
   | 'outputLimits'
@@ -160,6 +161,7 @@ export interface AgentFlags extends ProbeFlags, ContainerFlags {
   readonly cpus?: number;
   readonly label?: readonly string[];
   readonly guard?: 'own' | 'service';
+  readonly account?: readonly string[];
   readonly rootTasks?: 'allow' | 'refuse';
   readonly onSigterm?: AgentOptions['onSigterm'];
   readonly shutdownGrace?: number;
@@ -198,11 +200,17 @@ export function withAgentFlags(sub: Command): void {
         )
         .choices(['own', 'service']),
     )
+    .option(
+      '--account <who=account>',
+      'Unix account that jobs without image run as: user:NAME=ACCOUNT, project:NAME=ACCOUNT or *=ACCOUNT; may be repeated',
+      collect,
+    )
     .addOption(
       sub
         .createOption(
           '--root-tasks <answer>',
-          'whether jobs may run as root if this agent does; default: allow, with a warning',
+          'jobs that no --account names, if this agent is root: allow: they run as root; refuse: as the account with the name ' +
+            'of their user; default: refuse with --account, otherwise allow, with a warning',
         )
         .choices(['allow', 'refuse']),
     )

@@ -65,6 +65,7 @@ export function assignmentFor(
     array: null,
     resume: null,
     checkpointJobId: task.jobId,
+    user: 'admin',
     lineage: [],
     batchScale: 1,
     lrScale: 1,

@@ -1,6 +1,6 @@
 /** The directory that holds all an agent remembers: its credential, its tasks, the highest term it has followed. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import { type FileLock, takeFileLock } from './fileLock.ts';
@@ -18,6 +18,37 @@ export function prepareDataDir(dataDir: string): void {
       },
     );
   }
+}
+
+/** What tasks of other accounts pass through; what is below is theirs or has a mode of its own. */
+const passages = ['tasks', 'checkpoints'];
+
+/**
+ * Lets processes of every account reach what is theirs below the data directory. They can list nothing, and everything else in
+ * it is closed to them.
+ * @throws {MusterError} when they cannot reach the directory itself
+ */
+export function letAccountsPass(dataDir: string): void {
+  for (let folder = dirname(dataDir); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) {
+      throw new MusterError(
+        'failed_precondition',
+        `the data directory ${dataDir} is below ${folder}, which other accounts cannot enter, and tasks run as such: ` +
+          'choose another --data',
+      );
+    }
+    if (folder === dirname(folder)) break;
+  }
+  for (const name of readdirSync(dataDir)) {
+    const path = join(dataDir, name);
+    if (!passages.includes(name)) chmodSync(path, statSync(path).mode & 0o700);
+  }
+  for (const name of passages) {
+    const path = join(dataDir, name);
+    mkdirSync(path, { recursive: true, mode: 0o711 });
+    chmodSync(path, 0o711);
+  }
+  chmodSync(dataDir, 0o711);
 }
 
 /**

@@ -5,6 +5,7 @@
  * task lives only in the agent's memory: a driver finds its tasks again by key (guard, container label) and keeps the
  * exit status outside the agent. Every method is safe to call twice.
  */
+import type { TaskAccount } from '../taskFacts/account.ts';
 import type {
   Lease,
   StopOptions,
@@ -34,8 +35,10 @@ export interface TaskLaunch extends TaskLocation {
   readonly command: readonly string[];
   /** The whole environment of the task (for a container: what is added to the image's). */
   readonly env: Readonly<Record<string, string>>;
-  /** Absolute working directory; null: the task's own directory (process) or the image's (container). */
+  /** Absolute working directory; null: the home of its account, else the task's own directory (process) or the image's (container). */
   readonly workdir: string | null;
+  /** Of processes. null: as the agent. */
+  readonly account: TaskAccount | null;
   /** Of processes, 0 to 0o777. null: that of the node. */
   readonly umask: number | null;
   readonly gpus: readonly GpuDevice[];
@@ -46,6 +49,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly volumes: readonly VolumeMount[];
   /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of processes only. */
   readonly directories: readonly string[];
+  /** Absolute, of the agent alone until the start, which gives them to the account. Empty without an account. */
+  readonly ownDirectories: readonly string[];
   /** `uid:gid` for containers; null: as the node's policy prescribes for the image's own user. */
   readonly user: string | null;
   /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */

@@ -5,6 +5,7 @@ import type { TaskFailure } from '@muster/common/gangs';
 import { isMapping } from '@muster/common/spec/path';
 import { findingInMessage } from '@muster/diagnosis/failure/failureReader';
 import { type FailureFinding, isStronger } from '@muster/diagnosis/failure/finding';
+import { ownDirectory } from '../taskFacts/account.ts';
 import type { TaskExit } from '../taskFacts/execution.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
 import { findingInOutput } from './outputFindings.ts';
@@ -41,7 +42,9 @@ export function readTaskFailure(end: EndOfTask, now: NodeMoment, isSpent: () => 
   const { exit, directory, outputPath } = end;
   const toBoottime = boottimeOf(exit, now);
   const logged = findingInOutput(outputPath, exit, isSpent);
-  const file = readWhole(join(directory, errorFileName), errorFileBytesMax);
+  const file =
+    readWhole(join(ownDirectory(directory), errorFileName), errorFileBytesMax) ??
+    readWhole(join(directory, errorFileName), errorFileBytesMax);
   const recorded = file === null ? null : messageInErrorFile(file.text);
   if (file !== null && recorded !== null) {
     const noted = findingInMessage(recorded);
@@ -135,7 +138,9 @@ function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string
 /** A regular file, as far as that many bytes. null: it is not there, or not to be read. */
 function readWhole(path: string, bytesMax: number): { text: string; modifiedAtMs: number } | null {
   try {
-    return readTaskFile(path, (file, { size, mtimeMs }) => {
+    return readTaskFile(path, (file, { size, mtimeMs, nlink }) => {
+      // Another name of somebody else's file, which the task could not read itself.
+      if (nlink !== 1) return null;
       const buffer = Buffer.alloc(Math.min(size, bytesMax));
       const read = readSync(file, buffer, 0, buffer.length, 0);
       return { text: buffer.toString('utf8', 0, read), modifiedAtMs: mtimeMs };

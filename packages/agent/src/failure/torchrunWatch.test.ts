@@ -22,6 +22,7 @@ function assign(spec: Record<string, unknown> = {}, nodeCount = 2): void {
   const resumption = {
     resume: null,
     checkpointJobId: task.jobId,
+    user: 'admin',
     lineage: [],
     batchScale: 1,
     lrScale: 1,

@@ -15,6 +15,7 @@ const assigned: Assignment__Output = {
   check: null,
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
+  user: 'alice',
   lineage: ['job_ba9876543211', '../elsewhere'],
   batchScale: 0.5,
   lrScale: 0.1,
@@ -31,6 +32,7 @@ test('an assignment says what to begin from, with which adjustments, and what to
   expect(assignmentOf({})).toMatchObject({
     resume: { name: 'step_10.pt', step: 10 },
     checkpointJobId: 'job_ba9876543210',
+    user: 'alice',
     lineage: ['job_ba9876543211'],
     batchScale: 0.5,
     lrScale: 0.1,

@@ -44,6 +44,7 @@ function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
   return {
     task,
     spec: decodeJobSpec(assigned.specJson),
+    user: assigned.user,
     nodeCount: assigned.nodeCount,
     gpuUuids: assigned.gpuUuids,
     array: arraySize === undefined ? null : { index: arrayIndex, size: arraySize },

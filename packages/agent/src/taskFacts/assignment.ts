@@ -7,6 +7,8 @@ import type { Resume } from '@muster/common/views';
 export interface Assignment {
   readonly task: TaskRef;
   readonly spec: JobSpec;
+  /** Who submitted the job; empty: an older coordinator does not name the user. */
+  readonly user: string;
   readonly nodeCount: number;
   readonly gpuUuids: readonly string[];
   readonly array: { readonly index: number; readonly size: number } | null;

@@ -5,12 +5,14 @@ import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
 import type { NodeNetwork } from '../host/addresses.ts';
+import { type AccountPolicy, accountOf } from '../launch/account.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import { processesPerNode, taskEnvironment } from '../launch/environment.ts';
 import { hostfilesOf, hostfileTexts } from '../launch/hostfile.ts';
 import { launchCommand } from '../launch/launcher.ts';
 import { networkEnvironment } from '../launch/networkEnvironment.ts';
 import { fillPlaceholders } from '../launch/placeholders.ts';
+import { ownDirectory, type TaskAccount } from '../taskFacts/account.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 
@@ -23,6 +25,8 @@ export interface NodeFacts {
   readonly containerNetwork: TaskLaunch['network'];
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
+  /** Whom bare tasks run as. */
+  readonly accounts: AccountPolicy;
 }
 
 /** Leave to start: where the rendezvous takes place, and how long the task may run. */
@@ -55,7 +59,7 @@ export function launchCheckpoints(
 
 /**
  * @param release null: it is only being prepared, or its paths measured; where the rendezvous will be is not known yet
- * @throws {DriverError} when the job's launcher cannot start its command
+ * @throws {DriverError} when the job's launcher cannot start its command, or this node runs no bare task of the job's user
  */
 export function buildLaunch(
   node: NodeFacts,
@@ -70,6 +74,9 @@ export function buildLaunch(
     simulated: node.gpusAreSimulated,
   }));
   const inContainer = spec.image !== null;
+  const account = inContainer
+    ? null
+    : accountOf(node.accounts, { user: assignment.user, project: spec.project });
   const { batchScale, lrScale } = assignment;
   const resume = resumeFrom === null ? null : { path: resumeFrom, step: assignment.resume?.step ?? null };
   const filled = fillPlaceholders(spec, { resumeFrom, batchScale, lrScale });
@@ -77,6 +84,8 @@ export function buildLaunch(
   const seen = seenIn(network, release);
   const addresses = nodeCount === 1 ? addressesOf(seen) : (seen?.addresses ?? []);
   const hostfiles = spec.launcher === 'mpi-hostfile' ? hostfilesOf(location.directory, inContainer) : null;
+  const isOwn = spec.checkpoint.dir === null;
+  const ownPath = account === null ? location.directory : ownDirectory(location.directory);
   const environment = taskEnvironment({
     task,
     spec,
@@ -95,9 +104,9 @@ export function buildLaunch(
     batchScale,
     lrScale,
     // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
-    ownDirectory: inContainer ? null : { path: location.directory, errorFile: errorFileName },
+    ownDirectory: inContainer ? null : { path: ownPath, errorFile: errorFileName },
     hostfiles: hostfiles?.seen ?? null,
-    base: inContainer ? {} : node.baseEnvironment,
+    base: inContainer ? {} : baseOf(node, account),
   });
   return {
     ...location,
@@ -105,13 +114,15 @@ export function buildLaunch(
     command: launchCommand({ ...spec, ...filled }, task.nodeRank, processesPerNode(gpus)),
     env: environment,
     workdir: spec.workdir,
+    account,
     umask: spec.umask,
     gpus,
     cpus: spec.resources.cpus,
     memoryMb: spec.resources.memoryMb,
     shmMb: spec.resources.shmMb,
     // The node's own directory is there already; what a container sees of its volumes is its user's to write.
-    directories: inContainer || checkpointDir === null || spec.checkpoint.dir === null ? [] : [checkpointDir],
+    directories: inContainer || checkpointDir === null || isOwn ? [] : [checkpointDir],
+    ownDirectories: account === null || checkpointDir === null || !isOwn ? [] : [checkpointDir],
     volumes: [...spec.volumes, ...(inContainer && hostfiles !== null ? [hostfiles.volume] : [])],
     user: null,
     network,
@@ -138,6 +149,17 @@ export async function writeLaunchFiles(
   await writeFile(written.slots, texts.slots, { mode: 0o644 });
   await writeFile(written.machines, texts.machines, { mode: 0o644 });
 }
+
+/** The agent's login is nobody else's: the guard adds what the account's login has. */
+function baseOf(
+  { baseEnvironment }: NodeFacts,
+  account: TaskAccount | null,
+): Readonly<Record<string, string>> {
+  if (account === null) return baseEnvironment;
+  return Object.fromEntries(Object.entries(baseEnvironment).filter(([name]) => !loginNames.has(name)));
+}
+
+const loginNames: ReadonlySet<string> = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR']);
 
 function networkOf({ containerNetwork }: NodeFacts, { image }: JobSpec, nodeCount: number) {
   return nodeCount === 1 && image !== null ? containerNetwork : 'host';

@@ -42,6 +42,7 @@ export function fromNothing({ jobId }: TaskRef) {
   return {
     resume: null,
     checkpointJobId: jobId,
+    user: 'admin',
     lineage: [],
     batchScale: 1,
     lrScale: 1,
@@ -167,6 +168,7 @@ export class TestNode {
         containerNetwork: 'bridge' as const,
         network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
+        accounts: { rules: [], others: 'agent' as const },
       },
       checkpointDirs: checkpointDirs(join(this.root, 'checkpoints')),
       checkpointPlaceProblem: async () => null,

@@ -58,7 +58,11 @@ const formatVersion = 2;
 
 interface StoredIntent {
   readonly version: number;
-  readonly assignment: Omit<Assignment, 'spec'> & { readonly spec: JobSpecFile };
+  /** The record of an older agent has no user. */
+  readonly assignment: Omit<Assignment, 'spec' | 'user'> & {
+    readonly spec: JobSpecFile;
+    readonly user?: string;
+  };
   readonly bootId: string;
   readonly phase: Phase;
 }
@@ -222,7 +226,8 @@ function readRecord(path: string): TaskRecord | null {
     );
   }
   const { assignment, bootId, phase } = intent as StoredIntent;
-  const first = { assignment: { ...assignment, spec: normalizeJobSpec(assignment.spec) }, bootId, phase };
+  const spec = normalizeJobSpec(assignment.spec);
+  const first = { assignment: { user: '', ...assignment, spec }, bootId, phase };
   return phases.reduce<TaskRecord>(
     (record, change) => ({ ...record, ...(change as RecordChange | null) }),
     first,

@@ -62,6 +62,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
     joinToken,
     cpus: flags.cpus ?? defaults.cpus,
     labels: Object.fromEntries((flags.label ?? []).map(labelPair)),
+    accounts: (flags.account ?? []).map(accountRule),
     rootTasks: flags.rootTasks ?? defaults.rootTasks,
     guardCommand: flags.guard === 'service' ? null : environment.guardCommand,
     nvmlReaderCommand: environment.nvmlReaderCommand,
@@ -117,6 +118,18 @@ function withAgentHint(
 function coordinatorAddress(typed: string): string {
   if (hostOf(typed) !== null) return typed;
   throw usageError(`--coordinator takes HOST:PORT, such as gpu-head:7070; got "${typed}"`);
+}
+
+const accountForm = /^[A-Za-z0-9_][A-Za-z0-9_.@+\\-]{0,255}\$?$/;
+
+function accountRule(text: string): AgentOptions['accounts'][number] {
+  const [, of = '', name = '', account = ''] = /^(user:|project:|\*)([^=]*)=(.+)$/.exec(text) ?? [];
+  const isAll = of === '*';
+  if (of === '' || !accountForm.test(account) || (name === '') !== isAll) {
+    throw usageError(`--account takes user:NAME=ACCOUNT, project:NAME=ACCOUNT or *=ACCOUNT; got "${text}"`);
+  }
+  if (isAll) return { of: 'all', name, account };
+  return { of: of === 'user:' ? 'user' : 'project', name, account };
 }
 
 function labelPair(text: string): readonly [string, string] {

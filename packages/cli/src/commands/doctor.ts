@@ -105,6 +105,7 @@ function agentOptions(flags: DoctorFlags, { environment }: Context): AgentOption
   return {
     ...probeOptions(flags, environment),
     containers: agentDefaults.containers,
+    accounts: agentDefaults.accounts,
     rootTasks: agentDefaults.rootTasks,
     dataDir: flags.agentData === undefined ? usualDataDir(environment) : resolve(workingDir, flags.agentData),
     name: flags.name ?? (toLabel(hostname) || 'node'),

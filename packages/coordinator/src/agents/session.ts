@@ -207,6 +207,7 @@ export class AgentSession {
     return {
       task: taskRefToWire(ref),
       specJson: specText(ownSpec(job)),
+      user: job.user,
       nodeCount: attempt.tasks.length,
       gpuUuids: [...task.gpuUuids],
       ...(job.array === null ? {} : { arrayIndex: job.array.index, arraySize: job.array.size }),

@@ -11,7 +11,7 @@ import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
 import { openGroup } from '../../guard/containment.ts';
-import type { GuardLaunch } from '../../guard/protocol.ts';
+import type { AccountLaunch, GuardLaunch } from '../../guard/protocol.ts';
 import { readStoredTask } from '../../guard/records.ts';
 import { readBootId } from '../../probes/boot.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
@@ -27,58 +27,45 @@ import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
-export interface ProcessDriverOptions extends GuardClientOptions {
-  /** Why tasks are neither prepared nor started here; those that run are looked after all the same. null: they are. */
-  readonly refusal?: string | null;
-}
-
 /**
  * Connects to the guard with the first call, and starts one if there is none.
  * Besides what `Driver` documents, every method may throw `GuardUnavailable` or `GuardMismatch`: the node cannot run bare
  * tasks now, and what became of the request is not known.
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
-export function createProcessDriver(options: ProcessDriverOptions): TaskDriver {
-  return new ProcessDriver(new GuardClient(options), options.refusal ?? null, options.log);
+export function createProcessDriver(options: GuardClientOptions): TaskDriver {
+  return new ProcessDriver(new GuardClient(options), options.log);
 }
 
 class ProcessDriver implements TaskDriver {
   readonly name = 'process';
   private readonly guard: GuardClient;
-  private readonly refusal: string | null;
   private readonly log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   private readonly waits = new Map<TaskName, Promise<TaskExit>>();
   private readonly fencing = new OnePerTask();
   private saidLimits = false;
 
-  constructor(guard: GuardClient, refusal: string | null, log: Logger) {
+  constructor(guard: GuardClient, log: Logger) {
     this.guard = guard;
-    this.refusal = refusal;
     this.log = log;
   }
 
   /** The guard looks: it may see other places of the node than a sandboxed agent does. */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    this.refuse();
-    const params = guardLaunch(launch);
     onDoing(`looks for ${launch.command[0]}`);
-    await explained(this.guard.request('prepare', params));
+    const as = accountLaunch(launch);
+    await explained(
+      as === null ? this.guard.request('prepare', guardLaunch(launch)) : this.guard.request('prepareAs', as),
+    );
   }
 
   /** Takes a moment, and there is nothing to wait for that could be given up. */
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    this.refuse();
-    const params = guardLaunch(launch);
-    const { lease } = launch;
     this.sayLimits(launch);
-    await explained(
-      lease === null
-        ? this.guard.request('start', params)
-        : this.guard.request('startLeased', { ...params, lease }),
-    );
+    await explained(this.requestStart(launch));
   }
 
   recover({ key, directory }: TaskLocation): Promise<TaskObservation> {
@@ -137,8 +124,14 @@ class ProcessDriver implements TaskDriver {
     this.guard.close();
   }
 
-  private refuse(): void {
-    if (this.refusal !== null) throw new DriverError('unknown', this.refusal);
+  private requestStart(launch: TaskLaunch): Promise<null> {
+    const { lease } = launch;
+    const as = accountLaunch(launch);
+    if (as !== null) return this.guard.request('startAs', { ...as, lease });
+    const params = guardLaunch(launch);
+    return lease === null
+      ? this.guard.request('start', params)
+      : this.guard.request('startLeased', { ...params, lease });
   }
 
   private sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {
@@ -165,6 +158,12 @@ function guardLaunch(launch: TaskLaunch): GuardLaunch {
   return { key, directory, command, env, workdir: workdir ?? directory, umask, directories };
 }
 
+/** null: it runs as the guard does. */
+function accountLaunch(launch: TaskLaunch): AccountLaunch | null {
+  const { account, workdir, ownDirectories } = launch;
+  return account === null ? null : { ...guardLaunch(launch), account, workdir, ownDirectories };
+}
+
 /** The guard's reason why a task cannot be started, as an error of drivers. */
 async function explained(answer: Promise<null>): Promise<void> {
   try {
@@ -175,21 +174,4 @@ async function explained(answer: Promise<null>): Promise<void> {
     if (error.causeKind === null) throw error;
     throw new DriverError(error.causeKind, error.message, { cause: error });
   }
-}
-
-/**
- * Bare tasks run as whoever their agent runs as. As root they are root on the node: they can read what the agent keeps, leave
- * their control group, command the guard, and rewrite the machine. A node's owner has to want that.
- */
-export const rootTasksWarning =
-  'bare tasks run as root on this node, so whoever may submit a job is root here: `--root-tasks refuse` lets only ' +
-  'containers run, `--root-tasks allow` accepts that';
-
-/** @returns why bare tasks are refused; null: they are not */
-export function rootTasksRefusal(rootTasks: 'allow' | 'refuse' | null, uid: number): string | null {
-  if (rootTasks !== 'refuse' || uid !== 0) return null;
-  return (
-    'this node runs no bare tasks, because they would be root on it: give the job an image, or let the node run them ' +
-    "(`--root-tasks allow` in its agent's MUSTER_FLAGS)"
-  );
 }

@@ -26,6 +26,7 @@ export interface Assignment {
   'proof'?: (string);
   'doubted'?: (_muster_v1_CorruptCheckpoint)[];
   'lineage'?: (string)[];
+  'user'?: (string);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";
@@ -50,6 +51,7 @@ export interface Assignment__Output {
   'proof': (string);
   'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
   'lineage': (string)[];
+  'user': (string);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";

@@ -1,0 +1,63 @@
+/** Whom a job's bare tasks run as on this node: a rule of the node, else the account with the name of the job's user. */
+import { MusterError } from '@muster/common/errors';
+import type { AccountRule, TaskAccount } from '../taskFacts/account.ts';
+import { DriverError } from '../taskFacts/errors.ts';
+
+export interface AccountPolicy {
+  /** Rules for a user come before those for a project, and those before a rule for all. */
+  readonly rules: readonly AccountRule[];
+  /** A job without a rule. `agent`: its tasks run as their agent does. `user`: as the account of the job's user, or not at all. */
+  readonly others: 'agent' | 'user';
+}
+
+/**
+ * @param uid of the agent. Only root can start tasks as somebody else.
+ * @param rootTasks null: not decided
+ * @throws {MusterError} when there are rules that this agent cannot follow
+ */
+export function accountPolicy(
+  rules: readonly AccountRule[],
+  rootTasks: 'allow' | 'refuse' | null,
+  uid: number,
+): AccountPolicy {
+  if (uid !== 0) {
+    if (rules.length === 0) return { rules, others: 'agent' };
+    throw new MusterError(
+      'failed_precondition',
+      `--account needs an agent that runs as root, and this one runs as uid ${uid}`,
+    );
+  }
+  const mayBeRoot = rootTasks === 'allow' || (rootTasks === null && rules.length === 0);
+  return { rules, others: mayBeRoot ? 'agent' : 'user' };
+}
+
+/**
+ * As root, bare tasks are root on the node: they can read what the agent keeps, leave their control group, command the guard,
+ * and rewrite the machine. The owner of a node has to want that.
+ */
+export const rootTasksWarning =
+  'bare tasks run as root on this node, so whoever may submit a job is root here: `--root-tasks refuse` runs them as the ' +
+  'accounts of their users, `--root-tasks allow` accepts that';
+
+/**
+ * @param user of the job; empty: an older coordinator does not name it
+ * @returns null: as the agent
+ * @throws {DriverError} when the job's tasks may not run here
+ */
+export function accountOf(
+  { rules, others }: AccountPolicy,
+  { user, project }: { readonly user: string; readonly project: string },
+): TaskAccount | null {
+  const names = { user, project, all: '' } as const;
+  for (const kind of ['user', 'project', 'all'] as const) {
+    const rule = rules.find((each) => each.of === kind && each.name === names[kind]);
+    if (rule !== undefined) return { name: rule.account, isRule: true };
+  }
+  if (others === 'agent') return null;
+  if (user !== '') return { name: user, isRule: false };
+  throw new DriverError(
+    'unknown',
+    'the coordinator does not name the user of this job, and without one this node runs only containers: ' +
+      'upgrade the coordinator, or give the job an image',
+  );
+}
