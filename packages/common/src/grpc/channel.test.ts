@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
   type ServerOptions,
 } from 'node:http2';
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type GrpcChannel, grpcChannel } from './channel.ts';
 import { Http2Connection } from './connection.ts';
@@ -15,8 +15,13 @@ import { grpcStatus } from './status.ts';
 
 const timeoutMs = 60_000;
 
-function channelAt(port: number): GrpcChannel {
-  const dial = () => new Http2Connection(connect({ host: '127.0.0.1', port }), 'connect');
+/** @param dialled gets the socket of each connection */
+function channelAt(port: number, dialled: (socket: Socket) => void = () => {}): GrpcChannel {
+  const dial = () => {
+    const socket = connect({ host: '127.0.0.1', port });
+    dialled(socket);
+    return new Http2Connection(socket, 'connect');
+  };
   const channel = grpcChannel(dial, { scheme: 'http', authority: `127.0.0.1:${port}`, token: 'secret' });
   onTestFinished(() => channel.close());
   return channel;
@@ -40,7 +45,9 @@ async function serverWith(
     for (const session of sessions) session.destroy();
     server.close();
   });
-  return { channel: channelAt((server.address() as AddressInfo).port), sessions };
+  const sockets: Socket[] = [];
+  const channel = channelAt((server.address() as AddressInfo).port, (socket) => sockets.push(socket));
+  return { channel, sessions, sockets };
 }
 
 function framed(message: Buffer): Buffer {
@@ -160,6 +167,22 @@ test.each([
     grpcStatus.unavailable,
   ],
   [
+    'that a proxy answers with a page and a status',
+    (stream: ServerHttp2Stream) => {
+      stream.respond({ ':status': 502, 'content-type': 'text/html' });
+      stream.end('<html>Bad Gateway</html>');
+    },
+    grpcStatus.unavailable,
+  ],
+  [
+    'that a server of web pages answers',
+    (stream: ServerHttp2Stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'text/html' });
+      stream.end('<html>Welcome</html>');
+    },
+    grpcStatus.unknown,
+  ],
+  [
     'whose connection breaks',
     (stream: ServerHttp2Stream) => stream.session?.destroy(),
     grpcStatus.unavailable,
@@ -228,6 +251,54 @@ test('pings are answered', async () => {
     error === null ? answered.resolve(payload) : answered.reject(error),
   );
   expect(String(await answered.promise)).toBe('12345678');
+});
+
+test('a quiet server is pinged, and stays the server as long as it answers', async () => {
+  let pings = 0;
+  const { channel, sessions, sockets } = await serverWith((stream) => {
+    stream.respond({ ':status': 200 });
+    stream.write(framed(Buffer.from('one')));
+    stream.session?.on('ping', () => {
+      pings += 1;
+      if (pings === 3) stream.write(framed(Buffer.from('two')));
+    });
+  });
+  const messages = channel.stream('/a.B/C', Buffer.alloc(0));
+  expect(String((await messages.next()).value)).toBe('one');
+  const [socket] = sockets;
+  for (let answered = 0; answered < 3; answered += 1) {
+    const received = once(socket ?? new Socket(), 'data');
+    socket?.emit('timeout');
+    await received;
+  }
+  expect(String((await messages.next()).value)).toBe('two');
+  expect(sessions).toHaveLength(1);
+  await messages.return(undefined);
+});
+
+test.each([
+  ['before it has said anything', Buffer.alloc(0), { name: 'UnreachableError' }],
+  [
+    'later',
+    Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
+    { status: grpcStatus.unavailable, message: expect.stringContaining('nothing was received') },
+  ],
+])('a server that is silent %s is lost', async (_when, greeting, error) => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write(greeting));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  let dialled = new Socket();
+  const channel = channelAt((server.address() as AddressInfo).port, (socket) => (dialled = socket));
+  const call = channel.stream('/a.B/C', Buffer.alloc(0)).next();
+  call.catch(() => {});
+  await once(dialled, greeting.length === 0 ? 'connect' : 'data');
+  dialled.emit('timeout');
+  dialled.emit('timeout');
+  await expect(call).rejects.toMatchObject(error);
 });
 
 test.each([

@@ -81,7 +81,11 @@ export function grpcChannel(
     async unary(path, request, timeoutMs) {
       const answers = call(path, request, timeoutMs);
       const timer = setTimeout(() => {
-        answers.fail(new CallError(grpcStatus.deadlineExceeded, 'Deadline exceeded'));
+        answers.fail(
+          connection?.isConnecting === true
+            ? new UnreachableError('ETIMEDOUT: the connection was not opened in time')
+            : new CallError(grpcStatus.deadlineExceeded, 'Deadline exceeded'),
+        );
       }, timeoutMs);
       try {
         const answer = await answers.next();
@@ -144,6 +148,8 @@ class Answers {
         this.httpStatus = received.get(':status') ?? this.httpStatus;
         // Trailers come last, and alone where the server answers nothing but a status.
         this.headers = received;
+        const error = otherAnswer(received, this.httpStatus);
+        if (error !== null) this.fail(error);
       },
       data: (chunk) => this.receive(chunk),
       end: () => this.settle(errorOf(this.headers, this.httpStatus)),
@@ -241,6 +247,19 @@ function errorOf(headers: Headers, httpStatus: string): CallError | null {
   if (httpStatus === '200') return new CallError(grpcStatus.cancelled, 'the call ended without a status');
   const known = statusOfHttp[httpStatus] ?? grpcStatus.unknown;
   return new CallError(known, `the server answered with HTTP status ${httpStatus}`);
+}
+
+/** What follows such headers is a page for people, from a proxy or another server. @returns null: an answer of gRPC follows */
+function otherAnswer(headers: Headers, httpStatus: string): CallError | null {
+  // Statuses from 100 announce that the answer comes later.
+  if (headers.has('grpc-status') || httpStatus.startsWith('1')) return null;
+  if (httpStatus !== '200') return errorOf(headers, httpStatus);
+  const type = headers.get('content-type') ?? 'application/grpc';
+  if (type.startsWith('application/grpc')) return null;
+  return new CallError(
+    grpcStatus.unknown,
+    `the server answered with ${type}, so it is not a coordinator, or a proxy answered for it`,
+  );
 }
 
 /** As gRPC's specification maps what stands between a client and its server. */

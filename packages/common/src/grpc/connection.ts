@@ -54,6 +54,11 @@ const frameBytesMax = 16_384;
 export const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 2 ** 31 - 1;
 const windowBytesDefault = 65_535;
+/**
+ * After so long without traffic the server is asked for a sign of life, and has as long to answer. A machine that has lost its power
+ * or its network closes no connection, and without this a stream would wait for it for ever.
+ */
+const quietMs = 30_000;
 /** Trailers are status and details, which servers limit to some kilobytes. */
 const headerBytesMax = 256 * 1024;
 
@@ -82,6 +87,8 @@ export class Http2Connection {
   private sendFrameBytesMax = frameBytesMax;
   private receivedBytes = 0;
   private failure: Error | null = null;
+  /** A ping was sent, and nothing was received since. */
+  private isAsked = false;
   /** It takes no new streams: the server is leaving, or the connection has ended. */
   isClosing = false;
 
@@ -95,8 +102,10 @@ export class Http2Connection {
     socket.on('data', (chunk: Buffer) => this.read(chunk));
     socket.on('error', (error) => (this.failure ??= error));
     socket.on('close', () => this.ended());
-    // A server that ends its side has nothing left to say.
+    // A server that ends its side sends nothing more.
     socket.on('end', () => socket.destroy());
+    socket.setTimeout(quietMs);
+    socket.on('timeout', () => this.quiet());
     socket.once(readyEvent, () => {
       const { held } = this;
       this.held = null;
@@ -141,6 +150,27 @@ export class Http2Connection {
   close(): void {
     this.isClosing = true;
     this.socket.destroy();
+  }
+
+  /** The network has not answered so far. */
+  get isConnecting(): boolean {
+    return this.socket.connecting;
+  }
+
+  private quiet(): void {
+    if (!this.isAsked) {
+      this.isAsked = true;
+      this.send(frames.ping, 0, 0, [Buffer.alloc(8)]);
+      // While the socket connects, nothing is written that would start the timer again.
+      this.socket.setTimeout(quietMs);
+      return;
+    }
+    // A process that was stopped for a while has not read what arrived meanwhile: that comes first.
+    setImmediate(() => {
+      if (!this.isAsked) return;
+      const error = new Error(`nothing was received for ${(2 * quietMs) / 1000} s`);
+      this.socket.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
+    });
   }
 
   // ---- Sending.
@@ -193,6 +223,7 @@ export class Http2Connection {
   // ---- Receiving.
 
   private read(chunk: Buffer): void {
+    this.isAsked = false;
     this.unread = this.unread.length === 0 ? chunk : Buffer.concat([this.unread, chunk]);
     try {
       while (this.unread.length >= frameHeaderBytes) {
@@ -262,7 +293,7 @@ export class Http2Connection {
         if ((flagBits & flags.ack) === 0) this.send(frames.ping, flags.ack, 0, [payload]);
         return;
       case frames.goAway:
-        this.leave(payload.readUInt32BE(0) & 0x7fff_ffff);
+        this.leave(payload.readUInt32BE(0) & 0x7fff_ffff, payload.readUInt32BE(4));
         return;
       case frames.windowUpdate: {
         const bytes = payload.readUInt32BE(0) & 0x7fff_ffff;
@@ -299,9 +330,10 @@ export class Http2Connection {
   }
 
   /** The server deals with the streams up to this one, and with no other. */
-  private leave(lastStreamId: number): void {
+  private leave(lastStreamId: number, code: number): void {
     this.isClosing = true;
-    const reason = new Error('the server takes no more calls');
+    const why = code === 0 ? '' : ` (HTTP/2 error ${code})`;
+    const reason = new Error(`the server takes no more calls${why}`);
     for (const id of this.streams.keys()) {
       if (id > lastStreamId) this.fail(id, { kind: 'lost', reason });
     }
