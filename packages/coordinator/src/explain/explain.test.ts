@@ -111,7 +111,7 @@ describe('explain', () => {
     expect(explain(aView({ state: 'running', attempts }), 0, [])).toEqual({
       summary: 'job_000000000001 is running, attempt 2',
       details: ['rank 0 on node-1: running', `attempt 1: ${crash.message}`],
-      nextSteps: ['follow its output: muster logs -f job_000000000001'],
+      nextSteps: ['nothing needs to be done; follow its output: muster logs -f job_000000000001'],
     });
   });
 

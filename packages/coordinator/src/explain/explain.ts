@@ -60,6 +60,8 @@ export function explain(
     case 'running': {
       const attempt = job.attempts.at(-1);
       const where = attempt?.tasks.map(describeTask) ?? [];
+      const output = `follow its output: muster logs -f ${job.id}`;
+      const repairs = [...remedies, ...signAdvice(job), ...scaleTexts(job).hints];
       return {
         summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}${noted}`,
         details: [
@@ -71,19 +73,14 @@ export function explain(
           ...work,
           ...history,
         ],
-        nextSteps: [
-          ...remedies,
-          ...signAdvice(job),
-          ...scaleTexts(job).hints,
-          `follow its output: muster logs -f ${job.id}`,
-        ],
+        nextSteps: repairs.length === 0 ? [`nothing needs to be done; ${output}`] : [...repairs, output],
       };
     }
     case 'stopping':
       return {
         summary: `${job.id} is stopping: ${describeCause(job.cause)}`,
-        details: [...silent, ...work, ...history],
-        nextSteps: [...remedies, 'its tasks have stop_grace to save and exit'],
+        details: ['its tasks have stop_grace to save and exit', ...silent, ...work, ...history],
+        nextSteps: remedies.length === 0 ? ['nothing needs to be done'] : remedies,
       };
     case 'succeeded':
       return {
