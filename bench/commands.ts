@@ -4,12 +4,19 @@
  *
  *     node bench/commands.ts [rounds]
  */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { musterCommand, report, reportMachine, startCluster, summary, untilEnded } from './support.ts';
+import {
+  commandMs,
+  musterCommand,
+  report,
+  reportMachine,
+  startCluster,
+  summary,
+  untilEnded,
+} from './support.ts';
 
 const rounds = Number(process.argv[2] ?? 10);
 const target = 'max < 300';
@@ -19,18 +26,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'muster-bench-commands-'));
 const training =
   'i=0; while [ $i -lt $((20 + $$ % 100)) ]; do i=$((i+1)); echo "step: $i loss: 2.$((999 - i))"; sleep 0.5; done';
 
-/** @returns the time until it has ended, in milliseconds. @throws Error if it fails */
-async function timed(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const startedMs = performance.now();
-  const child = spawn(command, args, { env, cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'] });
-  let complaint = '';
-  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}: ${complaint}`);
-  return performance.now() - startedMs;
+function timed(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  return commandMs(command, args, env, scratch);
 }
 
 async function reportTimes(figure: string, measure: (round: number) => Promise<number>): Promise<void> {

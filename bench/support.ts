@@ -83,6 +83,25 @@ export interface CpuByRole {
   readonly tasks: number;
 }
 
+/** @returns the time until it has ended, in milliseconds. @throws {Error} if it fails */
+export async function commandMs(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<number> {
+  const startedMs = performance.now();
+  const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaint = '';
+  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}: ${complaint}`);
+  return performance.now() - startedMs;
+}
+
 /** CPU time so far, milliseconds, in the kernel's steps of 10 (proc_pid_stat(5)): of the process, and of its ended children. */
 export function cpuMs(pid: number): { readonly own: number; readonly children: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
