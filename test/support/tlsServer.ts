@@ -1,8 +1,12 @@
 /** Servers with certificates of any kind, good and bad, as a coordinator or an impostor would have them. */
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer, type SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { authorityCertificate, serverCertificate } from '@muster/coordinator/tls/certificate';
+import {
+  authorityCertificate,
+  nodeCertificate,
+  serverCertificate,
+} from '@muster/coordinator/tls/certificate';
 import { onTestFinished } from 'vitest';
 
 const dayMs = 24 * 60 * 60_000;
@@ -12,6 +16,8 @@ export interface TestAuthority {
   readonly certificate: string;
   /** Key and chain of a server of its; by default good for 127.0.0.1 and localhost, now. */
   issue(options?: ServerOptions): Promise<SecureContextOptions>;
+  /** @param key PEM @returns the certificate of a node, PEM, good from now for `lifetimeMs` */
+  certify(key: string, name: string, lifetimeMs?: number): Promise<string>;
 }
 
 export interface ServerOptions {
@@ -36,6 +42,12 @@ export async function testAuthority(): Promise<TestAuthority> {
   });
   return {
     certificate,
+    certify(key, name, lifetimeMs = dayMs) {
+      const publicKey = createPublicKey(createPrivateKey(key));
+      const validity = { notBeforeMs: nowMs - dayMs, notAfterMs: nowMs + lifetimeMs };
+      const request = { name, publicKey, serial: randomBytes(16), ...validity };
+      return nodeCertificate(request, { certificate, privateKey: authorityKey });
+    },
     async issue({ hosts = ['127.0.0.1', 'localhost'], validMs = [-dayMs, dayMs], ...options } = {}) {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const [fromMs, toMs] = validMs;

@@ -8,6 +8,15 @@ export interface ChannelTarget {
   readonly address: string;
   /** PEM of the CA that the coordinator's certificate has to be of; null: no TLS, on loopback only. */
   readonly caCertificate: string | null;
+  /** What the client proves itself by in the handshake; null or absent: it sends a token instead. */
+  readonly identity?: ClientIdentity | null;
+}
+
+export interface ClientIdentity {
+  /** PEM. */
+  readonly privateKey: string;
+  /** PEM. */
+  readonly certificate: string;
 }
 
 export interface TrustedTarget extends Address {
@@ -19,7 +28,7 @@ export interface TrustedTarget extends Address {
 export const nameForIpAddresses = 'coordinator.muster.internal';
 
 /** @throws {MusterError} for an address that is none, that would need TLS, or a CA that cannot be read */
-export function trustedTarget({ address, caCertificate }: ChannelTarget): TrustedTarget {
+export function trustedTarget({ address, caCertificate, identity }: ChannelTarget): TrustedTarget {
   const parsed = parseAddress(address);
   if (parsed === null) {
     throw new MusterError(
@@ -27,21 +36,24 @@ export function trustedTarget({ address, caCertificate }: ChannelTarget): Truste
       `invalid address "${address}"; expected HOST:PORT, such as 127.0.0.1:7070`,
     );
   }
-  if (caCertificate !== null) return { ...parsed, secureContext: secureContextOf(caCertificate) };
+  if (caCertificate !== null)
+    return { ...parsed, secureContext: secureContextOf(caCertificate, identity ?? null) };
   if (isLoopbackHost(parsed.host)) return { ...parsed, secureContext: null };
   throw new MusterError('failed_precondition', `no CA to verify the coordinator at ${address}`);
 }
 
 /** Trusts this CA alone. */
-function secureContextOf(caCertificate: string): SecureContext {
+function secureContextOf(caCertificate: string, identity: ClientIdentity | null): SecureContext {
   // Loaded here, because TLS takes as long to load as the rest of a command's start, and most commands stay on loopback.
   const { X509Certificate } = process.getBuiltinModule('node:crypto');
   const { createSecureContext } = process.getBuiltinModule('node:tls');
+  let ca: string;
   try {
     // `createSecureContext` takes text that is no certificate too, and then trusts nobody.
-    const ca = new X509Certificate(caCertificate).toString();
-    return createSecureContext({ ca, minVersion: 'TLSv1.3' });
+    ca = new X509Certificate(caCertificate).toString();
   } catch (error) {
     throw new MusterError('invalid', 'the CA is not a certificate in PEM', { cause: error });
   }
+  const own = identity === null ? {} : { key: identity.privateKey, cert: identity.certificate };
+  return createSecureContext({ ca, minVersion: 'TLSv1.3', ...own });
 }

@@ -11,14 +11,18 @@ const dayMs = 24 * 60 * 60_000;
 /** Changing a CA means visiting every machine, so it lasts longer than they do. */
 export const authorityLifetimeMs = 3_650 * dayMs;
 
-/** Clocks of other machines may be behind ours; to them a certificate made now would not be valid yet. */
-export const backdatedMs = 60 * 60_000;
+/**
+ * Clocks of other machines may be behind ours; to them a certificate made now would not be valid yet. A clock that is off by a day
+ * is a common mistake of time zones and of batteries.
+ */
+export const backdatedMs = 2 * dayMs;
 
 export interface Authority {
   /** PEM. */
   readonly certificate: string;
   readonly certificatePath: string;
   readonly privateKey: KeyObject;
+  readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
@@ -54,7 +58,8 @@ export async function openAuthority(
     const notAfterMs = Date.parse(parsed.validTo);
     if (!parsed.checkPrivateKey(privateKey)) throw new Error('key and certificate do not belong together');
     if (notAfterMs <= nowMs) throw new Error(`its certificate expired on ${parsed.validTo}`);
-    return { certificate, certificatePath, privateKey, notAfterMs };
+    const notBeforeMs = Date.parse(parsed.validFrom);
+    return { certificate, certificatePath, privateKey, notBeforeMs, notAfterMs };
   } catch (error) {
     throw new MusterError(
       'failed_precondition',

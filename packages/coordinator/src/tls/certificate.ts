@@ -1,11 +1,12 @@
 /**
- * The two kinds of certificate that a coordinator makes: its CA's and its server's. Import this file lazily: the library
+ * The kinds of certificate that a coordinator makes: its CA's, its server's and its nodes'. Import this file lazily: the library
  * behind it costs start time and memory that a coordinator without TLS need not pay.
  */
 // oxlint-disable-next-line no-unassigned-import -- first, as the library's dependency injection refuses to load without
 import 'reflect-metadata';
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
+import { MusterError } from '@muster/common/errors';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -16,6 +17,7 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
+  Pkcs10CertificateRequest,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509Certificate,
@@ -43,6 +45,12 @@ export interface ServerRequest extends Validity {
   readonly serial: Uint8Array;
 }
 
+export interface NodeRequest extends Validity {
+  readonly name: string;
+  readonly publicKey: KeyObject;
+  readonly serial: Uint8Array;
+}
+
 export interface Issuer {
   /** PEM. */
   readonly certificate: string;
@@ -64,7 +72,48 @@ export async function authorityCertificate(request: AuthorityRequest): Promise<s
 }
 
 /** @returns PEM; good for one thing, being the server of these hosts */
-export async function serverCertificate(request: ServerRequest, issuer: Issuer): Promise<string> {
+export function serverCertificate(request: ServerRequest, issuer: Issuer): Promise<string> {
+  return leafCertificate(request, issuer, [
+    new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+    new SubjectAlternativeNameExtension(request.hosts.map(alternativeName)),
+  ]);
+}
+
+/** @returns PEM; good for one thing, being a client: whoever holds it cannot pass for the coordinator */
+export function nodeCertificate(request: NodeRequest, issuer: Issuer): Promise<string> {
+  return leafCertificate(request, issuer, [new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth])]);
+}
+
+/**
+ * The key that a request for a certificate is about.
+ * @param request PEM, PKCS #10
+ * @throws {MusterError} `invalid` for text that is no request, one that its own key has not signed, or another kind of key
+ */
+export async function certifiableKey(request: string): Promise<KeyObject> {
+  try {
+    const parsed = new Pkcs10CertificateRequest(request);
+    const publicKey = createPublicKey({
+      key: Buffer.from(parsed.publicKey.rawData),
+      format: 'der',
+      type: 'spki',
+    });
+    // Before the signature is looked at: a key of another kind may take long to verify by.
+    if (publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1' && (await parsed.verify()))
+      return publicKey;
+  } catch {
+    // What a parser finds wrong is the same to whoever sent it.
+  }
+  throw new MusterError(
+    'invalid',
+    'this is no request for a certificate (PKCS #10, PEM) that an ECDSA P-256 key has signed',
+  );
+}
+
+async function leafCertificate(
+  request: NodeRequest,
+  issuer: Issuer,
+  extensions: readonly Extension[],
+): Promise<string> {
   // Name and key identifier as the CA's certificate has them: a chain whose ends differ is refused, whatever made the CA.
   const authority = new X509Certificate(issuer.certificate);
   const authorityKey = authority.getExtension(SubjectKeyIdentifierExtension)?.keyId;
@@ -72,8 +121,7 @@ export async function serverCertificate(request: ServerRequest, issuer: Issuer):
   return certificate({ ...request, name: commonName(request.name) }, signer, [
     new BasicConstraintsExtension(false, undefined, critical),
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, critical),
-    new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-    new SubjectAlternativeNameExtension(request.hosts.map(alternativeName)),
+    ...extensions,
     ...(authorityKey === undefined ? [] : [new AuthorityKeyIdentifierExtension(authorityKey)]),
   ]);
 }

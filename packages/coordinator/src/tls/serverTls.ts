@@ -12,6 +12,7 @@ import type { RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { type Authority, backdatedMs, hasAuthority, openAuthority } from './authority.ts';
 import { certifiedHosts, hostsForOthers, type Machine } from './hosts.ts';
+import { NodeCertificates } from './nodeCertificates.ts';
 
 const dayMs = 24 * 60 * 60_000;
 export const serverLifetimeMs = 90 * dayMs;
@@ -26,6 +27,7 @@ export interface ServerTls {
   readonly authorityPath: string;
   /** What join tokens pin: SHA-256 of the CA's certificate, DER. */
   readonly authorityDigest: Buffer;
+  readonly nodeCertificates: NodeCertificates;
   close(): void;
 }
 
@@ -69,6 +71,7 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
   return {
     credentials,
     authorityPath: authority.certificatePath,
+    nodeCertificates: new NodeCertificates(authority, parts.random),
     authorityDigest: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest(),
     close: () => clearInterval(timer),
   };
@@ -126,6 +129,8 @@ async function issue(
     // With the CA's own, which joining agents compare with what their token pins.
     cert: certificate + authority.certificate,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    // By which certificates of nodes are verified.
+    ca: authority.certificate,
     minVersion: 'TLSv1.3',
   };
 }
@@ -133,7 +138,9 @@ async function issue(
 /** grpc-js takes new certificates from credentials that tell it; the ones of its own making never do. */
 class RenewableCredentials extends ServerCredentials {
   constructor(context: SecureContextOptions) {
-    super({ minVersion: 'TLSv1.3', handshakeTimeout: handshakeTimeoutMs }, context);
+    // Users have no certificate, so one is asked for and not required; the interceptor decides what each call needs.
+    const clients = { requestCert: true, rejectUnauthorized: false };
+    super({ minVersion: 'TLSv1.3', handshakeTimeout: handshakeTimeoutMs, ...clients }, context);
   }
 
   renew(context: SecureContextOptions): void {

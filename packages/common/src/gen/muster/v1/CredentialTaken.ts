@@ -2,7 +2,11 @@
 
 
 export interface CredentialTaken {
+  'certificate'?: (string);
+  '_certificate'?: "certificate";
 }
 
 export interface CredentialTaken__Output {
+  'certificate'?: (string);
+  '_certificate'?: "certificate";
 }

@@ -3,8 +3,12 @@
 
 export interface JoinResponse {
   'clusterId'?: (string);
+  'certificate'?: (string);
+  '_certificate'?: "certificate";
 }
 
 export interface JoinResponse__Output {
   'clusterId': (string);
+  'certificate'?: (string);
+  '_certificate'?: "certificate";
 }
