@@ -1,38 +1,35 @@
-/** How credentials of real agents end, are replaced and are renewed. */
+/** How certificates of real agents end, are replaced and are renewed. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { credentialOfAgent } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
+import { stablePort } from '../support/places.ts';
 import { waitFor } from '../support/services.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startCluster({
     nodes: 1,
-    coordinatorFlags: ['--credential-lifetime', '6s'],
+    coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`, '--credential-lifetime', '12s'],
     // An agent says so when it is removed, or replaced by a new installation.
-    expectedComplaints: /has been revoked or replaced|token is unknown to this coordinator/,
+    expectedComplaints:
+      /has been revoked or replaced|certificate is unknown to this coordinator|no certificate of a node/,
   });
 });
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
-const storedCredential = (name: string): string => {
-  const stored = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as {
-    credential: string;
-  };
-  return stored.credential;
-};
 const renewals = async () =>
   (await cluster.events('cluster')).filter(({ kind }) => kind === 'token.renewed').length;
 
 test('credentials are renewed again and again while a task runs, and a restarted agent shows the newest', async () => {
-  const first = storedCredential('node-1');
+  const first = credentialOfAgent(cluster, 'node-1');
   const jobId = await cluster.submit({ command: `echo ready; ${idle}` });
   await cluster.untilOutput(jobId, 'ready\n');
   const { pid } = cluster.agent(0);
   await waitFor('a renewal', async () => (await renewals()) >= 1);
   expect(cluster.agent(0).pid).toBe(pid);
-  expect(storedCredential('node-1')).not.toBe(first);
+  expect(credentialOfAgent(cluster, 'node-1')).not.toEqual(first);
   await cluster.agent(0).stop();
   await cluster.agent(0).start();
   await cluster.untilOnline();

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { musterService } from '@muster/common/wire/service';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { agentTokenOf, describeCallRules } from '../support/callRules.ts';
+import { credentialOfAgent, describeCallRules, targetOf } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { bearerOf, callMethod, FakeAgent, nextMessage } from '../support/rawCalls.ts';
 import { editStore } from '../support/storeEdit.ts';
@@ -42,7 +42,7 @@ describe('the services that every gRPC tool knows', () => {
     for (const service of ['', 'muster.v1.Muster', 'muster.v1.AgentHub']) {
       const request = Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
       const answer = await callMethod(
-        cluster.address,
+        targetOf(cluster),
         '/grpc.health.v1.Health/Check',
         bearerOf(cluster.adminToken),
         request,
@@ -56,7 +56,7 @@ describe('the services that every gRPC tool knows', () => {
     const ask = async (field: number, text: string) => {
       const request = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
       return (
-        await callMethod(cluster.address, path, bearerOf(cluster.adminToken), request)
+        await callMethod(targetOf(cluster), path, bearerOf(cluster.adminToken), request)
       ).message?.toString('latin1');
     };
     const services = await ask(7, '*');
@@ -74,7 +74,7 @@ test('secrets on disk are for their owner alone', async () => {
   for (const path of [cluster.dataDir, join(cluster.agentsDir, 'node-1')])
     expect(mode(path), path).toBe('700');
   const database = readFileSync(join(cluster.dataDir, 'muster.db'), 'latin1');
-  for (const secret of [cluster.adminToken, agentTokenOf(cluster, 'node-1')]) {
+  for (const secret of [cluster.adminToken, credentialOfAgent(cluster, 'node-1').credential]) {
     expect(database).not.toContain(secret);
     for (const daemon of [cluster.coordinator, ...cluster.agents]) expect(daemon.log).not.toContain(secret);
   }
@@ -206,10 +206,10 @@ describe("an agent's credential gives no power over the tasks of another node", 
   beforeAll(async () => {
     const credential = `muster_agent_${randomBytes(32).toString('base64url')}`;
     const { token } = await cluster.api.createJoinToken('intruder');
-    const joining = new FakeAgent(cluster.address, token);
+    const joining = new FakeAgent(targetOf(cluster), token);
     await joining.join({ joinToken: token, nodeName: 'intruder', credential });
     joining.close();
-    intruder = new FakeAgent(cluster.address, credential);
+    intruder = new FakeAgent(targetOf(cluster), credential);
     return () => intruder.close();
   });
 

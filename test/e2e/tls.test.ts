@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { endAllNaming } from '../../scripts/processes.mjs';
-import { describeCallRules } from '../support/callRules.ts';
+import { describeCallRules, targetOf } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { MusterCommand } from '../support/command.ts';
 import { stablePort } from '../support/places.ts';
@@ -22,7 +22,12 @@ let agentFlags: readonly string[] = [];
 beforeAll(async () => {
   port = await stablePort();
   const flags = ['--listen', `0.0.0.0:${port}`, '--advertise', 'coordinator.test'];
-  cluster = await startCluster({ coordinatorFlags: flags, agentFlags: () => agentFlags });
+  cluster = await startCluster({
+    coordinatorFlags: flags,
+    agentFlags: () => agentFlags,
+    // An agent says so whose CA was lost.
+    expectedComplaints: /no certificate of a node that this cluster has made/,
+  });
 });
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
@@ -47,11 +52,13 @@ test('an agent joins with nothing but a token, and runs jobs', async () => {
   expect(await cluster.output(job.id)).toBe('by TLS\n');
 });
 
-test('the agent keeps the CA beside its credential', () => {
+test('the agent keeps the CA, its key and its certificate in one file', () => {
   const path = join(cluster.agentsDir, 'node-1', 'credential');
   expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
     joined: true,
     caCertificate: cluster.caCertificate,
+    credential: expect.stringMatching(/^-----BEGIN PRIVATE KEY-----/),
+    certificate: expect.stringMatching(/^-----BEGIN CERTIFICATE-----/),
   });
   expect(mode(path)).toBe('600');
 });
@@ -97,15 +104,13 @@ describe('over TLS', () => {
 describe('nothing is reported', () => {
   test('without TLS: gRPC gets no answer, not even to the admin token', async () => {
     const path = '/muster.v1.Muster/GetCluster';
-    const plain = await callMethod(cluster.address, path, bearerOf(cluster.adminToken));
-    expect(plain).toMatchObject({ status: expect.stringMatching(/^UNAVAILABLE/), message: null });
-    const encrypted = callMethod(
-      cluster.address,
+    const plain = await callMethod(
+      { address: cluster.address, caCertificate: null },
       path,
       bearerOf(cluster.adminToken),
-      Buffer.alloc(0),
-      cluster.caCertificate,
     );
+    expect(plain).toMatchObject({ status: expect.stringMatching(/^UNAVAILABLE/), message: null });
+    const encrypted = callMethod(targetOf(cluster), path, bearerOf(cluster.adminToken));
     expect(await encrypted).toMatchObject({ status: 'OK' });
   });
 
@@ -210,7 +215,7 @@ test('pages for Prometheus stay on loopback', async () => {
   expect(stderr).toContain('serves on this machine only');
 });
 
-test('after a new CA agents stay away until they are informed of it, once', async () => {
+test('after the CA was lost, agents stay away until each has joined by a new token', async () => {
   const old = readFileSync(caFile(), 'utf8');
   await cluster.coordinator.stop();
   rmSync(join(cluster.dataDir, 'tls'), { recursive: true });
@@ -225,11 +230,20 @@ test('after a new CA agents stay away until they are informed of it, once', asyn
   });
   expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'silent' });
 
-  // 2. Told once, it remembers.
+  // 2. The new CA alone is not enough: the certificates of nodes came from the old one.
   agentFlags = ['--ca', caFile()];
-  await Promise.all(cluster.agents.map((each) => each.restart()));
-  await cluster.untilOnline();
+  await node.restart();
+  await waitFor('the agent says why', () => node.log, {
+    until: (log) => /no certificate of a node/.test(log),
+  });
   agentFlags = [];
+
+  // 3. By a token that pins the new CA each joins again, with its name, its data directory and its tasks.
+  for (const each of cluster.agents) {
+    await cluster.letJoinAnew(each);
+    await each.restart();
+  }
+  await cluster.untilOnline();
   await node.restart();
   await cluster.untilOnline([node]);
 });

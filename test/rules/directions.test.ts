@@ -95,7 +95,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['events', 'model.ts store work', 'it reads what is committed'],
     ['paths', 'model.ts state store', 'it remembers measurements of paths'],
     ['leases', 'model.ts state store', 'it says who may run, and ends nothing by itself'],
-    ['auth', 'caller.ts state store', 'it knows credentials, not what is called with them'],
+    ['auth', 'caller.ts state store tls', 'it knows credentials, not what is called with them'],
     [
       'agents',
       'caller.ts leases lifecycle model.ts spec state work',

@@ -51,7 +51,7 @@ export function startAgent(parts: AgentParts): void {
     address,
     openStream: () => network.connect(machine, life) as unknown as ReturnType<AgentPorts['openStream']>,
     // Nobody is asked to renew anything here.
-    renewal: { offer: () => '', taken: () => false, welcomed() {}, refused: () => false },
+    renewal: { take() {}, welcomed() {}, refused: () => false, explain: (refusal) => refusal },
     terms: machine.disk.terms(),
     onRefused: parts.onRefused,
     shutdownGraceMs: 0,

@@ -88,7 +88,11 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     backup: noBackup,
     onFatal: parts.onFatal,
   });
-  const { muster, agentHub } = coordinator.calls({ authorityDigest: null, storeAdminToken: () => {} });
+  const { muster, agentHub } = coordinator.calls({
+    authorityDigest: null,
+    nodeCertificates: null,
+    storeAdminToken: () => {},
+  });
   setInterval(() => void coordinator.reconcile().catch(() => {}), coordinator.tickMs);
   coordinator.loop.wake();
 

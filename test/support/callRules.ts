@@ -3,17 +3,32 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentHubService, musterService } from '@muster/common/wire/service';
+import type { ChannelTarget } from '@muster/common/wire/trust';
 import { listedPaths } from '@muster/coordinator/auth/policy';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from './cluster.ts';
 import { type Answer, bearerOf, callMethod } from './rawCalls.ts';
 
-/** The credential of one of the cluster's agents. */
-export function agentTokenOf(cluster: Cluster, name: string): string {
-  const { credential } = JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8')) as {
-    credential: string;
-  };
-  return credential;
+/** What one of the cluster's agents proves itself by: a secret, or with TLS the private key of its certificate. */
+export function credentialOfAgent(
+  cluster: Cluster,
+  name: string,
+): { readonly credential: string; readonly certificate?: string | null } {
+  return JSON.parse(readFileSync(join(cluster.agentsDir, name, 'credential'), 'utf8'));
+}
+
+/** Where the cluster is reached as one of its agents, or by a token. */
+export function targetOf(cluster: Cluster, agent: string | null = null): ChannelTarget {
+  const target = { address: cluster.address, caCertificate: cluster.caCertificate };
+  if (agent === null) return target;
+  const { credential, certificate } = credentialOfAgent(cluster, agent);
+  return certificate == null ? target : { ...target, identity: { privateKey: credential, certificate } };
+}
+
+/** What an agent sends with each call: its secret, unless its connection shows its certificate. */
+function headersOfAgent(cluster: Cluster, name: string): Readonly<Record<string, string>> {
+  const { credential, certificate } = credentialOfAgent(cluster, name);
+  return certificate == null ? bearerOf(credential) : {};
 }
 
 const adminPaths = Object.values(musterService).map(({ path }) => path);
@@ -28,8 +43,11 @@ const allPaths = [...adminPaths, ...agentPaths, ...openPaths];
 
 /** @param cluster has a node called node-1; asked when the tests run */
 export function describeCallRules(cluster: () => Cluster): void {
-  const call = (path: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
-    callMethod(cluster().address, path, headers, Buffer.alloc(0), cluster().caCertificate);
+  const call = (
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    agent: string | null = null,
+  ): Promise<Answer> => callMethod(targetOf(cluster(), agent), path, headers);
 
   test('the methods tried here are all there are', () => {
     expect(adminPaths.length).toBeGreaterThan(10);
@@ -44,6 +62,9 @@ export function describeCallRules(cluster: () => Cluster): void {
       'an empty token': async () => bearerOf(''),
       'another scheme': async () => ({ authorization: `Basic ${cluster().adminToken}` }),
       'no token, and an identity of its own making': async () => ({ 'muster-identity': '{"kind":"admin"}' }),
+      // With TLS it is the key of a certificate that this connection does not show.
+      "an agent's key": async () =>
+        bearerOf(credentialOfAgent(cluster(), 'node-1').credential.split('\n')[1] ?? ''),
       'the token in the wrong place': async () => ({ 'muster-token': cluster().adminToken }),
     };
 
@@ -58,19 +79,28 @@ export function describeCallRules(cluster: () => Cluster): void {
     });
 
     const roles: Readonly<
-      Record<string, { headers: () => Promise<Readonly<Record<string, string>>>; may: readonly string[] }>
+      Record<
+        string,
+        {
+          headers: () => Promise<Readonly<Record<string, string>>>;
+          agent?: string;
+          may: readonly string[];
+        }
+      >
     > = {
       'the admin token': {
         headers: async () => bearerOf(cluster().adminToken),
         may: [...adminPaths, ...openPaths],
       },
-      "an agent's token": {
-        headers: async () => bearerOf(agentTokenOf(cluster(), 'node-1')),
+      "an agent's credential": {
+        agent: 'node-1',
+        headers: async () => headersOfAgent(cluster(), 'node-1'),
         may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
       },
-      "an agent's token, and the identity of an admin": {
+      "an agent's credential, and the identity of an admin": {
+        agent: 'node-1',
         headers: async () => ({
-          ...bearerOf(agentTokenOf(cluster(), 'node-1')),
+          ...headersOfAgent(cluster(), 'node-1'),
           'muster-identity': '{"kind":"admin"}',
         }),
         may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
@@ -89,12 +119,13 @@ export function describeCallRules(cluster: () => Cluster): void {
         const isTried = (path: string) => path !== rotatePath || !role.may.includes(path);
         const answers = allPaths.filter(isTried).map(async (path) => ({
           path,
-          ...(await call(path, headers)),
+          ...(await call(path, headers, role.agent)),
         }));
         for (const { path, status } of await Promise.all(answers)) {
-          const refusal = /^PERMISSION_DENIED: this token \(\w+\) may not call |^UNAUTHENTICATED/;
+          const refusal =
+            /^PERMISSION_DENIED: this (?:token|certificate) \(\w+\) may not call |^UNAUTHENTICATED/;
           if (role.may.includes(path)) expect(status, path).not.toMatch(refusal);
-          else expect(status, path).toMatch(/^PERMISSION_DENIED: this token/);
+          else expect(status, path).toMatch(/^PERMISSION_DENIED: this (?:token|certificate)/);
         }
       },
     );

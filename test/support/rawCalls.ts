@@ -6,6 +6,7 @@ import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import { channelTo } from '@muster/common/wire/channel';
 import { agentHubService } from '@muster/common/wire/service';
+import type { ChannelTarget } from '@muster/common/wire/trust';
 
 /** Bounds calls that would go on for ever, such as a watch. */
 const callTimeoutMs = 5_000;
@@ -27,21 +28,19 @@ export interface Answer {
   readonly message: Buffer | null;
 }
 
-/** @param caCertificate null: without TLS */
-function clientOf(address: string, caCertificate: string | null): Client {
-  const channel = channelTo({ address, caCertificate });
-  return new Client(address, channel.credentials, channel.options);
+function clientOf(target: ChannelTarget): Client {
+  const channel = channelTo(target);
+  return new Client(target.address, channel.credentials, channel.options);
 }
 
 /** Sends one encoded request, the empty one by default, to any method. */
 export function callMethod(
-  address: string,
+  target: ChannelTarget,
   path: string,
   headers: Readonly<Record<string, string>>,
   request: Buffer = Buffer.alloc(0),
-  caCertificate: string | null = null,
 ): Promise<Answer> {
-  const client = clientOf(address, caCertificate);
+  const client = clientOf(target);
   const same = (bytes: Buffer) => bytes;
   const deadline = Date.now() + callTimeoutMs;
   return new Promise((resolve) => {
@@ -61,9 +60,10 @@ export class FakeAgent {
   private readonly client: Client;
   private readonly headers: Readonly<Record<string, string>>;
 
-  constructor(address: string, token: string, caCertificate: string | null = null) {
-    this.client = clientOf(address, caCertificate);
-    this.headers = bearerOf(token);
+  /** @param token null: the certificate of the target says who it is */
+  constructor(target: ChannelTarget, token: string | null) {
+    this.client = clientOf(target);
+    this.headers = token === null ? {} : bearerOf(token);
   }
 
   join(request: { joinToken: string; nodeName: string; credential: string }): Promise<void> {

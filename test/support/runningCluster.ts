@@ -56,6 +56,9 @@ export class Cluster {
   private readonly logMarks = new Map<Daemon, number>();
   private client: { readonly api: MusterApi; readonly timesServed: number } | null = null;
 
+  /** What the agents are started with, by name. */
+  private readonly joinTokens = new Map<string, string>();
+
   constructor(options: ClusterOptions, port: number) {
     this.options = options;
     this.workDir = tempDir('cluster').path;
@@ -91,11 +94,17 @@ export class Cluster {
     return new Daemon({ title, ...options, env, logPath: join(this.workDir, `${title}.log`) });
   }
 
+  /** The agent joins anew at its next start, with the data directory that it has. */
+  async letJoinAnew(agent: Daemon): Promise<void> {
+    const name = agent.options.title;
+    this.joinTokens.set(name, (await this.api.createJoinToken(name, true)).token);
+  }
+
   /** One more agent, not started yet. */
   addAgent(name: string, joinToken: string | null = null): Daemon {
     const { gpus = 2, cpus = 8, agentDiskMb, agentFlags } = this.options;
     const dataDir = join(this.agentsDir, name);
-    let token = joinToken;
+    if (joinToken !== null) this.joinTokens.set(name, joinToken);
     const agent = this.daemon(name, {
       args: () => {
         const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
@@ -105,7 +114,8 @@ export class Cluster {
       },
       wrapper: withOwnDisk(dataDir, agentDiskMb),
       env: async () => {
-        token ??= (await this.api.createJoinToken(name)).token;
+        const token = this.joinTokens.get(name) ?? (await this.api.createJoinToken(name)).token;
+        this.joinTokens.set(name, token);
         return { MUSTER_JOIN_TOKEN: token };
       },
     });

@@ -5,7 +5,6 @@ import { systemClock } from '@muster/common/clock';
 import { MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
-import { bearer } from '@muster/common/wire/channel';
 import { openAgent } from './agent.ts';
 import { placeProblem } from './checkpoints/place.ts';
 import { letAccountsPass, lockDataDir, prepareDataDir, readInstanceId } from './dataDir/dataDir.ts';
@@ -26,9 +25,9 @@ import { boottimeMs, readBootId } from './probes/boot.ts';
 import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';
-import { caOfCoordinator, connectHub, requestJoin } from './session/coordinatorChannel.ts';
+import { caOfCoordinator, connectHub, HubLane, requestJoin, tokenOf } from './session/coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './session/credential.ts';
-import { CredentialRenewal } from './session/credentialRenewal.ts';
+import { CredentialRenewal, offered } from './session/credentialRenewal.ts';
 import { TaskRecords } from './tasks/records.ts';
 
 /** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
@@ -89,37 +88,34 @@ async function openOnMachine(
   const { coordinator: address, name: nodeName, joinToken, caCertificate: named } = options;
   const trust = { address, nodeName, joinToken, caCertificate: named };
   const caCertificate = await caOfCoordinator(trust, file.read());
-  // A connection of its own for each lane: a full log window must not hold back heartbeats.
-  const newClient = () => {
+  const askToJoin = async (token: string, fresh: string) => {
     const client = connectHub({ address, caCertificate });
-    opened.push(() => client.close());
-    return client;
+    const credential = await offered(fresh, nodeName, caCertificate !== null);
+    const request = { nodeName, joinToken: token, credential };
+    return requestJoin(client, { address, caCertificate }, request, wallMs()).finally(() => client.close());
   };
-  let control = connectHub({ address, caCertificate });
-  opened.push(() => control.close());
+  const stored = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
+  const renewal = new CredentialRenewal(file, stored, log);
+  // A connection of its own for each lane: a full log window must not hold back heartbeats.
+  const lane = () => new HubLane({ address, caCertificate }, renewal);
+  const bulk = lane();
+  const telemetry = lane();
+  let control = lane().client();
+  opened.push(() => {
+    for (const each of [control, bulk, telemetry]) each.close();
+  });
   /** A new connection each time: one that a cut network has silenced looks alive for half a minute more. */
   const dial = () => {
     control.close();
-    control = connectHub({ address, caCertificate });
+    control = lane().client();
     const stream = control.Session(metadata());
     control.waitForReady(wallMs() + connectTimeoutMs, (error) => {
       if (error !== undefined && error !== null) stream.cancel();
     });
     return stream;
   };
-  const bulk = newClient();
-  const telemetry = newClient();
-  const askToJoin = (token: string, fresh: string) =>
-    requestJoin(
-      control,
-      { address, caCertificate },
-      { nodeName, joinToken: token, credential: fresh },
-      wallMs(),
-    );
-  const stored = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
-  const renewal = new CredentialRenewal(file, stored);
   /** Of the credential as it is then: it is renewed while the agent runs. */
-  const metadata = () => bearer(renewal.current());
+  const metadata = () => tokenOf(renewal.current());
 
   const bootId = readBootId();
   const uid = process.geteuid?.() ?? 0;
@@ -192,7 +188,20 @@ async function openOnMachine(
     checkpointPlaceProblem: (root, changes) =>
       placeProblem(root, changes, { fence, mounts: () => readMounts() }),
     openObservers: (calls) =>
-      openObservers({ options, log, bootId, records, dirs, hostInventory, bulk, telemetry, metadata }, calls),
+      openObservers(
+        {
+          options,
+          log,
+          bootId,
+          records,
+          dirs,
+          hostInventory,
+          metadata,
+          bulk: () => bulk.client(),
+          telemetry: () => telemetry.client(),
+        },
+        calls,
+      ),
     wallMs,
     monotonicMs,
     boottimeMs,

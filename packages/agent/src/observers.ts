@@ -40,9 +40,9 @@ export interface ObserverPorts {
   readonly records: TaskRecords;
   readonly dirs: CheckpointDirs;
   readonly hostInventory: HostInventory;
-  /** Connections of their own: a full log window does not hold back heartbeats. */
-  readonly bulk: AgentHubClient;
-  readonly telemetry: AgentHubClient;
+  /** Connections of their own: a full log window does not hold back heartbeats. Others after the credential was renewed. */
+  readonly bulk: () => AgentHubClient;
+  readonly telemetry: () => AgentHubClient;
   /** With the credential as it is then. */
   readonly metadata: () => Metadata;
 }
@@ -135,7 +135,7 @@ export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observer
     onKernelRecord: (record) => kernelEnds.kernelRecord(record),
     training,
     usageFileOf: (task) => join(records.directory(task), 'usage.json'),
-    openTelemetryStream: () => telemetry.UploadTelemetry(metadata()),
+    openTelemetryStream: () => telemetry().UploadTelemetry(metadata()),
     connection: agent.connection,
     onStatusChange: agent.statusChanged,
   });

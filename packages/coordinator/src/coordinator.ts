@@ -35,6 +35,7 @@ import { TimeLimits } from './reconcilers/timeLimits.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
+import type { JoinParts } from './rpc/join.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { peopleCalls } from './rpc/people.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
@@ -85,7 +86,8 @@ export interface CoordinatorPorts {
 }
 
 /** What only the one who serves the calls knows. */
-export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'>;
+export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'> &
+  Pick<JoinParts, 'nodeCertificates'>;
 
 export type OpenedCoordinator = Awaited<ReturnType<typeof openCoordinator>>;
 
@@ -240,6 +242,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...parts,
         heartbeatIntervalMs,
         credentialLifetimeMs,
+        nodeCertificates: server.nodeCertificates,
         leaseMs: settings.leases.leaseMs,
         term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
         checkAccount: (account) => leases.checkAccount(account),

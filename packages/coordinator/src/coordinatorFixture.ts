@@ -2,15 +2,17 @@
  * A coordinator on a store in memory, with its real gRPC and HTTP servers. Time stands still until a test moves it, and
  * reconcilers run when a test runs them.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { Client, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { unlimitedScope } from '@muster/common/people';
+import { channelTo } from '@muster/common/wire/channel';
 import { connectMuster } from '@muster/common/wire/client';
+import type { ClientIdentity } from '@muster/common/wire/trust';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
@@ -26,6 +28,7 @@ import { startServer } from './rpc/server.ts';
 import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type Store, StoreError } from './store/store.ts';
+import type { ServerTls } from './tls/serverTls.ts';
 import { Contained } from './work/contained.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -76,9 +79,12 @@ export async function startTestCoordinator(
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
     log?: Logger;
+    /** Its clock begins at this one, by which clients verify certificates. */
+    tls?: { wallMs: () => number; open: (dataDir: string) => Promise<ServerTls | null> };
   } = {},
 ) {
   const clock = new TestClock();
+  if (options.tls !== undefined) clock.nowMs = options.tls.wallMs() - someMs;
   // A restarted coordinator makes no id a second time.
   const random = countingBytes(1_000_000 * (options.memory?.jobs.size ?? 0));
   const memory = options.memory ?? new Memory('test');
@@ -130,18 +136,21 @@ export async function startTestCoordinator(
   const { gate, agents, pages } = coordinator;
   metrics = new CoordinatorMetrics({ ...coordinator, contained, connections, clock, log: silentLogger });
   const storedAdminTokens: string[] = [];
+  const tls = (await options.tls?.open(directory)) ?? null;
+  const caCertificate = tls === null ? null : readFileSync(tls.authorityPath, 'utf8');
   const calls = coordinator.calls({
-    authorityDigest: null,
+    authorityDigest: tls?.authorityDigest ?? null,
+    nodeCertificates: tls?.nodeCertificates ?? null,
     storeAdminToken: (token) => void storedAdminTokens.push(token),
   });
-  const server = await startServer('127.0.0.1:0', gate, connections, calls);
+  const server = await startServer('127.0.0.1:0', gate, connections, calls, tls?.credentials ?? null);
   const http = await startHttpServer('127.0.0.1:0', {
     ownPage: () => metrics?.page() ?? '',
     nodePage: (node) => pages.requestPage(node, options.pageTimeoutMs),
     nodes: () => [...state.nodes.keys()].sort(),
     log: silentLogger,
   });
-  const api = connectMuster({ address: server.address, token: adminToken });
+  const api = connectMuster({ address: server.address, token: adminToken, caCertificate });
   const clients: Client[] = [];
   return {
     ...coordinator,
@@ -154,17 +163,21 @@ export async function startTestCoordinator(
     contained,
     /** `host:port` of its gRPC server. */
     address: server.address,
+    /** PEM; null: it has no TLS. */
+    caCertificate,
     /** `http://host:port` of its Prometheus pages. */
     httpUrl: `http://${http.address}`,
     /** A bare connection, for what the typed client would not send. */
-    client(): Client {
-      const client = new Client(server.address, credentials.createInsecure());
+    client(identity: ClientIdentity | null = null): Client {
+      const channel = channelTo({ address: server.address, caCertificate, identity });
+      const client = new Client(server.address, channel.credentials, channel.options);
       clients.push(client);
       return client;
     },
     async close() {
       api.close();
       for (const client of clients) client.close();
+      tls?.close();
       agents.endAll();
       await http.close();
       await server.close();

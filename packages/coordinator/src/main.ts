@@ -134,6 +134,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     });
     const calls = coordinator.calls({
       authorityDigest: tls?.authorityDigest ?? null,
+      nodeCertificates: tls?.nodeCertificates ?? null,
       storeAdminToken: (token) => adminToken.write(token),
     });
     const { gate, agents } = coordinator;

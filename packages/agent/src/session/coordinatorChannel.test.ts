@@ -37,10 +37,12 @@ test('a CA that the operator names is trusted, whatever was known', async () => 
   );
 });
 
-test('since the join the CA stays the same, whatever a later token says', async () => {
+test('since the join the CA stays the same, whatever the token says that it joined with', async () => {
   const joinToken = tokenPinning(otherAuthority);
-  expect(await caOfCoordinator(unknownHost, stored('known'))).toBe('known');
-  expect(await caOfCoordinator({ ...unknownHost, joinToken }, stored('known'))).toBe('known');
+  const known = authority.certificate;
+  expect(await caOfCoordinator(unknownHost, stored(known))).toBe(known);
+  const joinedWith = createHash('sha256').update(joinToken).digest('hex');
+  expect(await caOfCoordinator({ ...unknownHost, joinToken }, { ...stored(known), joinedWith })).toBe(known);
 });
 
 test('an agent that knows a CA demands it on loopback too', async () => {
@@ -71,6 +73,18 @@ test('the CA with the digest that the token pins is trusted, by name and by addr
     const trust = { ...unknownHost, address: `${host}:${port}`, joinToken: tokenPinning(authority) };
     expect(certificateOf(await caOfCoordinator(trust, null))).toBe(certificateOf(authority.certificate));
   }
+});
+
+test('an agent that has joined follows a new token to a CA that was made anew, and an old one nowhere', async () => {
+  const lostCa = otherAuthority.certificate;
+  const { port } = await startListener(await authority.issue());
+  const trust = { ...unknownHost, address: `127.0.0.1:${port}` };
+  const anew = await caOfCoordinator({ ...trust, joinToken: tokenPinning(authority) }, stored(lostCa));
+  expect(certificateOf(anew)).toBe(certificateOf(authority.certificate));
+  const known = authority.certificate;
+  expect(await caOfCoordinator({ ...trust, joinToken: tokenPinning(otherAuthority) }, stored(known))).toBe(
+    known,
+  );
 });
 
 test.each([

@@ -10,7 +10,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { Client, makeClientConstructor } from '@grpc/grpc-js';
+import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
@@ -18,22 +18,17 @@ import { bearer, channelTo } from '@muster/common/wire/channel';
 import { connectionProblem } from '@muster/common/wire/connectionProblem';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
-import { notJoined, type StoredCredential } from './credential.ts';
+import type { ChannelTarget } from '@muster/common/wire/trust';
+import { isNewToken, type NodeProof, notJoined, type StoredCredential } from './credential.ts';
+import type { CredentialRenewal } from './credentialRenewal.ts';
 
 /** A node with many tasks is welcomed with all of their specs in one message. */
 const messageBytesMax = 64 * 1024 * 1024;
 
 const answerTimeoutMs = 10_000;
 
-export interface CoordinatorEndpoint {
-  /** `host:port`. */
-  readonly address: string;
-  /** PEM of the CA that it has to prove itself by; null: none, on loopback only. */
-  readonly caCertificate: string | null;
-}
-
 /** A client with a connection of its own. */
-export function connectHub(coordinator: CoordinatorEndpoint): AgentHubClient {
+export function connectHub(coordinator: ChannelTarget): AgentHubClient {
   const Hub = makeClientConstructor(agentHubService, 'AgentHub') as unknown as new (
     ...args: ConstructorParameters<typeof Client>
   ) => AgentHubClient;
@@ -51,21 +46,62 @@ export function connectHub(coordinator: CoordinatorEndpoint): AgentHubClient {
   });
 }
 
-/** Trades the join token for the agent's credential. @param nowMs wall clock, which deadlines of calls go by */
+/** A connection for one kind of calls. */
+export class HubLane {
+  private readonly coordinator: ChannelTarget;
+  private readonly renewal: Pick<CredentialRenewal, 'current'>;
+  private open: { readonly client: AgentHubClient; readonly certificate: string | null } | null = null;
+
+  constructor(coordinator: ChannelTarget, renewal: Pick<CredentialRenewal, 'current'>) {
+    this.coordinator = coordinator;
+    this.renewal = renewal;
+  }
+
+  /** For the next call. A connection keeps the certificate that it began with, so another certificate needs another connection. */
+  client(): AgentHubClient {
+    const { credential, certificate = null } = this.renewal.current();
+    if (this.open !== null && this.open.certificate === certificate) return this.open.client;
+    // Calls that are open on the earlier one go on.
+    this.open?.client.close();
+    const identity = certificate === null ? null : { privateKey: credential, certificate };
+    this.open = { certificate, client: connectHub({ ...this.coordinator, identity }) };
+    return this.open.client;
+  }
+
+  close(): void {
+    this.open?.client.close();
+  }
+}
+
+/** What a call carries besides: the secret, where there is no certificate. */
+export function tokenOf({ credential, certificate = null }: NodeProof): Metadata {
+  return certificate === null ? bearer(credential) : new Metadata();
+}
+
+/**
+ * Trades the join token for the agent's credential.
+ * @param nowMs wall clock, which deadlines of calls go by
+ * @returns the certificate; null: there is no TLS
+ */
 export function requestJoin(
   client: AgentHubClient,
-  coordinator: CoordinatorEndpoint,
+  coordinator: ChannelTarget,
   request: { readonly nodeName: string; readonly joinToken: string; readonly credential: string },
   nowMs: number,
-): Promise<void> {
+): Promise<string | null> {
   return new Promise((resolve, reject) => {
-    client.Join(request, bearer(request.joinToken), { deadline: nowMs + answerTimeoutMs }, (error) => {
-      if (error === null) return resolve();
-      const known = fromServiceError(error);
-      const { address, caCertificate } = coordinator;
-      const problem = connectionProblem(address, known.message, caCertificate !== null);
-      reject(known.code === 'unavailable' ? (problem ?? known) : known);
-    });
+    client.Join(
+      request,
+      bearer(request.joinToken),
+      { deadline: nowMs + answerTimeoutMs },
+      (error, answer) => {
+        if (error === null) return resolve(answer?.certificate ?? null);
+        const known = fromServiceError(error);
+        const { address, caCertificate } = coordinator;
+        const problem = connectionProblem(address, known.message, caCertificate !== null);
+        reject(known.code === 'unavailable' ? (problem ?? known) : known);
+      },
+    );
   });
 }
 
@@ -79,7 +115,8 @@ export interface CoordinatorTrust {
 }
 
 /**
- * The CA to trust: the one named now, then the one trusted since the join, then the one that the join token pins.
+ * The CA to trust: the one named now, then the one that a join token pins which was not tried yet, then the one trusted since the
+ * join.
  * @returns null: none, for a coordinator without TLS on this machine
  * @throws {MusterError} when another machine's coordinator could not be distinguished from an impostor, or is one
  */
@@ -90,9 +127,12 @@ export async function caOfCoordinator(
   if (caCertificate !== null) return caCertificate;
   const pin = pinOf(joinToken);
   const known = stored?.caCertificate ?? null;
-  // Until it has joined it may have been led to the wrong coordinator; the newer token is the better guide.
-  if (known !== null && (stored?.joined === true || pin === null || digestOf(known).equals(pin)))
-    return known;
+  if (known !== null) {
+    if (joinToken === null || pin === null || digestOf(known).equals(pin)) return known;
+    // A newer token is the better guide: the agent may have been led to the wrong coordinator, or its CA was lost and made anew.
+    if (stored?.joined !== true) return fetchCa(address, pin);
+    return isNewToken(joinToken, stored) ? fetchCa(address, pin, known) : known;
+  }
   if (pin !== null) return fetchCa(address, pin);
   const host = parseAddress(address)?.host;
   if (host === undefined || isLoopbackHost(host)) return null;
@@ -119,10 +159,12 @@ function digestOf(certificate: string | Buffer): Buffer {
   return createHash('sha256').update(new X509Certificate(certificate).raw).digest();
 }
 
-async function fetchCa(address: string, pin: Buffer): Promise<string> {
+/** @param known PEM of the CA that stays trusted where the server does not have the pinned one: the token is of the time before it */
+async function fetchCa(address: string, pin: Buffer, known: string | null = null): Promise<string> {
   const chain = await peerChain(address);
   const pinned = chain.find((certificate) => digestOf(certificate.raw).equals(pin));
   if (pinned?.ca === true) return pinned.toString();
+  if (known !== null) return known;
   throw new MusterError(
     'unauthenticated',
     `the server at ${address} is not the coordinator that issued this join token: its CA differs. ` +

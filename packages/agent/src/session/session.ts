@@ -55,7 +55,7 @@ export interface SessionParts {
   readonly instanceId: string;
   readonly bootId: string;
   readonly terms: HighestTerm;
-  readonly renewal: Pick<CredentialRenewal, 'offer' | 'taken' | 'welcomed' | 'refused'>;
+  readonly renewal: Pick<CredentialRenewal, 'take' | 'welcomed' | 'refused' | 'explain'>;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
   /** Until this machine is switched off; null: nothing is known of that. */
@@ -214,7 +214,8 @@ export class CoordinatorSession {
    * The agent stays: its tasks run until their leases end, and are there again when the coordinator takes it back, as after
    * an upgrade of it or another restore of its store.
    */
-  private refused(error: MusterError): void {
+  private refused(refusal: MusterError): void {
+    const error = this.parts.renewal.explain(refusal, this.parts.wallMs());
     this.refusals += 1;
     if (error.code === 'failed_precondition')
       this.protocol = this.protocol === protocolVersion ? protocolVersionMin : protocolVersion;
@@ -256,9 +257,10 @@ export class CoordinatorSession {
       const { kind, gpuUuid } = message.clearCondition;
       this.parts.onClearCondition(kind, gpuUuid ?? null);
     }
-    if (message.renewCredential != null)
-      this.send({ credentialOffer: { credential: this.parts.renewal.offer() } });
-    if (message.credentialTaken != null && this.parts.renewal.taken()) this.send({ credentialKept: {} });
+    const { stream } = this;
+    this.parts.renewal.take(message, (answer) => {
+      if (this.stream === stream) this.send(answer);
+    });
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
   }
 

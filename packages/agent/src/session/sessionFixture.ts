@@ -78,9 +78,9 @@ export async function dial(
   const skews: number[] = [];
   const cleared: { kind: string; gpuUuid: string | null }[] = [];
   const file = credentialFile(node.root);
-  const stored = { nodeName: 'node-1', credential: 'first', joined: true, caCertificate: null };
+  const stored = { nodeName: 'node-1', credential: 'muster_agent_first', joined: true, caCertificate: null };
   file.write(stored);
-  const renewal = new CredentialRenewal(file, stored);
+  const renewal = new CredentialRenewal(file, stored, silentLogger);
   const opened = openAgent({
     ...node.agentPorts(),
     openStream,

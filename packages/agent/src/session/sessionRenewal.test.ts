@@ -24,14 +24,14 @@ test('a credential is renewed over the session, and kept before the coordinator 
   first.send({ renewCredential: {} });
   const { credential } = await first.gets('credentialOffer');
   expect(credential).toMatch(/^muster_agent_[\w-]{43}$/);
-  expect(renewal.current(), 'until it is taken').toBe('first');
+  expect(renewal.current().credential, 'until it is taken').toBe('muster_agent_first');
   expect(
     first.received.some(({ credentialKept }) => credentialKept),
     'nothing had been offered',
   ).toBe(false);
   first.send({ credentialTaken: {} });
   await first.gets('credentialKept');
-  expect(renewal.current()).toBe(credential);
+  expect(renewal.current().credential).toBe(credential);
 });
 
 test('refused with the newest, it shows the one before, as to a coordinator restored from a backup', async () => {
@@ -39,7 +39,7 @@ test('refused with the newest, it shows the one before, as to a coordinator rest
   first.refuse(status.UNAUTHENTICATED);
   const second = await hub.session(2);
   await second.gets('hello');
-  expect(renewal.current()).toBe('first');
+  expect(renewal.current().credential).toBe('muster_agent_first');
   second.welcome();
   second.send({ renewCredential: {} });
   expect(await second.gets('credentialOffer')).not.toEqual({ credential });

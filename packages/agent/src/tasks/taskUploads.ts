@@ -7,8 +7,8 @@ import { LogUploader } from '../logs/uploader.ts';
 import { RowUploader } from '../training/rowUploader.ts';
 
 export interface TaskUploadsParts {
-  /** A connection that heartbeats do not share. */
-  readonly client: Pick<AgentHubClient, 'UploadLogs' | 'UploadRows'>;
+  /** A connection that heartbeats do not share; another one after the credential was renewed. */
+  readonly client: () => Pick<AgentHubClient, 'UploadLogs' | 'UploadRows'>;
   /** Of the credential as it is then. */
   readonly metadata: () => Metadata;
   /** Reads the rest of a task's output; resolves when all of its metrics are known. */
@@ -30,13 +30,13 @@ export class TaskUploads {
     this.parts = parts;
     const { client, metadata, log, chance, monotonicMs } = parts;
     this.rows = new RowUploader({
-      openStream: () => client.UploadRows(metadata()),
+      openStream: () => client().UploadRows(metadata()),
       log,
       chance,
       monotonicMs,
     });
     this.output = new LogUploader({
-      openStream: () => client.UploadLogs(metadata()),
+      openStream: () => client().UploadLogs(metadata()),
       onComplete: (task) => this.outputArrived(task),
       log,
       chance,

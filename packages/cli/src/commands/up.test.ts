@@ -65,6 +65,22 @@ test('up starts everything, says what next, and stops in order', async () => {
   ]);
 });
 
+test('an agent whose credential has expired while the machine was off joins anew', async () => {
+  const dataDir = temporaryDir();
+  const up = startUp(dataDir, '--gpus', '0');
+  await isUp(up);
+  up.pressCtrlC();
+  await up.ended;
+  const before = up.history().length;
+  writeFileSync(join(dataDir, 'agents/node-1/expired'), '');
+  const again = startUp(dataDir, '--gpus', '0');
+  await isUp(again);
+  expect(again.history().slice(before)).toEqual([
+    'coordinator serves',
+    'node-1 started with join node-1, 0 GPUs',
+  ]);
+});
+
 /** What a daemon was given behind this flag. */
 function given(flag: string, path: string): string {
   const flags: readonly string[] = JSON.parse(readFileSync(path, 'utf8'));

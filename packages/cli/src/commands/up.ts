@@ -167,7 +167,16 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
       const names = nodeNames(options);
       progress.show(`starting ${names.join(', ')}`);
       const agents = names.map((name) =>
-        start(agentPlan(name, options, environment, { address, caPath }, () => session.api)),
+        start(
+          agentPlan(
+            name,
+            options,
+            environment,
+            { address, caPath },
+            () => session.api,
+            () => context.clock.wallMs(),
+          ),
+        ),
       );
       await unlessStopped(Promise.all(agents.map(({ serving }) => serving)), stop.signal);
       const nodes = await waitUntilOnline(session, names, stop.signal);

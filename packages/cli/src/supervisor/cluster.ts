@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { agentNodeOptions } from '@muster/agent/nodeOptions';
-import { MusterError } from '@muster/common/errors';
+import type { CredentialView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { ProgramEnvironment } from '../environment.ts';
 import type { ChildPlan } from './child.ts';
@@ -64,7 +64,8 @@ export function agentPlan(
   options: UpOptions,
   environment: ProgramEnvironment,
   coordinator: { readonly address: string; readonly caPath: string | null },
-  api: () => Pick<MusterApi, 'createJoinToken'>,
+  api: () => Pick<MusterApi, 'createJoinToken' | 'listCredentials'>,
+  wallMs: () => number,
 ): ChildPlan {
   const agentsDir = join(options.dataDir, 'agents');
   const agentDir = join(agentsDir, name);
@@ -89,7 +90,7 @@ export function agentPlan(
         ...ownMachineFlags(options, environment),
       ];
       // In the environment, because arguments are visible to every user of the machine.
-      const joinToken = hasJoined(agentDir) ? null : await newJoinToken(api(), name);
+      const joinToken = await joinTokenFor(name, { agentDir, encrypted: caPath !== null }, api(), wallMs());
       const token = joinToken === null ? {} : { MUSTER_JOIN_TOKEN: joinToken };
       const nodeOptions = `${environment.variables['NODE_OPTIONS'] ?? ''} ${agentNodeOptions}`.trim();
       return {
@@ -120,21 +121,35 @@ function ownMachineFlags(
   ];
 }
 
-/** @returns null when the node has joined already, without its agent having received the answer: it tries its credential */
-async function newJoinToken(api: Pick<MusterApi, 'createJoinToken'>, name: string): Promise<string | null> {
-  try {
-    return (await api.createJoinToken(name)).token;
-  } catch (error) {
-    if (error instanceof MusterError && error.code === 'already_exists') return null;
-    throw error;
-  }
+type JoinApi = Pick<MusterApi, 'createJoinToken' | 'listCredentials'>;
+
+/**
+ * Whoever starts `muster up` has the admin token, so its agents join anew where what they have is good no more: expired in the weeks
+ * in which the machine was off, or of the time before the coordinator had TLS.
+ * @param nowMs wall clock
+ * @returns null: the agent's credential is good
+ */
+async function joinTokenFor(
+  name: string,
+  { agentDir, encrypted }: { readonly agentDir: string; readonly encrypted: boolean },
+  api: JoinApi,
+  nowMs: number,
+): Promise<string | null> {
+  const kept = hasJoined(agentDir, encrypted);
+  const isGood = ({ kind, node, expiresAtMs }: CredentialView) =>
+    kind === 'agent' && node === name && (expiresAtMs === null || expiresAtMs > nowMs);
+  if (kept && (await api.listCredentials()).some(isGood)) return null;
+  return (await api.createJoinToken(name, true)).token;
 }
 
-/** Whether the agent has traded a join token for a credential of its own. */
-function hasJoined(agentDir: string): boolean {
+/** Whether the agent has a credential of its own, of the kind that the coordinator asks for. */
+function hasJoined(agentDir: string, encrypted: boolean): boolean {
   try {
-    const stored: unknown = JSON.parse(readFileSync(join(agentDir, 'credential'), 'utf8'));
-    return typeof stored === 'object' && stored !== null && 'joined' in stored && stored.joined === true;
+    const stored = JSON.parse(readFileSync(join(agentDir, 'credential'), 'utf8')) as {
+      readonly joined?: unknown;
+      readonly certificate?: unknown;
+    };
+    return stored.joined === true && (typeof stored.certificate === 'string') === encrypted;
   } catch {
     return false;
   }

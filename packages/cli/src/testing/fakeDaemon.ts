@@ -46,6 +46,17 @@ if (role === 'coordinator' && existsSync(join(dataDir, 'refuse'))) {
         token: `join ${request.nodeName}`,
         expiresAtMs: 0,
       }),
+      // Of a node whose file says `expired` the credential is good no more.
+      ListCredentials: () => ({
+        credentials: readdirSync(agentsDir)
+          .filter((node) => existsSync(join(agentsDir, node, 'credential')))
+          .map((node) => {
+            const credential = { id: `agent:${node}:1`, kind: 'agent', node, createdAtMs: 0, openCalls: 0 };
+            return existsSync(join(agentsDir, node, 'expired'))
+              ? { ...credential, expiresAtMs: 1 }
+              : credential;
+          }),
+      }),
       ListNodes: () => ({
         nodes: readdirSync(agentsDir)
           .filter((node) => existsSync(join(agentsDir, node, 'online')))

@@ -191,9 +191,9 @@ export class AgentSession {
     return true;
   }
 
-  /** The secret that it has offered is valid. */
-  credentialTaken(): void {
-    this.stream.write({ credentialTaken: {} });
+  /** What it has offered is valid. @param certificate PEM; null: it offered a secret */
+  credentialTaken(certificate: string | null): void {
+    this.stream.write({ credentialTaken: certificate === null ? {} : { certificate } });
   }
 
   end(): void {

@@ -4,7 +4,7 @@ import type { Identity } from '../caller.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import { Refusals } from './refusals.ts';
-import { hashToken, identityOf } from './tokens.ts';
+import { identityOf } from './tokens.ts';
 
 export interface GateParts {
   readonly state: Pick<ClusterState, 'credentialOf' | 'people'>;
@@ -25,9 +25,11 @@ export class Gate {
     this.refusals = new Refusals(parts);
   }
 
-  /** @returns null for a token that nobody knows or that has expired */
-  identify(token: string, peer: string | null): Identity | null {
-    const secretHash = hashToken(token);
+  /**
+   * @param secretHash of a token, or of the key of a certificate
+   * @returns null for one that nobody knows or that has expired
+   */
+  identify(secretHash: string, peer: string | null): Identity | null {
     const credential = this.parts.state.credentialOf(secretHash);
     if (credential === undefined) return null;
     const nowMs = this.parts.wallMs();

@@ -1,6 +1,9 @@
 /**
  * Identity and authorisation of every call, in one place, before any handler. Handlers find who calls in metadata that
  * only this file can set; roles will come in here without touching them.
+ *
+ * People and joining agents send a token. Agents that have joined prove themselves by the certificate of their connection, or,
+ * on loopback without TLS, by a secret that they send as a token.
  */
 import {
   type Metadata,
@@ -13,10 +16,11 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { Identity } from '../caller.ts';
+import { keyHashOf } from '../tls/nodeCertificates.ts';
 import type { Gate } from './gate.ts';
 import { mayCall } from './policy.ts';
 import type { RefusalKind } from './refusals.ts';
-import { revoked } from './tokens.ts';
+import { hashToken, revoked } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
@@ -26,18 +30,23 @@ const identityKey = 'muster-identity';
  */
 export const agentStreamsMax = 256;
 
-/** @param authenticated called with each call that brought a valid token, by its peer as gRPC names it, `address:port` */
-export function authInterceptor(
-  gate: Gate,
-  authenticated: (peer: string, by: Identity) => void,
-): ServerInterceptor {
+export interface InterceptorParts {
+  readonly gate: Gate;
+  /** Whether connections are encrypted: agents show certificates then, and no secret of theirs is taken. */
+  readonly encrypted: boolean;
+  /** Called with each call that proved who makes it, by its peer as gRPC names it, `address:port`. */
+  readonly authenticated: (peer: string, by: Identity) => void;
+}
+
+export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
+  const { gate, authenticated } = parts;
   return (method: ServerMethodDefinition<unknown, unknown>, call: ServerInterceptingCallInterface) => {
     let over = () => {};
     const responder = new ResponderBuilder()
       .withStart((next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
-            const answer = authorise(gate, metadata, method, addressOf(call.getPeer()));
+            const answer = authorise(parts, metadata, method, call);
             const isRefused = 'code' in answer;
             const by = isRefused ? answer.by : answer;
             if (by !== null) authenticated(call.getPeer(), by);
@@ -76,10 +85,16 @@ interface Refused {
 }
 
 /** @returns the status to refuse with; or, with it in the metadata, the identity of a call that may go on */
-function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string | null): Refused | Identity {
+function authorise(
+  { gate, encrypted }: InterceptorParts,
+  metadata: Metadata,
+  method: Method,
+  call: ServerInterceptingCallInterface,
+): Refused | Identity {
   // A client that sends this key itself must not become whoever it names.
   metadata.remove(identityKey);
   const { path } = method;
+  const peer = addressOf(call.getPeer());
   const refuse = (kind: RefusalKind, code: status, details: string, by: Identity | null = null): Refused => {
     gate.refusals.note({ kind, method: path, peer, by: by?.id ?? null });
     return { code, details, by };
@@ -87,21 +102,35 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
   const header = metadata.get('authorization')[0];
   const token =
     typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;
-  const identity = token === null ? null : gate.identify(token, peer);
+  const certificate = token === null ? verifiedCertificate(call) : null;
+  const shown = token === null ? (certificate === null ? null : keyHashOf(certificate)) : hashToken(token);
+  const identity = shown === null ? null : gate.identify(shown, peer);
+  if (identity?.kind === 'agent' && encrypted && token !== null) {
+    const details =
+      `the agent of ${identity.node} joined before this coordinator had TLS, and has no certificate yet: ` +
+      `muster token create ${identity.node} --replace, and start the agent with that token`;
+    return refuse('unauthenticated', status.UNAUTHENTICATED, details);
+  }
   if (identity === null) {
     // Only who fails is counted: a valid token behind the same address is never held up.
     if (!gate.refusals.mayFail(peer)) {
-      const details = 'too many calls without a valid token from this address; wait, and use a valid one';
+      const details =
+        'too many calls without a valid token or certificate from this address; wait, and use a valid one';
       return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, details);
     }
     const details =
-      token === null
-        ? 'no token: send `authorization: Bearer <token>` with every call'
-        : 'the token is unknown to this coordinator, or it has expired or been revoked';
+      token !== null
+        ? 'the token is unknown to this coordinator, or it has expired or been revoked'
+        : certificate !== null
+          ? 'the certificate is unknown to this coordinator, or it has expired or been revoked'
+          : 'no token: send `authorization: Bearer <token>` with every call' +
+            (encrypted
+              ? '; and no certificate of a node that this cluster has made and that is valid now'
+              : '');
     return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
   if (!mayCall(identity, path)) {
-    const details = `${nameOfCaller(identity)} may not call ${path}`;
+    const details = `${nameOfCaller(identity, token === null)} may not call ${path}`;
     return refuse('permission_denied', status.PERMISSION_DENIED, details, identity);
   }
   if (identity.kind === 'agent' && isStream(method) && gate.calls.count(identity.id) >= agentStreamsMax) {
@@ -113,9 +142,17 @@ function authorise(gate: Gate, metadata: Metadata, method: Method, peer: string 
 }
 
 /** What a refused caller is told of itself. */
-function nameOfCaller(identity: Identity): string {
-  if (identity.kind !== 'user') return `this token (${identity.kind})`;
+function nameOfCaller(identity: Identity, byCertificate: boolean): string {
+  if (identity.kind !== 'user') return `this ${byCertificate ? 'certificate' : 'token'} (${identity.kind})`;
   return `this token of ${identity.user} (role ${identity.role}, which with this token allows: ${identity.verbs.join(', ')})`;
+}
+
+/**
+ * DER of the certificate that the client has shown and proved to hold the key of. null: none, or one that the CA of this cluster
+ * has not made, or that is not valid by this machine's clock.
+ */
+function verifiedCertificate(call: ServerInterceptingCallInterface): Uint8Array | null {
+  return call.getAuthContext().sslPeerCertificate?.raw ?? null;
 }
 
 function isStream({ requestStream, responseStream }: Method): boolean {

@@ -1,4 +1,4 @@
-/** Commands about credentials and join tokens. Secrets come in as hashes. */
+/** Commands about credentials and join tokens. Secrets and public keys come in as hashes. */
 
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
@@ -51,18 +51,21 @@ export interface JoinCommand {
 }
 
 /**
- * Trades a join token for a credential. Said again with the same credential, it changes nothing.
+ * Trades a join token for a credential. Repeated with the same credential, it changes nothing.
+ * @returns when the credential expires, wall clock
  * @throws {MusterError} `unauthenticated`, or `already_exists` for a token, a name or a secret that is in use
  */
 export function joinNode(
   draft: Draft,
   { node, tokenHash, credentialHash, lifetimeMs }: JoinCommand,
   nowMs: number,
-): void {
+): number {
   const token = draft.credentialOf(tokenHash);
   if (token?.kind !== 'join' || token.subject !== node)
     throw new MusterError('unauthenticated', `the join token is not for a node named "${node}"`);
-  if (token.usedFor === credentialHash) return;
+  const expiresAtMs = nowMs + lifetimeMs;
+  const obtained = token.usedFor === credentialHash ? draft.credentialOf(credentialHash) : undefined;
+  if (obtained !== undefined) return obtained.expiresAtMs ?? expiresAtMs;
   if (token.usedFor !== null) {
     const message = `this join token was used already; make another: muster token create ${node}`;
     throw new MusterError('already_exists', message);
@@ -70,16 +73,18 @@ export function joinNode(
   const before = agentCredential(draft, node);
   if (before !== undefined && !token.replaces)
     throw hasJoined(node, 'choose another name: muster token create NAME');
+  const holder = draft.credentialOf(credentialHash);
   // The store would refuse it too, but only by failing the whole commit.
-  if (draft.credentialOf(credentialHash) !== undefined) {
+  if (holder !== undefined && holder.id !== before?.id) {
     throw new MusterError(
       'already_exists',
       `the credential of ${node} belongs to another node: each agent needs a data directory of its own`,
     );
   }
   draft.putCredential({ ...token, usedFor: credentialHash });
-  if (before !== undefined) draft.removeCredential(before);
-  const id = `agent:${node}:${shortHash(credentialHash)}`;
+  // The same again, whose answer was lost: the credential stays, and so do its sessions.
+  const id = holder?.id ?? `agent:${node}:${shortHash(credentialHash)}`;
+  if (before !== undefined && before.id !== id) draft.removeCredential(before);
   draft.putCredential(
     newCredential({
       id,
@@ -87,11 +92,13 @@ export function joinNode(
       subject: node,
       secretHash: credentialHash,
       createdAtMs: nowMs,
-      expiresAtMs: nowMs + lifetimeMs,
+      expiresAtMs,
     }),
   );
-  const data = { id, node, token: token.id, ...(before === undefined ? {} : { replaced: before.id }) };
+  const replaced = before === undefined || before.id === id ? {} : { replaced: before.id };
+  const data = { id, node, token: token.id, ...replaced };
   draft.emit({ kind: 'token.joined', subject: clusterSubject, data }, nowMs);
+  return expiresAtMs;
 }
 
 function hasJoined(node: NodeName, otherwise: string): MusterError {

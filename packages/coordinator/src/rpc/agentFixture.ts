@@ -1,8 +1,9 @@
 /** An agent's end of the protocol, for tests: it sends and receives what a test wants. */
 
-import type { Client, ServiceError } from '@grpc/grpc-js';
+import { type Client, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
+import type { JoinResponse__Output } from '@muster/common/gen/muster/v1/JoinResponse';
 import { inventoryToWire } from '@muster/common/wire/codec';
 import { protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
@@ -20,7 +21,11 @@ export interface Trade {
 export const credentialOf = (name: string) => `muster_agent_${name.padEnd(43, 'x')}`;
 
 /** @param bearer what it shows as its own */
-export function join(client: Client, request: Trade, bearer = request.joinToken): Promise<unknown> {
+export function join(
+  client: Client,
+  request: Trade,
+  bearer = request.joinToken,
+): Promise<JoinResponse__Output | undefined> {
   const { path, requestSerialize, responseDeserialize } = agentHubService.Join;
   return new Promise((resolve, reject) => {
     client.makeUnaryRequest(
@@ -42,10 +47,15 @@ export async function joined({ api }: TestCoordinator, client: Client, nodeName:
   return credential;
 }
 
-/** Both directions of one session. */
-export function openSession(client: Client, token: string) {
+/** Both directions of one session. @param token null: the certificate of the connection says who it is */
+export function openSession(client: Client, token: string | null) {
   const { path, requestSerialize, responseDeserialize } = agentHubService.Session;
-  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, withToken(token));
+  const call = client.makeBidiStreamRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+    token === null ? new Metadata() : withToken(token),
+  );
   const received: CoordinatorMessage__Output[] = [];
   const errors: ServiceError[] = [];
   call.on('data', (message: CoordinatorMessage__Output) => received.push(message));

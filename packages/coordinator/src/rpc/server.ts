@@ -59,9 +59,11 @@ export async function startServer(
   }
   const server = new Server({
     interceptors: [
-      authInterceptor(gate, (peer, by) =>
-        connections.authenticated(peer, by.kind === 'agent' ? by.id : null),
-      ),
+      authInterceptor({
+        gate,
+        encrypted: tls !== null,
+        authenticated: (peer, by) => connections.authenticated(peer, by.kind === 'agent' ? by.id : null),
+      }),
     ],
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': streamsMax,

@@ -50,7 +50,7 @@ export const fieldsMax = 150_000;
 export const printed: ReadonlySet<string> = new Set(['TrainingRow']);
 
 export const bounds: Readonly<Record<string, Bounds>> = {
-  JoinRequest: { joinToken: identity(1_024), nodeName: identity(64), credential: identity(256) },
+  JoinRequest: { joinToken: identity(1_024), nodeName: identity(64), credential: identity(4_096) },
   Hello: {
     agentVersion: word,
     instanceId: identity(128),
@@ -63,7 +63,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     proofs: atMost(helloTasksMax),
   },
   TaskProof: { proof: identity(128) },
-  CredentialOffer: { credential: identity(256) },
+  CredentialOffer: { credential: identity(4_096) },
   TaskRef: { jobId: identity(64) },
   Heartbeat: { observed: atMost(observedMax) },
   NodeStatus: { conditions: atMost(1_024) },
