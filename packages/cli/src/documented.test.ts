@@ -15,7 +15,7 @@ for (const entry of commandTable) {
   commands.set(entry.name, command);
 }
 
-/** `muster …` in code, without remarks behind it. What follows ` -- ` is the user's. */
+/** `muster …` or `./muster …` in code, without remarks behind it. What follows ` -- ` is the user's. */
 function commandLinesOf(markdown: string): readonly string[] {
   const blocks = [...markdown.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) =>
     block.split('\n'),
@@ -24,7 +24,7 @@ function commandLinesOf(markdown: string): readonly string[] {
     ([, code = '']) => code,
   );
   return [...blocks, ...inline].flatMap((line) => {
-    const [, words] = /^(?:\$ )?muster ([a-z].*)$/.exec(line) ?? [];
+    const [, words] = /^(?:\$ )?(?:\.\/)?muster ([a-z].*)$/.exec(line) ?? [];
     return words === undefined ? [] : [words.split(/ {2,}| #| -- /)[0] ?? ''];
   });
 }
