@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { type Checkpoint, externalCheckpoint, type ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
@@ -66,10 +67,16 @@ export function inheritedCheckpointsOf(
 
 /**
  * The checkpoints of a job whose user asked to continue from `predecessor`.
+ * @param earlier a job of the same name that has checkpoints where `predecessor` has none, for the refusal
  * @throws {MusterError} `failed_precondition` as `inheritedCheckpointsOf`, and if there is nothing to continue from
  * @throws {EndedMeanwhile} as `requireNewest`
  */
-export function continuationOf(draft: Draft, predecessor: Predecessor, spec: JobSpec): InheritedCheckpoints {
+export function continuationOf(
+  draft: Draft,
+  predecessor: Predecessor,
+  spec: JobSpec,
+  earlier: JobId | null = null,
+): InheritedCheckpoints {
   const successor = { spec, array: null };
   const { id } = predecessor;
   requireNewest(draft, predecessor);
@@ -83,9 +90,13 @@ export function continuationOf(draft: Draft, predecessor: Predecessor, spec: Job
   }
   const inherited = inheritedCheckpointsOf(draft, active ?? predecessor, successor, { kind: 'newest' });
   if (inherited.resumedFrom != null) return inherited;
+  const remedy =
+    earlier === null
+      ? `\`muster checkpoints ${id}\` lists what it has saved`
+      : `${earlier}, an earlier job of that name, has one: give its id`;
   throw new MusterError(
     'failed_precondition',
-    `${id} has no verified checkpoint to continue from; \`muster checkpoints ${id}\` lists what it has saved`,
+    `${id} has no verified checkpoint to continue from; ${remedy}`,
   );
 }
 

@@ -160,6 +160,14 @@ describe('a job that continues from another one', () => {
     );
   });
 
+  test('is refused by the name of a job that saved nothing, and the earlier one that did is named', async () => {
+    const id = await trained();
+    const newer = await submitOne('r3', saving('/runs/c'));
+    await expect(submit(saving('/runs/b'), { resumeFromJob: 'train' })).rejects.toThrow(
+      `${newer} has no verified checkpoint to continue from; ${id}, an earlier job of that name, has one: give its id`,
+    );
+  });
+
   test.each([
     [{ resumeFromJob: 'job_aaaaaaaaaaaa', resumeFromPath: '/a' }, 'exclude each other'],
     [{ resumeFromPath: 'checkpoint-7' }, 'expected an absolute path'],

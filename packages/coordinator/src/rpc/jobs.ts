@@ -43,6 +43,7 @@ import { unary } from './calls.ts';
 import { dryRunAnswer, pendingNow } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
+  earlierWithCheckpoint,
   resolveActiveJobs,
   resolveAfter,
   resolveArrayId,
@@ -176,7 +177,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           run((draft, nowMs) => submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)));
         if (continued === null) return submitted(() => null);
         if (continued.startsWith('/')) return submitted(() => continuationAt(continued));
-        return withNewest(continued, (job) => submitted((draft) => continuationOf(draft, job, spec)));
+        return withNewest(continued, async (job) => {
+          const earlier = await earlierWithCheckpoint(parts, job);
+          return submitted((draft) => continuationOf(draft, job, spec, earlier));
+        });
       };
       if (request.dryRun)
         return dryRunAnswer(parts, await carryOut((submitting) => loop.rehearse(caller, submitting)));

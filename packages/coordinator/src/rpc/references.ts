@@ -10,6 +10,8 @@ import { formatDependency, parseDependency } from '@muster/common/spec/after';
 import { indexPlaceholder } from '@muster/common/spec/arrayIndex';
 import { closest } from '@muster/common/spec/suggest';
 import type { JobSpec } from '@muster/common/spec/types';
+import { isGood } from '../lifecycle/resume.ts';
+import type { Job } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import { learnOutcomes } from '../state/endedJobs.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -141,6 +143,23 @@ async function newestNamed(parts: ReferenceParts, text: string): Promise<Referen
   // A name that has its index in it is that of one job.
   const isOne = job?.array == null || (!isLatest && job.spec.name.includes(indexPlaceholder));
   return isOne ? { kind: 'job', id: newest.id } : arrayOf(parts, job.array.id);
+}
+
+/** Of the jobs of one name, how many are looked at. */
+const namesakesMax = 20;
+
+/**
+ * A name means the newest submission, which may have been refused before it could save. @returns the newest earlier job of its name
+ * and project with a checkpoint to continue from; null: there is none near, or the job itself has one
+ */
+export async function earlierWithCheckpoint({ store }: ReferenceParts, job: Job): Promise<JobId | null> {
+  if (job.checkpoints.some(isGood)) return null;
+  const query = { ...anyJob, name: job.spec.name, beforeSubmitSeq: job.submitSeq, limit: namesakesMax };
+  for (const { id } of await store.listJobIds(query)) {
+    const earlier = (await store.readJob(id))?.job;
+    if (earlier?.spec.project === job.spec.project && earlier.checkpoints.some(isGood)) return id;
+  }
+  return null;
 }
 
 export const anyJob = { states: [], arrayId: null, name: null, beforeSubmitSeq: null } as const;
