@@ -46,7 +46,18 @@ const answers = [
   ['`token create`', '`{token, expiresAtMs}`'],
   ['`token list`', '`{credentials: `[Credential](#credential)`[]}`'],
   ['`token revoke`', '`{ids}`'],
-  ['`token rotate`', '`{token}`'],
+  ['`token rotate`', '`{token}`; of a user `{id, token, expiresAtMs}`'],
+  ['`token issue`', '`{id, token, expiresAtMs}`'],
+  ['`user list`', '`{users: `[User](#user)`[]}`'],
+  ['`user add`, `user code`', '`{user, code, expiresAtMs}`; `user` is a [User](#user), or null'],
+  ['`user set`', '[User](#user)'],
+  ['`user remove`', '`{user}`'],
+  ['`project list`', '`{projects: {name, isPrivate}[]}`'],
+  ['`project set`', '`{name, isPrivate}`'],
+  ['`login`', '`{context, address, user, role, projects, expiresAtMs}`'],
+  ['`context list`', '`{contexts: {name, address, user, isCurrent}[]}`'],
+  ['`context use`', '`{current}`'],
+  ['`context remove`', '`{context, revoked}`'],
   ['`doctor`', '`{checks: {area, name, chosen, state, message, evidence, remedy}[]}`'],
   [
     '`checkpoint verify`',
@@ -72,6 +83,7 @@ const shown = [
   'Node',
   'Cluster',
   'Credential',
+  'User',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */

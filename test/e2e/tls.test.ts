@@ -168,7 +168,7 @@ describe('a join token', () => {
     const impostor = await startCluster({ nodes: 0, coordinatorFlags: ['--listen', '0.0.0.0:0'] });
     const misled = await agent('careful', { MUSTER_JOIN_TOKEN: token }, { coordinator: impostor.address });
     expect(misled.exitCode).not.toBe(0);
-    expect(misled.stderr).toContain('is not the coordinator that issued this join token');
+    expect(misled.stderr).toContain('is not the coordinator that issued this token');
     expect(impostor.coordinator.log).not.toContain(token);
 
     const careful = cluster.addAgent('careful', token);

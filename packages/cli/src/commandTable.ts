@@ -46,6 +46,13 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Cluster:', 'top', 'watch every node and GPU live', () => import('./commands/top.ts')),
   entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
   entry('Cluster:', 'token', 'create, list and revoke tokens', () => import('./commands/token.ts')),
+  entry('Cluster:', 'user', 'add, list and remove users', () => import('./commands/user.ts')),
+  entry(
+    'Cluster:',
+    'project',
+    'list projects; make them private or open',
+    () => import('./commands/project.ts'),
+  ),
   entry(
     'Cluster:',
     'maintenance',
@@ -57,6 +64,13 @@ export const commandTable: readonly CommandEntry[] = [
     'store',
     'check, back up and restore the store of the coordinator',
     () => import('./commands/store.ts'),
+  ),
+  entry('This program:', 'login', 'log in to a coordinator', () => import('./commands/login.ts')),
+  entry(
+    'This program:',
+    'context',
+    'choose between coordinators that you have logged in to',
+    () => import('./commands/context.ts'),
   ),
   entry(
     'This program:',

@@ -198,7 +198,11 @@ test('without any coordinator the error says how to get one', () => {
   expect(refusalOf({})).toMatchObject({
     message: 'no coordinator is known on this machine',
     code: 'unavailable',
-    hints: ['Start one here with: muster up', expect.stringContaining('--addr')],
+    hints: [
+      'Start one here with: muster up',
+      'Or log in to one: muster login HOST',
+      expect.stringContaining('--addr'),
+    ],
   });
   expect(refusalOf({ data: 'nowhere' }).message).toBe(
     `no coordinator has run with the data directory ${home}/nowhere`,

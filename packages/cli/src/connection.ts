@@ -1,8 +1,12 @@
-/** Which coordinator to talk to, and as whom: flags, then environment, then what the last `muster up` left behind. */
+/**
+ * Which coordinator to talk to, and as whom: flags, then environment, then the login in use, then what the last `muster up` left
+ * behind.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import type { Command } from 'commander';
+import { chosenContext, type SavedContext } from './contexts.ts';
 import type { ProgramEnvironment } from './environment.ts';
 import { CliError, fileErrorReason, usageError } from './errors.ts';
 
@@ -12,6 +16,7 @@ export interface ConnectionFlags {
   readonly tokenFile?: string;
   readonly ca?: string;
   readonly data?: string;
+  readonly context?: string;
 }
 
 export interface ApiEndpoint {
@@ -44,6 +49,7 @@ export function withConnection(command: Command): Command {
     .option('--addr <host:port>', 'its address (MUSTER_ADDR); default: the last `muster up` on this machine')
     .option('--token-file <file>', 'file with the token (MUSTER_TOKEN holds the token itself)')
     .option('--ca <file>', "certificate of the coordinator's CA (MUSTER_CA), if it runs on another machine")
+    .option('--context <name>', 'a login saved by `muster login` (MUSTER_CONTEXT); `local`: none')
     .option('--data <dir>', 'data directory of a coordinator on this machine (MUSTER_DATA)');
 }
 
@@ -61,6 +67,11 @@ export function resolveEndpoint(flags: ConnectionFlags, environment: ProgramEnvi
 export function findEndpoint(flags: ConnectionFlags, environment: ProgramEnvironment): ApiEndpoint | null {
   const address = flags.addr ?? environment.address;
   const givenToken = tokenFromFlags(flags, environment);
+  const saved = givenToken !== null && address !== null ? null : savedContext(flags, environment);
+  if (saved !== null) {
+    const ca = flags.ca === undefined ? saved.ca : givenCa(flags, environment);
+    return checkedEndpoint(saved.address, givenToken ?? saved.token, ca);
+  }
   if (address !== null && givenToken !== null) {
     return checkedEndpoint(
       address,
@@ -82,6 +93,12 @@ export function findEndpoint(flags: ConnectionFlags, environment: ProgramEnviron
     });
   }
   return checkedEndpoint(address, readToken(known.tokenPath), caFor(known, flags, environment));
+}
+
+function savedContext(flags: ConnectionFlags, environment: ProgramEnvironment): SavedContext | null {
+  const address = flags.addr ?? environment.address;
+  const isFree = address === null && flags.data === undefined && environment.dataDir === null;
+  return chosenContext(environment, { named: flags.context ?? environment.contextName, address, isFree });
 }
 
 /**
@@ -190,6 +207,7 @@ function noCoordinatorKnown({ programName }: ProgramEnvironment): CliError {
     code: 'unavailable',
     hints: [
       `Start one here with: ${programName} up`,
+      `Or log in to one: ${programName} login HOST`,
       'Or name one: --addr HOST:PORT (MUSTER_ADDR) and --token-file FILE (MUSTER_TOKEN)',
     ],
   });

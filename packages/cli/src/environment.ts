@@ -23,6 +23,10 @@ export interface ProgramEnvironment {
   readonly token: string | null;
   /** MUSTER_CA: file with the certificate of the coordinator's CA. */
   readonly caPath: string | null;
+  /** MUSTER_CONTEXT: name of a saved login. */
+  readonly contextName: string | null;
+  /** Where `muster login` saves what it got. */
+  readonly contextsPath: string;
   /** MUSTER_DATA: the data directory of a coordinator on this machine. */
   readonly dataDir: string | null;
   /** MUSTER_JOIN_TOKEN, for agents. */
@@ -84,6 +88,8 @@ export function readEnvironment(
     address: variables['MUSTER_ADDR'] || null,
     token: variables['MUSTER_TOKEN'] || null,
     caPath: variables['MUSTER_CA'] || null,
+    contextName: variables['MUSTER_CONTEXT'] || null,
+    contextsPath: join(baseDir(variables['XDG_CONFIG_HOME'], home, '.config'), 'muster', 'contexts.json'),
     dataDir: variables['MUSTER_DATA'] || null,
     joinToken: variables['MUSTER_JOIN_TOKEN'] || null,
     checkpointRoots: (variables['MUSTER_CHECKPOINT_ROOTS'] ?? '').split(':').filter((path) => path !== ''),

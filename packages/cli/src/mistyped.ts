@@ -148,11 +148,11 @@ export const commandSynonyms: readonly Synonym[] = [
     lines: ['submit --after JOB'],
     note: 'A job cannot be held. Nearest, a job that waits for another:',
   },
-  {
-    words: ['login', 'config', 'context', 'auth'],
-    lines: ['jobs --addr HOST:PORT --token-file FILE'],
-    note: 'Address and token come with each call, or in MUSTER_ADDR and MUSTER_TOKEN:',
-  },
+  { words: ['auth', 'config', 'whoami'], lines: ['login HOST', 'context'] },
+  { words: ['logout', 'context rm', 'context delete'], lines: ['context remove NAME'] },
+  { words: ['user ls', 'user show', 'users'], lines: ['user list'] },
+  { words: ['user rm', 'user delete', 'user del'], lines: ['user remove NAME'] },
+  { words: ['user create', 'user new', 'adduser', 'useradd'], lines: ['user add NAME'] },
 ];
 
 /** By the command that the flag was given to. */

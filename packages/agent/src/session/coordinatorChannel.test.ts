@@ -96,7 +96,7 @@ test.each([
   await expect(caOfCoordinator(trust, null)).rejects.toMatchObject({
     code: 'unauthenticated',
     message: expect.stringContaining(
-      `the server at 127.0.0.1:${port} is not the coordinator that issued this join token`,
+      `the server at 127.0.0.1:${port} is not the coordinator that issued this token`,
     ),
   });
   expect(await received).toBe('');

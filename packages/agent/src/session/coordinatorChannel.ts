@@ -1,19 +1,14 @@
 /**
  * The agent's way to its coordinator: which CA it trusts, and clients that trust no other.
  *
- * An agent on another machine starts with nothing but a join token that names the SHA-256 of the CA's certificate. It
- * asks the server at the coordinator's address for its chain, without believing a word of it, and keeps the certificate
- * with that digest: whoever handed it over, it is the one that the coordinator made. Nothing is sent on that connection.
- * Every later one, the joining one first, is verified against this CA and the host that was dialled, so somebody in
- * between can pass the real chain on but never finish a handshake: that takes a key which this CA has certified.
+ * An agent on another machine starts with nothing but a join token that names the SHA-256 of the CA's certificate, by which it finds
+ * that certificate (`pinnedCa.ts`). Every connection, the joining one first, is verified against this CA.
  */
-import { createHash, X509Certificate } from 'node:crypto';
-import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
 import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
+import { digestOf, fetchCa, pinOf } from '@muster/common/pinnedCa';
 import { bearer, channelTo } from '@muster/common/wire/channel';
 import { connectionProblem } from '@muster/common/wire/connectionProblem';
 import { agentHubService } from '@muster/common/wire/service';
@@ -146,67 +141,4 @@ export async function caOfCoordinator(
           'coordinator with --listen on an address that this machine reaches, and create another token: ' +
           `muster token create ${nodeName}`,
   );
-}
-
-/** Tokens of a coordinator with TLS end in `.` and the SHA-256 of its CA's certificate. */
-function pinOf(joinToken: string | null): Buffer | null {
-  const encoded = /^[\w-]+\.([\w-]{43})$/.exec(joinToken ?? '')?.[1];
-  return encoded === undefined ? null : Buffer.from(encoded, 'base64url');
-}
-
-/** @param certificate PEM or DER */
-function digestOf(certificate: string | Buffer): Buffer {
-  return createHash('sha256').update(new X509Certificate(certificate).raw).digest();
-}
-
-/** @param known PEM of the CA that stays trusted where the server does not have the pinned one: the token is of the time before it */
-async function fetchCa(address: string, pin: Buffer, known: string | null = null): Promise<string> {
-  const chain = await peerChain(address);
-  const pinned = chain.find((certificate) => digestOf(certificate.raw).equals(pin));
-  if (pinned?.ca === true) return pinned.toString();
-  if (known !== null) return known;
-  throw new MusterError(
-    'unauthenticated',
-    `the server at ${address} is not the coordinator that issued this join token: its CA differs. ` +
-      'A man in the middle is possible; if the address is right, create another token there.',
-  );
-}
-
-/** The certificates that a server shows, whoever it is. Nothing is sent to it but the handshake. */
-function peerChain(address: string): Promise<readonly X509Certificate[]> {
-  const { host, port } = parseAddress(address) ?? { host: address, port: 0 };
-  return new Promise((resolve, reject) => {
-    const socket = connect({
-      host,
-      port,
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      ALPNProtocols: ['h2'],
-      minVersion: 'TLSv1.3',
-      // The digest decides whom to trust; there is nothing yet to verify the chain by.
-      rejectUnauthorized: false,
-      timeout: answerTimeoutMs,
-    });
-    const fail = (error: Error) => {
-      socket.destroy();
-      const problem = connectionProblem(address, error.message, true);
-      reject(problem ?? new MusterError('unavailable', `cannot join at ${address}: ${error.message}`));
-    };
-    socket.once('error', fail);
-    socket.once('timeout', () => fail(new Error('no answer')));
-    socket.once('secureConnect', () => {
-      const chain = chainOf(socket);
-      socket.destroy();
-      resolve(chain);
-    });
-  });
-}
-
-function chainOf(socket: TLSSocket): readonly X509Certificate[] {
-  const chain: X509Certificate[] = [];
-  let next = socket.getPeerX509Certificate();
-  while (next !== undefined && chain.length < 8) {
-    chain.push(next);
-    next = next.issuerCertificate;
-  }
-  return chain;
 }

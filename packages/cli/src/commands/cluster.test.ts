@@ -65,7 +65,7 @@ test('token list shows no secret, and what it is of', async () => {
   });
   const { stdout } = await run(['token', 'list'], { ListCredentials });
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-    ['ID', 'KIND', 'NODE', 'CREATED', 'LAST USED', 'EXPIRES'],
+    ['ID', 'KIND', 'OF', 'LIMITS', 'CREATED', 'LAST USED', 'EXPIRES'],
     ['admin:1', 'admin', '1 min ago', '1 min ago', 'never'],
     ['agent:gpu-1:2', 'agent', 'gpu-1', '1 min ago', 'now', 'in 10 min'],
     ['join:3', 'join, replaces', 'gpu-1', '1 min ago', 'never', 'expired'],
@@ -86,6 +86,10 @@ test('token list shows no secret, and what it is of', async () => {
       'openCalls',
       'used',
       'replaces',
+      'user',
+      'label',
+      'projects',
+      'verbs',
     ]),
   );
 });

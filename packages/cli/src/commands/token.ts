@@ -1,10 +1,13 @@
 import { isNodeName } from '@muster/common/ids';
+import { type Verb, verbs } from '@muster/common/people';
 import type { CredentialView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { addressForOthers } from '../connection.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
+import { readContexts, writeContexts } from '../contexts.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
+import { collect, durationMs } from '../flags.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
 import { ask, type ForceFlag, print, type QueryFlags, requireConsent, withQuery } from '../query.ts';
@@ -36,6 +39,62 @@ const create: Subcommand = {
   run: createToken,
 };
 
+interface IssueFlags extends QueryFlags {
+  readonly user?: string;
+  readonly project?: readonly string[];
+  readonly allow?: readonly Verb[];
+  readonly expires?: number;
+}
+
+const dayMs = 24 * 60 * 60_000;
+
+const issue: Subcommand = {
+  name: 'issue',
+  summary: 'create a token of a user for a program, limited as you say',
+  define(sub) {
+    sub
+      .argument('<label>', 'what it is for, shown in lists')
+      .option('--user <name>', 'whose token; default: yours')
+      .option('--project <project>', 'only of use for this project; several times for several', collect)
+      .option('--allow <verbs>', `only ${verbs.join(', ')}; with commas between them`, verbsFlag)
+      .option(
+        '--expires <duration>',
+        'such as 30d; default: 90d',
+        durationMs('--expires', 60_000, 366 * dayMs),
+      );
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nThe program reads it from MUSTER_TOKEN, or from a file named by --token-file. What a user may not do, no token of theirs ' +
+        'allows.',
+    );
+  },
+  run: (context: Context, label: string, { user, project, allow, expires, ...flags }: IssueFlags) =>
+    ask(
+      context,
+      flags,
+      (api) =>
+        api.createUserToken({
+          label,
+          projects: project ?? [],
+          verbs: allow ?? [],
+          ...(user === undefined ? {} : { user }),
+          ...(expires === undefined ? {} : { lifetimeMs: expires }),
+        }),
+      ({ token }) => `${token}\n`,
+      ({ id, expiresAtMs }, { nowMs, programName }) =>
+        `Valid for ${durationText(expiresAtMs - nowMs)}. To end it: ${programName} token revoke ${id}\n`,
+    ),
+};
+
+function verbsFlag(typed: string): readonly Verb[] {
+  return typed.split(',').map((word) => {
+    const verb = verbs.find((each) => each === word);
+    if (verb !== undefined) return verb;
+    throw usageError(`--allow takes ${verbs.join(', ')}; got "${word}"`);
+  });
+}
+
 const list: Subcommand = {
   name: 'list',
   summary: 'list credentials and join tokens, without their secrets',
@@ -47,7 +106,7 @@ const revoke: Subcommand = {
   name: 'revoke',
   summary: 'revoke a credential or join token at once, and close its open connections',
   define(sub) {
-    sub.argument('<name>', 'id, unique beginning of one, or a node for all of its credentials');
+    sub.argument('<name>', 'id, unique beginning of one, a node for all of its credentials, or user:NAME');
     sub.option('--force', 'do not ask, though jobs run on its node');
     withQuery(sub);
     sub.addHelpText(
@@ -70,22 +129,17 @@ const revoke: Subcommand = {
 
 const rotate: Subcommand = {
   name: 'rotate',
-  summary: 'replace the admin token; the current one ends at once',
+  summary: 'replace a token by another with the same limits; the current one ends at once',
   define(sub) {
+    sub.argument('[id]', 'id of a token of a user, or unique beginning; default: the token that you use');
     withQuery(sub);
     sub.addHelpText(
       'after',
-      "\nThe coordinator's admin.token holds the new one; copy it to other machines. Open watches of the old token end.",
+      "\nThe coordinator's admin.token holds the new admin token; copy it to other machines. A login that is in use keeps the new " +
+        'token.\nOpen watches of the old token end.',
     );
   },
-  run: (context: Context, flags: QueryFlags) =>
-    ask(
-      context,
-      flags,
-      async (api) => ({ token: await api.rotateAdminToken() }),
-      ({ token }) => `${token}\n`,
-      () => 'The earlier admin token is no longer valid; commands on its machine use the new one.\n',
-    ),
+  run: rotateToken,
 };
 
 export const command: CommandModule = {
@@ -97,8 +151,37 @@ export const command: CommandModule = {
     );
   },
   run: listTokens,
-  subcommands: [create, list, revoke, rotate],
+  subcommands: [create, issue, list, revoke, rotate],
 };
+
+async function rotateToken(context: Context, id: string | undefined, flags: QueryFlags): Promise<ExitCode> {
+  const { environment } = context;
+  const { answer, endpoint } = await withSession(context, flags, async ({ api, endpoint }) => {
+    const isAdminToken = id === undefined && !endpoint.token.startsWith('muster_user_');
+    return {
+      answer: isAdminToken ? { token: await api.rotateAdminToken() } : await api.rotateUserToken(id),
+      endpoint,
+    };
+  });
+  const saved = readContexts(environment);
+  const [name, login] =
+    Object.entries(saved.contexts).find(([, { token }]) => token === endpoint.token) ?? [];
+  const isOfLogin = id === undefined && name !== undefined && login !== undefined;
+  if (isOfLogin) {
+    const contexts = { ...saved.contexts, [name]: { ...login, token: answer.token } };
+    writeContexts(environment, { ...saved, contexts });
+  }
+  return print(
+    context,
+    flags,
+    answer,
+    ({ token }) => `${token}\n`,
+    () =>
+      'id' in answer
+        ? `The earlier token is no longer valid.${isOfLogin ? ` The context ${name} has the new one.` : ''}\n`
+        : 'The earlier admin token is no longer valid; commands on its machine use the new one.\n',
+  );
+}
 
 async function createToken(context: Context, node: string, flags: CreateFlags): Promise<ExitCode> {
   if (!isNodeName(node)) {
@@ -143,7 +226,8 @@ function columns(nowMs: number): readonly Column<CredentialView>[] {
   return [
     { header: 'ID', cell: ({ id }) => id },
     { header: 'KIND', cell: kindText },
-    { header: 'NODE', cell: ({ node }) => node ?? '', narrow: { cutTo: 8 } },
+    { header: 'OF', cell: ({ node, user }) => node ?? user ?? '', narrow: { cutTo: 8 } },
+    { header: 'LIMITS', cell: limitsText, narrow: 'drop' },
     { header: 'CREATED', cell: ({ createdAtMs }) => agoText(createdAtMs, nowMs), narrow: 'drop' },
     { header: 'LAST USED', cell: (credential) => lastUseText(credential, nowMs) },
     { header: 'EXPIRES', cell: (credential) => expiryText(credential, nowMs) },
@@ -153,6 +237,10 @@ function columns(nowMs: number): readonly Column<CredentialView>[] {
 function kindText({ kind, used, replaces }: CredentialView): string {
   if (kind !== 'join') return kind;
   return used ? 'join, used' : replaces ? 'join, replaces' : 'join';
+}
+
+function limitsText({ label, projects, verbs: allowed }: CredentialView): string {
+  return [label, projects.join(','), allowed.join(',')].filter((text) => text !== '').join('; ');
 }
 
 function lastUseText({ openCalls, lastUsedAtMs }: CredentialView, nowMs: number): string {
