@@ -10,6 +10,7 @@ const mayRead: Readonly<Record<string, string>> = {
     'wires real chance and the search paths of the machine into what watches it',
   'packages/agent/src/session/credential.ts': 'makes the secret by which the coordinator knows this agent',
   'packages/agent/src/doctor/doctor.ts': 'looks at the machine with the PATH of whoever asks',
+  'packages/cli/src/loginToken.ts': 'makes the token by which the coordinator knows this user',
   'packages/cli/src/main.ts': 'wires the real clock, ids and environment into the commands',
 };
 

@@ -19,7 +19,7 @@ const answerTimeoutMs = 10_000;
  * Join tokens and login codes of a coordinator with TLS end in `.` and the SHA-256 of its CA's certificate.
  * @returns null: there is none in this one
  */
-export function pinOf(token: string | null): Buffer | null {
+export function pinInToken(token: string | null): Buffer | null {
   const encoded = /^[\w-]+\.([\w-]{43})$/.exec(token ?? '')?.[1];
   return encoded === undefined ? null : Buffer.from(encoded, 'base64url');
 }

@@ -8,7 +8,7 @@ import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
-import { digestOf, fetchCa, pinOf } from '@muster/common/pinnedCa';
+import { digestOf, fetchCa, pinInToken } from '@muster/common/pinnedCa';
 import { bearer, channelTo } from '@muster/common/wire/channel';
 import { connectionProblem } from '@muster/common/wire/connectionProblem';
 import { agentHubService } from '@muster/common/wire/service';
@@ -120,7 +120,7 @@ export async function caOfCoordinator(
   stored: StoredCredential | null,
 ): Promise<string | null> {
   if (caCertificate !== null) return caCertificate;
-  const pin = pinOf(joinToken);
+  const pin = pinInToken(joinToken);
   const known = stored?.caCertificate ?? null;
   if (known !== null) {
     if (joinToken === null || pin === null || digestOf(known).equals(pin)) return known;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { fetchCa, pinOf } from '@muster/common/pinnedCa';
+import { fetchCa, pinInToken } from '@muster/common/pinnedCa';
 import { checkedAddress, givenCa, hostOf } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { localContext, readContexts, writeContexts } from '../contexts.ts';
@@ -19,6 +19,8 @@ interface LoginFlags extends OutputFlags {
 
 const usualPort = 7070;
 const codeBytesMax = 4_096;
+/** Enter, Ctrl-C and Ctrl-D. */
+const endsInput = '\r\n\u0003\u0004';
 
 export const command: CommandModule = {
   define(sub) {
@@ -51,7 +53,7 @@ async function login(context: Context, host: string, flags: LoginFlags): Promise
       `"${localContext}" means the coordinator of this machine; choose another name with --as`,
     );
   const code = await readCode(context, flags.codeFile);
-  const pin = pinOf(code);
+  const pin = pinInToken(code);
   const named = givenCa(flags, environment);
   const ca = named ?? (pin === null ? null : await fetchCa(address, pin));
   checkedAddress(address, ca !== null);
@@ -88,14 +90,15 @@ async function readInput(io: Context['io']): Promise<string> {
     const code = await new Promise<string>((done) => {
       let typed = '';
       const giveBack = io.stdin.onKeys((keys) => {
-        typed += keys;
-        if (!/[\r\n\x03\x04]/.test(typed)) return;
+        const end = [...keys].findIndex((key) => endsInput.includes(key));
+        typed += end === -1 ? keys : keys.slice(0, end);
+        if (end === -1) return;
         giveBack();
         done(typed);
       });
     });
     await io.stderr.write('\n');
-    return code.replaceAll(/[\r\n\x03\x04]/g, '');
+    return code;
   }
   const bytes = await io.stdin.readAll(codeBytesMax);
   if (bytes === null) throw usageError('standard input is too large to be a login code');

@@ -156,16 +156,15 @@ export const command: CommandModule = {
 
 async function rotateToken(context: Context, id: string | undefined, flags: QueryFlags): Promise<ExitCode> {
   const { environment } = context;
-  const { answer, endpoint } = await withSession(context, flags, async ({ api, endpoint }) => {
-    const isAdminToken = id === undefined && !endpoint.token.startsWith('muster_user_');
+  const { answer, used } = await withSession(context, flags, async ({ api, endpoint: { token: used } }) => {
+    const isAdminToken = id === undefined && !used.startsWith('muster_user_');
     return {
       answer: isAdminToken ? { token: await api.rotateAdminToken() } : await api.rotateUserToken(id),
-      endpoint,
+      used,
     };
   });
   const saved = readContexts(environment);
-  const [name, login] =
-    Object.entries(saved.contexts).find(([, { token }]) => token === endpoint.token) ?? [];
+  const [name, login] = Object.entries(saved.contexts).find(([, { token }]) => token === used) ?? [];
   const isOfLogin = id === undefined && name !== undefined && login !== undefined;
   if (isOfLogin) {
     const contexts = { ...saved.contexts, [name]: { ...login, token: answer.token } };

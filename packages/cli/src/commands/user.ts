@@ -130,10 +130,10 @@ async function withCode(
   isWanted: boolean,
   work: (api: MusterApi) => Promise<User | null>,
 ): Promise<ExitCode> {
-  const { user, login, endpoint } = await withSession(context, flags, async ({ api, endpoint }) => ({
-    user: await work(api),
-    login: isWanted ? await api.createLoginCode(name) : null,
-    endpoint,
+  const { user, login, endpoint } = await withSession(context, flags, async (session) => ({
+    user: await work(session.api),
+    login: isWanted ? await session.api.createLoginCode(name) : null,
+    endpoint: session.endpoint,
   }));
   const address = addressForOthers(endpoint, flags, context.environment) ?? endpoint.address;
   const { code: text = null, expiresAtMs = null } = login ?? {};
