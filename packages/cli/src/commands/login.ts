@@ -90,7 +90,7 @@ async function readInput(io: Context['io']): Promise<string> {
     const code = await new Promise<string>((done) => {
       let typed = '';
       const giveBack = io.stdin.onKeys((keys) => {
-        const end = [...keys].findIndex((key) => endsInput.includes(key));
+        const end = Array.from(keys).findIndex((key) => endsInput.includes(key));
         typed += end === -1 ? keys : keys.slice(0, end);
         if (end === -1) return;
         giveBack();

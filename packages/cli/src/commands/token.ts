@@ -156,11 +156,13 @@ export const command: CommandModule = {
 
 async function rotateToken(context: Context, id: string | undefined, flags: QueryFlags): Promise<ExitCode> {
   const { environment } = context;
-  const { answer, used } = await withSession(context, flags, async ({ api, endpoint: { token: used } }) => {
-    const isAdminToken = id === undefined && !used.startsWith('muster_user_');
+  const { answer, used } = await withSession(context, flags, async (session) => {
+    const isAdminToken = id === undefined && !session.endpoint.token.startsWith('muster_user_');
     return {
-      answer: isAdminToken ? { token: await api.rotateAdminToken() } : await api.rotateUserToken(id),
-      used,
+      answer: isAdminToken
+        ? { token: await session.api.rotateAdminToken() }
+        : await session.api.rotateUserToken(id),
+      used: session.endpoint.token,
     };
   });
   const saved = readContexts(environment);
