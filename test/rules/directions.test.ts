@@ -142,7 +142,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'training',
-      'agents events explain model.ts scheduler spec state store views.ts',
+      'agents events explain model.ts scheduler spec state store views.ts work',
       'it writes files from the views that the API returns',
     ],
     [
