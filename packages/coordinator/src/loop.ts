@@ -24,6 +24,7 @@ import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import { type Store, StoreError } from './store/store.ts';
 import type { Contained } from './work/contained.ts';
+import { TurnPace } from './work/turnPace.ts';
 
 /** Changes a draft and answers its caller; throws MusterError to refuse. Runs to the end without waiting. */
 export type Command<T> = (draft: Draft, nowMs: number) => T;
@@ -73,9 +74,6 @@ const scheduler = coordinatorPart('scheduler');
 /** Rows and events that a turn writes before it leaves the rest to the next: tens of milliseconds, so that heartbeats go between. */
 const changesPerTurn = 200;
 
-/** A disk that stalls for seconds must not make the coordinator wait for seconds more. */
-const coalesceMsMax = 20;
-
 /** What a command would lead to, and how many queued jobs are ahead of the job that it adds. */
 export type Rehearsal = { readonly job: Job; readonly ahead: number } & (
   | { readonly kind: 'start'; readonly nodes: readonly NodeName[] }
@@ -92,8 +90,7 @@ export class Loop {
   private stopped: MusterError | null = null;
   private turning: Promise<void> = Promise.resolve();
   private wakeTimer: NodeJS.Timeout | null = null;
-  /** Monotonic milliseconds: the next turn waits until then. */
-  private notBeforeMs = 0;
+  private readonly pace = new TurnPace();
   private readonly memory = new SchedulerState();
   /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
   private nextLookMs: number | null = null;
@@ -146,11 +143,7 @@ export class Loop {
     throw new MusterError('unavailable', 'many jobs are about to start; try again');
   }
 
-  /**
-   * Asks for a pass. Wake-ups coalesce: everything that queues until the pass shares its commit. On an idle cluster
-   * that is the same round of the event loop; under load it is as long as the last commit took, so that waiting for the
-   * disk never takes more than half of the time and slower disks get larger batches.
-   */
+  /** Asks for a pass. Wake-ups coalesce: everything that queues until the pass shares its commit. */
   wake(): void {
     if (this.scheduled || this.stopped !== null) return;
     this.scheduled = true;
@@ -158,7 +151,7 @@ export class Loop {
       this.scheduled = false;
       this.turning = this.turning.then(() => this.turn());
     };
-    const waitMs = this.notBeforeMs - this.parts.clock.monotonicMs();
+    const waitMs = this.pace.waitMs(this.parts.clock.monotonicMs());
     if (waitMs > 0) setTimeout(begin, waitMs);
     else setImmediate(begin);
   }
@@ -197,7 +190,7 @@ export class Loop {
       if (!draft.isEmpty()) await commitDraft(this.parts, draft);
       const committed = draft.apply();
       const doneMs = clock.monotonicMs();
-      this.notBeforeMs = doneMs + Math.min(coalesceMsMax, doneMs - monotonicMs);
+      this.pace.took(commands.length, monotonicMs, doneMs);
 
       // 6. Answer, publish, talk to agents.
       for (const job of committed.jobs) waitTimes.follow(job, monotonicMs);
