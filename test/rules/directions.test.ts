@@ -117,6 +117,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts diskReserve.ts loop.ts model.ts options.ts state work',
       'files of output, whoever sends or reads them',
     ],
+    ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
     [
@@ -132,7 +133,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'rpc',
       'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
-        'rows scheduler state store telemetry tls views.ts work',
+        'rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     [
@@ -152,12 +153,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc state store telemetry training work',
+      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc secrets state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc state store tls work',
+      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls work',
       'it brings the ports of a machine',
     ],
   ],
