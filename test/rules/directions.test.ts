@@ -21,6 +21,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['nodeOptions.ts', '', 'whoever starts an agent reads it before the agent is loaded'],
     ['fence', 'host taskFacts', 'a fence must hold whatever has started the task'],
     ['logs', 'taskFacts', 'it reads files of tasks, whoever writes them'],
+    ['secrets', 'taskFacts', 'it keeps what it is given, in memory'],
     [
       'guard',
       'dataDir fence logs probes taskFacts',
@@ -58,19 +59,19 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'tasks',
-      'checkpoints drivers failure gpus launch host leases logs node rendezvous taskFacts training',
+      'checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
     ['agent.ts', 'leases leaving node session tasks', 'it wires an agent on ports, whatever is behind them'],
     [
       'observers.ts',
-      'agent.ts checkpoints failure host launch node options.ts probes tasks training',
+      'agent.ts checkpoints failure host launch node options.ts probes secrets tasks training',
       'it watches a real machine for the agent',
     ],
     [
       'main.ts',
-      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous session tasks',
+      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous secrets session tasks',
       'it opens the ports of a real machine',
     ],
   ],
