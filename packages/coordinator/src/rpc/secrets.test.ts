@@ -2,10 +2,17 @@
 import type { Client } from '@grpc/grpc-js';
 import type { ReadSecretsResponse__Output } from '@muster/common/gen/muster/v1/ReadSecretsResponse';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import { connectMuster } from '@muster/common/wire/client';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import { hashToken } from '../auth/tokens.ts';
+import {
+  addCredential,
+  startTestCoordinator,
+  type TestCoordinator,
+  withToken,
+} from '../coordinatorFixture.ts';
 import { connected } from './agentFixture.ts';
 import { submitJob } from './jobFixture.ts';
 
@@ -78,6 +85,33 @@ test('a job that names a secret which its project does not have is refused', asy
       'project lab has no secret wandb; to store it: muster secret set wandb --project lab',
     ),
   });
+});
+
+test('a user has to do with the secrets of their own projects alone', async () => {
+  await coordinator.api.setSecret('lab', 'wandb', value);
+  await coordinator.api.setSecret('other', 'wandb', value);
+  addCredential(coordinator.memory, {
+    id: 'user:uma:1',
+    kind: 'user',
+    subject: 'uma',
+    secretHash: hashToken('muster_user_uma'),
+  });
+  coordinator.memory.users.set('uma', { name: 'uma', role: 'user', projects: ['lab'], createdAtMs: 0 });
+  const again = await startTestCoordinator({ memory: coordinator.memory });
+  const uma = connectMuster({ address: again.address, token: 'muster_user_uma' });
+  try {
+    expect((await uma.listSecrets()).map(({ project }) => project)).toEqual(['lab']);
+    await uma.setSecret('lab', 'more', value);
+    const refused = { code: 'permission_denied' };
+    await expect(uma.setSecret('other', 'more', value)).rejects.toMatchObject(refused);
+    await expect(uma.listSecrets('other')).rejects.toMatchObject(refused);
+    await expect(uma.removeSecret('other', 'wandb')).rejects.toMatchObject(refused);
+    await expect(uma.rotateSecretKey()).rejects.toMatchObject(refused);
+    await uma.removeSecret('lab', 'more');
+  } finally {
+    uma.close();
+    await again.close();
+  }
 });
 
 test('lists have everything but values, and the store has them encrypted only', async () => {
