@@ -31,7 +31,7 @@ test('a task gets files or variables, as its spec says, and the next agent knows
   expect(variables).toEqual({ WANDB_API_KEY: 'hunter2-hunter2' });
   expect(readdirSync(directory ?? '')).toEqual(['ssh']);
   expect(readFileSync(join(directory ?? '', 'ssh'), 'utf8')).toBe('an ssh key\n');
-  // Whoever is mounted into a container may read them there; on the node nobody else passes through the directory above.
+  // A container that has them mounted may read them; on the node nobody else passes through the directory above.
   expect(modeOf(join(directory ?? '', '..'))).toBe(0o700);
   expect(modeOf(join(directory ?? '', 'ssh'))).toBe(0o444);
   expect(secrets.maskOf(key, used)?.text('a hunter2-hunter2 b')).toBe('a *************** b');

@@ -2,8 +2,8 @@
  * The secrets of this node's tasks, in memory alone: a directory per task on a tmpfs, gone when the machine is switched off. It is
  * made in one step, so that an agent which was killed finds all of it or nothing.
  *
- *   KEY/files/NAME      what the task reads; the whole directory is mounted into a container
- *   KEY/variables/NAME  what the task gets as variables, kept for the next agent, which masks it in output
+ *   KEY/values/NAME      what the agent knows, for the variables of the task and to mask its output
+ *   KEY/task/files/NAME  what the task reads; `task` may be given to its account, and `files` is mounted into a container
  */
 import { createHash } from 'node:crypto';
 import {
@@ -35,7 +35,7 @@ export interface UsedSecret {
 
 /** What a task finds. */
 export interface ProvidedSecrets {
-  /** Of the files, on the node. null: there are none. */
+  /** Of the files, on the node; the one above it is the task's alone. null: there are none. */
   readonly directory: string | null;
   /** Values by the names of variables. */
   readonly variables: Readonly<Record<string, string>>;
@@ -67,19 +67,16 @@ export class TaskSecrets {
     this.makeRoot();
     const unfinished = join(this.root, `.${key}`);
     rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished, { mode: 0o700 });
-    for (const [folder, isVariable, mode] of [
-      // Whoever may pass through the directory of the task, which is a mount in a container, may read them.
-      ['files', false, 0o444],
-      ['variables', true, 0o400],
-    ] as const) {
-      const names = new Set(
-        used.filter(({ variable }) => (variable !== null) === isVariable).map(({ name }) => name),
-      );
-      if (names.size === 0) continue;
-      mkdirSync(join(unfinished, folder), { mode: 0o755 });
-      for (const { name, value } of values)
-        if (names.has(name)) writeFileSync(join(unfinished, folder, name), value, { flag: 'wx', mode });
+    mkdirSync(unfinished, { mode: 0o711 });
+    const files = join(unfinished, 'task', 'files');
+    mkdirSync(join(unfinished, 'values'), { mode: 0o700 });
+    mkdirSync(join(unfinished, 'task'), { mode: 0o700 });
+    mkdirSync(files, { mode: 0o755 });
+    const asFiles = new Set(used.filter(({ variable }) => variable === null).map(({ name }) => name));
+    for (const { name, value } of values) {
+      writeFileSync(join(unfinished, 'values', name), value, { flag: 'wx', mode: 0o400 });
+      // Whoever may pass through `task`, or sees `files` in a container, may read them.
+      if (asFiles.has(name)) writeFileSync(join(files, name), value, { flag: 'wx', mode: 0o444 });
     }
     this.masks.delete(key);
     renameSync(unfinished, this.directory(key));
@@ -92,14 +89,14 @@ export class TaskSecrets {
     const directory = this.directory(key);
     const variables = used.flatMap(({ name, variable }) => {
       if (variable === null) return [];
-      const value = readFileSync(join(directory, 'variables', name));
+      const value = readFileSync(join(directory, 'values', name));
       if (value.includes(0))
         throw new Error(`secret ${name} has a zero byte, so it cannot be a variable: use it as a file`);
       return [[variable, value.toString()]];
     });
     const hasFiles = used.some(({ variable }) => variable === null);
     return {
-      directory: hasFiles ? join(directory, 'files') : null,
+      directory: hasFiles ? join(directory, 'task', 'files') : null,
       variables: Object.fromEntries(variables),
     };
   }
@@ -132,11 +129,8 @@ export class TaskSecrets {
   }
 
   private values(key: TaskName): readonly Buffer[] {
-    return ['files', 'variables'].flatMap((folder) => {
-      const directory = join(this.directory(key), folder);
-      if (!existsSync(directory)) return [];
-      return readdirSync(directory).map((name) => readFileSync(join(directory, name)));
-    });
+    const directory = join(this.directory(key), 'values');
+    return readdirSync(directory).map((name) => readFileSync(join(directory, name)));
   }
 
   /** Others may create files beside it, so it is looked at before anything is put there. */

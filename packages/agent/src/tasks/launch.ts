@@ -1,6 +1,7 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -125,7 +126,10 @@ export function buildLaunch(
     shmMb: spec.resources.shmMb,
     // The node's own directory is there already; what a container sees of its volumes is its user's to write.
     directories: inContainer || checkpointDir === null || isOwn ? [] : [checkpointDir],
-    ownDirectories: account === null || checkpointDir === null || !isOwn ? [] : [checkpointDir],
+    ownDirectories:
+      account === null
+        ? []
+        : [...(checkpointDir === null || !isOwn ? [] : [checkpointDir]), ...secrets.directories],
     volumes: spec.volumes,
     ownVolumes: inContainer ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes] : [],
     user: null,
@@ -138,13 +142,17 @@ const secretsInContainer = '/.muster/secrets';
 
 /** Variables, and where the files are. */
 function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec) {
-  const none = { environment: {}, volumes: [] };
+  const none = { environment: {}, volumes: [], directories: [] };
   if (spec.secrets.length === 0) return none;
   const { directory, variables } = secrets.provided(key, spec.secrets);
   if (directory === null) return { ...none, environment: variables };
   const seen = spec.image === null ? directory : secretsInContainer;
   const volume = { source: directory, target: secretsInContainer, readOnly: true };
-  return { environment: { MUSTER_SECRETS_DIR: seen, ...variables }, volumes: [volume] };
+  return {
+    environment: { MUSTER_SECRETS_DIR: seen, ...variables },
+    volumes: [volume],
+    directories: [dirname(directory)],
+  };
 }
 
 /**

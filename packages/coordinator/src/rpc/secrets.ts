@@ -5,6 +5,7 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isProjectName, secretNames } from '@muster/common/secrets';
 import { taskRefFromWire } from '@muster/common/wire/codec';
 import { mayUseProject, requireProject } from '../auth/access.ts';
+import type { Identity } from '../caller.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -22,22 +23,26 @@ type SecretCalls = Pick<MusterHandlers, 'SetSecret' | 'ListSecrets' | 'RemoveSec
 export function secretCalls({ vault }: SecretCallParts): SecretCalls {
   return {
     SetSecret: unary(async ({ project, name, value }, caller) => {
-      if (!isProjectName(project))
-        throw new MusterError('invalid', `"${project}" is not the name of a project`);
-      requireProject(caller, project);
+      requireOwnProject(caller, project);
       return shown(await vault.set(caller, project, name, value));
     }),
     ListSecrets: unary(async ({ project }, caller) => {
-      if (project !== undefined) requireProject(caller, project);
+      if (project !== undefined) requireOwnProject(caller, project);
       const secrets = await vault.list(project ?? null);
       return { secrets: secrets.filter((each) => mayUseProject(caller, each.project)).map(shown) };
     }),
     RemoveSecret: unary(async ({ project, name }, caller) => {
-      requireProject(caller, project);
+      requireOwnProject(caller, project);
       return shown(await vault.remove(caller, project, name));
     }),
     RotateSecretKey: unary(async (_request, caller) => ({ secrets: await vault.rotateKey(caller) })),
   };
+}
+
+/** @throws {MusterError} `invalid`; `permission_denied` unless the caller may submit jobs to this project */
+function requireOwnProject(caller: Identity, project: string): void {
+  if (!isProjectName(project)) throw new MusterError('invalid', `"${project}" is not the name of a project`);
+  requireProject(caller, project);
 }
 
 /** Everything but the value. */
