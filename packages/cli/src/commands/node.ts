@@ -4,6 +4,7 @@ import { cardUuid } from '@muster/common/hardware';
 import { closest } from '@muster/common/spec/suggest';
 import type { NodeTask, NodeView, OrphanTask } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import type { Command } from 'commander';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
@@ -14,7 +15,7 @@ import { orphanLines } from '../nodes/nodeText.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
-import { ask, print, type QueryFlags, withQuery } from '../query.ts';
+import { ask, print, type QueryFlags, type TextOf, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
 interface DrainFlags extends QueryFlags {
@@ -28,53 +29,35 @@ interface ClearFlags extends QueryFlags {
 
 const weekMs = 7 * 24 * 60 * 60_000;
 
-const drain: Subcommand = {
-  name: 'drain',
-  summary: 'give no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
-  define(sub) {
-    sub
-      .argument('<node>', 'its name')
-      .option(
-        '--deadline <duration>',
-        'stop its jobs within this time, such as 10m or 0; default: wait until they end',
-        durationMs('--deadline', 0, weekMs),
-      )
-      .option('--reason <text>', 'reason, shown with the drain');
-    withQuery(sub);
-    sub.addHelpText(
-      'after',
-      '\nJobs are stopped as by a preemption: the stop signal, stop_grace to save, then back to their queue position. ' +
-        '`muster node undrain` undoes it.',
-    );
-  },
-  run: (context: Context, name: string, flags: DrainFlags) =>
-    ask(
-      context,
-      flags,
-      (api) => api.drainNode(name, flags.reason ?? '', flags.deadline ?? null),
-      drainedText,
-      (node, { programName }) => `Undo: ${programName} node undrain ${node.name}\n`,
-    ),
-};
+/** A subcommand that asks one thing about a node and prints the answer. */
+interface NodeQuestion<Answer, Flags extends QueryFlags> {
+  readonly name: string;
+  readonly summary: string;
+  /** What its help says after the flags. */
+  readonly help?: string;
+  readonly addOptions?: (sub: Command) => void;
+  readonly question: (api: MusterApi, node: string, flags: Flags) => Promise<Answer>;
+  readonly text: TextOf<Answer>;
+  readonly note?: TextOf<Answer>;
+}
 
-const undrain: Subcommand = {
-  name: 'undrain',
-  summary: 'give new tasks to a drained node again',
-  define(sub) {
-    sub.argument('<node>', 'its name');
-    withQuery(sub);
-  },
-  run: (context: Context, name: string, flags: QueryFlags) =>
-    ask(
-      context,
-      flags,
-      (api) => api.undrainNode(name),
-      (node) => {
-        const but = node.drained ? ', but its conditions still prevent new work' : '';
-        return `${node.name} is no longer drained${but}.\n`;
-      },
-    ),
-};
+function onNode<Answer, Flags extends QueryFlags = QueryFlags>(
+  asked: NodeQuestion<Answer, Flags>,
+): Subcommand {
+  const { name, summary, help, addOptions, question, text, note } = asked;
+  return {
+    name,
+    summary,
+    define(sub) {
+      sub.argument('<node>', 'its name');
+      addOptions?.(sub);
+      withQuery(sub);
+      if (help !== undefined) sub.addHelpText('after', `\n${help}`);
+    },
+    run: (context: Context, node: string, flags: Flags) =>
+      ask(context, flags, (api) => question(api, node, flags), text, note),
+  };
+}
 
 const clear: Subcommand = {
   name: 'clear',
@@ -89,74 +72,69 @@ const clear: Subcommand = {
   run: clearCondition,
 };
 
-const confirmDead: Subcommand = {
-  name: 'confirm-dead',
-  summary: 'confirm that nothing runs on a silent node: its jobs are rescheduled at once',
-  define(sub) {
-    sub.argument('<node>', 'its name');
-    withQuery(sub);
-    sub.addHelpText(
-      'after',
-      '\nMake sure first that the machine is off, or that its agent and tasks have ended. A node that only lost its network ' +
-        'keeps running until its leases expire, and its jobs would run twice.',
-    );
-  },
-  run: (context: Context, name: string, flags: QueryFlags) =>
-    ask(
-      context,
-      flags,
-      (api) => api.confirmDead(name),
-      (node) => `${node.name} is confirmed dead: its tasks have ended as node_lost.\n`,
-    ),
-};
-
-const endOrphans: Subcommand = {
-  name: 'end-orphans',
-  summary: 'kill the tasks of a node that the store does not know, as after a restore from a backup',
-  define(sub) {
-    sub.argument('<node>', 'its name');
-    withQuery(sub);
-    sub.addHelpText(
-      'after',
-      '\nTheir checkpoints stay where they are. `muster nodes` lists orphans; their GPUs count as used until they have ended.',
-    );
-  },
-  run: (context: Context, name: string, flags: QueryFlags) =>
-    ask(
-      context,
-      flags,
-      async (api) => ({ node: name, ended: await endedOrphans(api, name) }),
-      ({ ended }) => {
-        if (ended.length === 0) return `${name} has no orphans.\n`;
-        const what = count(ended.length, 'orphan has ended', 'orphans have ended');
-        return `${what} on ${name}:\n${orphanLines(ended)}`;
-      },
-    ),
-};
-
-const remove: Subcommand = {
-  name: 'remove',
-  summary: 'remove a node without tasks: its credential is revoked, and its name can be used again',
-  define(sub) {
-    sub.argument('<node>', 'its name');
-    withQuery(sub);
-    sub.addHelpText(
-      'after',
-      '\nAn agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
-        'join again: `muster token create NODE --replace`.',
-    );
-  },
-  run: (context: Context, name: string, flags: QueryFlags) =>
-    ask(
-      context,
-      flags,
-      async (api) => {
-        await api.removeNode(name);
-        return { node: name };
-      },
-      () => `${name} was removed from the cluster.\n`,
-    ),
-};
+const subcommands: readonly Subcommand[] = [
+  onNode({
+    name: 'drain',
+    summary: 'give no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
+    addOptions: (sub) =>
+      sub
+        .option(
+          '--deadline <duration>',
+          'stop its jobs within this time, such as 10m or 0; default: wait until they end',
+          durationMs('--deadline', 0, weekMs),
+        )
+        .option('--reason <text>', 'reason, shown with the drain'),
+    help:
+      'Jobs are stopped as by a preemption: the stop signal, stop_grace to save, then back to their queue position. ' +
+      '`muster node undrain` undoes it.',
+    question: (api, node, { reason, deadline }: DrainFlags) =>
+      api.drainNode(node, reason ?? '', deadline ?? null),
+    text: drainedText,
+    note: (node, { programName }) => `Undo: ${programName} node undrain ${node.name}\n`,
+  }),
+  onNode({
+    name: 'undrain',
+    summary: 'give new tasks to a drained node again',
+    question: (api, node) => api.undrainNode(node),
+    text: (node) => {
+      const but = node.drained ? ', but its conditions still prevent new work' : '';
+      return `${node.name} is no longer drained${but}.\n`;
+    },
+  }),
+  clear,
+  onNode({
+    name: 'confirm-dead',
+    summary: 'confirm that nothing runs on a silent node: its jobs are rescheduled at once',
+    help:
+      'Make sure first that the machine is off, or that its agent and tasks have ended. A node that only lost its network ' +
+      'keeps running until its leases expire, and its jobs would run twice.',
+    question: (api, node) => api.confirmDead(node),
+    text: (node) => `${node.name} is confirmed dead: its tasks have ended as node_lost.\n`,
+  }),
+  onNode({
+    name: 'end-orphans',
+    summary: 'kill the tasks of a node that the store does not know, as after a restore from a backup',
+    help: 'Their checkpoints stay where they are. `muster nodes` lists orphans; their GPUs count as used until they have ended.',
+    question: async (api, node) => ({ node, ended: await endedOrphans(api, node) }),
+    text: ({ node, ended }) => {
+      if (ended.length === 0) return `${node} has no orphans.\n`;
+      const what = count(ended.length, 'orphan has ended', 'orphans have ended');
+      return `${what} on ${node}:\n${orphanLines(ended)}`;
+    },
+  }),
+  onNode({
+    name: 'remove',
+    summary: 'remove a node without tasks: its credential is revoked, and its name can be used again',
+    help:
+      'An agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
+      'join again: `muster token create NODE --replace`.',
+    question: async (api, node) => {
+      await api.removeNode(node);
+      return { node };
+    },
+    text: ({ node }) => `${node} was removed from the cluster.\n`,
+  }),
+];
 
 export const command: CommandModule = {
   define(sub) {
@@ -167,7 +145,7 @@ export const command: CommandModule = {
   },
   run: (context: Context, name: string, flags: QueryFlags) =>
     ask(context, flags, (api) => api.getNode(name), formatNode),
-  subcommands: [drain, undrain, clear, confirmDead, endOrphans, remove],
+  subcommands,
 };
 
 const pollMs = 200;
