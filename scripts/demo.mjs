@@ -61,12 +61,12 @@ async function runDemo(dataDir, interrupted, undo) {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let upSaid = '';
-  up.stdout.on('data', (chunk) => (upSaid += chunk));
-  up.stderr.on('data', (chunk) => (upSaid += chunk));
+  let upOutput = '';
+  up.stdout.on('data', (chunk) => (upOutput += chunk));
+  up.stderr.on('data', (chunk) => (upOutput += chunk));
   undo.push(() => step('Stopping the cluster', () => endCluster(up)));
   await step('Starting a coordinator and two agents', () =>
-    untilReady(up, dataDir, interrupted, () => upSaid),
+    untilReady(up, dataDir, interrupted, () => upOutput),
   );
 
   await show(['submit', '-f', jobFile, '--follow'], env, interrupted);
@@ -78,15 +78,15 @@ async function runDemo(dataDir, interrupted, undo) {
  * @param {import('node:child_process').ChildProcess} up
  * @param {string} dataDir
  * @param {AbortSignal} interrupted
- * @param {() => string} upSaid
+ * @param {() => string} upOutput
  */
-async function untilReady(up, dataDir, interrupted, upSaid) {
+async function untilReady(up, dataDir, interrupted, upOutput) {
   const deadlineMs = performance.now() + readyTimeoutMs;
   while (!existsSync(join(dataDir, 'connection.json'))) {
     interrupted.throwIfAborted();
-    if (hasEnded(up)) throw new Stop(`${tail(upSaid())}\n\n\`muster up\` ended before it was ready.`);
+    if (hasEnded(up)) throw new Stop(`${tail(upOutput())}\n\n\`muster up\` ended before it was ready.`);
     if (performance.now() > deadlineMs) {
-      throw new Stop(`${tail(upSaid())}\n\n\`muster up\` was not ready within ${readyTimeoutMs / 1000} s.`);
+      throw new Stop(`${tail(upOutput())}\n\n\`muster up\` was not ready within ${readyTimeoutMs / 1000} s.`);
     }
     await delay(50);
   }

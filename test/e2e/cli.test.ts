@@ -142,7 +142,7 @@ describe('Ctrl-C', () => {
     const jobId = how[0] === 'logs' ? await cluster.submit({ command: script }) : null;
     const args = jobId === null ? [...how, '--name', 'watched', '--', 'sh', '-c', script] : [...how, jobId];
     const command = cluster.startMuster(args);
-    await command.untilSaid(how[1] === '--wait' ? 'job_' : 'ready\n');
+    await command.untilPrinted(how[1] === '--wait' ? 'job_' : 'ready\n');
     command.signal('SIGINT');
     const { exitCode, stdout, stderr } = await command.ended;
     expect(exitCode, stderr).toBe(130);

@@ -35,7 +35,7 @@ function talker(lines: number, linesPerBeat: number, gate = '/'): readonly strin
   return [process.execPath, '-e', program];
 }
 
-function saidBy(lines: number): string {
+function outputOf(lines: number): string {
   return Array.from({ length: lines }, (_, line) => `line ${line} ${'x'.repeat(line % 97)}\n`).join('');
 }
 
@@ -106,7 +106,7 @@ describe('all output is there', () => {
     expect(cluster.processesOf(jobId)).toEqual(pids);
     writeFileSync(gate, '');
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
-    expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
+    expectSameText(await read({ jobId, follow: true }), outputOf(20_000));
   });
 
   test('of a job that ended while its agent was away', async () => {
@@ -118,7 +118,7 @@ describe('all output is there', () => {
     });
     await Promise.all(cluster.agents.map((agent) => agent.start()));
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded' });
-    expectSameText(await read({ jobId, follow: true }), saidBy(4_000));
+    expectSameText(await read({ jobId, follow: true }), outputOf(4_000));
   });
 
   test('over a coordinator that is away for three seconds in the middle', async () => {
@@ -132,7 +132,7 @@ describe('all output is there', () => {
     expect(cluster.processesOf(jobId)).toEqual(pids);
     writeFileSync(gate, '');
     expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
-    expectSameText(await read({ jobId, follow: true }), saidBy(20_000));
+    expectSameText(await read({ jobId, follow: true }), outputOf(20_000));
   });
 
   test('of a flood, in the middle of which coordinator and agent are killed', async () => {
@@ -162,7 +162,7 @@ describe('reading', () => {
     const leaving = cluster.untilOutput(jobId, 'line 500 ');
     await leaving;
     const late = read({ jobId, follow: true });
-    for (const seen of [...(await fast), await slow, await late]) expectSameText(seen, saidBy(10_000));
+    for (const seen of [...(await fast), await slow, await late]) expectSameText(seen, outputOf(10_000));
   });
 
   test('of a job that has not begun waits for it, and ends with it', async () => {
@@ -236,7 +236,7 @@ test('the end of a job’s output on a node that is silent is not waited for, an
   truncateSync(join(cluster.dataDir, 'logs', job.id, '1.1.log'), 4);
 
   const online = cluster.startMuster(['logs', '-f', job.id]);
-  await online.untilSaid('[0] from 0\n');
+  await online.untilPrinted('[0] from 0\n');
   const agent = cluster.agents.find(({ options }) => options.title === node) ?? cluster.agent(0);
   await agent.kill();
 

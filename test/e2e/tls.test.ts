@@ -258,7 +258,7 @@ test('`muster up` serves other machines when it is asked to, and its own agents 
   // Joined before there was TLS, found again with it, and then on loopback too.
   for (const more of [[], ['--listen', '0.0.0.0'], []]) {
     const up = start('up', ...flags, ...more);
-    await up.untilSaid('1 node, 1 simulated GPU');
+    await up.untilPrinted('1 node, 1 simulated GPU');
     const job = await start('submit', '--follow', '--gpus', '1', '--', 'echo', 'hello').ended;
     expect(job.stdout, job.stderr).toBe('hello\n');
     up.signal('SIGINT');

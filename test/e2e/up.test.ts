@@ -38,7 +38,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   const port = await freePort();
   const flags = ['--nodes', '2', '--gpus', '2', '--data', dataDir, '--port', String(port)];
   const first = start('up', ...flags);
-  await first.untilSaid('Muster is up');
+  await first.untilPrinted('Muster is up');
   expect(first.stdout).toContain('2 nodes, 4 simulated GPUs');
 
   // 1. Other calls need no address and no token.
@@ -80,8 +80,8 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   const notGuards = killed.filter((each) => !commandOf(each).includes('guard'));
   // The readers of an agent end with it.
   signalAll(notGuards, 'SIGKILL');
-  await first.untilSaid('the coordinator ended');
-  await first.untilSaid('node-1 ended');
+  await first.untilPrinted('the coordinator ended');
+  await first.untilPrinted('node-1 ended');
   await untilOnline();
   expect(processesWith(gate)).toEqual(task);
 
@@ -97,7 +97,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   expect(gone.stderr).toContain(`no coordinator answers at 127.0.0.1:${port}`);
 
   const second = start('up', ...flags);
-  await second.untilSaid('Muster is up');
+  await second.untilPrinted('Muster is up');
   const still = await waitFor('the job is shown as running', () => readJson<JobView>('job', jobId), {
     until: ({ state }) => state === 'running',
   });

@@ -69,7 +69,7 @@ export class MusterCommand {
   }
 
   /** Waits until it has printed `text` on stdout or stderr. */
-  async untilSaid(text: string): Promise<void> {
+  async untilPrinted(text: string): Promise<void> {
     await waitFor(
       `"${text}" is printed`,
       () => this.stdout.includes(text) || this.stderr.includes(text) || this,

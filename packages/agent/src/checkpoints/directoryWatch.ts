@@ -55,7 +55,7 @@ export class DirectoryWatch {
   private verifying: Verifying | null = null;
   private hints: FSWatcher | null = null;
   private isStopping = false;
-  private problemSaid: string | null = null;
+  private reportedProblem: string | null = null;
   private wasThere = false;
   private isComplete = false;
   private isLoaded = false;
@@ -315,7 +315,7 @@ export class DirectoryWatch {
 
   /** A hint is no more than that: a directory on a file server has none, and one that was replaced is another. */
   private listen(): void {
-    if (this.hints !== null || this.problemSaid !== null || !this.wasThere) return;
+    if (this.hints !== null || this.reportedProblem !== null || !this.wasThere) return;
     try {
       const hints = watch(this.of.root, { persistent: false });
       const forget = () => {
@@ -342,8 +342,8 @@ export class DirectoryWatch {
       this.hints?.close();
       this.hints = null;
     }
-    if (sent !== null && sent !== this.problemSaid) this.warn(`the checkpoint directory ${sent}`);
-    this.problemSaid = sent;
+    if (sent !== null && sent !== this.reportedProblem) this.warn(`the checkpoint directory ${sent}`);
+    this.reportedProblem = sent;
     this.problems.note(this.of.task, 'place', this.of.root, sent);
   }
 

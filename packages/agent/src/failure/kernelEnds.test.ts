@@ -55,7 +55,7 @@ function watching(parts: Partial<ConstructorParameters<typeof KernelEnds>[0]> = 
   });
 }
 
-function kernelSays(kills: KernelEnds, pid: number, atMs = nowMs): void {
+function logKill(kills: KernelEnds, pid: number, atMs = nowMs): void {
   const text = `Out of memory: Killed process ${pid} (python3) total-vm:1kB, anon-rss:0kB`;
   kills.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: atMs, text });
 }
@@ -91,7 +91,7 @@ async function aProcess(): Promise<{ readonly main: ChildProcess; readonly child
 test('the main process: known by its record, also when it was never seen running', async () => {
   const { main } = await aProcess();
   const kills = watching();
-  kernelSays(kills, main.pid ?? 0);
+  logKill(kills, main.pid ?? 0);
   expect(explain(kills)).toEqual({
     ...killed,
     source: 'kernel',
@@ -106,7 +106,7 @@ test('a worker of it: known because it was seen while it ran', async () => {
   const kills = watching();
   kills.look();
   nowMs += 900;
-  kernelSays(kills, childPid);
+  logKill(kills, childPid);
   process.kill(childPid, 'SIGKILL');
   running = [];
   kills.look();
@@ -117,7 +117,7 @@ test('another process of the machine is another matter', async () => {
   await aProcess();
   const kills = watching();
   kills.look();
-  kernelSays(kills, process.pid);
+  logKill(kills, process.pid);
   expect(explain(kills)).toBe(killed);
 });
 
@@ -126,7 +126,7 @@ test('a pid that was ours long ago may be another process by now', async () => {
   const kills = watching();
   kills.look();
   nowMs += 30_000;
-  kernelSays(kills, childPid);
+  logKill(kills, childPid);
   expect(explain(kills)).toBe(killed);
 });
 
@@ -134,7 +134,7 @@ test('a program that did without the killed worker for minutes has failed of som
   const { childPid } = await aProcess();
   const kills = watching();
   kills.look();
-  kernelSays(kills, childPid);
+  logKill(kills, childPid);
   nowMs += 120_000;
   expect(explain(kills)).toBe(killed);
 });
@@ -142,7 +142,7 @@ test('a program that did without the killed worker for minutes has failed of som
 test('what the output names stands, unless it only tells of a lost process', async () => {
   const { main } = await aProcess();
   const kills = watching();
-  kernelSays(kills, main.pid ?? 0);
+  logKill(kills, main.pid ?? 0);
   const oomOrLess = ['unknown', 'exit_code', 'python_exception', 'nccl_error', 'nccl_timeout', 'host_oom'];
   for (const kind of causeKinds) {
     const told = explain(kills, { ...killed, source: 'log', kind });
@@ -160,7 +160,7 @@ test('words that a program wrote into the kernel log are not the kernel’s', as
 
 test('the log is read once more before a task is called unexplained', async () => {
   const { main } = await aProcess();
-  const kills: KernelEnds = watching({ readKernelLog: () => kernelSays(kills, main.pid ?? 0) });
+  const kills: KernelEnds = watching({ readKernelLog: () => logKill(kills, main.pid ?? 0) });
   expect(explain(kills)).toMatchObject({ source: 'kernel' });
 });
 
@@ -172,7 +172,7 @@ test('nothing is kept of tasks that are long gone', async () => {
   nowMs += 120_000;
   kills.look();
   nowMs += 1_000;
-  kernelSays(kills, childPid);
+  logKill(kills, childPid);
   expect(explain(kills)).toBe(killed);
 });
 
@@ -194,7 +194,7 @@ describe('a process of a container', () => {
 
   function kernelKills(ends: KernelEnds, group: string): void {
     ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text: killedIn(group, 4711) });
-    kernelSays(ends, 4711);
+    logKill(ends, 4711);
   }
 
   beforeEach(() => {
@@ -224,7 +224,7 @@ describe('a process of a container', () => {
     const ends = watching();
     const text = killedIn(`/docker/${id}`, 4711);
     ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text });
-    kernelSays(ends, 4712);
+    logKill(ends, 4712);
     expect(explain(ends)).toBe(killed);
   });
 });

@@ -124,8 +124,8 @@ function causeOf({
   blame,
   consequence,
 }: FailureFinding): Pick<TaskFailure, 'kind' | 'blame' | 'consequence'> {
-  const isTold = kind !== 'exit_code' && kind !== 'unknown';
-  return { kind: isTold ? kind : null, blame: isTold ? blame : null, consequence };
+  const isSpecific = kind !== 'exit_code' && kind !== 'unknown';
+  return { kind: isSpecific ? kind : null, blame: isSpecific ? blame : null, consequence };
 }
 
 function exitText({ exitCode, signal, statusLost, oomKilled }: TaskExit): string {

@@ -96,7 +96,7 @@ export class Supervisor {
       mayRun: (key) => this.fences.mayRun(key),
       isHeld: (key) => this.outputs.isHeld(key),
     };
-    for (const location of links.all()) this.adoptOrSay(location);
+    for (const location of links.all()) this.adoptOrReport(location);
     this.fences.takeOver();
     for (const { location, groups } of leases.all())
       if (groups !== null) this.watchContainer(location, groups);
@@ -220,7 +220,7 @@ export class Supervisor {
   }
 
   /** One task whose files cannot be read must not keep the guard from all the others. */
-  private adoptOrSay(location: TaskLocation): void {
+  private adoptOrReport(location: TaskLocation): void {
     try {
       this.adopt(location);
     } catch (error) {

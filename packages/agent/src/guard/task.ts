@@ -105,7 +105,7 @@ export class GuardedTask implements KnownTask, OwnTask {
   /** What could not be done at the end is tried again: a full disk gets space, a group gets empty. */
   private endRecorded = false;
   private groupReleased = false;
-  private saidUnrecorded = false;
+  private reportedUnrecorded = false;
 
   /** @param record with a main process, unless the guard that started it was killed before noting one */
   constructor(location: TaskLocation, record: ProcessRecord, context: GuardContext) {
@@ -176,8 +176,8 @@ export class GuardedTask implements KnownTask, OwnTask {
     } catch (error) {
       // A directory that is gone needs no record; the end is still answered from memory.
       this.endRecorded = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (this.saidUnrecorded) return;
-      this.saidUnrecorded = true;
+      if (this.reportedUnrecorded) return;
+      this.reportedUnrecorded = true;
       const fields = { task: this.location.key, error };
       this.context.log.error(fields, 'the end of a task cannot be written down, trying again');
     }

@@ -30,7 +30,7 @@ class Story {
       this.quiet(eachMs, busy);
       // In this order: that there is more is known before it has been read.
       this.watch.progressed(this.nowMs);
-      if (told) this.watch.stepTold();
+      if (told) this.watch.stepPrinted();
     }
     return this;
   }
@@ -77,7 +77,7 @@ describe('a task hangs', () => {
     for (let step = 0; step < 50; step += 1) {
       story.quiet(10_000, busy, nothing);
       story.watch.progressed(story.nowMs);
-      story.watch.stepTold();
+      story.watch.stepPrinted();
     }
     expect(story.quiet(6 * minute, spinning, nothing).verdict?.gpus).toBe('pinned');
   });
@@ -119,7 +119,7 @@ describe('a task does not hang', () => {
     const story = new Story();
     for (let step = 0; step < 50; step += 1) {
       story.quiet(10_000, nothing).watch.progressed(story.nowMs);
-      story.watch.stepTold();
+      story.watch.stepPrinted();
     }
     expect(story.quiet(60 * minute, nothing).verdict).toBeNull();
   });
@@ -228,7 +228,7 @@ describe('the rank that stopped first', () => {
       story.quiet(10_000, busy);
       for (const rank of writing) story.watch.rankSpoke(rank, story.nowMs);
       story.watch.progressed(story.nowMs);
-      story.watch.stepTold();
+      story.watch.stepPrinted();
     };
     for (let count = 0; count < 50; count += 1) step(all);
     step(last);
@@ -271,7 +271,7 @@ describe('the rank that stopped first', () => {
     for (let count = 0; count < 360; count += 1) lines(0);
     for (let count = 0; count < 50; count += 1) {
       lines(0, 1);
-      story.watch.stepTold();
+      story.watch.stepPrinted();
     }
     lines(0);
     expect(story.quiet(6 * minute, spinning).verdict?.rank).toBe(1);

@@ -53,7 +53,7 @@ export class HangDetector {
     this.gpus.progressed();
   }
 
-  stepTold(): void {
+  stepPrinted(): void {
     if (this.interval.step()) this.ranks.restart();
   }
 

@@ -22,7 +22,7 @@ export interface TaskOutputParts {
   readonly onLine: (line: Line) => void;
   /** A line of metrics named a step. */
   readonly onStep: () => void;
-  /** Every line of metrics. Without its time: @param isNews it was written about now */
+  /** Every line of metrics. Without its time: @param isChange it was written about now */
   readonly onRow: (row: Omit<TrainingRow, 'atMs'>, isChange: boolean) => void;
 }
 
@@ -56,7 +56,7 @@ export class TaskOutput {
 
   /**
    * @param atMs wall clock
-   * @param isNews they were written about now; otherwise some time ago, so that they show nothing of the speed
+   * @param isChange they were written about now; otherwise some time ago, so that they show nothing of the speed
    * @param start position of the first byte in the output
    */
   feed(bytes: Buffer, atMs: number, isChange: boolean, start: number): void {

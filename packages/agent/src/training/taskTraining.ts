@@ -27,7 +27,7 @@ const msPerLook = 60;
 /** What is left to read of a task's output is never more than this; what is older is skipped. */
 const backlogBytesMax = 64 * 1024 * 1024;
 /** A line of metrics of a task that runs should not be reported a minute late. */
-const newsBacklogBytesMax = 16 * 1024 * 1024;
+const currentBacklogBytesMax = 16 * 1024 * 1024;
 
 export interface TaskTrainingParts {
   /** Tasks that run on this node. */
@@ -257,7 +257,7 @@ export class TaskTraining {
   private async readSlice(followed: Followed): Promise<boolean> {
     const { follower, size, isFinalSize } = followed;
     const isHistory = follower.read < followed.historyBytes;
-    const backlogMax = isHistory || isFinalSize ? backlogBytesMax : newsBacklogBytesMax;
+    const backlogMax = isHistory || isFinalSize ? backlogBytesMax : currentBacklogBytesMax;
     try {
       const bytes = await follower.readSlice(this.slice, size, backlogMax);
       return bytes > 0;
@@ -290,7 +290,7 @@ export class TaskTraining {
       onLine: ({ rank }) => {
         if (rank !== null) hang?.rankSpoke(rank, now());
       },
-      onStep: () => hang?.stepTold(),
+      onStep: () => hang?.stepPrinted(),
       onRow: (row, isChange) =>
         this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) }),
     });

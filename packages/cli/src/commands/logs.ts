@@ -93,9 +93,11 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     if (follow && job.attempts.length === 0) progress.show(statusText(job));
     const read = new AbortController();
     // One attempt alone ends with itself, and a program that reads JSON asks for the events.
-    const isTold = follow && flags.attempt === undefined && flags.output !== 'json';
+    const showsProgress = follow && flags.attempt === undefined && flags.output !== 'json';
     const written =
-      isTold && !isTerminal(job.state) ? tellWhile(context, session, job, progress, read.signal) : null;
+      showsProgress && !isTerminal(job.state)
+        ? tellWhile(context, session, job, progress, read.signal)
+        : null;
     try {
       const selection = { jobId: job.id, follow, ...selectionOf(flags) };
       missing = await unlessAborted(stop.signal, () =>

@@ -204,7 +204,7 @@ async function showAll({ context, flags, api }: Seen, job: JobView): Promise<Exi
   if (specOf(job).resources.gpus > 0)
     for (const name of gpuNames) views.set(name, await api.queryMetrics({ ...range, name }));
   const hasGpus = [...views.values()].some(hasPoints);
-  if (training.metrics.length === 0 && !hasGpus) return sayNothing({ context, flags, api }, job);
+  if (training.metrics.length === 0 && !hasGpus) return explainAbsence({ context, flags, api }, job);
   const options = optionsOf(context, flags);
   const tables = [
     ...(training.metrics.length === 0 ? [] : [formatTraining(training.metrics, options)]),
@@ -221,7 +221,7 @@ async function showOne({ context, flags, api }: Seen, job: JobView, name: Metric
   const view = await api.queryMetrics(
     isTrainingMetricName(name) ? { ...query, pointsMax: chartPoints } : query,
   );
-  if (!hasPoints(view)) return sayNothing({ context, flags, api }, job);
+  if (!hasPoints(view)) return explainAbsence({ context, flags, api }, job);
   const options = optionsOf(context, flags);
   await context.io.stdout.write(titleOf(options, job, [view], name) + formatMetric(view, options));
   if (isTrainingMetricName(name)) {
@@ -256,7 +256,7 @@ function notesText(
   return notes.map((note) => `${printable(note)}\n`).join('');
 }
 
-async function sayNothing({ context, flags }: Seen, job: JobView): Promise<ExitCode> {
+async function explainAbsence({ context, flags }: Seen, job: JobView): Promise<ExitCode> {
   const text = noReadingsText(job, flags, context.environment.programName);
   await context.io.stderr.write(`${printable(text)}\n`);
   return exitCodes.ok;
@@ -314,7 +314,7 @@ async function compare(seen: Seen, given: readonly JobView[], asked: Asked): Pro
   const [first] = drawn;
   if (first === undefined) {
     if (jobs.length > notedMax) await stderr.write(`None of the ${jobs.length} jobs has ${metric}.\n`);
-    else for (const job of jobs) await sayNothing(seen, job);
+    else for (const job of jobs) await explainAbsence(seen, job);
     return exitCodes.ok;
   }
   const isOne = jobs.length === 1;

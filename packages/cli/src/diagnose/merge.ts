@@ -14,7 +14,7 @@ import type { Diagnosis } from '@muster/diagnosis/model';
 /** Ended by Muster or on somebody's word, with nothing wrong. */
 const stops: ReadonlySet<CauseKind> = new Set(['stopped_by_signal', 'preempted', 'cancelled', 'time_limit']);
 /** They say that it ended and not why. */
-const saysLittle: ReadonlySet<CauseKind> = new Set(['exit_code', 'unknown']);
+const vagueKinds: ReadonlySet<CauseKind> = new Set(['exit_code', 'unknown']);
 
 interface RankDiagnosis {
   readonly nodeRank: number;
@@ -59,8 +59,8 @@ function stateOf({ state, cause }: AttemptView): Diagnosis['state'] {
 function withRecorded(primary: Diagnosis, { kind, blame, message, evidence }: Cause): Diagnosis {
   if (primary.cause === kind) return primary;
   const isMoreSpecific =
-    primary.cause !== null && primary.cause !== 'loss_spike' && !saysLittle.has(primary.cause);
-  if (saysLittle.has(kind) && isMoreSpecific) return primary;
+    primary.cause !== null && primary.cause !== 'loss_spike' && !vagueKinds.has(primary.cause);
+  if (vagueKinds.has(kind) && isMoreSpecific) return primary;
   return {
     ...primary,
     cause: kind,

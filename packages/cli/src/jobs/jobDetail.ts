@@ -101,8 +101,8 @@ function signsText(job: JobView): string | null {
   const { hangs, hungAtMs, cause } = attempt;
   const hang =
     hungAtMs === null ? 'hangs now' : `${hangs ? 'hangs since' : 'hung at'} ${clockText(hungAtMs)}`;
-  const isTold = hungAtMs !== null && !hangs && cause?.kind === 'hung';
-  const lines = [...signLines(attempt), ...((hangs || hungAtMs !== null) && !isTold ? [hang] : [])];
+  const isInCause = hungAtMs !== null && !hangs && cause?.kind === 'hung';
+  const lines = [...signLines(attempt), ...((hangs || hungAtMs !== null) && !isInCause ? [hang] : [])];
   return lines.join('\n') || null;
 }
 

@@ -44,12 +44,12 @@ export async function upInBackground(
       if (serving !== null && serving.pid === child.pid && serving.address !== null) break;
       const end = await Promise.race([ended, sleep(pollMs, null)]);
       if (end !== null) {
-        await io.stderr.write(saidSince(logPath, size));
+        await io.stderr.write(outputSince(logPath, size));
         return end;
       }
       if (stop.signal.aborted) child.kill('SIGTERM');
     }
-    await io.stdout.write(saidSince(logPath, size));
+    await io.stdout.write(outputSince(logPath, size));
     return exitCodes.ok;
   } finally {
     stop.dispose();
@@ -69,6 +69,6 @@ function endOf(child: ChildProcess): Promise<ExitCode> {
 }
 
 /** What was written behind that byte. */
-function saidSince(path: string, byte: number): string {
+function outputSince(path: string, byte: number): string {
   return readFileSync(path).subarray(byte).toString('utf8');
 }

@@ -88,13 +88,13 @@ export function conditionEvents(
   const changed = after.flatMap((each) => {
     const earlier = known.get(conditionKey(each));
     if (earlier === undefined) return conditionEvent('condition.raised', node, each);
-    return saysTheSame(earlier, each) ? [] : conditionEvent('condition.changed', node, each);
+    return isEqualCondition(earlier, each) ? [] : conditionEvent('condition.changed', node, each);
   });
   const cleared = before.filter((each) => !holding.has(conditionKey(each)));
   return [...changed, ...cleared.map((each) => conditionEvent('condition.cleared', node, each))];
 }
 
-function saysTheSame(a: Condition, b: Condition): boolean {
+function isEqualCondition(a: Condition, b: Condition): boolean {
   return a.severity === b.severity && a.action === b.action && a.message === b.message;
 }
 

@@ -16,14 +16,14 @@ function aLog() {
         return store.readEvents(...wanted);
       },
     }),
-    /** @param isTold whether the newest events hear of the commit */
-    commit(count: number, isTold = true): void {
+    /** @param isAnnounced whether the newest events hear of the commit */
+    commit(count: number, isAnnounced = true): void {
       const first = memory.events.size + 1;
       const events = Array.from({ length: count }, (_, index) =>
         anEvent(first + index, jobIdOf((first + index) % 2), first + index),
       );
       for (const event of events) memory.events.set(event.seq, event);
-      if (isTold) log.recent.committed(events);
+      if (isAnnounced) log.recent.committed(events);
     },
     /** The same as the store has it. @returns the numbers */
     async read(sinceSeq: number, limit: number, subject: string | null = null): Promise<readonly number[]> {

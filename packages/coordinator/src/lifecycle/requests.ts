@@ -29,18 +29,18 @@ export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
   const { state } = job;
   if (state.kind === 'stopping' && state.outcome.next !== 'queued') return unchanged(job);
   const attempt = currentAttempt(job);
-  const isSaid = isSameChoice(job.resumeChoice, from);
-  const chosen = isSaid ? job : { ...job, resumeChoice: from };
+  const isSameAsBefore = isSameChoice(job.resumeChoice, from);
+  const chosen = isSameAsBefore ? job : { ...job, resumeChoice: from };
   const events = [jobEvent(job, 'job.requeued', { from })];
   if (state.kind === 'stopping') {
     // A choice that its attempt began with would end with what the attempt saves; one that is made now holds.
-    if (isSaid && (from.kind === 'newest' || state.isRequeued === true)) return unchanged(job);
+    if (isSameAsBefore && (from.kind === 'newest' || state.isRequeued === true)) return unchanged(job);
     const { outcome: before } = state;
     const isPreempted = before.next === 'queued' && before.charge === 'preemption';
     const outcome: Outcome = isPreempted ? { ...before, charge: 'nothing' } : before;
     return { job: { ...chosen, state: { ...state, outcome, isRequeued: true } }, ended: null, events };
   }
-  if (attempt === null) return isSaid ? unchanged(job) : { job: chosen, ended: null, events };
+  if (attempt === null) return isSameAsBefore ? unchanged(job) : { job: chosen, ended: null, events };
   const cause = causeOf('preempted', `requeued by a user${inWords(from)}`);
   const outcome: Outcome = { next: 'queued', cause, backoffMs: 0, charge: 'nothing' };
   const stopped = beginStopping(chosen, attempt, outcome, nowMs);

@@ -71,14 +71,14 @@ describe('a coordinator', () => {
     return { framework: null, latest: {}, totalSteps: null, etaMs: null, rows, atMs };
   }
 
-  interface Said {
+  interface Reported {
     readonly hang?: HangSign | null;
     readonly training?: TrainingProgress | null;
     readonly frozen?: boolean;
   }
 
   /** One heartbeat of every node, and a pass after it. */
-  async function heartbeat(said: readonly Said[], attempt = 1): Promise<number> {
+  async function heartbeat(said: readonly Reported[], attempt = 1): Promise<number> {
     coordinator.clock.nowMs += heartbeatIntervalMs;
     said.forEach((fields, nodeRank) => {
       watch.note(aReport({ jobId: runningJobId, attempt, nodeRank }, fields));

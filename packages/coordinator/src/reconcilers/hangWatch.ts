@@ -72,7 +72,7 @@ interface Watched {
   readonly attempt: number;
   readonly tasks: Map<TaskKey, Noted>;
   /** Of this stretch; a new one begins when no task shows a sign any more. */
-  isTold: boolean;
+  isReported: boolean;
 }
 
 export interface HangWatchParts {
@@ -122,10 +122,10 @@ export class HangWatch {
         continue;
       }
       if (attempt === null) continue;
-      if ([...watched.tasks.values()].every(({ sign }) => sign === null)) watched.isTold = false;
-      const verdict = watched.isTold ? null : judgeHang(this.tasksOf(jobId, attempt, watched));
+      if ([...watched.tasks.values()].every(({ sign }) => sign === null)) watched.isReported = false;
+      const verdict = watched.isReported ? null : judgeHang(this.tasksOf(jobId, attempt, watched));
       if (verdict === null) continue;
-      watched.isTold = true;
+      watched.isReported = true;
       const event = { kind: 'hung', attempt: attempt.number, ...verdict } as const;
       committed.push(loop.run(caller, (draft, wallMs) => applyJobEvent(draft, jobId, event, wallMs)));
     }
@@ -135,7 +135,7 @@ export class HangWatch {
   private watchedOf(jobId: JobId, attempt: number): Watched {
     const before = this.jobs.get(jobId);
     if (before?.attempt === attempt) return before;
-    const fresh = { attempt, tasks: new Map(), isTold: false };
+    const fresh = { attempt, tasks: new Map(), isReported: false };
     this.jobs.set(jobId, fresh);
     return fresh;
   }

@@ -64,7 +64,7 @@ function seen(fields: Partial<CheckpointFacts> = {}, of = task): AgentMessage {
 }
 
 /** What is said after it has been handled, too. */
-async function saidAndHeard(
+async function sendAndSettle(
   { send }: { send(message: AgentMessage): void },
   messages: readonly AgentMessage[],
 ) {
@@ -119,7 +119,7 @@ test.each<[string, Partial<CheckpointFacts>]>([
   ['with more metrics than there are', { metrics: tooMany }],
 ])('a checkpoint %s is refused in silence', async (_, fields) => {
   const agent = await agentOf(0);
-  await saidAndHeard(agent, [seen(fields), { checkpoint: {} }, { checkpoint: { task } }]);
+  await sendAndSettle(agent, [seen(fields), { checkpoint: {} }, { checkpoint: { task } }]);
   expect(names()).toEqual(['the-last-one']);
   expect(agent.errors).toEqual([]);
 });
@@ -143,7 +143,7 @@ test('what another node says of a task, or of an attempt that is not current, co
   await vi.waitFor(() =>
     expect(second.received.some(({ heartbeatAck }) => heartbeatAck?.seq === 9)).toBe(true),
   );
-  await saidAndHeard(first, [seen({ name: 'of-another-attempt' }, { ...task, attempt: 2 })]);
+  await sendAndSettle(first, [seen({ name: 'of-another-attempt' }, { ...task, attempt: 2 })]);
   expect(names()).toEqual(['the-last-one']);
   expect(coordinator.taskStatus.of(task).signs).toEqual([]);
   expect(kinds()).not.toContain('training.nan_loss');

@@ -29,12 +29,12 @@ export interface ContainerPolicy {
 }
 
 /** Of nobody: neither a person nor a service has it, and images that know a user of no rank use it. */
-const nobodyInParticular = '65532:65532';
+const unprivilegedUser = '65532:65532';
 
 export const containerDefaults: ContainerPolicy = {
   mountRoots: [],
   mountDenied: [],
-  user: nobodyInParticular,
+  user: unprivilegedUser,
   capabilities: [],
   network: 'bridge',
   readOnlyRoot: false,

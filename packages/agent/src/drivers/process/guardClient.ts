@@ -134,7 +134,7 @@ export class GuardClient implements Fence {
       });
       if (connection !== null) {
         this.connection = connection;
-        this.sayLimits(connection);
+        this.logLimits(connection);
         if (this.isClosed) connection.close();
         return connection;
       }
@@ -147,7 +147,7 @@ export class GuardClient implements Fence {
   }
 
   /** To every guard anew: nothing of it is kept. One that is older than these does without. */
-  private sayLimits(connection: GuardConnection): void {
+  private logLimits(connection: GuardConnection): void {
     const { outputLimits, log } = this.options;
     if (outputLimits === undefined) return;
     connection.request('outputLimits', outputLimits).catch((error: unknown) => {

@@ -26,7 +26,7 @@ const disksMax = 64;
 const modulesMax = 128;
 
 /** What makers and hypervisors write where they have nothing to say, and what the library says inside a container. */
-const sayNothing = new RegExp(
+const meaningless = new RegExp(
   `^(?:${[
     '',
     '-',
@@ -90,7 +90,7 @@ function text(value: unknown): string | null {
     .replaceAll(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ')
     .trim()
     .slice(0, textLengthMax);
-  return sayNothing.test(plain) ? null : plain;
+  return meaningless.test(plain) ? null : plain;
 }
 
 function amount(value: unknown): number | null {
