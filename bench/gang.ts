@@ -37,7 +37,7 @@ const readStamp = (path: string) => Number(readFileSync(path, 'utf8')) * 1_000;
 /** Writes the time as its first act. */
 const firstInstruction = (round: string) => `exec date +%s.%N > ${scratch}/${round}.$MUSTER_NODE_RANK`;
 
-/** Says that it is there, and its pid; the failing rank dies when it is told to, and says when. */
+/** Prints that it is there, and its pid; the failing rank dies on request, and prints when. */
 const untilDeath = (round: string) => `
   place=${scratch}/${round}.$MUSTER_NODE_RANK
   echo $$ > $place.part && mv $place.part $place

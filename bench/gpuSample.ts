@@ -36,7 +36,7 @@ const measuredCosts: Partial<Record<NvmlFunction, number>> = {
   nvmlDeviceGetMemoryInfo: 12,
   nvmlDeviceGetMemoryInfo_v2: 12,
   nvmlDeviceGetUtilizationRates: 3,
-  // Measured of graphics processes; nobody says that those of compute are cheaper.
+  // Measured of graphics processes; those of compute may not be cheaper.
   nvmlDeviceGetComputeRunningProcesses_v3: 4_500,
   nvmlEventSetWait_v2: 0,
 };

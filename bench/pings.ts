@@ -20,11 +20,11 @@ export async function pings(
   during: () => Promise<unknown>,
 ): Promise<readonly number[]> {
   const pinger = fork(fileURLToPath(import.meta.url));
-  const said = () => new Promise<unknown>((resolve) => pinger.once('message', resolve));
+  const answered = () => new Promise<unknown>((resolve) => pinger.once('message', resolve));
   pinger.send({ address, token });
-  await said();
+  await answered();
   await during();
-  const took = said();
+  const took = answered();
   pinger.send('stop');
   return (await took) as readonly number[];
 }

@@ -5,7 +5,7 @@
  *
  *     node bench/recovery.ts [rounds]
  *
- * The wait before a retry (`retry.backoff`, 2 s by default) is part of the second figure, and told beside it.
+ * The wait before a retry (`retry.backoff`, 2 s by default) is part of the second figure, and reported beside it.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -34,7 +34,7 @@ async function untilTrue(holds: () => boolean): Promise<void> {
   while (!holds()) await delay(1);
 }
 
-/** Saves at once and again when it is told to stop, says when that was complete, and stays. */
+/** Saves at once and again when it is asked to stop, prints when that was complete, and stays. */
 const lingering = (place: string) => `
   save() { printf '{"step": %s}' $1 > ${place}/step-$1.json.tmp && mv ${place}/step-$1.json.tmp ${place}/step-$1.json; }
   trap 'save 2; date +%s.%N > ${place}/saved.part; mv ${place}/saved.part ${place}/saved' TERM
@@ -43,7 +43,7 @@ const lingering = (place: string) => `
 
 const stampFirst = (path: string) => `date +%s.%N > ${path}.part && mv ${path}.part ${path}`;
 
-/** Says when it begins; saves; the first attempt then waits to be killed. */
+/** Prints when it begins; saves; the first attempt then waits to be killed. */
 const dying = (place: string) => `
   stamp=${place}/$MUSTER_ATTEMPT.$MUSTER_NODE_RANK
   date +%s.%N > $stamp.part && mv $stamp.part $stamp

@@ -37,7 +37,7 @@ function rowAt(step: number): TrainingRow {
   return { position: (step + 1) * 80, atMs: startMs + step * 250, values, lossNotFinite: false };
 }
 
-/** Time, and the longest in which nobody else had the event loop; to a millisecond, and never under one. */
+/** Time, and the longest in which nothing else had the event loop; to a millisecond, and never under one. */
 async function timed(figure: string, work: () => Promise<Readonly<Record<string, unknown>>>): Promise<void> {
   const stalls = monitorEventLoopDelay({ resolution: 1 });
   stalls.enable();

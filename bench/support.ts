@@ -176,12 +176,12 @@ export async function startCluster(nodes: number, gpus: number): Promise<BenchCl
 
 function untilReady(up: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
-    let said = '';
+    let printed = '';
     up.stdout?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes('Muster is up')) resolve();
+      printed += chunk.toString();
+      if (printed.includes('Muster is up')) resolve();
     });
-    up.once('exit', (code) => reject(new Error(`muster up ended with ${code}: ${said}`)));
+    up.once('exit', (code) => reject(new Error(`muster up ended with ${code}: ${printed}`)));
   });
 }
 

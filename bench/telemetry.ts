@@ -104,7 +104,7 @@ interface Agent {
   isRunning: boolean;
 }
 
-/** Says `running` once every agent's job runs, begins to send telemetry when told, and then counts uploads. */
+/** Sends `running` once every agent's job runs, begins to send telemetry on request, and then counts uploads. */
 async function beAgents(): Promise<void> {
   const [order] = (await once(process, 'message')) as [LoadOrder];
   const api = connectMuster({ address: order.address, token: order.adminToken });
@@ -166,17 +166,17 @@ async function joined({ address, adminToken }: LoadOrder, index: number): Promis
 }
 
 /** On a connection of its own, as agents have it. */
-function openStream<Said, Heard>(
+function openStream<Sent, Received>(
   address: string,
   agent: Agent,
   name: 'Session' | 'UploadTelemetry',
-): ClientDuplexStream<Said, Heard> {
+): ClientDuplexStream<Sent, Received> {
   const client = new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
   const { path, requestSerialize, responseDeserialize } = agentHubService[name];
   const stream = client.makeBidiStreamRequest(
     path,
-    requestSerialize as (value: Said) => Buffer,
-    responseDeserialize as unknown as (bytes: Buffer) => Heard,
+    requestSerialize as (value: Sent) => Buffer,
+    responseDeserialize as unknown as (bytes: Buffer) => Received,
     bearer(agent.credential),
   );
   stream.on('error', (error) => {

@@ -50,7 +50,7 @@ export function startAgent(parts: AgentParts): void {
     instanceId: `instance-of-${machine.name}`,
     address,
     openStream: () => network.connect(machine, life) as unknown as ReturnType<AgentPorts['openStream']>,
-    // Nobody is asked to renew anything here.
+    // Nothing is renewed here.
     renewal: { take() {}, welcomed() {}, refused: () => false, explain: (refusal) => refusal },
     terms: machine.disk.terms(),
     onRefused: parts.onRefused,

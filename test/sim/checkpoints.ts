@@ -37,7 +37,7 @@ interface Watch {
   readonly known: Map<string, Known>;
   isVerifying: boolean;
   hasEnded: boolean;
-  /** What was there when it was told to stop. null: it was not. */
+  /** What was there when it was ordered to stop. null: it was not. */
   before: ReadonlySet<SavedCheckpoint> | null;
 }
 

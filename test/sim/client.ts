@@ -18,7 +18,7 @@ const callTimeoutMs = 15_000;
 
 /** No answer, or a refusal. */
 export class CallError extends Error {
-  /** Nobody knows whether it had an effect; to be repeated. */
+  /** It is not known whether it had an effect; to be repeated. */
   readonly isUnanswered: boolean;
 
   constructor(message: string, isUnanswered: boolean) {

@@ -25,7 +25,7 @@ const reorderMs = 3_000;
 /** One end of a connection: the events that its owner listens for, and whether it may still send. */
 class End {
   private readonly listeners = new Map<string, Listener[]>();
-  /** Told by the network, or by its owner, that this is over. */
+  /** Called by the network, or by its owner, when this is over. */
   closed = false;
   readonly writableNeedDrain = false;
 
@@ -76,9 +76,9 @@ export class Connection {
       cancel: () => this.agentGone(),
       end: () => this.agentGone(),
     });
-    // Without power, nobody sends again what a partition swallowed.
+    // Without power, nothing is sent again that a partition swallowed.
     this.power.onEnd(() => void this.held.up.splice(0));
-    // Killed, its kernel still tells the other side; without power, nobody does.
+    // Killed, its kernel still tells the other side; without power, nothing does.
     agent.onEnd(() => (this.power.alive ? this.agentGone() : this.forget()));
     network.timeline.at(connectTimeoutMs, agent, () => {
       if (this.coordinator === null) this.fail(unavailable('no connection established'), 0);
@@ -170,7 +170,7 @@ export class Connection {
     }
     const receiver = direction === 'up' ? this.receivingCoordinator() : this.agent;
     if (receiver === null) {
-      this.fail(unavailable('nobody listens'), atMs - timeline.nowMs);
+      this.fail(unavailable('nothing listens there'), atMs - timeline.nowMs);
       return;
     }
     timeline.at(atMs - timeline.nowMs, receiver, () => {

@@ -66,7 +66,7 @@ export const simulated = newCredential({
 export async function startCoordinator(parts: CoordinatorParts): Promise<CoordinatorProcess> {
   const { store, clock, log, heartbeatIntervalMs, life } = parts;
   const state = new ClusterState(await store.load());
-  // Nobody joins here, and nobody is revoked.
+  // No agent joins here, and none is revoked.
   state.setCredential(simulated.id, simulated);
   const coordinator = await openCoordinator({
     settings: {

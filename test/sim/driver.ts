@@ -1,6 +1,6 @@
 /**
  * The driver that an agent of the simulation uses: requests to a machine's guard or container engine that take time, and
- * that may fail with their effect done or not done, as requests over a socket do. Freezing and thawing ask nobody but the
+ * that may fail with their effect done or not done, as requests over a socket do. Freezing and thawing ask nothing but the
  * kernel.
  */
 
@@ -52,7 +52,7 @@ export class SimulatedDriver implements TaskDriver {
     });
   }
 
-  /** Whoever wants to stop the task does not wait for it. */
+  /** A stop of the task does not wait for it. */
   private fetchImage(abort: AbortSignal | undefined): Promise<void> {
     const { random, timeline, registry } = this.machine;
     if (registry === 'well' && random.chance(0.6)) return Promise.resolve();

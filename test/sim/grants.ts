@@ -71,7 +71,7 @@ export class Grants {
     }
   }
 
-  /** The last moment; minus infinity for a task that nobody has let run. */
+  /** The last moment; minus infinity for a task that was never allowed to run. */
   mayRunUntilMs(key: TaskKey): number {
     return this.untilMs.get(key) ?? Number.NEGATIVE_INFINITY;
   }

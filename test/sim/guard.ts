@@ -1,6 +1,6 @@
 /**
  * A machine's guard: it takes requests about processes and holds the second fence, the real one, over everything that
- * runs on the machine. What it was told of leases is on disk and outlives it.
+ * runs on the machine. What it knows of leases is on disk and outlives it.
  */
 
 import type { TaskLaunch } from '@muster/agent/drivers/driver';
@@ -78,7 +78,7 @@ export class Guard extends Service {
     return this.process.alive && this.fences.mayRun(key);
   }
 
-  /** Whoever asks, its timers are its own, and end with it. */
+  /** Its timers are its own whatever sets them, and end with it. */
   private inItsTurn(act: () => void): void {
     const { timeline } = this.machine;
     const before = timeline.current;

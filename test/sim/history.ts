@@ -59,7 +59,7 @@ export interface ConditionFact {
   readonly gpuUuid: string | null;
 }
 
-/** A client was told that a condition is cleared. */
+/** A client got the answer that a condition is cleared. */
 export interface ClearAnswered {
   readonly kind: 'clearAnswered';
   readonly node: string;
@@ -84,7 +84,7 @@ export interface ProcessStarted {
   readonly task: TaskRef;
   readonly nodeCount: number;
   readonly gpuUuids: readonly string[];
-  /** Whether the port that the task is told was held for it until now; null for other ranks than 0. */
+  /** Whether the port that the task gets was held for it until now; null for other ranks than 0. */
   readonly portWasHeld: boolean | null;
   /** What rank 0 begins from, as it lies there. null: nothing. */
   readonly resume: { readonly name: string; readonly state: ResumeState } | null;
@@ -109,7 +109,7 @@ export interface CheckpointSaved {
   readonly quality: Quality;
   /** World time. */
   readonly beganMs: number;
-  /** After it was told to stop. */
+  /** After it was ordered to stop. */
   readonly isLast: boolean;
 }
 
@@ -119,7 +119,7 @@ export interface SubmitAnswered {
   readonly jobIds: readonly JobId[];
 }
 
-/** A client asked for all jobs, and this is what it was told. */
+/** A client asked for all jobs, and this is the answer. */
 export interface JobsListed {
   readonly kind: 'listed';
   readonly askedAtMs: number;

@@ -122,7 +122,7 @@ export const leaseMutants = {
     ],
   },
   'a-new-coordinator-waits': {
-    rule: 'After its start a coordinator gives nobody up before every lease of an earlier one is over.',
+    rule: 'After its start a coordinator gives up no node before every lease of an earlier one has ended.',
     breaks: ['G2'],
     seed: 17,
     replacements: [
@@ -138,7 +138,7 @@ export const leaseMutants = {
     ],
   },
   'suspect-yourself': {
-    rule: 'When most nodes fall silent together, nobody is given up.',
+    rule: 'When most nodes fall silent together, none is given up.',
     breaks: ['suspicion'],
     seed: 574,
     replacements: [partition('detectPartition', () => () => null)],

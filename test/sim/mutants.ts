@@ -298,7 +298,7 @@ export const mutants = {
     ],
   },
   'drained-gpus-get-no-work': {
-    rule: 'A GPU that a condition drains is given to nobody.',
+    rule: 'A GPU that a condition drains is allocated to no job.',
     breaks: ['drains'],
     seed: 26,
     replacements: [
@@ -337,7 +337,7 @@ export const mutants = {
       ),
     ],
   },
-  'cleared-is-what-the-node-says': {
+  'cleared-is-what-the-node-reports': {
     rule: 'A clear is answered when the node is without the condition.',
     breaks: ['G7'],
     seed: 1,
@@ -356,7 +356,7 @@ export const mutants = {
     replacements: [runner('TaskRunner.restore', () => async () => {})],
   },
   'what-is-forgotten-is-removed': {
-    rule: 'An agent deletes what is left of a task when it is told to forget it.',
+    rule: 'An agent deletes what is left of a task when it is ordered to forget it.',
     breaks: ['liveness'],
     seed: 1,
     replacements: [steps('mayRemove', () => () => false)],

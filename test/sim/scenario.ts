@@ -223,7 +223,7 @@ async function runQuietPhase(plan: Plan, parts: SettledParts & { readonly gangs:
   history.add({ kind: 'phase', phase: 'settled' });
 }
 
-/** Where nobody handles a rejection, Node ends the process: a crash of the agent or coordinator that caused it. */
+/** Where a rejection is not handled, Node ends the process: a crash of the agent or coordinator that caused it. */
 function collectUnhandled(): () => Promise<readonly unknown[]> {
   const found: unknown[] = [];
   const note = (reason: unknown) => void found.push(reason);

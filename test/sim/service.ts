@@ -10,7 +10,7 @@ export class Service {
   private beganMs = 0;
   /** Requests are taken in the order they were sent. */
   private takesNextAtMs = 0;
-  /** Whoever waits for an answer loses the connection when it goes away. */
+  /** A client that waits for an answer loses the connection when it goes away. */
   private readonly unanswered = new Set<(error: Error) => void>();
   private readonly name: string;
   private readonly onBegin: (process: Life) => void;
@@ -40,7 +40,7 @@ export class Service {
     timeline.at(0, process, () => this.onBegin(process));
   }
 
-  /** It answers nobody for a while; what it does by itself it does. */
+  /** It answers nothing for a while; what it does by itself it does. */
   hang(forMs: number): void {
     this.awayUntilMs = this.machine.timeline.nowMs + forMs;
     for (const fail of Array.from(this.unanswered)) fail(new Error(`the ${this.name} has gone away`));

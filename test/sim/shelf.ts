@@ -4,7 +4,7 @@ import type { JobId, TaskRef } from '@muster/common/ids';
 import type { Random } from './random.ts';
 
 /**
- * `corrupt`: whoever verifies it sees that. `rotten`: nobody sees it, and what begins from it reports that and dies. `poisoned`: it
+ * `corrupt`: a verification sees that. `rotten`: none sees it, and what begins from it reports that and dies. `poisoned`: it
  * loads, and what begins from it dies all the same.
  */
 export type Quality = 'good' | 'corrupt' | 'rotten' | 'poisoned';
@@ -30,7 +30,7 @@ export type ResumeState = 'missing' | 'half' | 'corrupt' | 'unverified' | 'whole
 export class Shelf {
   /** By name. */
   readonly checkpoints = new Map<string, SavedCheckpoint>();
-  /** Whose they are, by the index. null: nobody has claimed it yet. */
+  /** Whose they are, by the index. null: no job has claimed it yet. */
   owner: JobId | null = null;
 
   stateOf(name: string): ResumeState {

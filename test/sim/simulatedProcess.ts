@@ -196,7 +196,7 @@ export class SimulatedProcess implements OwnTask {
     for (const answer of waiting) answer(exit);
   }
 
-  /** Nobody is told. */
+  /** Nothing is notified. */
   over(exit: TaskExit, by: ProcessEnded['by']): void {
     const { timeline, history, name } = this.machine;
     this.state = { kind: 'exited', exit, atMs: timeline.nowMs };

@@ -9,7 +9,7 @@ import type { Life, Timeline } from './timeline.ts';
 export interface StoreFaults {
   /** No space for this many more commits. */
   fullCommits: number;
-  /** The next commit fails, and whether it was written nobody knows. */
+  /** The next commit fails, and whether it was written is not known. */
   ioError: boolean;
   slowUntilMs: number;
 }

@@ -6,7 +6,7 @@
 
 /**
  * One run of one process, from its start to its death. What belongs to it happens only while it lives: its timers,
- * answers that it waits for, messages that it gets. A dead process is never told; its promises just stay pending.
+ * answers that it waits for, messages that it gets. A dead process is never called; its promises just stay pending.
  */
 export class Life {
   readonly name: string;

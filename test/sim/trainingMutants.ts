@@ -82,7 +82,7 @@ export const trainingMutants = {
     replacements: [resume('resumeCandidates', (candidates) => (job) => candidates(job).toReversed())],
   },
   'the-last-checkpoint-before-the-end': {
-    rule: 'An end is told when what was saved last is known.',
+    rule: 'An end is reported when what was saved last is known.',
     breaks: ['resume'],
     seed: 6,
     replacements: [simulated('SimulatedCheckpoints.lastLook', () => async () => {})],

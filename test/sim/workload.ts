@@ -1,4 +1,4 @@
-/** What users do: submit single jobs, gangs and arrays, stop some, requeue some, and try again when nobody answers. */
+/** What users do: submit single jobs, gangs and arrays, stop some, requeue some, and try again when nothing answers. */
 import type { JobId } from '@muster/common/ids';
 import { type CauseKind, retryableCauses } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';
@@ -20,7 +20,7 @@ export interface Submission {
 }
 
 /** The causes that programs print at their ends. */
-const saidCauses: readonly CauseKind[] = [
+const printedCauses: readonly CauseKind[] = [
   ...(['cuda_oom', 'nccl_timeout', 'nccl_error', 'corrupt_checkpoint', 'import_error'] as const),
   ...(['python_exception', 'nan_loss', 'nan_loss', 'gpu_hw_ecc', 'host_oom'] as const),
 ];
@@ -232,7 +232,7 @@ export class Workload {
       outputBytes: random.chance(0.7) ? random.between(1, 10_000) : 0,
       lingerMs: random.chance(0.6) ? 0 : random.between(100, 30_000),
       saveEveryMs: saves ? random.between(200, 3_000) : null,
-      failureKind: random.chance(0.6) ? random.pick(saidCauses) : null,
+      failureKind: random.chance(0.6) ? random.pick(printedCauses) : null,
       startError: random.chance(0.04) ? random.pick(['command_not_found', 'image_pull']) : null,
       failsWhen: random.pick(['prepared', 'started']),
     };

@@ -18,7 +18,7 @@ const longJobs = 4;
 /** Between two submits of one client: what the smallest machines keep up with. */
 const pauseMs = { min: 50, max: 600 };
 
-/** What a client was told. */
+/** What a client got as an answer. */
 interface Acknowledged {
   readonly requestId: string;
   readonly spec: Spec;

@@ -61,7 +61,7 @@ function isTrueCause(
     case 'exit_code':
       return hasFailedAt();
     case 'node_lost':
-      // Nobody can tell a silent node from a slow one: either nothing had been started there, or it was fenced.
+      // A silent node cannot be told from a slow one: either nothing had been started there, or it was fenced.
       return (
         wasRebooted ||
         message.includes('went silent') ||

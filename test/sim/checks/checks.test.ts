@@ -93,7 +93,7 @@ const released: readonly Fact[] = [
   committed(3, attemptEvent('attempt.released', 1)),
 ];
 
-/** @param exitCode null: nobody saw it */
+/** @param exitCode null: it was not seen */
 function exitOf(exitCode: number | null): Partial<TaskEnd> {
   return { exitCode, signal: null };
 }
@@ -136,11 +136,7 @@ test.each<[string, string, readonly Fact[]]>([
   ['G3', 'was started before its release was committed', [...released.slice(0, 3), started(ref())]],
   ['G3', 'was allocated to node-1', [...released, started(ref(), { machine: 'node-2' })]],
   ['G3', `was allocated ${gpu}`, [...released, started(ref(), { gpuUuids: ['GPU-2'] })]],
-  [
-    'G3',
-    'was told a port that nobody had held for it',
-    [...released, started(ref(), { portWasHeld: false })],
-  ],
+  ['G3', 'received a port that was not held for it', [...released, started(ref(), { portWasHeld: false })]],
   [
     'G3',
     `${gpu} was given to ${job}.2.0 and is held by ${job}.1.0`,

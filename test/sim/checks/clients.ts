@@ -71,7 +71,7 @@ export class ClientCheck {
       this.verdict.require(
         this.committed.has(id),
         'G1',
-        () => `${requestId} was told ${id}, which was not committed`,
+        () => `${requestId} received ${id}, which was not committed`,
       );
       this.requests.set(id, requestId);
       if (!this.answeredAtMs.has(id)) this.answeredAtMs.set(id, nowMs);

@@ -103,7 +103,7 @@ const changed = (...uuids: readonly string[]) => {
 };
 const heard = (...gpuUuids: readonly string[]): Fact => ({ kind: 'gpusHeard', machine: 'node-1', gpuUuids });
 const coordinatorStarted: Fact = { kind: 'process', name: 'coordinator 2', what: 'started' };
-/** A node that comes and goes until no more is told of it; last told: GPU-2 is gone. */
+/** A node that comes and goes until no more is reported of it; reported last: GPU-2 is gone. */
 const restless = committed(
   joined,
   ...Array.from({ length: 8 }, (_, index) => changed('GPU-1', ...(index % 2 === 0 ? ['GPU-2'] : []))),
@@ -113,7 +113,7 @@ test('of a node that changes without end, what was received counts and not what 
   expect(judge([restless, heard('GPU-1', 'GPU-2'), committed(allocated('GPU-2'))])).toEqual([]);
   const violation = 'drains: job_1 was given GPU-2, which node-1 does not have now';
   expect(judge([restless, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([violation]);
-  // What was told is out of date in the other direction as well.
+  // What was reported is out of date in the other direction as well.
   const goneAgain = committed(joined, ...Array.from({ length: 8 }, () => changed('GPU-1', 'GPU-2')));
   expect(judge([goneAgain, heard('GPU-1'), committed(allocated('GPU-2'))])).toEqual([violation]);
 });

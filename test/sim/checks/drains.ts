@@ -11,7 +11,7 @@ import type { Verdict } from './verdict.ts';
 
 type Reported = Pick<Condition, 'kind' | 'gpuUuid' | 'action'>;
 
-/** So many changes of a node are told at once by one run of the coordinator; those after them may be held back for a while. */
+/** So many changes of a node are reported at once by one run of the coordinator; those after them may be held back for a while. */
 const changesAtOnce = 8;
 /** What a coordinator has heard, it goes by within so long, on a slow disk as well. */
 const takenWithinMs = 5_000;
@@ -19,7 +19,7 @@ const takenWithinMs = 5_000;
 interface KnownNode {
   readonly conditions: Map<string, Reported>;
   gpuUuids: ReadonlySet<string>;
-  /** As this run of the coordinator has told them. */
+  /** As this run of the coordinator has reported them. */
   changes: number;
 }
 

@@ -26,7 +26,7 @@ export class ExecutionCheck {
   readonly started = new Set<TaskKey>();
   /** When those that are not executing any more did last. */
   private readonly executedMs = new Map<TaskKey, number>();
-  /** Recorded as lost: nobody has seen their end. */
+  /** Recorded as lost: their end was not seen. */
   private readonly lost = new Set<TaskKey>();
   /** Of these, those whose node may be running, as far as anybody knows. */
   private readonly fenced = new Set<TaskKey>();
@@ -128,7 +128,7 @@ export class ExecutionCheck {
       'G3',
       `was allocated ${allocation?.gpuUuids.join()}`,
     );
-    must(start.portWasHeld !== false, 'G3', 'was told a port that nobody had held for it');
+    must(start.portWasHeld !== false, 'G3', 'received a port that was not held for it');
 
     this.started.add(key);
     this.newestStarted.set(task.jobId, Math.max(task.attempt, this.newestStarted.get(task.jobId) ?? 0));
@@ -190,9 +190,9 @@ export class ExecutionCheck {
     if (exit.startError?.message.endsWith('its lease has expired') === true) this.fenced.add(key);
     this.free(task, 'its end was recorded');
     const actual = this.exits.get(key);
-    const isTold = exit.exitCode !== null || exit.signal !== null;
+    const isKnown = exit.exitCode !== null || exit.signal !== null;
     const isTrue = actual?.exitCode === exit.exitCode && actual.signal === exit.signal;
-    this.verdict.require(!isTold || isTrue, 'G7', () => {
+    this.verdict.require(!isKnown || isTrue, 'G7', () => {
       return `${key} is recorded with exit ${exit.exitCode ?? exit.signal} and had ${JSON.stringify(actual)}`;
     });
   }

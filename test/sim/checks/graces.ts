@@ -1,5 +1,5 @@
 /**
- * Stops: nobody is killed before the end of its grace unless what it was to save is safe, and then nobody is waited for.
+ * Stops: no task is killed before the end of its grace unless what it was to save is safe, and then none is waited for.
  */
 import { type TaskKey, taskKey } from '@muster/common/ids';
 import { parseDurationMs } from '@muster/common/spec/duration';
@@ -26,11 +26,11 @@ export interface GraceCheckParts {
 }
 
 export class GraceCheck {
-  /** Since when a task has been told to stop. */
-  private readonly told = new Map<TaskKey, number>();
+  /** When a task received the order to stop. */
+  private readonly stopsMs = new Map<TaskKey, number>();
   /** `<job>.<attempt>` with a whole checkpoint that was begun after that. */
   private readonly saved = new Set<string>();
-  /** When the coordinator was told of it. */
+  /** When the coordinator received it. */
   private readonly heard = new Map<string, number>();
   /** Their end is recorded: for the coordinator they are over, whatever their attempt waits for. */
   private readonly recorded = new Set<TaskKey>();
@@ -43,7 +43,7 @@ export class GraceCheck {
   }
 
   see(fact: Fact, nowMs: number): void {
-    if (fact.kind === 'stopReceived') this.told.set(taskKey(fact.task), nowMs);
+    if (fact.kind === 'stopReceived') this.stopsMs.set(taskKey(fact.task), nowMs);
     else if (fact.kind === 'frozen') this.frozen.add(taskKey(fact.task));
     else if (fact.kind === 'saved') this.onSaved(fact);
     else if (fact.kind === 'lastHeard') this.heard.set(attemptKey(fact.task), nowMs);
@@ -56,9 +56,9 @@ export class GraceCheck {
     const { verdict, executions, grants, isWell } = this.parts;
     for (const [key, { task, machine }] of executions.running) {
       const heardMs = this.heard.get(attemptKey(task));
-      const toldMs = this.told.get(key);
-      if (heardMs === undefined || toldMs === undefined) continue;
-      const waitedMs = Math.min(nowMs - Math.max(heardMs, toldMs), grants.steadyForMs(machine));
+      const stopMs = this.stopsMs.get(key);
+      if (heardMs === undefined || stopMs === undefined) continue;
+      const waitedMs = Math.min(nowMs - Math.max(heardMs, stopMs), grants.steadyForMs(machine));
       const what = () => `${key} still runs, and its last checkpoint has been safe for ${waitedMs} ms`;
       verdict.require(waitedMs <= endsWithinMs || !isWell(machine), 'grace', what);
     }
@@ -71,20 +71,20 @@ export class GraceCheck {
 
   /** Which is the last one the agent decides a moment before the signal. */
   private onSaved({ task, quality, beganMs }: CheckpointSaved): void {
-    const toldMs = this.told.get(taskKey(task)) ?? Number.POSITIVE_INFINITY;
-    if (quality !== 'corrupt' && beganMs >= toldMs - noticeMs) this.saved.add(attemptKey(task));
+    const stopMs = this.stopsMs.get(taskKey(task)) ?? Number.POSITIVE_INFINITY;
+    if (quality !== 'corrupt' && beganMs >= stopMs - noticeMs) this.saved.add(attemptKey(task));
   }
 
   private onEnded({ task, by, signal }: ProcessEnded, nowMs: number): void {
     const { stories, verdict } = this.parts;
-    const toldMs = this.told.get(taskKey(task));
+    const stopMs = this.stopsMs.get(taskKey(task));
     const story = stories.of(task.jobId);
     // One that is over for the coordinator is killed.
     if (by !== 'stop' || signal !== 'SIGKILL' || story?.attempt?.number !== task.attempt) return;
     if (this.recorded.has(taskKey(task))) return;
     if (story.file?.on_lease_expiry === 'kill' && this.frozen.has(taskKey(task))) return;
     const graceMs = parseDurationMs(story.file?.stop_grace ?? 0) ?? 0;
-    const tookMs = nowMs - (toldMs ?? nowMs);
+    const tookMs = nowMs - (stopMs ?? nowMs);
     const isEarly = tookMs < graceMs - toleranceMs;
     const what = () => `${taskKey(task)} was killed ${tookMs} ms into its grace of ${graceMs} ms`;
     verdict.require(!isEarly || this.saved.has(attemptKey(task)), 'grace', what);

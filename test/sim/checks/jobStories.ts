@@ -8,7 +8,7 @@ export interface AttemptStory {
   readonly nodes: readonly string[];
   readonly resumeStep: number | null;
   isReleased: boolean;
-  /** Why it was told to stop. */
+  /** Why it was ordered to stop. */
   stopCause: Cause | null;
   /** The user has asked for another one meanwhile. */
   isRequeued: boolean;
@@ -34,7 +34,7 @@ export class JobStories {
     return this.stories.get(jobId);
   }
 
-  /** To be told of an event before it is judged by. @returns null: it is none of a job */
+  /** To be called with an event before it is judged by. @returns null: it is none of a job */
   follow({ kind, subject, data }: StoredEvent): JobStory | null {
     if (!subject.startsWith('job_')) return null;
     const story = this.stories.get(subject) ?? {

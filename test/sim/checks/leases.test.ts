@@ -90,7 +90,7 @@ const started: Fact = {
   portWasHeld: true,
   resume: null,
 };
-const told: Fact = { kind: 'stopReceived', machine: 'node-1', task: task(0) };
+const stopReceived: Fact = { kind: 'stopReceived', machine: 'node-1', task: task(0) };
 const killed: Fact = {
   kind: 'ended',
   machine: 'node-1',
@@ -102,8 +102,10 @@ const killed: Fact = {
 
 test('a task that is killed before the end of its grace, unless its end was recorded before', () => {
   const story = [allocated('node-1', 'node-2'), started];
-  expect(judge(...story, told, killed)).toEqual([expect.stringMatching(/^grace: .*100 ms into its grace/)]);
+  expect(judge(...story, stopReceived, killed)).toEqual([
+    expect.stringMatching(/^grace: .*100 ms into its grace/),
+  ]);
   // Lost, as far as the coordinator knew; the other task of its attempt is still being stopped.
-  expect(judge(...story, committed(recordedEnd(0)), told, killed)).toEqual([]);
-  expect(judge(...story, committed(recordedEnd(1)), told, killed)).toHaveLength(1);
+  expect(judge(...story, committed(recordedEnd(0)), stopReceived, killed)).toEqual([]);
+  expect(judge(...story, committed(recordedEnd(1)), stopReceived, killed)).toHaveLength(1);
 });

@@ -36,7 +36,7 @@ interface Silence {
 export class LeaseCheck {
   private readonly parts: LeaseCheckParts;
   private readonly names = new Map<JobId, string>();
-  /** Attempts, `<job>.<number>`, that were told to stop or are over. */
+  /** Attempts, `<job>.<number>`, that were ordered to stop or are over. */
   private readonly stopping = new Set<string>();
   private readonly frozenSinceMs = new Map<TaskKey, { readonly machine: string; readonly sinceMs: number }>();
   private readonly fileByJob = new Map<JobId, JobSpecFile | undefined>();
@@ -143,7 +143,11 @@ export class LeaseCheck {
     if (by === 'itself' || by === 'reboot') return;
     const isWanted = this.stopping.has(`${jobId}.${attempt}`);
     const isKilled = this.fileOf(jobId)?.on_lease_expiry === 'kill';
-    this.parts.verdict.require(isWanted || isKilled, 'G4', () => `${key} was ended, and nobody wanted that`);
+    this.parts.verdict.require(
+      isWanted || isKilled,
+      'G4',
+      () => `${key} was ended, and no order asked for it`,
+    );
   }
 
   private onEvent(event: StoredEvent, nowMs: number): void {

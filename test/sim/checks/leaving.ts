@@ -52,7 +52,7 @@ export class LeavingCheck {
       const { sinceMs, forMs = null } = this.leaving.get(machine) ?? {};
       if (sinceMs === undefined || forMs === null) continue;
       const graceMs = parseDurationMs(stories.of(task.jobId)?.file?.stop_grace ?? 0) ?? 0;
-      // One whose grace is longer than there was time is told at once, and gets all of it.
+      // One whose grace is longer than there was time gets the order at once, and gets all of it.
       const isDue = nowMs >= sinceMs + Math.max(forMs, graceMs) + slackMs;
       const hadTime = nowMs - this.coordinatorSinceMs >= lookMs;
       const wasHeard = hadTime && grants.steadyForMs(machine) >= graceMs + slackMs;

@@ -93,7 +93,7 @@ test('a job that continues has them wherever they can be read', () => {
   ]);
 });
 
-test('of two requests for a successor nobody outside can tell which one it came of', () => {
+test('of two requests for a successor it cannot be seen from outside which one it came of', () => {
   const both = [wanted({ kind: 'start' }), wanted({ kind: 'newest' })];
   for (const resume of [null, 'step-7']) {
     const begun = [submitted(after, before), allocated(after, 1, 'node-3', resume)];

@@ -26,7 +26,7 @@ interface Wish {
   readonly choice: ResumeChoice;
 }
 
-/** One of these is what the user of a job wants; which one nobody outside can tell. */
+/** One of these is what the user of a job wants; which one cannot be seen from outside. */
 type Memory = readonly Wish[];
 
 /** By then a node that answers counts as being there, by all. */
@@ -158,7 +158,7 @@ export class ResumeCheck {
   /** What a preempted program has saved on its way out is where it resumes. */
   private onQueued({ id, last }: JobStory): void {
     this.owed.delete(id);
-    // What a node could not tell any more, nobody knows.
+    // What a node could no longer report is not known.
     if (last?.stopCause?.kind !== 'preempted' || last.isRequeued || this.lost.has(`${id}.${last.number}`))
       return;
     const saved = this.last.get(`${id}.${last.number}.0`);
