@@ -1,10 +1,10 @@
-// `npm run package`: makes a release of this commit for this kind of machine: a deb, a tarball, an npm package and their checksums,
-// in dist/packages/ or the folder after `--out`. The same commit gives the same bytes.
+// `npm run package`: makes a release of this commit: a deb, a tarball, an npm package and their checksums, in dist/packages/ or the
+// folder after `--out`. `--arch arm64` makes it for another kind of machine. The same commit gives the same bytes.
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { capture } from './processes.mjs';
+import { capture, interruption } from './processes.mjs';
 import { prepare, root } from './setup.mjs';
 import { exitWith, Stop, step } from './terminal.mjs';
 
@@ -18,29 +18,30 @@ const sizeMaxBytes = 60_000_000;
 /**
  * @param {string} outDir gets the files; made where it is missing
  * @param {Release} release
- * @param {import('./package/archives.mjs').Compression} [compression]
+ * @param {import('./package/archives.mjs').Making} making
  * @returns {Promise<string[]>} the names of the files
  * @throws {Stop}
  */
-export async function makePackages(outDir, release, compression = fullCompression) {
+export async function makePackages(outDir, release, making) {
+  const { nativeParts } = await import('./package/native.mjs');
   const { makeTree } = await import('./package/tree.mjs');
   const archives = await import('./package/archives.mjs');
   await mkdir(outDir, { recursive: true });
   // Beside the results, which are moved there only when all of them are whole.
   const work = await mkdtemp(join(outDir, '.work-'));
   try {
-    const folders = ['tree', 'npm', 'deb', 'done'].map((name) => join(work, name));
-    const [tree = '', npm = '', deb = '', done = ''] = folders;
+    const folders = ['native', 'tree', 'npm', 'deb', 'done'].map((name) => join(work, name));
+    const [native = '', tree = '', npm = '', deb = '', done = ''] = folders;
     for (const folder of folders) await mkdir(folder);
-    await makeTree(tree, release);
+    await makeTree(tree, release, await nativeParts(release, native, making.interrupted));
     const { tarballName, npmPackageName, debName } = archives;
     const names = [tarballName(release), npmPackageName(release), debName(release)];
     const [tarball = '', npmPackage = '', debian = ''] = names.map((name) => join(done, name));
     await Promise.all([
-      archives.makeTarball(tree, tarball, release, compression),
-      archives.makeNpmPackage(tree, npmPackage, npm, release, compression),
+      archives.makeTarball(tree, tarball, release, making),
+      archives.makeNpmPackage(tree, npmPackage, npm, release, making),
     ]);
-    await archives.makeDeb(tree, debian, deb, release, compression);
+    await archives.makeDeb(tree, debian, deb, release, making);
     await writeFile(join(done, 'SHA256SUMS'), await archives.sums('sha256', done, names.toSorted()));
     for (const name of [...names, 'SHA256SUMS']) await rename(join(done, name), join(outDir, name));
     return [...names, 'SHA256SUMS'];
@@ -51,10 +52,11 @@ export async function makePackages(outDir, release, compression = fullCompressio
 
 /**
  * The commit that is checked out.
+ * @param {string} arch
  * @returns {Promise<Release>}
  * @throws {Stop} when it is not known what the release would be made from
  */
-async function currentRelease() {
+async function currentRelease(arch) {
   const { default: manifest } = await import('../package.json', { with: { type: 'json' } });
   const changed = await git(['status', '--porcelain']);
   if (changed !== '')
@@ -62,9 +64,8 @@ async function currentRelease() {
       `A release is made from a commit, and these files are in none:\n${changed}\nCommit or remove them.`,
     );
   const [commit = '', time = ''] = (await git(['log', '-1', '--format=%H %ct'])).split(' ');
-  const { arch } = process;
   if (arch !== 'x64' && arch !== 'arm64')
-    throw new Stop(`Muster has no release for machines of the kind ${arch}.`);
+    throw new Stop(`There is no release for machines of the kind ${arch}, only for x64 and arm64.`, 2);
   return { version: manifest.version, arch, commit, epochS: Number(time) };
 }
 
@@ -78,13 +79,16 @@ async function git(args) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   void exitWith(async () => {
+    const { NODE_EXTRA_CA_CERTS: certificates } = process.env;
     await prepare(import.meta.url);
-    const { values } = parseArgs({ options: { out: { type: 'string' } } });
+    // The registry is asked for the native parts of another kind of machine.
+    if (certificates !== undefined) process.env.NODE_EXTRA_CA_CERTS = certificates;
+    const { values } = parseArgs({ options: { out: { type: 'string' }, arch: { type: 'string' } } });
     const outDir = resolve(values.out ?? join(root, 'dist/packages'));
-    const release = await currentRelease();
-    const names = await step(`Packing Muster ${release.version} (${release.commit.slice(0, 8)})`, () =>
-      makePackages(outDir, release),
-    );
+    const release = await currentRelease(values.arch ?? process.arch);
+    const making = { ...fullCompression, interrupted: interruption() };
+    const title = `Packing Muster ${release.version} for ${release.arch} (${release.commit.slice(0, 8)})`;
+    const names = await step(title, () => makePackages(outDir, release, making));
     for (const name of names) {
       const { size } = await stat(join(outDir, name));
       if (size > sizeMaxBytes)

@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { capture } from '../processes.mjs';
 import { root } from '../setup.mjs';
-import { Stop, tail } from '../terminal.mjs';
+import { run } from './run.mjs';
 import { evenOut } from './tree.mjs';
 
 /** @typedef {import('./tree.mjs').Release} Release */
 
 /**
- * @typedef {object} Compression
+ * @typedef {object} Making how archives are made
  * @property {number} gzip 1 to 9
  * @property {number} xz 0 to 9
+ * @property {AbortSignal} interrupted
  */
 
 /** Debian's names of the machines. */
@@ -21,8 +21,8 @@ const debArchitectures = { x64: 'amd64', arm64: 'arm64' };
 /** Scripts of the package that dpkg calls, in packaging/deb/. */
 const maintainerScripts = ['preinst', 'postinst', 'prerm', 'postrm'];
 
-/** The programs and licences; no links, which npm leaves out, and no completions, which it has no place for. */
-const npmContents = ['lib', 'share/man', 'share/doc'];
+/** All but bin/, which holds a link: npm drops links and makes its own. */
+const npmContents = ['lib', 'share'];
 
 /** @param {Release} release */
 export function tarballName({ version, arch }) {
@@ -44,11 +44,11 @@ export function debName({ version, arch }) {
  * @param {string} tree
  * @param {string} target
  * @param {Release} release
- * @param {Compression} compression
+ * @param {Making} making
  */
-export async function makeTarball(tree, target, release, compression) {
+export async function makeTarball(tree, target, release, making) {
   const folder = tarballName(release).replace(/\.tar\.gz$/, '');
-  await tar(target, release, compression, ['-C', tree, `--transform=s,^[.],${folder},rSH`, '.']);
+  await tar(target, release, making, ['-C', tree, `--transform=s,^[.],${folder},rSH`, '.']);
 }
 
 /**
@@ -57,9 +57,9 @@ export async function makeTarball(tree, target, release, compression) {
  * @param {string} target
  * @param {string} work an empty folder
  * @param {Release} release
- * @param {Compression} compression
+ * @param {Making} making
  */
-export async function makeNpmPackage(tree, target, work, release, compression) {
+export async function makeNpmPackage(tree, target, work, release, making) {
   const { description, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const pages = await readdir(join(tree, 'share/man/man1'));
   const manifest = {
@@ -77,7 +77,7 @@ export async function makeNpmPackage(tree, target, work, release, compression) {
   for (const name of ['README.md', 'LICENSE']) await cp(join(root, name), join(work, name));
   await evenOut(work, release.epochS);
   const own = ['-C', work, 'package.json', 'README.md', 'LICENSE'];
-  await tar(target, release, compression, ['--transform=s,^,package/,', ...own, '-C', tree, ...npmContents]);
+  await tar(target, release, making, ['--transform=s,^,package/,', ...own, '-C', tree, ...npmContents]);
 }
 
 /**
@@ -85,10 +85,12 @@ export async function makeNpmPackage(tree, target, work, release, compression) {
  * @param {string} target
  * @param {string} work an empty folder on the same file system
  * @param {Release} release
- * @param {Compression} compression
+ * @param {Making} making
  */
-export async function makeDeb(tree, target, work, release, compression) {
+export async function makeDeb(tree, target, work, release, making) {
   await rename(tree, join(work, 'usr'));
+  // Where Debian looks for the licence of a package.
+  await cp(join(root, 'LICENSE'), join(work, 'usr/share/doc/muster/copyright'));
   const paths = (await filesBelow(join(work, 'usr'))).map((path) => relative(work, path)).sort();
   const control = join(work, 'DEBIAN');
   await mkdir(control);
@@ -100,8 +102,9 @@ export async function makeDeb(tree, target, work, release, compression) {
   await evenOut(work, release.epochS);
   await run(
     'dpkg-deb',
-    ['--root-owner-group', '-Zxz', `-z${compression.xz}`, '--threads-max=1', '--build', work, target],
-    { SOURCE_DATE_EPOCH: String(release.epochS) },
+    ['--root-owner-group', '-Zxz', `-z${making.xz}`, '--threads-max=1', '--build', work, target],
+    { env: { SOURCE_DATE_EPOCH: String(release.epochS) } },
+    making.interrupted,
   );
 }
 
@@ -138,8 +141,8 @@ async function filesBelow(folder) {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** @param {string} target @param {Release} release @param {Compression} compression @param {readonly string[]} args */
-function tar(target, { epochS }, { gzip }, args) {
+/** @param {string} target @param {Release} release @param {Making} making @param {readonly string[]} args */
+function tar(target, { epochS }, { gzip, interrupted }, args) {
   const form = [
     '--sort=name',
     '--format=gnu',
@@ -148,18 +151,10 @@ function tar(target, { epochS }, { gzip }, args) {
     '--numeric-owner',
     `--mtime=@${epochS}`,
   ];
-  return run('tar', [...form, `--use-compress-program=gzip -n -${gzip}`, '-cf', target, ...args]);
-}
-
-/** @param {string} program @param {string[]} args @param {Readonly<Record<string, string>>} [variables] */
-async function run(program, args, variables = {}) {
-  const { code, output } = await capture(program, args, {
-    env: { ...process.env, ...variables, LC_ALL: 'C' },
-  });
-  if (code === 127)
-    throw new Stop(
-      `${program} is not on PATH. Install it (Debian: apt-get install tar gzip dpkg xz-utils), then run this again.`,
-      2,
-    );
-  if (code !== 0) throw new Stop(`${program} failed:\n${tail(output)}`);
+  return run(
+    'tar',
+    [...form, `--use-compress-program=gzip -n -${gzip}`, '-cf', target, ...args],
+    {},
+    interrupted,
+  );
 }

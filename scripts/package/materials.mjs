@@ -2,9 +2,10 @@
 // the files that were really bundled, because what package.json names is more (tools) and less (packages of packages).
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { root } from '../setup.mjs';
 import { Stop } from '../terminal.mjs';
+import { nativePackages } from './native.mjs';
 
 /**
  * One npm package of which something is in the release.
@@ -16,13 +17,6 @@ import { Stop } from '../terminal.mjs';
  * @property {string[]} texts its licence and notices
  */
 
-/** Bundled in no file: they lie beside the bundles. @param {'x64' | 'arm64'} arch */
-const partsBeside = (arch) => [
-  'node_modules/koffi',
-  `node_modules/@koromix/koffi-linux-${arch}`,
-  `node_modules/node-linux-${arch}`,
-];
-
 /** Packages whose tarball has no file with its licence, and where the same text stands. */
 const licenceElsewhere = /** @type {Record<string, string>} */ ({
   '@koromix/koffi-linux-x64': 'node_modules/koffi',
@@ -32,19 +26,26 @@ const licenceElsewhere = /** @type {Record<string, string>} */ ({
 /**
  * @param {readonly string[]} inputs the bundled files, relative to the root
  * @param {import('./tree.mjs').Release} release
+ * @param {string} packages the folder below which the npm packages of its native parts lie
  * @returns {Promise<Part[]>} by name and version
  */
-export async function partsOf(inputs, { arch }) {
-  const folders = new Set(inputs.flatMap((path) => packageFolder(path) ?? []));
+export async function partsOf(inputs, { arch }, packages) {
+  const bundled = new Set(inputs.flatMap((path) => packageFolder(path) ?? []));
+  /** In no bundle: they lie beside them. */
+  const native = Object.values(nativePackages(arch)).map((name) => `node_modules/${name}`);
   const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
   const parts = await Promise.all(
-    [...folders, ...partsBeside(arch)].map(async (folder) => {
-      const manifest = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'));
+    [...bundled, 'node_modules/koffi', ...native].map(async (locked) => {
+      const folder = native.includes(locked)
+        ? join(packages, relative('node_modules', locked))
+        : join(root, locked);
+      const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
       const { name, version, license } = manifest;
       if (typeof license !== 'string')
         throw new Stop(`${folder}/package.json names no licence; find out whether ${name} may be shipped.`);
-      const texts = await licenceTexts(licenceElsewhere[name] ?? folder);
-      const integrity = /^sha512-(.+)$/.exec(lock.packages[folder]?.integrity ?? '')?.[1];
+      const elsewhere = licenceElsewhere[name];
+      const texts = await licenceTexts(elsewhere === undefined ? folder : join(root, elsewhere));
+      const integrity = /^sha512-(.+)$/.exec(lock.packages[locked]?.integrity ?? '')?.[1];
       const sha512 = integrity === undefined ? null : Buffer.from(integrity, 'base64').toString('hex');
       return { name, version, licence: license, sha512, texts };
     }),
@@ -61,10 +62,10 @@ function packageFolder(path) {
 
 /** @param {string} folder */
 async function licenceTexts(folder) {
-  const names = (await readdir(join(root, folder))).filter((name) =>
+  const names = (await readdir(folder)).filter((name) =>
     /^(licen[cs]e|notice|copying|copyright)/i.test(name),
   );
-  return Promise.all(names.sort().map((name) => readFile(join(root, folder, name), 'utf8')));
+  return Promise.all(names.sort().map((name) => readFile(join(folder, name), 'utf8')));
 }
 
 /** @param {readonly Part[]} parts */
@@ -88,7 +89,7 @@ export function billOfMaterials(parts, { version, arch, commit, epochS }) {
   const self = `pkg:generic/muster@${version}?arch=${arch}`;
   const components = parts.map((part) => ({
     ...component(part),
-    ...(part.name === `node-linux-${arch}` ? { components: insideNode(part) } : {}),
+    ...(part.name === nativePackages(arch).node ? { components: insideNode(part) } : {}),
   }));
   return {
     bomFormat: 'CycloneDX',

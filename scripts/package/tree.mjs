@@ -9,9 +9,9 @@ import { gzipSync } from 'node:zlib';
 import { completionScripts } from '../../packages/cli/src/commands/completion.ts';
 import { makeBundles } from '../bundle.mjs';
 import { root } from '../setup.mjs';
-import { Stop } from '../terminal.mjs';
 import { manPages } from './manPages.mjs';
 import { billOfMaterials, notices, partsOf } from './materials.mjs';
+import { nativePackages } from './native.mjs';
 
 /**
  * @typedef {object} Release
@@ -40,19 +40,19 @@ const koffiFiles = [
 /**
  * @param {string} target an empty folder
  * @param {Release} release
- * @throws {Stop} when a native part for this kind of machine is not installed
+ * @param {string} packages the folder below which the npm packages of its native parts lie
  */
-export async function makeTree(target, release) {
+export async function makeTree(target, release, packages) {
   const lib = join(target, 'lib/muster');
   const { files, inputs } = await makeBundles({ for: 'release' });
   for (const { path, contents } of files) await write(join(lib, 'dist', path), contents);
   await copy(join(root, 'packages/cli/bin/muster'), join(lib, 'muster'));
-  await copy(nativePart(`node-linux-${release.arch}/bin/node`, release), join(lib, 'node'));
+  const native = nativePackages(release.arch);
+  await copy(join(packages, native.node, 'bin/node'), join(lib, 'node'));
   const koffi = join(lib, 'node_modules/koffi');
   for (const path of koffiFiles) await copy(join(root, 'node_modules/koffi', path), join(koffi, path));
-  const native = `@koromix/koffi-linux-${release.arch}`;
   for (const path of ['package.json', 'index.js', `linux_${release.arch}/koffi.node`])
-    await copy(nativePart(join(native, path), release), join(lib, 'node_modules', native, path));
+    await copy(join(packages, native.koffi, path), join(lib, 'node_modules', native.koffi, path));
   await cp(join(root, 'deploy/systemd'), join(lib, 'systemd'), { recursive: true });
   await write(join(lib, 'release.json'), json(release));
   await mkdir(join(target, 'bin'));
@@ -68,19 +68,10 @@ export async function makeTree(target, release) {
     await copy(join(root, path), join(doc, path));
   for (const path of ['docs', 'examples', 'proto', 'deploy/prometheus'])
     await cp(join(root, path), join(doc, path), { recursive: true });
-  const parts = await partsOf(inputs, release);
+  const parts = await partsOf(inputs, release, packages);
   await write(join(doc, 'sbom.cdx.json'), json(billOfMaterials(parts, release)));
   await write(join(doc, 'THIRD_PARTY_LICENSES'), notices(parts));
   await evenOut(target, release.epochS);
-}
-
-/** @param {string} path below node_modules @param {Release} release */
-function nativePart(path, { arch }) {
-  if (arch !== process.arch)
-    throw new Stop(
-      `A release for ${arch} is made on a machine of that kind: npm installs Node and koffi for ${process.arch} only here.`,
-    );
-  return join(root, 'node_modules', path);
 }
 
 /** @param {unknown} value */
