@@ -1,0 +1,196 @@
+/** Brings a machine, or a system image in a directory, to the states that steps name. Whatever is so already is left alone. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, lstatSync, readFileSync, rmSync, type Stats } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { makeDirectories, writeFileDurably } from '@muster/common/files';
+import { CliError } from '../errors.ts';
+import type { InstallStep } from './roles.ts';
+
+export interface TargetMachine {
+  /** What the step would change, as a sentence without its full stop; null: nothing. */
+  difference(step: InstallStep): string | null;
+  /** @throws {CliError} with what could not be done, and where the reason stands */
+  apply(step: InstallStep): void;
+  /** For a step that is only shown: later steps are judged as if it had been done. */
+  suppose(step: InstallStep): void;
+}
+
+/**
+ * @param root `/`, or the directory of a system image, in which nothing is started
+ */
+export function openMachine(root: string): TargetMachine {
+  const changed = new Set<string>();
+  let isReloadDue = false;
+  const place = (path: string) => join(root, path);
+  const isImage = root !== '/';
+  /** systemd runs this machine: units can be started. */
+  const isBooted = !isImage && existsSync('/run/systemd/system');
+
+  const reload = () => {
+    if (isReloadDue && isBooted) run('systemctl', ['daemon-reload']);
+    isReloadDue = false;
+  };
+  const note = (path: string) => {
+    changed.add(path);
+    if (path.startsWith('/etc/systemd/')) isReloadDue = true;
+  };
+  const ownerOf = (name: string) => (name === 'root' ? rootOwner : findUser(root, name));
+  const ownedAs = (stat: Stats, { path, mode, owner }: EntryStep) =>
+    stat.uid === ownerOf(owner)?.uid && (stat.mode & 0o7777) === mode
+      ? null
+      : `set mode ${octal(mode)} and owner ${owner} of ${path}`;
+  const entryDifference = (step: EntryStep) => {
+    const { path, mode, owner } = step;
+    const stat = lstatSync(place(path), { throwIfNoEntry: false });
+    const verb = step.kind === 'file' ? 'write' : 'make the directory';
+    if (stat === undefined) return `${verb} ${path} (${octal(mode)}, ${owner})`;
+    const isKind = step.kind === 'file' ? stat.isFile() : stat.isDirectory();
+    if (!isKind) throw new CliError(`${path} is in the way: it is not a ${step.kind}`);
+    if (step.kind === 'directory') return ownedAs(stat, step);
+    const now = readFileSync(place(path), 'utf8');
+    if (now === step.text) return ownedAs(stat, step);
+    return `change ${path}${mode === 0o600 ? '' : linesBetween(now, step.text)}`;
+  };
+  const own = (path: string, mode: number, owner: string) => {
+    const account = ownerOf(owner);
+    if (account === null) throw new CliError(`there is no user ${owner} to give ${path} to`);
+    chownSync(path, account.uid, account.gid);
+    chmodSync(path, mode);
+  };
+
+  return {
+    difference(step) {
+      switch (step.kind) {
+        case 'user':
+          return findUser(root, step.name) === null ? `create the system user ${step.name}` : null;
+        case 'directory':
+        case 'file':
+          return changed.has(step.path) ? null : entryDifference(step);
+        case 'absent': {
+          // A file that an earlier step writes, such as the join token, is removed again.
+          const isThere = lstatSync(place(step.path), { throwIfNoEntry: false }) !== undefined;
+          return isThere || changed.has(step.path) ? `remove ${step.path}` : null;
+        }
+        case 'enabled':
+          return lstatSync(place(wantsPath(step.unit)), { throwIfNoEntry: false }) === undefined
+            ? `enable ${step.unit}`
+            : null;
+        case 'running': {
+          if (isImage) return null;
+          if (!isActive(isBooted, step.unit)) return `start ${step.unit}`;
+          return step.restartFor.some((path) => changed.has(path)) ? `restart ${step.unit}` : null;
+        }
+        default:
+          return isActive(isBooted, step.unit) ? `stop ${step.unit}` : null;
+      }
+    },
+
+    suppose(step) {
+      if ('path' in step) changed.add(step.path);
+    },
+
+    apply(step) {
+      switch (step.kind) {
+        case 'user': {
+          const { name, home, description } = step;
+          run('systemd-sysusers', [
+            ...(isImage ? [`--root=${root}`] : []),
+            '--inline',
+            `u ${name} - "${description}" ${home}`,
+          ]);
+          return;
+        }
+        case 'directory':
+          makeDirectories(place(step.path), 0o755);
+          own(place(step.path), step.mode, step.owner);
+          note(step.path);
+          return;
+        case 'file':
+          makeDirectories(dirname(place(step.path)), 0o755);
+          writeFileDurably(place(step.path), step.text, 0o600);
+          own(place(step.path), step.mode, step.owner);
+          note(step.path);
+          return;
+        case 'absent':
+          rmSync(place(step.path), { recursive: true, force: true });
+          note(step.path);
+          return;
+        case 'enabled':
+          reload();
+          run('systemctl', [...(isImage ? [`--root=${root}`] : []), 'enable', '--quiet', step.unit]);
+          return;
+        case 'running': {
+          reload();
+          if (!isBooted) return;
+          const verb = isActive(isBooted, step.unit) ? 'restart' : 'start';
+          const { status } = spawnSync('systemctl', [verb, step.unit], { stdio: 'ignore' });
+          if (status === 0) return;
+          throw new CliError(`${step.unit} does not start`, {
+            hints: [...newestLog(step.unit), `Its log: journalctl -u ${step.unit}`],
+          });
+        }
+        case 'stopped':
+          run('systemctl', ['stop', step.unit]);
+          isReloadDue = true;
+          return;
+      }
+    },
+  };
+}
+
+type EntryStep = Extract<InstallStep, { kind: 'file' | 'directory' }>;
+
+interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const rootOwner: Account = { uid: 0, gid: 0 };
+
+/** From /etc/passwd: a system user that was made here stands there. */
+function findUser(root: string, name: string): Account | null {
+  const path = join(root, '/etc/passwd');
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  const [, , uid, gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
+  return uid === undefined || gid === undefined ? null : { uid: Number(uid), gid: Number(gid) };
+}
+
+function wantsPath(unit: string): string {
+  return `/etc/systemd/system/multi-user.target.wants/${unit}`;
+}
+
+function isActive(isBooted: boolean, unit: string): boolean {
+  return isBooted && spawnSync('systemctl', ['is-active', '--quiet', unit]).status === 0;
+}
+
+/** @throws {CliError} with the last line that the program wrote */
+function run(program: string, args: readonly string[]): void {
+  const { status, error, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  if (status === 0) return;
+  const missing = error !== undefined && 'code' in error && error.code === 'ENOENT';
+  throw new CliError(
+    missing
+      ? `there is no ${program}: services need systemd`
+      : `${[program, ...args].join(' ')} failed: ${(stderr ?? '').trim().split('\n').at(-1)}`,
+    missing ? { hints: ['Without systemd: muster up'] } : {},
+  );
+}
+
+/** The newest lines that a unit logged, as far as they can be read. */
+function newestLog(unit: string): readonly string[] {
+  const args = ['--unit', unit, '--lines', '5', '--output', 'cat', '--no-pager', '--quiet'];
+  const { stdout } = spawnSync('journalctl', args, { encoding: 'utf8' });
+  return (stdout ?? '').split('\n').filter((line) => line !== '');
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
+
+/** What a file would lose and gain, a line each. */
+function linesBetween(before: string, after: string): string {
+  const [old, fresh] = [before.split('\n'), after.split('\n')];
+  const lost = old.filter((line) => !fresh.includes(line)).map((line) => `\n    - ${line}`);
+  const gained = fresh.filter((line) => !old.includes(line)).map((line) => `\n    + ${line}`);
+  return [...lost, ...gained].join('');
+}
