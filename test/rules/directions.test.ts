@@ -21,7 +21,6 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['nodeOptions.ts', '', 'whoever starts an agent reads it before the agent is loaded'],
     ['fence', 'host taskFacts', 'a fence must hold whatever has started the task'],
     ['logs', 'taskFacts', 'it reads files of tasks, whoever writes them'],
-    ['secrets', 'taskFacts', 'it keeps what it is given, in memory'],
     [
       'guard',
       'dataDir fence logs probes taskFacts',
@@ -59,19 +58,19 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'tasks',
-      'checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
+      'checkpoints drivers failure gpus launch host leases logs node rendezvous taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
     ['agent.ts', 'leases leaving node session tasks', 'it wires an agent on ports, whatever is behind them'],
     [
       'observers.ts',
-      'agent.ts checkpoints failure host launch node options.ts probes secrets tasks training',
+      'agent.ts checkpoints failure host launch node options.ts probes tasks training',
       'it watches a real machine for the agent',
     ],
     [
       'main.ts',
-      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous secrets session tasks',
+      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous session tasks',
       'it opens the ports of a real machine',
     ],
   ],
@@ -118,7 +117,6 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts diskReserve.ts loop.ts model.ts options.ts state work',
       'files of output, whoever sends or reads them',
     ],
-    ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
     [
@@ -134,7 +132,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'rpc',
       'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
-        'rows scheduler secrets state store telemetry tls views.ts work',
+        'rows scheduler state store telemetry tls views.ts work',
       'it translates calls',
     ],
     [
@@ -154,12 +152,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc secrets state store telemetry training work',
+      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls work',
+      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc state store tls work',
       'it brings the ports of a machine',
     ],
   ],
@@ -174,12 +172,13 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['config', '', 'a file of settings is read for whichever daemon has these flags'],
+    ['install', '', 'it changes a machine step by step, whatever the steps are for'],
     ['doctor', 'config nodes output', 'it looks at this machine'],
     ['supervisor', 'jobs output', 'it starts and ends daemons'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'arrays config diagnose doctor jobs logs metrics nodes output submit supervisor top',
+      'arrays config diagnose doctor install jobs logs metrics nodes output submit supervisor top',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

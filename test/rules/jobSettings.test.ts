@@ -17,7 +17,6 @@ const everySetting = {
   command: ['train', '{lr}'],
   args: ['x'],
   env: { A: 'b' },
-  secrets: ['ssh', 'TOKEN=wandb'],
   workdir: '/w',
   umask: '0027',
   resources: {

@@ -14,7 +14,10 @@ function installed(): string {
   cpSync(units, path, { recursive: true });
   for (const name of readdirSync(path).filter((each) => each.endsWith('.service'))) {
     const text = readFileSync(join(path, name), 'utf8');
-    writeFileSync(join(path, name), text.replaceAll('/opt/muster', root));
+    writeFileSync(
+      join(path, name),
+      text.replaceAll('/usr/lib/muster/muster', join(root, 'packages/cli/bin/muster')),
+    );
   }
   return path;
 }
@@ -26,14 +29,6 @@ test('systemd finds nothing wrong with them', () => {
   const files = services.map((name) => join(path, name));
   const { status, stdout, stderr } = spawnSync(systemdAnalyze(), ['verify', ...files], { encoding: 'utf8' });
   expect([stdout, stderr, status]).toEqual(['', '', 0]);
-});
-
-test('the drop-in for checkpoint roots says one thing twice, to the agent and to systemd', () => {
-  const lines = readFileSync(join(units, 'muster-agent.service.d/roots.conf'), 'utf8').split('\n');
-  const valueOf = (start: string) => lines.find((line) => line.startsWith(start))?.slice(start.length);
-  const roots = valueOf('Environment=MUSTER_CHECKPOINT_ROOTS=');
-  expect(roots).toMatch(/^\//);
-  expect(valueOf('ReadWritePaths=')).toBe(`-${roots}`);
 });
 
 /** Tenths of systemd's measure of what a service could do to its machine if it were taken over; 100 is everything. */

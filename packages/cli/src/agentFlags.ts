@@ -1,5 +1,6 @@
 /** The flags of `muster agent`, which are the keys of its configuration file. `muster doctor` has those about the node, too. */
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults, sigtermActions } from '@muster/agent/options';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { Command } from 'commander';
@@ -244,4 +245,9 @@ export function withAgentFlags(sub: Command): void {
       sizeBytes('--output-reserve', 1, terabytesMb),
     );
   withContainerFlags(withProbeFlags(withLogLevel(sub)));
+}
+
+/** Whether an agent with this data directory has a credential of its own, and needs no join token. */
+export function hasJoined(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'credential'));
 }

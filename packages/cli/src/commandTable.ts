@@ -55,12 +55,6 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry(
     'Cluster:',
-    'secret',
-    'store, list and remove secrets of projects',
-    () => import('./commands/secret.ts'),
-  ),
-  entry(
-    'Cluster:',
     'maintenance',
     'extend leases before an outage of the coordinator or network',
     () => import('./commands/maintenance.ts'),
@@ -77,6 +71,18 @@ export const commandTable: readonly CommandEntry[] = [
     'context',
     'choose between coordinators that you have logged in to',
     () => import('./commands/context.ts'),
+  ),
+  entry(
+    'This program:',
+    'install',
+    'install the services of a role on this machine',
+    () => import('./commands/install.ts'),
+  ),
+  entry(
+    'This program:',
+    'uninstall',
+    'remove the services from this machine',
+    () => import('./commands/uninstall.ts'),
   ),
   entry(
     'This program:',

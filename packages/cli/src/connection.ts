@@ -1,8 +1,8 @@
 /**
  * Which coordinator to talk to, and as whom: flags, then environment, then the login in use, then what the last `muster up` left
- * behind.
+ * behind, then the service on this machine.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import type { Command } from 'commander';
@@ -39,6 +39,9 @@ interface KnownCoordinator {
 
 /** The file that `muster up` locks in its data directory; `muster coordinator` makes none. */
 export const upLockName = 'up.lock';
+
+/** Where `muster install coordinator` has it keep its data. */
+const installedDataDir = '/var/lib/muster';
 
 /** Far more than any of these files holds; bounds what a wrong path can cost. */
 const smallFileBytesMax = 16 * 1024;
@@ -177,7 +180,17 @@ function knownCoordinator(flags: ConnectionFlags, environment: ProgramEnvironmen
       hints: [`Start one with: ${environment.programName} up --data ${dataDir}`],
     });
   }
-  return readConnection(lastDataDir(environment));
+  return readConnection(lastDataDir(environment)) ?? installedCoordinator();
+}
+
+/** The service on this machine, for its admin; to others it is not known. */
+function installedCoordinator(): KnownCoordinator | null {
+  try {
+    accessSync(join(installedDataDir, 'connection.json'), constants.R_OK);
+  } catch {
+    return null;
+  }
+  return readConnection(installedDataDir);
 }
 
 /**

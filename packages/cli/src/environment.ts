@@ -46,6 +46,8 @@ export interface ProgramEnvironment {
   readonly debug: boolean;
   /** How this program was called, for hints that can be typed as they are: `muster`, `./muster`, `~/muster/muster`. `packages/cli/bin/muster` finds it out. */
   readonly programName: string;
+  /** The folder of this program's code: of the bundles, or of the sources. */
+  readonly programDir: string;
   /** argv that starts this program again; arguments follow. */
   readonly programCommand: readonly string[];
   /** argv that starts a guard; its options follow. */
@@ -100,6 +102,7 @@ export function readEnvironment(
     unicode: /utf-?8/i.test(variables['LC_ALL'] || variables['LC_CTYPE'] || variables['LANG'] || ''),
     debug: (variables['MUSTER_DEBUG'] || '0') !== '0',
     programName: calledAs || 'muster',
+    programDir: import.meta.dirname,
     programCommand: [process.execPath, ...closedNodeFlags, scriptPath],
     guardCommand: guardCommand(process.execPath, besideBundle('guard.mjs', 'guard/main.ts')),
     nvmlReaderCommand: nvmlReaderCommand(

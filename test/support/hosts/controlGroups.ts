@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { waitFor } from '../services.ts';
 import { readLinesOf } from './programs.ts';
 
-interface Hierarchy {
+export interface Hierarchy {
   /** As /proc/PID/cgroup names it: `freezer`, `name=systemd`, or nothing for version 2. */
   readonly controllers: string;
   readonly mountPoint: string;
@@ -13,7 +13,7 @@ interface Hierarchy {
 }
 
 /** Lines such as `37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer`. */
-function hierarchies(): readonly Hierarchy[] {
+export function hierarchies(): readonly Hierarchy[] {
   return readLinesOf('/proc/self/mountinfo').flatMap((line) => {
     const [mount = '', source = ''] = line.split(' - ');
     const [, , , root = '', mountPoint = ''] = mount.split(' ');

@@ -70,17 +70,17 @@ test('a sandbox is distinguished from a file system that is broken, and from a d
     `place(${q(`${home}/alice/ck/new`)}, false)`,
   ]);
   const readOnly =
-    "is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (muster-agent.service.d/roots.conf)";
+    "is read-only for the agent's service, and not on the node: name it as checkpoint_root in /etc/muster/agent.yaml, then `muster install agent`";
   expect(sent).toEqual([
     null,
     readOnly,
-    "does not exist, or is hidden from the agent's service (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)",
+    "does not exist, or is hidden from the agent's service: name it as checkpoint_root in /etc/muster/agent.yaml, then `muster install agent`",
     null,
     // It is watched and resumed from; that its index cannot be written is a condition of the node.
     null,
     `the agent of this node cannot apply \`keep_last\`: ${shared}/theirs/new ${readOnly}`,
     `the agent of this node does not see ${home}/alice/ck, which its tasks see, so no checkpoint in ${home}/alice/ck/new ` +
-      'would be used: let its service see it (ProtectHome=, PrivateTmp= in muster-agent.service.d/roots.conf)',
+      'would be used: name it as checkpoint_root in /etc/muster/agent.yaml, then `muster install agent`',
   ]);
 });
 

@@ -17,7 +17,7 @@ export interface PlaceParts {
 }
 
 /** Where the units of systemd set what the agent sees. */
-const rootsFile = 'muster-agent.service.d/roots.conf';
+const setting = 'as checkpoint_root in /etc/muster/agent.yaml, then `muster install agent`';
 
 /**
  * @param root absolute; need not be there yet
@@ -37,7 +37,7 @@ export async function placeProblem(
   if (hidden !== undefined) {
     return (
       `the agent of this node does not see ${hidden}, which its tasks see, so no checkpoint in ${root} would be used: ` +
-      `let its service see it (ProtectHome=, PrivateTmp= in ${rootsFile})`
+      `name it ${setting}`
     );
   }
   const present = own.find((path) => path !== null) ?? null;
@@ -77,7 +77,7 @@ export async function writeProblem(
     case 'EDQUOT':
       return `has no space left for the index of its checkpoints: ${reasonOf(error)}`;
     case 'ENOENT':
-      return `does not exist, or is hidden from the agent's service (ProtectHome=, PrivateTmp= in ${rootsFile})`;
+      return `does not exist, or is hidden from the agent's service: name it ${setting}`;
     default:
       return `cannot be written to: ${reasonOf(error)}`;
   }
@@ -87,7 +87,7 @@ function readOnlyWords(path: string, mounts: readonly Mount[]): string {
   const mount = mountOf(path, mounts);
   return mount === null || mount.readOnly
     ? 'is on a file system that is read-only'
-    : `is read-only for the agent's service, and not on the node: name it in ReadWritePaths= (${rootsFile})`;
+    : `is read-only for the agent's service, and not on the node: name it ${setting}`;
 }
 
 async function isReadOnly(path: string): Promise<boolean> {

@@ -15,7 +15,6 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     memoryMb: null,
     shmMb: null,
     volumes: [],
-    ownVolumes: [],
     directories: [],
     ownDirectories: [],
     user: null,

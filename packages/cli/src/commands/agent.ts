@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type AgentOptions, agentDefaults as defaults } from '@muster/agent/options';
 import { type ErrorCode, MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
-import { type AgentFlags, probeOptions, withAgentFlags } from '../agentFlags.ts';
+import { type AgentFlags, hasJoined, probeOptions, withAgentFlags } from '../agentFlags.ts';
 import { withConfigFile } from '../config/configFile.ts';
 import { givenCa, hostOf, readToken } from '../connection.ts';
 import { containerPolicy } from '../containerFlags.ts';
@@ -82,7 +82,7 @@ function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: ProgramEn
   if (joinTokenFile === undefined) return environment.joinToken;
   const { workingDir } = environment;
   const path = joinTokenFile === '-' ? '/dev/stdin' : resolve(workingDir, joinTokenFile);
-  const mayBeGone = existsSync(join(resolve(workingDir, data), 'credential')) && !existsSync(path);
+  const mayBeGone = hasJoined(resolve(workingDir, data)) && !existsSync(path);
   return mayBeGone ? null : readToken(path);
 }
 

@@ -58,7 +58,7 @@ test('what the sandbox hides is seen as the service sees it, and not as the admi
   expect(own.get(shared)).toMatchObject({ area: 'checkpoints', state: 'ok' });
   const seen = doctor('--service', String(child.pid));
   expect(seen.get(shared)).toMatchObject({ area: 'checkpoints', state: 'problem' });
-  expect(seen.get(shared)?.message).toContain('ReadWritePaths=');
+  expect(seen.get(shared)?.message).toContain('checkpoint_root');
   // With the agent's own flags.
   expect(seen.get(table)).toMatchObject({ state: 'ok' });
   expect(seen.get(data)?.message).toContain('can be written to');

@@ -69,7 +69,6 @@ const fullSpec: JobSpec = {
   command: ['python', 'train.py'],
   args: ['--config=config.yaml'],
   env: { WANDB_PROJECT: 'demo' },
-  secrets: [],
   workdir: null,
   umask: null,
   resources: {
@@ -152,7 +151,6 @@ describe('good specs', () => {
         shmMb: null,
       },
       volumes: [],
-      secrets: [],
       priority: 50,
       preemptible: false,
       maxRuntimeMs: null,

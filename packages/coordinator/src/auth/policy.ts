@@ -26,9 +26,6 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   ListProjects: 'read',
 
   Submit: 'submit',
-  SetSecret: 'submit',
-  ListSecrets: 'submit',
-  RemoveSecret: 'submit',
 
   StopJobs: 'change',
   RequeueJob: 'change',
@@ -59,7 +56,6 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RotateAdminToken: 'administer',
   AdvanceStore: 'administer',
   BackupStore: 'administer',
-  RotateSecretKey: 'administer',
 
   Login: 'login',
 };

@@ -52,7 +52,6 @@ import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
-import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
@@ -82,7 +81,7 @@ const endpointsMax = 64;
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
-export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubHandlers {
+export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
   const allowances = new SessionAllowances(parts.monotonicMs);
   const uploads = new NodeAllowances(uploadRate, parts.monotonicMs);
   return {
@@ -91,7 +90,6 @@ export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubH
     UploadLogs: (call) => serveUpload(parts, call),
     UploadRows: (call) => serveRows(parts, call),
     UploadTelemetry: (call) => serveTelemetry(parts, uploads, call),
-    ...taskSecretCalls(parts),
   };
 }
 

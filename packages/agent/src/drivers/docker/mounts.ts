@@ -19,10 +19,10 @@ export interface MountRules {
  * @throws {DriverError} for a source that is not there or may not be mounted
  */
 export async function allowedVolumes(
-  { volumes, ownVolumes }: Pick<TaskLaunch, 'volumes' | 'ownVolumes'>,
+  { volumes, directory }: Pick<TaskLaunch, 'volumes' | 'directory'>,
   { policy, dataDir, dockerSocket, fence }: MountRules,
 ): Promise<readonly VolumeMount[]> {
-  if (volumes.length === 0) return ownVolumes;
+  if (volumes.length === 0) return volumes;
   const roots = policy.mountRoots;
   const forbidden = [...policy.mountDenied, ...forbiddenMounts(dataDir, dockerSocket)];
   const asked = [...volumes.map(({ source }) => source), ...roots.map(({ path }) => path), ...forbidden];
@@ -32,7 +32,9 @@ export async function allowedVolumes(
   const realOr = (path: string) => real.get(path) ?? path;
   const realRoots = roots.map((root) => ({ ...root, path: realOr(root.path) }));
   const realForbidden = forbidden.map(realOr);
-  const allowed = volumes.map((volume) => {
+  return volumes.map((volume) => {
+    // What the agent itself shows to the task, such as the hosts of its gang.
+    if (volume.readOnly && volume.source.startsWith(`${directory}/`)) return volume;
     const source = real.get(volume.source) ?? null;
     if (source === null) {
       // What may not be mounted is no business of a job either, whether it is there or not.
@@ -43,5 +45,4 @@ export async function allowedVolumes(
     if (problem !== null) throw new DriverError('unknown', problem);
     return { ...volume, source };
   });
-  return [...allowed, ...ownVolumes];
 }

@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { CommandModule, Context } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { openMachine } from '../install/machine.ts';
+import { configDir, machineRoles, mainUnitPath, roleFacts, uninstallSteps } from '../install/roles.ts';
+import { carryOut, requireRoot, rolesOf } from '../install/steps.ts';
+import { count } from '../output/text.ts';
+import { type ForceFlag, requireConsent } from '../query.ts';
+
+interface UninstallFlags extends ForceFlag {
+  readonly purge?: boolean;
+  readonly root?: string;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .argument('[role...]', `${machineRoles.join(', ')}, or both; default: what is installed`)
+      .option('--purge', 'also remove settings and data: jobs, output, credentials')
+      .option('--force', 'do not ask, though tasks run or data is removed')
+      .option('--root <dir>', 'remove from the system image in this directory')
+      .option('--dry-run', 'print each change, and change nothing')
+      .addHelpText(
+        'after',
+        `\nWithout --purge, ${configDir} and the data directories stay, and \`muster install\` continues with them. Tasks that run ` +
+          'are ended;\n`muster node drain NAME --deadline 10m` has them saved first.',
+      );
+  },
+  run: uninstall,
+};
+
+async function uninstall(
+  context: Context,
+  words: readonly string[],
+  flags: UninstallFlags,
+): Promise<ExitCode> {
+  const { environment, io } = context;
+  const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
+  const isDryRun = flags.dryRun === true;
+  const isPurge = flags.purge === true;
+  const chosen =
+    words.length > 0
+      ? rolesOf(words)
+      : machineRoles.filter(
+          (role) =>
+            existsSync(join(root, mainUnitPath(role))) ||
+            (isPurge && existsSync(join(root, roleFacts[role].dataDir))),
+        );
+  requireRoot(environment, 'uninstall', isDryRun);
+  if (!isDryRun && flags.force !== true) {
+    const places = chosen.map((role) => roleFacts[role].dataDir);
+    const running = chosen.includes('agent') ? await runningTasks(join(root, roleFacts.agent.dataDir)) : 0;
+    const consequences = [
+      ...(running > 0 ? [`ends ${count(running, 'running task')}`] : []),
+      ...(isPurge && places.length > 0 ? [`removes ${places.join(' and ')}`] : []),
+    ];
+    if (consequences.length > 0) {
+      const again = `${environment.programName} uninstall ${chosen.join(' ')}${isPurge ? ' --purge' : ''} --force`;
+      await requireConsent(context, `This ${consequences.join(' and ')}`, again);
+    }
+  }
+  const machine = openMachine(root);
+  let changes = 0;
+  // The agent first: it reports its end to a coordinator that is still there.
+  for (const role of chosen.toReversed())
+    changes += await carryOut(uninstallSteps(role, isPurge), machine, context, isDryRun);
+  const config = join(root, configDir);
+  if (isPurge && !isDryRun && existsSync(config) && readdirSync(config).length === 0) rmdirSync(config);
+  if (changes === 0) await io.stderr.write('Nothing to remove.\n');
+  return exitCodes.ok;
+}
+
+/** As far as the agent has recorded them. */
+async function runningTasks(dataDir: string): Promise<number> {
+  const place = join(dataDir, 'tasks');
+  if (!existsSync(place)) return 0;
+  const { TaskRecords } = await import('@muster/agent/tasks/records');
+  return new TaskRecords(place).load().filter(({ phase }) => phase.kind === 'running').length;
+}
