@@ -32,7 +32,7 @@ const commonJsBanner =
  */
 export const shortCommands = (
   'submit jobs job logs metrics checkpoints explain stop extend requeue ' +
-  'nodes node top events token user project maintenance'
+  'nodes node top events token secret user project maintenance'
 ).split(' ');
 
 /** What checks job files, with the libraries for it, is larger than all short commands together and stays apart from them. */

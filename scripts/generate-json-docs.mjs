@@ -58,6 +58,9 @@ const answers = [
   ['`context list`', '`{contexts: {name, address, user, isCurrent}[]}`'],
   ['`context use`', '`{current}`'],
   ['`context remove`', '`{context, revoked}`'],
+  ['`secret set`, `secret remove`', '[Secret](#secret)'],
+  ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
+  ['`secret rotate-key`', '`{secrets}`'],
   ['`doctor`', '`{checks: {area, name, chosen, state, message, evidence, remedy}[]}`'],
   [
     '`checkpoint verify`',
@@ -84,6 +87,7 @@ const shown = [
   'Cluster',
   'Credential',
   'User',
+  'Secret',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */

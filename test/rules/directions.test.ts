@@ -21,6 +21,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['nodeOptions.ts', '', 'whoever starts an agent reads it before the agent is loaded'],
     ['fence', 'host taskFacts', 'a fence must hold whatever has started the task'],
     ['logs', 'taskFacts', 'it reads files of tasks, whoever writes them'],
+    ['secrets', 'taskFacts', 'it keeps what it is given, in memory'],
     [
       'guard',
       'dataDir fence logs probes taskFacts',
@@ -58,19 +59,19 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'tasks',
-      'checkpoints drivers failure gpus launch host leases logs node rendezvous taskFacts training',
+      'checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
     ['agent.ts', 'leases leaving node session tasks', 'it wires an agent on ports, whatever is behind them'],
     [
       'observers.ts',
-      'agent.ts checkpoints failure host launch node options.ts probes tasks training',
+      'agent.ts checkpoints failure host launch node options.ts probes secrets tasks training',
       'it watches a real machine for the agent',
     ],
     [
       'main.ts',
-      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous session tasks',
+      'agent.ts checkpoints dataDir drivers host launch leases leaving observers.ts options.ts probes rendezvous secrets session tasks',
       'it opens the ports of a real machine',
     ],
   ],
@@ -117,6 +118,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts diskReserve.ts loop.ts model.ts options.ts state work',
       'files of output, whoever sends or reads them',
     ],
+    ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
     [
@@ -132,7 +134,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'rpc',
       'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
-        'rows scheduler state store telemetry tls views.ts work',
+        'rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     [
@@ -152,12 +154,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc state store telemetry training work',
+      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc secrets state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc state store tls work',
+      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls work',
       'it brings the ports of a machine',
     ],
   ],

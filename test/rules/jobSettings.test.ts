@@ -17,6 +17,7 @@ const everySetting = {
   command: ['train', '{lr}'],
   args: ['x'],
   env: { A: 'b' },
+  secrets: ['ssh', 'TOKEN=wandb'],
   workdir: '/w',
   umask: '0027',
   resources: {

@@ -63,7 +63,10 @@ export function startAgent(parts: AgentParts): void {
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
       accounts: { rules: [], others: 'agent' },
+      secrets: noSecrets,
     },
+    secrets: noSecrets,
+    readSecrets: async () => [],
     rendezvous: parts.fabric.rendezvousOf(machine, life),
     readNetwork: async () => {},
     checkpointDirs: {
@@ -157,3 +160,13 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
     atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
   };
 }
+
+/** No job here names one. */
+const noSecrets: AgentPorts['secrets'] & AgentPorts['node']['secrets'] = {
+  has: () => false,
+  keep() {},
+  keepOnly() {},
+  maskOf: () => null,
+  remove() {},
+  provided: () => ({ directory: null, variables: {} }),
+};

@@ -85,6 +85,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     reserve: { requireSpace() {}, restoreBallast() {}, dropBallast: parts.hasBallast },
     openOutput: () => noOutput,
     runFenceCommand: null,
+    secretKeys: { read: () => [], write() {} },
     backup: noBackup,
     onFatal: parts.onFatal,
   });

@@ -4,7 +4,7 @@
  */
 
 import { messageOf } from '@muster/common/errors';
-import type { TaskRef } from '@muster/common/ids';
+import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { Cause } from '@muster/common/views';
 import type { TaskLeasesParts } from './leases/taskLeases.ts';
@@ -64,6 +64,8 @@ export interface AgentPorts
       | 'checkpointPlaceProblem'
       | 'rendezvous'
       | 'readNetwork'
+      | 'secrets'
+      | 'readSecrets'
     >,
     Pick<
       SessionParts,
@@ -146,6 +148,7 @@ export function openAgent(ports: AgentPorts): OpenedAgent {
     leaving,
     async start() {
       await manager.recover();
+      ports.secrets.keepOnly(new Set(manager.reports().map(({ task }) => taskKey(task))));
       await observers.start();
       session.start();
       timers.push(...observers.periodic.map(({ everyMs, run }) => setInterval(run, everyMs)));

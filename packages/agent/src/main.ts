@@ -25,7 +25,15 @@ import { boottimeMs, readBootId } from './probes/boot.ts';
 import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';
-import { caOfCoordinator, connectHub, HubLane, requestJoin, tokenOf } from './session/coordinatorChannel.ts';
+import { TaskSecrets } from './secrets/taskSecrets.ts';
+import {
+  caOfCoordinator,
+  connectHub,
+  HubLane,
+  requestJoin,
+  requestSecrets,
+  tokenOf,
+} from './session/coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './session/credential.ts';
 import { CredentialRenewal, offered } from './session/credentialRenewal.ts';
 import { TaskRecords } from './tasks/records.ts';
@@ -162,6 +170,7 @@ async function openOnMachine(
     chance: Math.random,
   });
 
+  const secrets = new TaskSecrets('/dev/shm', options.dataDir);
   const dirs = checkpointDirs(join(options.dataDir, 'checkpoints'));
   const agent = openAgent({
     nodeName,
@@ -181,7 +190,10 @@ async function openOnMachine(
       containerNetwork: options.containers.network,
       baseEnvironment: loginEnvironment(),
       accounts,
+      secrets,
     },
+    secrets,
+    readSecrets: (task) => requestSecrets(control, task, metadata(), wallMs()),
     rendezvous,
     readNetwork: hostInventory.readRecent,
     checkpointDirs: dirs,
@@ -194,6 +206,7 @@ async function openOnMachine(
           log,
           bootId,
           records,
+          secrets,
           dirs,
           hostInventory,
           metadata,

@@ -6,6 +6,7 @@ import { VerifierProcess } from '@muster/checkpoints/verifierProcess';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
+import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { goodStepBefore } from '@muster/common/training';
 import type { AgentCalls, Observers } from './agent.ts';
@@ -22,6 +23,7 @@ import type { CheckpointDirs } from './launch/checkpointDir.ts';
 import { NodeWatch } from './node/nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
 import { boottimeMs } from './probes/boot.ts';
+import type { TaskSecrets } from './secrets/taskSecrets.ts';
 import { occupiedGpu } from './tasks/gpuProblem.ts';
 import type { TaskRecords } from './tasks/records.ts';
 import { TaskUploads } from './tasks/taskUploads.ts';
@@ -38,6 +40,7 @@ export interface ObserverPorts {
   readonly log: Logger;
   readonly bootId: string;
   readonly records: TaskRecords;
+  readonly secrets: Pick<TaskSecrets, 'maskOf'>;
   readonly dirs: CheckpointDirs;
   readonly hostInventory: HostInventory;
   /** Connections of their own: a full log window does not hold back heartbeats. Others after the credential was renewed. */
@@ -48,10 +51,13 @@ export interface ObserverPorts {
 }
 
 export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observers {
-  const { options, log, bootId, records, dirs, hostInventory, bulk, telemetry, metadata } = ports;
+  const { options, log, bootId, records, secrets, dirs, hostInventory, bulk, telemetry, metadata } = ports;
   const { wallMs, monotonicMs } = systemClock;
   const chance = Math.random;
+  const maskOf = (task: TaskRef) =>
+    secrets.maskOf(taskKey(task), agent.assignmentOf(task)?.spec.secrets ?? null);
   const uploads = new TaskUploads({
+    maskOf,
     client: bulk,
     metadata,
     monotonicMs,
@@ -68,7 +74,9 @@ export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observer
     send: (message) => {
       const goodUntil = goodStepBefore(message.sign);
       if (goodUntil !== undefined) checkpoints.noteDivergence(message.task, goodUntil);
-      agent.send(message);
+      const mask = maskOf(message.task);
+      const { sign } = message;
+      agent.send(mask === null ? message : { ...message, sign: { ...sign, text: mask.text(sign.text) } });
     },
     rows: uploads.rows,
     wallMs,

@@ -55,6 +55,12 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry(
     'Cluster:',
+    'secret',
+    'store, list and remove secrets of projects',
+    () => import('./commands/secret.ts'),
+  ),
+  entry(
+    'Cluster:',
     'maintenance',
     'extend leases before an outage of the coordinator or network',
     () => import('./commands/maintenance.ts'),

@@ -220,6 +220,17 @@ export const eventKinds = {
     when: 'an admin has made a project private, or open again',
     data: ['project', 'isPrivate'],
   },
+  'secret.set': {
+    subject: 'cluster',
+    when: 'a secret of `project` was stored, or got another value (`replaced`)',
+    data: ['project', 'name', 'replaced'],
+  },
+  'secret.removed': { subject: 'cluster', when: 'a secret was removed', data: ['project', 'name'] },
+  'secret.key_rotated': {
+    subject: 'cluster',
+    when: 'so many `secrets` were encrypted again, with a new key',
+    data: ['secrets'],
+  },
   'token.created': { subject: 'cluster', when: 'a join token was made', data: ['id', 'node', 'replaces'] },
   'token.joined': {
     subject: 'cluster',

@@ -38,8 +38,11 @@ import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
 import { nodeCalls } from './rpc/nodes.ts';
 import { peopleCalls } from './rpc/people.ts';
+import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
+import type { SecretKeys } from './secrets/keyFile.ts';
+import { SecretVault } from './secrets/vault.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
@@ -75,6 +78,8 @@ export interface CoordinatorPorts {
   readonly openOutput: OpenOutput;
   /** null: there is none. */
   readonly runFenceCommand: RunFenceCommand | null;
+  /** What secrets are encrypted with. */
+  readonly secretKeys: SecretKeys;
   /** Of the store, while it is in use. @throws {StoreError} when there is none */
   readonly backup: StreamCallParts['backup'];
   /** The store is in an unknown state: nothing may be acknowledged any more. */
@@ -170,6 +175,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const statusOf = (record: JobRecord) =>
     statusOfJob({ ...now, state, taskStatus, reasons: loop.reasons }, record);
   const output = ports.openOutput({ state, store, loop, statusOf });
+  const vault = new SecretVault({ store, loop, random, keys: ports.secretKeys });
   const arrays = new ArrayFiller({ state, store, loop, random });
   const timeLimits = new TimeLimits(monotonicMs);
   const startDeadlines = new StartDeadlines(monotonicMs, taskStatus);
@@ -201,6 +207,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     state,
     store,
     loop,
+    vault,
     agents,
     leases,
     taskStatus,
@@ -237,6 +244,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...credentialCalls({ ...parts, ...server }),
         ...peopleCalls({ ...parts, ...server }),
         ...telemetryCalls(parts),
+        ...secretCalls(parts),
       },
       agentHub: agentHubCalls({
         ...parts,

@@ -25,6 +25,7 @@ import { coordinatorDefaults } from './options.ts';
 import { outputIn } from './output.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { startServer } from './rpc/server.ts';
+import type { SecretKeys } from './secrets/keyFile.ts';
 import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type Store, StoreError } from './store/store.ts';
@@ -129,6 +130,7 @@ export async function startTestCoordinator(
       onFatal,
     }),
     runFenceCommand: null,
+    secretKeys: memoryKeys(),
     backup: noBackup,
     onFatal,
     onCommitted: (change) => metrics?.committed(change),
@@ -217,6 +219,17 @@ export function withToken(token: string, headers: Readonly<Record<string, string
   metadata.set('authorization', `Bearer ${token}`);
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   return metadata;
+}
+
+/** Keys of secrets that are in no file. */
+export function memoryKeys(): SecretKeys {
+  let kept: readonly Uint8Array[] = [];
+  return {
+    read: () => kept,
+    write(keys) {
+      kept = keys;
+    },
+  };
 }
 
 /** Only a store on a disk has one. */

@@ -26,6 +26,7 @@ import { rowBudgetBytes } from './rows/rowKeeping.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { descriptorsMax } from './rpc/descriptors.ts';
 import { listenAddress, startServer } from './rpc/server.ts';
+import { SecretKeyFile } from './secrets/keyFile.ts';
 import { ClusterState } from './state/state.ts';
 import { openStore } from './store/openStore.ts';
 import { StoreError } from './store/store.ts';
@@ -106,6 +107,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       }),
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
+      secretKeys: new SecretKeyFile(options.dataDir),
       backup: () => openedStore.backup(clock.wallMs()),
       onFatal,
       onCommitted: (change) => metrics?.committed(change),

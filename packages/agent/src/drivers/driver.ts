@@ -47,6 +47,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly memoryMb: number | null;
   readonly shmMb: number | null;
   readonly volumes: readonly VolumeMount[];
+  /** What the agent itself shows to a container, whatever the node's policy says of the volumes of jobs. */
+  readonly ownVolumes: readonly VolumeMount[];
   /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of processes only. */
   readonly directories: readonly string[];
   /** Absolute, of the agent alone until the start, which gives them to the account. Empty without an account. */

@@ -15,6 +15,7 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     memoryMb: null,
     shmMb: null,
     volumes: [],
+    ownVolumes: [],
     directories: [],
     ownDirectories: [],
     user: null,

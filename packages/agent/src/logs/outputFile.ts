@@ -4,6 +4,7 @@
  */
 import { constants, fstatSync, lstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import type { Mask } from '../taskFacts/mask.ts';
 import { withoutWaiting } from '../taskFacts/taskFile.ts';
 
 /** @returns null when there is no such file, or something else in its place */
@@ -39,6 +40,26 @@ export async function readOutput(file: FileHandle, offset: number, limit: number
   const buffer = Buffer.allocUnsafe(length);
   const { bytesRead } = await file.read(buffer, 0, length, offset);
   return buffer.subarray(0, bytesRead);
+}
+
+/**
+ * The same, with values hidden. What may be the beginning of a value is left for later, until the task has ended.
+ * @param size where the output ends; null: the task may go on writing
+ */
+export async function readMasked(
+  file: FileHandle,
+  offset: number,
+  limit: number,
+  mask: Pick<Mask, keyof Mask>,
+  size: number | null,
+): Promise<Buffer> {
+  // A value may have begun before, and the part of it that was read then was hidden.
+  const before = Math.min(offset, Math.max(0, mask.longest - 1));
+  const bytes = await readOutput(file, offset - before, before + limit);
+  const isEnd = size !== null && offset - before + bytes.length >= size;
+  const end = bytes.length - (isEnd ? 0 : mask.unfinished(bytes));
+  mask.hide(bytes);
+  return bytes.subarray(before, Math.max(before, end));
 }
 
 /** It was only read: nothing is lost if the system cannot close it. */

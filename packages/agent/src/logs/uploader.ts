@@ -13,7 +13,15 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
-import { closeOutput, isOutputEmpty, openOutput, outputFileSize, readOutput } from './outputFile.ts';
+import type { Mask } from '../taskFacts/mask.ts';
+import {
+  closeOutput,
+  isOutputEmpty,
+  openOutput,
+  outputFileSize,
+  readMasked,
+  readOutput,
+} from './outputFile.ts';
 import { type OutputRecord, readOutputRecord, untouched } from './outputRecord.ts';
 
 const pieceBytes = 128 * 1024;
@@ -57,6 +65,8 @@ export interface UploaderParts {
   /** Uniform in [0, 1). */
   readonly chance: () => number;
   readonly monotonicMs: () => number;
+  /** What hides the secrets of a task. null: it has none. */
+  readonly maskOf: (task: TaskRef) => Pick<Mask, keyof Mask> | null;
   /** The coordinator has everything of this task, synced. */
   readonly onComplete: (task: TaskRef) => void;
 }
@@ -188,6 +198,8 @@ export class LogUploader {
   private async read(output: Output, offset: number): Promise<Buffer | null> {
     if (output.file === null) return Buffer.alloc(0);
     try {
+      const mask = this.parts.maskOf(output.task);
+      if (mask !== null) return await readMasked(output.file, offset, pieceBytes, mask, output.size);
       return await readOutput(output.file, offset, pieceBytes);
     } catch (error) {
       this.cannotRead(output, error);

@@ -10,7 +10,7 @@ import { silentLogger } from '@muster/common/log';
 import { taskRefFromWire } from '@muster/common/wire/codec';
 import { onTestFinished } from 'vitest';
 import { TestHub } from '../hubFixture.ts';
-import { LogUploader } from './uploader.ts';
+import { LogUploader, type UploaderParts } from './uploader.ts';
 
 type UploadCall = ServerDuplexStream<LogUpload__Output, LogUploadAck>;
 
@@ -82,7 +82,8 @@ interface Uploading {
   file(content: Buffer | string): string;
 }
 
-export async function uploading(): Promise<Uploading> {
+/** @param maskOf what hides the secrets of a task */
+export async function uploading(maskOf: UploaderParts['maskOf'] = () => null): Promise<Uploading> {
   const hub = await TestHub.start();
   const client = hub.client();
   const directory = mkdtempSync(join(tmpdir(), 'upload-'));
@@ -96,6 +97,7 @@ export async function uploading(): Promise<Uploading> {
       error: (_fields, message) => logged.push(message),
     },
     chance: () => 0,
+    maskOf,
     monotonicMs: () => performance.now(),
     onComplete: (task) => complete.push(taskKey(task)),
   });

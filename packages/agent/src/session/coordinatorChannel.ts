@@ -8,8 +8,10 @@ import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
+import type { TaskRef } from '@muster/common/ids';
 import { digestOf, fetchCa, pinInToken } from '@muster/common/pinnedCa';
 import { bearer, channelTo } from '@muster/common/wire/channel';
+import { taskRefToWire } from '@muster/common/wire/codec';
 import { connectionProblem } from '@muster/common/wire/connectionProblem';
 import { agentHubService } from '@muster/common/wire/service';
 import { fromServiceError } from '@muster/common/wire/status';
@@ -97,6 +99,22 @@ export function requestJoin(
         reject(known.code === 'unavailable' ? (problem ?? known) : known);
       },
     );
+  });
+}
+
+/** The values of the secrets of a task that this node must run. @param nowMs wall clock @throws {MusterError} */
+export function requestSecrets(
+  client: AgentHubClient,
+  task: TaskRef,
+  metadata: Metadata,
+  nowMs: number,
+): Promise<readonly { readonly name: string; readonly value: Uint8Array }[]> {
+  return new Promise((resolve, reject) => {
+    const request = { task: taskRefToWire(task) };
+    client.ReadSecrets(request, metadata, { deadline: nowMs + answerTimeoutMs }, (error, answer) => {
+      if (error === null) resolve(answer?.secrets ?? []);
+      else reject(fromServiceError(error));
+    });
   });
 }
 

@@ -25,7 +25,9 @@ import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
 import { buildLaunch, launchCheckpoints, type NodeFacts, writeLaunchFiles } from './launch.ts';
+import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
+import { type SecretHookParts, secretHook } from './secretHook.ts';
 
 /** The output of tasks, as it tells of their training. */
 export interface TrainingOfTasks {
@@ -40,7 +42,7 @@ export interface TrainingOfTasks {
   finish(task: TaskRef): Promise<TrainingProgress | null> | null;
 }
 
-export interface HookParts {
+export interface HookParts extends SecretHookParts {
   readonly node: NodeFacts;
   readonly nodeName: string;
   /** Why these GPUs of this node cannot be used now. null: they can. */
@@ -128,17 +130,6 @@ export interface TaskHook {
   closed?(): Promise<void>;
 }
 
-/** This node cannot run the task, and a repetition would not help. */
-export class NotReady extends Error {
-  override readonly name = 'NotReady';
-  readonly kind: Cause['kind'];
-
-  constructor(kind: Cause['kind'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.kind = kind;
-  }
-}
-
 /** What is left of an output is read in a moment. A disk that hangs must not keep an end from being reported. */
 const lastOutputMs = 5_000;
 
@@ -155,6 +146,7 @@ export function taskHooks(parts: HookParts): {
     gpus(parts),
     checkpointDirectory(parts),
     checkpoints(parts),
+    secretHook(parts),
     program(parts),
     ports,
     lease(parts),
@@ -341,7 +333,7 @@ function training({ training: read, checkpoints: saved, log }: HookParts): TaskH
 
 /** By what went wrong first, the coordinator chooses what follows. */
 function failure(parts: HookParts): TaskHook {
-  const { leases, node, failureOf } = parts;
+  const { leases, node, failureOf, secrets: kept } = parts;
   return {
     async conclude(task, { exit, isStopping }) {
       if (exit === null || exit.exitCode === 0) return {};
@@ -349,7 +341,9 @@ function failure(parts: HookParts): TaskHook {
       const end = { exit, directory: location.directory, outputPath, stopping: isStopping };
       const found = await failureOf(end, location);
       const bare = bareTask(task, node);
-      const remarked = bare === null ? found : withRemark(found, bare);
+      const mask = kept.maskOf(location.key, task.assignment?.spec.secrets ?? null);
+      const shown = mask === null ? found : { ...found, message: mask.text(found.message) };
+      const remarked = bare === null ? shown : withRemark(shown, bare);
       const oomKilled = exit.oomKilled || (remarked.source === 'kernel' && remarked.kind === 'host_oom');
       if (isStopping) return { failure: remarked, oomKilled };
       // What the task wrote before tells of something else: a task that was killed from outside wrote nothing about that.
@@ -389,9 +383,4 @@ export function unstartedEnd(
 ): TaskEnd {
   const startError = causeOf(kind, message, { nodeRank: task.nodeRank, node: nodeName });
   return { ...nothingRan, startError, logBytes };
-}
-
-export function kindOfFileError(error: unknown): Cause['kind'] {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  return code === 'ENOSPC' || code === 'EDQUOT' ? 'disk_full' : 'unknown';
 }

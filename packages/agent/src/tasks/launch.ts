@@ -1,6 +1,7 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -12,6 +13,7 @@ import { hostfilesOf, hostfileTexts } from '../launch/hostfile.ts';
 import { launchCommand } from '../launch/launcher.ts';
 import { networkEnvironment } from '../launch/networkEnvironment.ts';
 import { fillPlaceholders } from '../launch/placeholders.ts';
+import type { TaskSecrets } from '../secrets/taskSecrets.ts';
 import { ownDirectory, type TaskAccount } from '../taskFacts/account.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
@@ -23,6 +25,7 @@ export interface NodeFacts {
   readonly network: () => NodeNetwork;
   /** Of containers without peers on other nodes. */
   readonly containerNetwork: TaskLaunch['network'];
+  readonly secrets: Pick<TaskSecrets, 'provided'>;
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
   /** Whom bare tasks run as. */
@@ -108,11 +111,12 @@ export function buildLaunch(
     hostfiles: hostfiles?.seen ?? null,
     base: inContainer ? {} : baseOf(node, account),
   });
+  const secrets = secretsOf(node, location, spec);
   return {
     ...location,
     image: spec.image,
     command: launchCommand({ ...spec, ...filled }, task.nodeRank, processesPerNode(gpus)),
-    env: environment,
+    env: { ...environment, ...secrets.environment },
     workdir: spec.workdir,
     account,
     umask: spec.umask,
@@ -122,11 +126,32 @@ export function buildLaunch(
     shmMb: spec.resources.shmMb,
     // The node's own directory is there already; what a container sees of its volumes is its user's to write.
     directories: inContainer || checkpointDir === null || isOwn ? [] : [checkpointDir],
-    ownDirectories: account === null || checkpointDir === null || !isOwn ? [] : [checkpointDir],
-    volumes: [...spec.volumes, ...(inContainer && hostfiles !== null ? [hostfiles.volume] : [])],
+    ownDirectories:
+      account === null
+        ? []
+        : [...(checkpointDir === null || !isOwn ? [] : [checkpointDir]), ...secrets.directories],
+    volumes: spec.volumes,
+    ownVolumes: inContainer ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes] : [],
     user: null,
     network,
     lease: release?.lease ?? null,
+  };
+}
+
+const secretsInContainer = '/.muster/secrets';
+
+/** Variables, and where the files are. */
+function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec) {
+  const none = { environment: {}, volumes: [], directories: [] };
+  if (spec.secrets.length === 0) return none;
+  const { directory, variables } = secrets.provided(key, spec.secrets);
+  if (directory === null) return { ...none, environment: variables };
+  const seen = spec.image === null ? directory : secretsInContainer;
+  const volume = { source: directory, target: secretsInContainer, readOnly: true };
+  return {
+    environment: { MUSTER_SECRETS_DIR: seen, ...variables },
+    volumes: [volume],
+    directories: [dirname(directory)],
   };
 }
 

@@ -18,6 +18,7 @@ import { readTaskFailure } from '../failure/taskFailure.ts';
 import { checkpointDirs } from '../launch/checkpointDir.ts';
 import { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
+import { type SecretValue, TaskSecrets } from '../secrets/taskSecrets.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { type ManagerParts, TaskManager } from './manager.ts';
 import type { TaskMessage } from './messages.ts';
@@ -101,6 +102,7 @@ export class TestNode {
   /** Of what an order to run or to stop grants, counted from now; 0: never fenced. */
   leaseMs = 0;
   readonly process = new FakeDriver('process', () => this.boottimeMs);
+  readonly secrets = new TaskSecrets('/dev/shm', this.root);
   readonly docker = new FakeDriver('docker', () => this.boottimeMs);
   /** Ports held now. */
   readonly heldPorts = new Set<number>();
@@ -153,6 +155,8 @@ export class TestNode {
     },
   };
 
+  /** What the coordinator has for each task. */
+  secretValues: readonly SecretValue[] = [];
   /** The ports of an agent on this node, but for its connection to the coordinator. */
   agentPorts() {
     return {
@@ -169,7 +173,10 @@ export class TestNode {
         network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
         accounts: { rules: [], others: 'agent' as const },
+        secrets: this.secrets,
       },
+      secrets: this.secrets,
+      readSecrets: async () => this.secretValues,
       checkpointDirs: checkpointDirs(join(this.root, 'checkpoints')),
       checkpointPlaceProblem: async () => null,
       rendezvous: this.rendezvous,

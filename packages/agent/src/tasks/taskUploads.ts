@@ -3,10 +3,10 @@ import type { Metadata } from '@grpc/grpc-js';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { LogUploader } from '../logs/uploader.ts';
+import { LogUploader, type UploaderParts } from '../logs/uploader.ts';
 import { RowUploader } from '../training/rowUploader.ts';
 
-export interface TaskUploadsParts {
+export interface TaskUploadsParts extends Pick<UploaderParts, 'maskOf'> {
   /** A connection that heartbeats do not share; another one after the credential was renewed. */
   readonly client: () => Pick<AgentHubClient, 'UploadLogs' | 'UploadRows'>;
   /** Of the credential as it is then. */
@@ -37,6 +37,7 @@ export class TaskUploads {
     });
     this.output = new LogUploader({
       openStream: () => client().UploadLogs(metadata()),
+      maskOf: parts.maskOf,
       onComplete: (task) => this.outputArrived(task),
       log,
       chance,

@@ -12,14 +12,13 @@ import {
   type AssignedTask,
   type ExitOfTask,
   type HookParts,
-  kindOfFileError,
-  NotReady,
   type TaskContext,
   type TaskHook,
   unstartedEnd,
 } from './hooks.ts';
 import { buildLaunch, launchCheckpoints, type TaskRelease, writeLaunchFiles } from './launch.ts';
 import type { TaskMessage } from './messages.ts';
+import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
 import { type Life, type Order, type StartOrder, type TaskState } from './state.ts';
 

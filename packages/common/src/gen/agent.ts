@@ -67,11 +67,14 @@ import type { Preflight as _muster_v1_Preflight, Preflight__Output as _muster_v1
 import type { PreflightResult as _muster_v1_PreflightResult, PreflightResult__Output as _muster_v1_PreflightResult__Output } from './muster/v1/PreflightResult.ts';
 import type { Prepared as _muster_v1_Prepared, Prepared__Output as _muster_v1_Prepared__Output } from './muster/v1/Prepared.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
+import type { ReadSecretsRequest as _muster_v1_ReadSecretsRequest, ReadSecretsRequest__Output as _muster_v1_ReadSecretsRequest__Output } from './muster/v1/ReadSecretsRequest.ts';
+import type { ReadSecretsResponse as _muster_v1_ReadSecretsResponse, ReadSecretsResponse__Output as _muster_v1_ReadSecretsResponse__Output } from './muster/v1/ReadSecretsResponse.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
 import type { RowUpload as _muster_v1_RowUpload, RowUpload__Output as _muster_v1_RowUpload__Output } from './muster/v1/RowUpload.ts';
 import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _muster_v1_RowUploadAck__Output } from './muster/v1/RowUploadAck.ts';
+import type { SecretValue as _muster_v1_SecretValue, SecretValue__Output as _muster_v1_SecretValue__Output } from './muster/v1/SecretValue.ts';
 import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from './muster/v1/Start.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
@@ -166,11 +169,14 @@ export interface ProtoGrpcType {
       PreflightResult: MessageTypeDefinition<_muster_v1_PreflightResult, _muster_v1_PreflightResult__Output>
       Prepared: MessageTypeDefinition<_muster_v1_Prepared, _muster_v1_Prepared__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
+      ReadSecretsRequest: MessageTypeDefinition<_muster_v1_ReadSecretsRequest, _muster_v1_ReadSecretsRequest__Output>
+      ReadSecretsResponse: MessageTypeDefinition<_muster_v1_ReadSecretsResponse, _muster_v1_ReadSecretsResponse__Output>
       RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
       RowUpload: MessageTypeDefinition<_muster_v1_RowUpload, _muster_v1_RowUpload__Output>
       RowUploadAck: MessageTypeDefinition<_muster_v1_RowUploadAck, _muster_v1_RowUploadAck__Output>
+      SecretValue: MessageTypeDefinition<_muster_v1_SecretValue, _muster_v1_SecretValue__Output>
       Start: MessageTypeDefinition<_muster_v1_Start, _muster_v1_Start__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>

@@ -54,6 +54,8 @@ import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest_
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from './muster/v1/ListNodesResponse.ts';
 import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from './muster/v1/ListProjectsRequest.ts';
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from './muster/v1/ListProjectsResponse.ts';
+import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from './muster/v1/ListSecretsRequest.ts';
+import type { ListSecretsResponse as _muster_v1_ListSecretsResponse, ListSecretsResponse__Output as _muster_v1_ListSecretsResponse__Output } from './muster/v1/ListSecretsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from './muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from './muster/v1/ListTelemetryResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from './muster/v1/ListUsersRequest.ts';
@@ -88,6 +90,7 @@ import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsReque
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from './muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from './muster/v1/RemoveNodeRequest.ts';
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from './muster/v1/RemoveNodeResponse.ts';
+import type { RemoveSecretRequest as _muster_v1_RemoveSecretRequest, RemoveSecretRequest__Output as _muster_v1_RemoveSecretRequest__Output } from './muster/v1/RemoveSecretRequest.ts';
 import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserRequest__Output as _muster_v1_RemoveUserRequest__Output } from './muster/v1/RemoveUserRequest.ts';
 import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from './muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
@@ -100,9 +103,13 @@ import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, Rev
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from './muster/v1/RotateAdminTokenRequest.ts';
 import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from './muster/v1/RotateAdminTokenResponse.ts';
+import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, RotateSecretKeyRequest__Output as _muster_v1_RotateSecretKeyRequest__Output } from './muster/v1/RotateSecretKeyRequest.ts';
+import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from './muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from './muster/v1/RotateUserTokenRequest.ts';
+import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from './muster/v1/Secret.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from './muster/v1/SetProjectRequest.ts';
+import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest__Output as _muster_v1_SetSecretRequest__Output } from './muster/v1/SetSecretRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
@@ -187,6 +194,8 @@ export interface ProtoGrpcType {
       ListNodesResponse: MessageTypeDefinition<_muster_v1_ListNodesResponse, _muster_v1_ListNodesResponse__Output>
       ListProjectsRequest: MessageTypeDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsRequest__Output>
       ListProjectsResponse: MessageTypeDefinition<_muster_v1_ListProjectsResponse, _muster_v1_ListProjectsResponse__Output>
+      ListSecretsRequest: MessageTypeDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsRequest__Output>
+      ListSecretsResponse: MessageTypeDefinition<_muster_v1_ListSecretsResponse, _muster_v1_ListSecretsResponse__Output>
       ListTelemetryRequest: MessageTypeDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryRequest__Output>
       ListTelemetryResponse: MessageTypeDefinition<_muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryResponse__Output>
       ListUsersRequest: MessageTypeDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersRequest__Output>
@@ -222,6 +231,7 @@ export interface ProtoGrpcType {
       RemoveLogsResponse: MessageTypeDefinition<_muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsResponse__Output>
       RemoveNodeRequest: MessageTypeDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeRequest__Output>
       RemoveNodeResponse: MessageTypeDefinition<_muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeResponse__Output>
+      RemoveSecretRequest: MessageTypeDefinition<_muster_v1_RemoveSecretRequest, _muster_v1_RemoveSecretRequest__Output>
       RemoveUserRequest: MessageTypeDefinition<_muster_v1_RemoveUserRequest, _muster_v1_RemoveUserRequest__Output>
       RemoveUserResponse: MessageTypeDefinition<_muster_v1_RemoveUserResponse, _muster_v1_RemoveUserResponse__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
@@ -234,9 +244,13 @@ export interface ProtoGrpcType {
       RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>
       RotateAdminTokenRequest: MessageTypeDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenRequest__Output>
       RotateAdminTokenResponse: MessageTypeDefinition<_muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenResponse__Output>
+      RotateSecretKeyRequest: MessageTypeDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyRequest__Output>
+      RotateSecretKeyResponse: MessageTypeDefinition<_muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyResponse__Output>
       RotateUserTokenRequest: MessageTypeDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_RotateUserTokenRequest__Output>
+      Secret: MessageTypeDefinition<_muster_v1_Secret, _muster_v1_Secret__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SetProjectRequest: MessageTypeDefinition<_muster_v1_SetProjectRequest, _muster_v1_SetProjectRequest__Output>
+      SetSecretRequest: MessageTypeDefinition<_muster_v1_SetSecretRequest, _muster_v1_SetSecretRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>

@@ -14,6 +14,7 @@ import {
   parameterPairs,
   programName,
   projectName,
+  secretList,
   variablePairs,
   volumeList,
 } from './forms.ts';
@@ -158,6 +159,14 @@ export const jobFields = {
     flag: '-e, --env <name=value>',
     help: 'environment variable; NAME alone copies yours',
     aliases: ['environment', 'envs'],
+  }),
+  secrets: field('secrets', secretList, {
+    default: [],
+    about:
+      'Secrets of the project: NAME is a file in $MUSTER_SECRETS_DIR, VARIABLE=NAME a variable. Output shows *** in their place.',
+    flag: '--secret <secret>',
+    help: 'secret of the project: NAME for a file in $MUSTER_SECRETS_DIR, VARIABLE=NAME for a variable',
+    aliases: ['secretenv', 'envsecrets'],
   }),
   /** Absolute. null: the task's own new directory (process) or that of the image (container). */
   workdir: optional('workdir', absolutePath('/workspace'), {

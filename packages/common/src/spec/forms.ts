@@ -1,4 +1,5 @@
 /** Kinds of settings that are text of a form of their own: names, images, paths, volumes, other jobs. */
+import { isSecretName } from '../secrets.ts';
 import { afterForm, afterPattern, formatDependency, parseDependency } from './after.ts';
 import { arrayIndexMax } from './array.ts';
 import { fillArrayIndex } from './arrayIndex.ts';
@@ -152,6 +153,38 @@ export const volumeList = listOf(
   'a list such as [/data:/data:ro]',
 );
 
+/** A secret of the job's project, and how its tasks get it. */
+export interface SecretUse {
+  readonly name: string;
+  /** The variable that holds it. null: none does, and it is a file in $MUSTER_SECRETS_DIR. */
+  readonly variable: string | null;
+}
+
+const secretForm = 'a secret: NAME for a file, or VARIABLE=NAME for a variable';
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/;
+
+/** null: another form. */
+function parseSecretUse(written: string): SecretUse | null {
+  const at = written.indexOf('=');
+  const use = { name: written.slice(at + 1), variable: at < 0 ? null : written.slice(0, at) };
+  const isVariable = use.variable === null || variablePattern.test(use.variable);
+  return isVariable && isSecretName(use.name) ? use : null;
+}
+
+export const secretList = listOf(
+  {
+    ...text(/^/, secretForm, { refine: [(written) => parseSecretUse(written) !== null, secretForm] }),
+    read: (written): SecretUse => {
+      const parsed = parseSecretUse(written);
+      if (parsed === null) throw new TypeError(`not a checked job spec: invalid secret ${written}`);
+      return parsed;
+    },
+    write: ({ name, variable }) => (variable === null ? name : `${variable}=${name}`),
+  },
+  'a list such as [ssh-key, WANDB_API_KEY=wandb]',
+  [100, 'at most 100 secrets'],
+);
+
 export const dependencyList = listOf(
   { ...text(afterPattern, afterForm), read: (written) => formatDependency(parseDependency(written)) },
   'a list of jobs, such as [prepare] or [job_0123456789ab:any]',
@@ -182,10 +215,7 @@ function pairs<Value extends WrittenText, Written extends WrittenText>(options: 
 
 export const variablePairs = pairs({
   form: 'a mapping such as {WANDB_PROJECT: demo}',
-  names: [
-    /^[A-Za-z_][A-Za-z0-9_]{0,254}$/,
-    'a variable name: letters, digits and "_", not starting with a digit',
-  ],
+  names: [variablePattern, 'a variable name: letters, digits and "_", not starting with a digit'],
   values: writtenText,
   read: (written: WrittenText) => String(written),
   isText: true,

@@ -16,6 +16,7 @@ args: [--config=config.yaml, 0.10]
 env:
   WANDB_PROJECT: demo
   EMPTY: ""
+secrets: [ssh-key, WANDB_API_KEY=wandb]
 resources: {nodes: {min: 2, max: 4}, gpus: 4, gpu_type: [H100, A100], cpus: 1.5, topology: required}
 volumes:
   - /data:/data:ro

@@ -69,6 +69,7 @@ const fullSpec: JobSpec = {
   command: ['python', 'train.py'],
   args: ['--config=config.yaml'],
   env: { WANDB_PROJECT: 'demo' },
+  secrets: [],
   workdir: null,
   umask: null,
   resources: {
@@ -151,6 +152,7 @@ describe('good specs', () => {
         shmMb: null,
       },
       volumes: [],
+      secrets: [],
       priority: 50,
       preemptible: false,
       maxRuntimeMs: null,

@@ -10,6 +10,7 @@ import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
 import { CallError, UnreachableError } from '../grpc/channel.ts';
+import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
@@ -194,6 +195,13 @@ export interface MusterApi extends PeopleApi {
   revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
   /** @returns another admin token: the one of this client is none any more */
   rotateAdminToken(): Promise<string>;
+  setSecret(project: string, name: string, value: Uint8Array): Promise<SecretView>;
+  /** By project and name. @param project left out: every project */
+  listSecrets(project?: string): Promise<readonly SecretView[]>;
+  /** @returns what was removed */
+  removeSecret(project: string, name: string): Promise<SecretView>;
+  /** @returns how many secrets were encrypted with another key */
+  rotateSecretKey(): Promise<number>;
   removeNode(name: string): Promise<void>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
@@ -328,6 +336,11 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
     ...peopleClient(call),
+    setSecret: (project, name, value) => call('SetSecret', { project, name, value }),
+    listSecrets: async (project) =>
+      (await call('ListSecrets', project === undefined ? {} : { project })).secrets,
+    removeSecret: (project, name) => call('RemoveSecret', { project, name }),
+    rotateSecretKey: async () => (await call('RotateSecretKey', {})).secrets,
     removeNode: async (name) => {
       await call('RemoveNode', { name });
     },

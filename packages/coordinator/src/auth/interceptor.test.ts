@@ -100,10 +100,10 @@ const callsOf = {
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics SummarizeTraining ListTelemetry ' +
     'ListNodes GetNode GetCluster ListProjects',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
-  user: 'Submit StopJobs RequeueJob ExtendJob RemoveLogs',
+  user: 'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs',
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
-    'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken ' +
+    'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +
     'AdvanceStore BackupStore',
 } as const;
 

@@ -26,6 +26,9 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   ListProjects: 'read',
 
   Submit: 'submit',
+  SetSecret: 'submit',
+  ListSecrets: 'submit',
+  RemoveSecret: 'submit',
 
   StopJobs: 'change',
   RequeueJob: 'change',
@@ -56,6 +59,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RotateAdminToken: 'administer',
   AdvanceStore: 'administer',
   BackupStore: 'administer',
+  RotateSecretKey: 'administer',
 
   Login: 'login',
 };

@@ -20,6 +20,7 @@ export function timedStore(store: Store, monotonicMs: () => number, onCommit: (m
     readEvents: (sinceSeq, limit, subject) => store.readEvents(sinceSeq, limit, subject),
     names: store.names,
     retention: store.retention,
+    secrets: store.secrets,
     readMeta: (name) => store.readMeta(name),
     writeMeta: (name, value) => store.writeMeta(name, value),
     close: () => store.close(),

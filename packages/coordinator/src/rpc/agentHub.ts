@@ -52,6 +52,7 @@ import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
+import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 
@@ -81,7 +82,7 @@ const endpointsMax = 64;
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
-export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
+export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubHandlers {
   const allowances = new SessionAllowances(parts.monotonicMs);
   const uploads = new NodeAllowances(uploadRate, parts.monotonicMs);
   return {
@@ -90,6 +91,7 @@ export function agentHubCalls(parts: AgentHubParts): AgentHubHandlers {
     UploadLogs: (call) => serveUpload(parts, call),
     UploadRows: (call) => serveRows(parts, call),
     UploadTelemetry: (call) => serveTelemetry(parts, uploads, call),
+    ...taskSecretCalls(parts),
   };
 }
 

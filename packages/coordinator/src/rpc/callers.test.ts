@@ -36,6 +36,7 @@ const reading: ReadonlySet<string> = new Set([
   'ListCredentials',
   'ListUsers',
   'ListProjects',
+  'ListSecrets',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;
@@ -157,6 +158,18 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       return () => coordinator.api.removeNode('node-1');
     },
   ],
+  SetSecret: [
+    'secret.set',
+    async () => () => coordinator.api.setSecret('default', 'wandb', Buffer.from('0123456789')),
+  ],
+  RemoveSecret: [
+    'secret.removed',
+    async () => {
+      await coordinator.api.setSecret('default', 'wandb', Buffer.from('0123456789'));
+      return () => coordinator.api.removeSecret('default', 'wandb');
+    },
+  ],
+  RotateSecretKey: ['secret.key_rotated', async () => () => coordinator.api.rotateSecretKey()],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],
   AdvanceStore: [
     'store.advanced',

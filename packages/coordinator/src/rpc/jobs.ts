@@ -31,6 +31,7 @@ import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { jobsAhead } from '../scheduler/order.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
+import type { SecretVault } from '../secrets/vault.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { dependenciesOf } from '../state/dependencies.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
@@ -73,6 +74,7 @@ export interface JobCallParts {
   readonly leases: LeaseKeeper;
   readonly logs: Pick<LogStore, 'directoryOf'>;
   readonly reserve: Pick<DiskReserve, 'requireSpace'>;
+  readonly vault: Pick<SecretVault, 'require'>;
   readonly arrays: ArrayFiller;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
@@ -163,6 +165,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       const spec = decodeSpec(request.specJson, request.arraySize);
       requireProject(caller, spec.project);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
+      await parts.vault.require(spec);
       const continued = continuedFrom(request, spec);
       const command = withDigest(
         { spec, requestId: request.dryRun ? '' : request.requestId, requeuedFrom: null, place: null },

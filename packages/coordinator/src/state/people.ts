@@ -23,7 +23,7 @@ export function isPrivate({ projects }: Pick<People, 'projects'>, project: strin
 }
 
 /** Changes a map so that a command that throws undoes it. */
-type SetUndoably = <K, V>(map: Map<K, V>, key: K, value: V) => void;
+export type SetUndoably = <K, V>(map: Map<K, V>, key: K, value: V) => void;
 
 export class DraftedPeople {
   /** Changed users by name; null: removed. */

@@ -1,6 +1,5 @@
 /**
  * The committed state in memory, and the draft in which a batch of commands changes it (G1 and G5 of docs/guarantees.md).
- *
  * Commands run one after the other on a Draft, which shows the state with their changes in it. The draft becomes the state
  * only after its batch is committed. A batch that fails changes nothing.
  */
@@ -20,6 +19,7 @@ import type {
 } from '../store/store.ts';
 import { applyChanges, type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
+import { DraftedSecrets } from './draftedSecrets.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
@@ -100,6 +100,7 @@ export class ClusterState {
 export class Draft {
   readonly base: ClusterState;
   readonly people: DraftedPeople;
+  readonly secrets = new DraftedSecrets((map, key, value) => this.set(map, key, value));
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
   private readonly newSuccessors = new Map<JobId, JobId>();
@@ -232,7 +233,6 @@ export class Draft {
     return drafted === undefined ? this.base.nodes.get(name) : (drafted ?? undefined);
   }
 
-  /** Every node. */
   everyNode(): readonly Node[] {
     const { nodes } = this.base;
     if (this.nodes.size === 0) return [...nodes.values()];
@@ -346,9 +346,7 @@ export class Draft {
 
   /** Whether there is nothing to store. */
   isEmpty(): boolean {
-    const { jobs, arrays, nodesToStore, credentials, people, requests, events } = this;
-    const changed = [jobs, arrays, nodesToStore, credentials, people, requests];
-    return events.length === 0 && changed.every(({ size }) => size === 0);
+    return Object.values(this.toBatch()).every((rows) => rows.length === 0);
   }
 
   toBatch(): Batch {
@@ -368,6 +366,7 @@ export class Draft {
       credentials: [...this.credentials.values()].filter((credential) => credential !== null),
       removedCredentials: removedOf(this.credentials),
       ...this.people.toBatch(),
+      ...this.secrets.toBatch(),
       events: this.events,
     };
   }

@@ -6,6 +6,7 @@ import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
 import { describeRetention } from './retentionContract.ts';
+import { describeSecrets } from './secretsContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
 import {
   aCredential,
@@ -39,6 +40,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     const commit = (batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
     describeCredentials(commit, () => opened.reopen());
+    describeSecrets(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {

@@ -5,9 +5,7 @@ import { schemaVersion } from './schema.ts';
 import { closeDatabase, openDatabase } from './sqlite/open.ts';
 
 /** Brings a store of the newest version to the one before. */
-const undoNewest =
-  'drop table users; drop table projects; alter table credentials drop column label; ' +
-  'alter table credentials drop column scope';
+const undoNewest = 'drop table secrets';
 
 it('tells of an upgrade, and of nothing where there is none', async () => {
   const dataDir = tempDir('store').path;

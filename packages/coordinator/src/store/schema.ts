@@ -151,8 +151,23 @@ alter table credentials add column label text not null default '';
 alter table credentials add column scope text;
 `;
 
+/** Secrets are encrypted with a key that the store does not have. */
+const secretsTable = /* sql */ `
+create table secrets (
+  id text primary key,
+  project text not null,
+  name text not null,
+  key_id text not null,
+  sealed blob not null,
+  created_at_ms integer not null,
+  changed_at_ms integer not null,
+  changed_by text not null,
+  unique (project, name)
+) strict, without rowid;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
-const steps: readonly string[] = [initialSchema, fieldNames, people];
+const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
 

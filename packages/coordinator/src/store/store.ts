@@ -9,6 +9,7 @@ import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
 import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
 import type { RetentionStore } from './retention.ts';
+import type { SecretStore, StoredSecret } from './secrets.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
 export interface Batch {
@@ -29,6 +30,9 @@ export interface Batch {
   /** Names of those to delete. */
   readonly removedUsers: readonly string[];
   readonly projects: readonly Project[];
+  readonly secrets: readonly StoredSecret[];
+  /** Those to delete, as `secretId` names them; one that is not there is no error. */
+  readonly removedSecrets: readonly string[];
   readonly events: readonly StoredEvent[];
 }
 
@@ -46,6 +50,8 @@ export const emptyBatch: Batch = {
   users: [],
   removedUsers: [],
   projects: [],
+  secrets: [],
+  removedSecrets: [],
   events: [],
 };
 
@@ -214,6 +220,7 @@ export interface Store {
 
   readonly names: NameStore;
   readonly retention: RetentionStore;
+  readonly secrets: SecretStore;
 
   /** Small durable values by name, such as the cursor of the NATS relay. */
   readMeta(name: string): Promise<string | null>;

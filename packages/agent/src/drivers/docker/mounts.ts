@@ -19,10 +19,10 @@ export interface MountRules {
  * @throws {DriverError} for a source that is not there or may not be mounted
  */
 export async function allowedVolumes(
-  { volumes, directory }: Pick<TaskLaunch, 'volumes' | 'directory'>,
+  { volumes, ownVolumes }: Pick<TaskLaunch, 'volumes' | 'ownVolumes'>,
   { policy, dataDir, dockerSocket, fence }: MountRules,
 ): Promise<readonly VolumeMount[]> {
-  if (volumes.length === 0) return volumes;
+  if (volumes.length === 0) return ownVolumes;
   const roots = policy.mountRoots;
   const forbidden = [...policy.mountDenied, ...forbiddenMounts(dataDir, dockerSocket)];
   const asked = [...volumes.map(({ source }) => source), ...roots.map(({ path }) => path), ...forbidden];
@@ -32,9 +32,7 @@ export async function allowedVolumes(
   const realOr = (path: string) => real.get(path) ?? path;
   const realRoots = roots.map((root) => ({ ...root, path: realOr(root.path) }));
   const realForbidden = forbidden.map(realOr);
-  return volumes.map((volume) => {
-    // What the agent itself shows to the task, such as the hosts of its gang.
-    if (volume.readOnly && volume.source.startsWith(`${directory}/`)) return volume;
+  const allowed = volumes.map((volume) => {
     const source = real.get(volume.source) ?? null;
     if (source === null) {
       // What may not be mounted is no business of a job either, whether it is there or not.
@@ -45,4 +43,5 @@ export async function allowedVolumes(
     if (problem !== null) throw new DriverError('unknown', problem);
     return { ...volume, source };
   });
+  return [...allowed, ...ownVolumes];
 }

@@ -9,6 +9,7 @@ const requests = {
   UploadLogs: 'LogUpload',
   UploadTelemetry: 'TelemetryUpload',
   UploadRows: 'RowUpload',
+  ReadSecrets: 'ReadSecretsRequest',
 } as const satisfies Record<keyof AgentHubDefinition, string>;
 
 /** Its handlers get a `RefusedMessage` in the place of what is beyond its bounds, and have to look for that first. */

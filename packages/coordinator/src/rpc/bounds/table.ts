@@ -36,6 +36,7 @@ const gpuUuid = text(128);
 /** Of a whole message, in bytes. */
 export const messageBytesMax: Readonly<Record<string, number>> = {
   JoinRequest: 16 * 1024,
+  ReadSecretsRequest: 1024,
   AgentMessage: sessionBytesMax,
   LogUpload: 260 * 1024,
   RowUpload: 64 * 1024,

@@ -13,6 +13,7 @@ import { ownName } from '../../spec/ownSpec.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
 import type { RetentionStore } from '../retention.ts';
+import { type SecretStore, type StoredSecret, secretId } from '../secrets.ts';
 import {
   type Batch,
   type Credential,
@@ -44,6 +45,8 @@ export class Memory {
   readonly credentials = new Map<string, Credential>();
   readonly users = new Map<string, User>();
   readonly projects = new Map<string, Project>();
+  /** By `secretId`. */
+  readonly secrets = new Map<string, StoredSecret>();
   /** In order of their sequence numbers, which is the order of their insertion. */
   readonly events = new Map<number, StoredEvent>();
   readonly subjectSeqs = new Map<string, number>();
@@ -99,6 +102,14 @@ export class MemoryStore implements Store {
     },
   };
   readonly retention: RetentionStore;
+  readonly secrets: SecretStore = {
+    read: async (project, name) => this.memory.secrets.get(secretId({ project, name })) ?? null,
+    list: async (project) =>
+      sortedBy([...this.memory.secrets.values()], secretId).filter(
+        (secret) => project === null || secret.project === project,
+      ),
+    keyIds: async () => [...new Set([...this.memory.secrets.values()].map(({ keyId }) => keyId))],
+  };
 
   constructor(memory: Memory) {
     this.memory = memory;
@@ -187,6 +198,8 @@ export class MemoryStore implements Store {
     for (const name of batch.removedUsers) writer.remove(this.memory.users, name);
     for (const user of batch.users) writer.put(this.memory.users, user.name, user);
     for (const project of batch.projects) writer.put(this.memory.projects, project.name, project);
+    for (const id of batch.removedSecrets) writer.remove(this.memory.secrets, id);
+    for (const secret of batch.secrets) writer.put(this.memory.secrets, secretId(secret), secret);
     for (const event of batch.events) {
       if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
       writer.insert(events, event.seq, event);

@@ -64,6 +64,7 @@ import {
 } from '../statements/jobs.ts';
 import { insertLabel } from '../statements/lists.ts';
 import { selectRemovedJobs } from '../statements/retention.ts';
+import { deleteSecret, upsertSecret } from '../statements/secrets.ts';
 import {
   type Batch,
   type JobArrayRecord,
@@ -82,6 +83,7 @@ import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
 import { listedIds, sqliteNames } from './sqliteLists.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
+import { sqliteSecrets } from './sqliteSecrets.ts';
 import type { StoreFiles } from './storeFiles.ts';
 
 type Parameters = Record<string, SQLInputValue>;
@@ -111,6 +113,7 @@ export class SqliteStore implements Store {
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
   readonly names = sqliteNames((sql, parameters) => this.rows(sql, parameters));
+  readonly secrets = sqliteSecrets((sql, parameters) => this.rows(sql, parameters));
   readonly retention = sqliteRetention({
     rows: (sql, parameters) => this.rows(sql, parameters),
     change: (sql, parameters) => this.change(sql, parameters),
@@ -239,6 +242,8 @@ export class SqliteStore implements Store {
     for (const user of batch.users) this.statement(upsertUser.sql).run(upsertUser.parameters(user));
     for (const project of batch.projects)
       this.statement(upsertProject.sql).run(upsertProject.parameters(project));
+    for (const id of batch.removedSecrets) this.statement(deleteSecret.sql).run({ id });
+    for (const secret of batch.secrets) this.statement(upsertSecret.sql).run(upsertSecret.parameters(secret));
     for (const event of batch.events)
       this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }

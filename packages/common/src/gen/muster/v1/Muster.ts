@@ -33,6 +33,8 @@ import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest_
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from '../../muster/v1/ListNodesResponse.ts';
 import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from '../../muster/v1/ListProjectsRequest.ts';
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from '../../muster/v1/ListProjectsResponse.ts';
+import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from '../../muster/v1/ListSecretsRequest.ts';
+import type { ListSecretsResponse as _muster_v1_ListSecretsResponse, ListSecretsResponse__Output as _muster_v1_ListSecretsResponse__Output } from '../../muster/v1/ListSecretsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from '../../muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from '../../muster/v1/ListTelemetryResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from '../../muster/v1/ListUsersRequest.ts';
@@ -50,6 +52,7 @@ import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsReque
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from '../../muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from '../../muster/v1/RemoveNodeRequest.ts';
 import type { RemoveNodeResponse as _muster_v1_RemoveNodeResponse, RemoveNodeResponse__Output as _muster_v1_RemoveNodeResponse__Output } from '../../muster/v1/RemoveNodeResponse.ts';
+import type { RemoveSecretRequest as _muster_v1_RemoveSecretRequest, RemoveSecretRequest__Output as _muster_v1_RemoveSecretRequest__Output } from '../../muster/v1/RemoveSecretRequest.ts';
 import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserRequest__Output as _muster_v1_RemoveUserRequest__Output } from '../../muster/v1/RemoveUserRequest.ts';
 import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from '../../muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
@@ -60,9 +63,13 @@ import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, Rev
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from '../../muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from '../../muster/v1/RotateAdminTokenRequest.ts';
 import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, RotateAdminTokenResponse__Output as _muster_v1_RotateAdminTokenResponse__Output } from '../../muster/v1/RotateAdminTokenResponse.ts';
+import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, RotateSecretKeyRequest__Output as _muster_v1_RotateSecretKeyRequest__Output } from '../../muster/v1/RotateSecretKeyRequest.ts';
+import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from '../../muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from '../../muster/v1/RotateUserTokenRequest.ts';
+import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from '../../muster/v1/Secret.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from '../../muster/v1/SetProjectRequest.ts';
+import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest__Output as _muster_v1_SetSecretRequest__Output } from '../../muster/v1/SetSecretRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
@@ -261,6 +268,15 @@ export interface MusterClient extends grpc.Client {
   listProjects(argument: _muster_v1_ListProjectsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
   listProjects(argument: _muster_v1_ListProjectsRequest, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
   
+  ListSecrets(argument: _muster_v1_ListSecretsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  ListSecrets(argument: _muster_v1_ListSecretsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  ListSecrets(argument: _muster_v1_ListSecretsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  ListSecrets(argument: _muster_v1_ListSecretsRequest, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  listSecrets(argument: _muster_v1_ListSecretsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  listSecrets(argument: _muster_v1_ListSecretsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  listSecrets(argument: _muster_v1_ListSecretsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  listSecrets(argument: _muster_v1_ListSecretsRequest, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
+  
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
@@ -320,6 +336,15 @@ export interface MusterClient extends grpc.Client {
   removeNode(argument: _muster_v1_RemoveNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
   removeNode(argument: _muster_v1_RemoveNodeRequest, callback: grpc.requestCallback<_muster_v1_RemoveNodeResponse__Output>): grpc.ClientUnaryCall;
   
+  RemoveSecret(argument: _muster_v1_RemoveSecretRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  RemoveSecret(argument: _muster_v1_RemoveSecretRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  RemoveSecret(argument: _muster_v1_RemoveSecretRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  RemoveSecret(argument: _muster_v1_RemoveSecretRequest, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  removeSecret(argument: _muster_v1_RemoveSecretRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  removeSecret(argument: _muster_v1_RemoveSecretRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  removeSecret(argument: _muster_v1_RemoveSecretRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  removeSecret(argument: _muster_v1_RemoveSecretRequest, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  
   RemoveUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
   RemoveUser(argument: _muster_v1_RemoveUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
   RemoveUser(argument: _muster_v1_RemoveUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveUserResponse__Output>): grpc.ClientUnaryCall;
@@ -365,6 +390,15 @@ export interface MusterClient extends grpc.Client {
   rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
   rotateAdminToken(argument: _muster_v1_RotateAdminTokenRequest, callback: grpc.requestCallback<_muster_v1_RotateAdminTokenResponse__Output>): grpc.ClientUnaryCall;
   
+  RotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  RotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  RotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  RotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  rotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  rotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  rotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  rotateSecretKey(argument: _muster_v1_RotateSecretKeyRequest, callback: grpc.requestCallback<_muster_v1_RotateSecretKeyResponse__Output>): grpc.ClientUnaryCall;
+  
   RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   RotateUserToken(argument: _muster_v1_RotateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
@@ -391,6 +425,15 @@ export interface MusterClient extends grpc.Client {
   setProject(argument: _muster_v1_SetProjectRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
   setProject(argument: _muster_v1_SetProjectRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
   setProject(argument: _muster_v1_SetProjectRequest, callback: grpc.requestCallback<_muster_v1_Project__Output>): grpc.ClientUnaryCall;
+  
+  SetSecret(argument: _muster_v1_SetSecretRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  SetSecret(argument: _muster_v1_SetSecretRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  SetSecret(argument: _muster_v1_SetSecretRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  SetSecret(argument: _muster_v1_SetSecretRequest, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  setSecret(argument: _muster_v1_SetSecretRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  setSecret(argument: _muster_v1_SetSecretRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  setSecret(argument: _muster_v1_SetSecretRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
+  setSecret(argument: _muster_v1_SetSecretRequest, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
   
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -478,6 +521,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ListProjects: grpc.handleUnaryCall<_muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse>;
   
+  ListSecrets: grpc.handleUnaryCall<_muster_v1_ListSecretsRequest__Output, _muster_v1_ListSecretsResponse>;
+  
   ListTelemetry: grpc.handleUnaryCall<_muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse>;
   
   ListUsers: grpc.handleUnaryCall<_muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse>;
@@ -492,6 +537,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RemoveNode: grpc.handleUnaryCall<_muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse>;
   
+  RemoveSecret: grpc.handleUnaryCall<_muster_v1_RemoveSecretRequest__Output, _muster_v1_Secret>;
+  
   RemoveUser: grpc.handleUnaryCall<_muster_v1_RemoveUserRequest__Output, _muster_v1_RemoveUserResponse>;
   
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
@@ -502,11 +549,15 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RotateAdminToken: grpc.handleUnaryCall<_muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse>;
   
+  RotateSecretKey: grpc.handleUnaryCall<_muster_v1_RotateSecretKeyRequest__Output, _muster_v1_RotateSecretKeyResponse>;
+  
   RotateUserToken: grpc.handleUnaryCall<_muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken>;
   
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
   
   SetProject: grpc.handleUnaryCall<_muster_v1_SetProjectRequest__Output, _muster_v1_Project>;
+  
+  SetSecret: grpc.handleUnaryCall<_muster_v1_SetSecretRequest__Output, _muster_v1_Secret>;
   
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
   
@@ -542,6 +593,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
   ListProjects: MethodDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsResponse, _muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse__Output>
+  ListSecrets: MethodDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsResponse, _muster_v1_ListSecretsRequest__Output, _muster_v1_ListSecretsResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
   ListUsers: MethodDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersResponse, _muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse__Output>
   Login: MethodDefinition<_muster_v1_LoginRequest, _muster_v1_LoginResponse, _muster_v1_LoginRequest__Output, _muster_v1_LoginResponse__Output>
@@ -549,14 +601,17 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
   RemoveNode: MethodDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse__Output>
+  RemoveSecret: MethodDefinition<_muster_v1_RemoveSecretRequest, _muster_v1_Secret, _muster_v1_RemoveSecretRequest__Output, _muster_v1_Secret__Output>
   RemoveUser: MethodDefinition<_muster_v1_RemoveUserRequest, _muster_v1_RemoveUserResponse, _muster_v1_RemoveUserRequest__Output, _muster_v1_RemoveUserResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
   ResolveJob: MethodDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobResponse, _muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse__Output>
   RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
   RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
+  RotateSecretKey: MethodDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyRequest__Output, _muster_v1_RotateSecretKeyResponse__Output>
   RotateUserToken: MethodDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_UserToken, _muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   SetProject: MethodDefinition<_muster_v1_SetProjectRequest, _muster_v1_Project, _muster_v1_SetProjectRequest__Output, _muster_v1_Project__Output>
+  SetSecret: MethodDefinition<_muster_v1_SetSecretRequest, _muster_v1_Secret, _muster_v1_SetSecretRequest__Output, _muster_v1_Secret__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>

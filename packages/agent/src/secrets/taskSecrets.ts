@@ -1,0 +1,156 @@
+/**
+ * The secrets of this node's tasks, in memory alone: a directory per task on a tmpfs, gone when the machine is switched off. It is
+ * made in one step, so that an agent which was killed finds all of it or nothing.
+ *
+ *   KEY/values/NAME      what the agent knows, for the variables of the task and to mask its output
+ *   KEY/task/files/NAME  what the task reads; `task` may be given to its account, and `files` is mounted into a container
+ */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { TaskName } from '../taskFacts/execution.ts';
+import { everything, Mask } from '../taskFacts/mask.ts';
+
+export interface SecretValue {
+  readonly name: string;
+  readonly value: Uint8Array;
+}
+
+/** How a task gets a secret. */
+export interface UsedSecret {
+  readonly name: string;
+  /** null: as a file. */
+  readonly variable: string | null;
+}
+
+/** What a task finds. */
+export interface ProvidedSecrets {
+  /** Of the files, on the node; the one above it is the task's alone. null: there are none. */
+  readonly directory: string | null;
+  /** Values by the names of variables. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Of statfs(2). */
+const memoryFileSystems: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);
+
+export class TaskSecrets {
+  private readonly root: string;
+  private readonly masks = new Map<TaskName, Pick<Mask, keyof Mask>>();
+
+  /** @param memory a directory on a tmpfs @param dataDir of the agent; each agent of a machine has its own */
+  constructor(memory: string, dataDir: string) {
+    const own = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+    this.root = join(memory, `muster-${own}`);
+  }
+
+  has(key: TaskName): boolean {
+    return existsSync(this.directory(key));
+  }
+
+  /**
+   * Keeps the values that a task uses. Repeated, it does nothing.
+   * @throws {Error} with a sentence for people
+   */
+  keep(key: TaskName, used: readonly UsedSecret[], values: readonly SecretValue[]): void {
+    if (this.has(key)) return;
+    this.makeRoot();
+    const unfinished = join(this.root, `.${key}`);
+    rmSync(unfinished, { recursive: true, force: true });
+    mkdirSync(unfinished, { mode: 0o711 });
+    const files = join(unfinished, 'task', 'files');
+    mkdirSync(join(unfinished, 'values'), { mode: 0o700 });
+    mkdirSync(join(unfinished, 'task'), { mode: 0o700 });
+    mkdirSync(files, { mode: 0o755 });
+    const asFiles = new Set(used.filter(({ variable }) => variable === null).map(({ name }) => name));
+    for (const { name, value } of values) {
+      writeFileSync(join(unfinished, 'values', name), value, { flag: 'wx', mode: 0o400 });
+      // Whoever may pass through `task`, or sees `files` in a container, may read them.
+      if (asFiles.has(name)) writeFileSync(join(files, name), value, { flag: 'wx', mode: 0o444 });
+    }
+    this.masks.delete(key);
+    renameSync(unfinished, this.directory(key));
+  }
+
+  /**
+   * @throws {Error} with a sentence for people: a value is missing, or cannot be that of a variable
+   */
+  provided(key: TaskName, used: readonly UsedSecret[]): ProvidedSecrets {
+    const directory = this.directory(key);
+    const variables = used.flatMap(({ name, variable }) => {
+      if (variable === null) return [];
+      const value = readFileSync(join(directory, 'values', name));
+      if (value.includes(0))
+        throw new Error(`secret ${name} has a zero byte, so it cannot be a variable: use it as a file`);
+      return [[variable, value.toString()]];
+    });
+    const hasFiles = used.some(({ variable }) => variable === null);
+    return {
+      directory: hasFiles ? join(directory, 'task', 'files') : null,
+      variables: Object.fromEntries(variables),
+    };
+  }
+
+  /**
+   * What hides the values of a task; where they are lost, everything is hidden.
+   * @param used as its spec says; null: nobody knows its spec
+   * @returns null: it has none
+   */
+  maskOf(key: TaskName, used: readonly UsedSecret[] | null): Pick<Mask, keyof Mask> | null {
+    if (used === null ? !this.has(key) : used.length === 0) return null;
+    let mask = this.masks.get(key);
+    if (mask === undefined) {
+      mask = this.has(key) ? new Mask(this.values(key)) : everything;
+      this.masks.set(key, mask);
+    }
+    return mask;
+  }
+
+  remove(key: TaskName): void {
+    this.masks.delete(key);
+    rmSync(this.directory(key), { recursive: true, force: true });
+  }
+
+  /** Removes what earlier agents have left of all other tasks. */
+  keepOnly(keys: ReadonlySet<TaskName>): void {
+    if (!existsSync(this.root)) return;
+    for (const key of readdirSync(this.root))
+      if (!keys.has(key)) rmSync(join(this.root, key), { recursive: true, force: true });
+  }
+
+  private values(key: TaskName): readonly Buffer[] {
+    const directory = join(this.directory(key), 'values');
+    return readdirSync(directory).map((name) => readFileSync(join(directory, name)));
+  }
+
+  /** Others may create files beside it, so it is looked at before anything is put there. */
+  private makeRoot(): void {
+    const { root } = this;
+    mkdirSync(root, { recursive: true, mode: 0o711 });
+    const { uid, mode } = lstatSync(root);
+    if (uid !== process.geteuid?.() || (mode & 0o777) !== 0o711) {
+      throw new Error(
+        `${root} is not this agent's own directory of mode 711, so no secrets are put there: remove it`,
+      );
+    }
+    if (!memoryFileSystems.has(statfsSync(root).type)) {
+      throw new Error(
+        `${root} is not on a tmpfs, so secrets would be written to a disk: mount a tmpfs there`,
+      );
+    }
+  }
+
+  private directory(key: TaskName): string {
+    return join(this.root, key);
+  }
+}
