@@ -82,6 +82,7 @@ async function aProcess(): Promise<{ readonly main: ChildProcess; readonly child
     bootId: 'b',
     startedAtMs: 1,
     cgroup: null,
+    limitGroups: [],
     mainExit: null,
     main: { pid: main.pid ?? 0, startTicks: stat?.startTicks ?? 0 },
   });
@@ -258,6 +259,7 @@ describe('the kernel itself', () => {
       bootId: 'b',
       startedAtMs: 1,
       cgroup: null,
+      limitGroups: [],
       mainExit: null,
       main: { pid, startTicks: readStat(pid)?.startTicks ?? 0 },
     });

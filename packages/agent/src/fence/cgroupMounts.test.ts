@@ -5,6 +5,8 @@ import { parseCgroupHomes } from './cgroupMounts.ts';
 const unified =
   '29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate';
 
+const none = { cgroup2: null, freezer: null, cpu: null, memory: null };
+
 const hybrid = `
 30 29 0:27 / /sys/fs/cgroup/unified rw,nosuid shared:5 - cgroup2 cgroup2 rw,nsdelegate
 34 29 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct
@@ -15,6 +17,8 @@ describe('parseCgroupHomes', () => {
     expect(parseCgroupHomes(unified, '0::/system.slice/muster-guard.service\n')).toEqual({
       cgroup2: '/sys/fs/cgroup/system.slice/muster-guard.service',
       freezer: null,
+      cpu: null,
+      memory: null,
     });
   });
 
@@ -22,6 +26,8 @@ describe('parseCgroupHomes', () => {
     expect(parseCgroupHomes(hybrid, '6:freezer:/ice\n5:cpu,cpuacct:/fast\n0::/init.scope\n')).toEqual({
       cgroup2: '/sys/fs/cgroup/unified/init.scope',
       freezer: '/sys/fs/cgroup/freezer/ice',
+      cpu: '/sys/fs/cgroup/cpu,cpuacct/fast',
+      memory: null,
     });
   });
 
@@ -45,7 +51,7 @@ describe('parseCgroupHomes', () => {
   });
 
   it('finds nothing where nothing is mounted', () => {
-    expect(parseCgroupHomes('', '0::/\n')).toEqual({ cgroup2: null, freezer: null });
-    expect(parseCgroupHomes(hybrid, '')).toEqual({ cgroup2: null, freezer: null });
+    expect(parseCgroupHomes('', '0::/\n')).toEqual(none);
+    expect(parseCgroupHomes(hybrid, '')).toEqual(none);
   });
 });

@@ -5,6 +5,9 @@ import { join, relative } from 'node:path';
 export interface CgroupHomes {
   readonly cgroup2: string | null;
   readonly freezer: string | null;
+  /** Of version 1; null where it belongs to version 2. */
+  readonly cpu: string | null;
+  readonly memory: string | null;
 }
 
 /**
@@ -19,10 +22,15 @@ export function parseCgroupHomes(mountinfo: string, cgroups: string): CgroupHome
     }
     return null;
   };
-  const [unified, freezer] = [pathIn(''), pathIn('freezer')];
+  const homeIn = (hierarchy: keyof CgroupHomes): string | null => {
+    const path = pathIn(hierarchy === 'cgroup2' ? '' : hierarchy);
+    return path === null ? null : cgroupDirectory(mountinfo, hierarchy, path);
+  };
   return {
-    cgroup2: unified === null ? null : cgroupDirectory(mountinfo, 'cgroup2', unified),
-    freezer: freezer === null ? null : cgroupDirectory(mountinfo, 'freezer', freezer),
+    cgroup2: homeIn('cgroup2'),
+    freezer: homeIn('freezer'),
+    cpu: homeIn('cpu'),
+    memory: homeIn('memory'),
   };
 }
 
@@ -43,7 +51,7 @@ export function cgroupDirectory(
     const [fileSystem, , options = ''] = source.split(' ');
     if (root === undefined || mountPoint === undefined) continue;
     if (fileSystem !== (hierarchy === 'cgroup2' ? 'cgroup2' : 'cgroup')) continue;
-    if (hierarchy === 'freezer' && !options.split(',').includes('freezer')) continue;
+    if (hierarchy !== 'cgroup2' && !options.split(',').includes(hierarchy)) continue;
     // In a container the mount may show only a part of the hierarchy; the group can lie outside it.
     const inside = relative(root, path);
     if (!inside.startsWith('..') && !path.startsWith('/..')) return join(mountPoint, inside);

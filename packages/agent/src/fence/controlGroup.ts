@@ -97,6 +97,15 @@ export class ControlGroup implements TaskGroup {
   }
 }
 
+/** Whether the kernel has killed a process of one of these groups because the memory of the group ran out. */
+export function hasRunOutOfMemory(groups: readonly string[]): boolean {
+  return groups.some((group) =>
+    ['memory.oom_control', 'memory.events'].some((name) =>
+      /^oom_kill [1-9]/m.test(readKernelFileUnlessGone(join(group, name)) ?? ''),
+    ),
+  );
+}
+
 /** Removes a group. @returns false: it still contains something */
 export function removeEmptyGroups(path: string): boolean {
   // Most have none below them, and then nothing needs to be listed.

@@ -17,6 +17,7 @@ import type { TaskGroup } from '../fence/taskGroup.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import { CgroupContainment } from './cgroup.ts';
 import type { ProcessRecord } from './records.ts';
+import { ResourceLimits, type TaskLimits } from './resources.ts';
 
 export const containmentModes = ['auto', 'cgroup2', 'freezer', 'session'] as const;
 export type ContainmentMode = (typeof containmentModes)[number];
@@ -26,10 +27,18 @@ export interface Containment {
   readonly mode: Exclude<ContainmentMode, 'auto'>;
   /** Where the task's group is, or would be; null: it has none. */
   cgroupOf(task: TaskLocation): string | null;
+  /** Groups that it has besides, for its limits. */
+  limitGroupsOf(task: TaskLocation, limits: TaskLimits): readonly string[];
   /**
    * Makes the group, and runs `spawn` so that the new process is in it from its first instruction: nothing can slip out.
    */
-  spawnInside<T>(task: TaskLocation, spawn: () => T): T;
+  spawnInside<T>(task: TaskLocation, limits: TaskLimits, spawn: () => T): T;
+  /**
+   * Sets the limits of a task that has just been started.
+   * @returns false: it needs more memory already
+   * @throws {Error} with the kernel's code
+   */
+  limit(task: TaskLocation, limits: TaskLimits): boolean;
   close(): void;
 }
 
@@ -53,7 +62,7 @@ export function chooseContainment(mode: ContainmentMode, instance: string, log: 
       continue;
     }
     try {
-      return CgroupContainment.open(candidate, home, instance);
+      return CgroupContainment.open(candidate, home, instance, new ResourceLimits(homes, instance, log));
     } catch (error) {
       refusals.push(`${candidate}: ${(error as Error).message}`);
     }
@@ -69,6 +78,8 @@ export function chooseContainment(mode: ContainmentMode, instance: string, log: 
 const sessionContainment: Containment = {
   mode: 'session',
   cgroupOf: () => null,
-  spawnInside: (_task, spawn) => spawn(),
+  limitGroupsOf: () => [],
+  spawnInside: (_task, _limits, spawn) => spawn(),
+  limit: () => true,
   close() {},
 };

@@ -39,6 +39,10 @@ export interface GuardLaunch extends TaskLocation {
   readonly workdir: string;
   /** 0 to 0o777; null: the guard's own, as with a guard that is older than that. */
   readonly umask?: number | null;
+  /** Limits; null: none. A guard that is older than that enforces none. */
+  readonly cpus?: number | null;
+  /** MiB */
+  readonly memoryMb?: number | null;
   /** Absolute; `prepare` makes those that are missing. A guard that is older than that leaves them missing. */
   readonly directories?: readonly string[];
 }

@@ -37,6 +37,8 @@ export interface ProcessRecord {
   readonly startedAtMs: number | null;
   /** Absolute path of the task's control group; null: it has none. */
   readonly cgroup: string | null;
+  /** Absolute paths of those that it has besides, for its limits. */
+  readonly limitGroups: readonly string[];
   /** Kept as soon as it is known: killing the stragglers can take long, and a guard can be killed meanwhile. */
   readonly mainExit: MainExit | null;
 }
@@ -93,6 +95,7 @@ export function readStoredTask(task: TaskLocation, bootId: string): StoredTask |
     bootId: typeof stored['bootId'] === 'string' ? stored['bootId'] : bootId,
     startedAtMs: typeof stored['startedAtMs'] === 'number' ? stored['startedAtMs'] : null,
     cgroup: typeof stored['cgroup'] === 'string' ? stored['cgroup'] : null,
+    limitGroups: textsOf(stored['limitGroups']),
     mainExit: mainExitOf(stored['mainExit']),
     exit: exited === null ? null : { ...exited, oomKilled: isMapping(exit) && exit['oomKilled'] === true },
   };
@@ -188,6 +191,11 @@ function parseObject(text: string): Record<string, unknown> {
   } catch {
     return {};
   }
+}
+
+/** The record of an older guard has none. */
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
 /** Without the moment on CLOCK_BOOTTIME: the record may be of an earlier boot. null: it is none. */

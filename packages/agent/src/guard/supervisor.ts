@@ -2,12 +2,10 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { constants } from 'node:os';
-import { isAbsolute } from 'node:path';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
-import { ControlGroup } from '../fence/controlGroup.ts';
+import { ControlGroup, removeEmptyGroups } from '../fence/controlGroup.ts';
 import { isExpired } from '../fence/leaseFile.ts';
 import { type ProcessIdentity, readStat } from '../fence/processes.ts';
 import { readBootId } from '../probes/boot.ts';
@@ -36,13 +34,16 @@ import {
   type TaskLinks,
   writeProcessRecord,
 } from './records.ts';
+import { requireLocation, requireSignal } from './requests.ts';
+import type { TaskLimits } from './resources.ts';
 import { spawnTask, storageError } from './spawn.ts';
 import { endedTask, type GuardContext, GuardedTask, type KnownTask, lostExit } from './task.ts';
 import { taskStart } from './taskStart.ts';
 
 /** How often tasks of an earlier guard are looked at, and what was left undone at an end is tried again. */
 const checkIntervalMs = 250;
-const keyForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+/** Groups for limits that a task may have. */
+const anyLimits: TaskLimits = { cpus: 1, memoryMb: 1 };
 
 export interface SupervisorParts {
   readonly containment: Containment;
@@ -232,28 +233,30 @@ export class Supervisor {
   }
 
   private announced(location: TaskLocation): ProcessRecord | null {
-    return this.links.has(location) ? this.newRecord(location, null) : null;
+    return this.links.has(location) ? this.newRecord(location, null, anyLimits) : null;
   }
 
-  private newRecord(location: TaskLocation, main: ProcessIdentity | null): ProcessRecord {
+  private newRecord(location: TaskLocation, main: ProcessIdentity | null, limits: TaskLimits): ProcessRecord {
     return {
       key: location.key,
       main,
       bootId: this.bootId,
       startedAtMs: main === null ? null : this.context.clock.wallMs(),
       cgroup: this.containment.cgroupOf(location),
+      limitGroups: this.containment.limitGroupsOf(location, limits),
       mainExit: null,
     };
   }
 
   private async launch(launch: GuardLaunch | AccountLaunch, lease: Lease | null): Promise<void> {
     const location: TaskLocation = { key: launch.key, directory: launch.directory };
+    const limits: TaskLimits = { cpus: launch.cpus ?? null, memoryMb: launch.memoryMb ?? null };
     let child: ChildProcess;
     try {
       if (lease !== null) this.fences.armNew(location, lease);
       this.links.add(location);
       child = await spawnTask(await taskStart(launch, this.accounts), (spawn) =>
-        this.containment.spawnInside(location, () => {
+        this.containment.spawnInside(location, limits, () => {
           // The last moment: from here to the first instruction there is only the kernel.
           this.requireLease(location, lease);
           return spawn();
@@ -263,7 +266,7 @@ export class Supervisor {
       this.retract(location);
       throw asStartError(error, location);
     }
-    const record = this.newRecord(location, identify(child));
+    const record = this.newRecord(location, identify(child), limits);
     const task = new GuardedTask(location, record, this.context);
     // Known limit: Node reports a death by a real-time signal (34 to 64) as exit code 0, and nothing tells them apart.
     child.once('exit', (exitCode, signal) => {
@@ -272,6 +275,7 @@ export class Supervisor {
     try {
       if (record.main === null) throw new Error('its main process cannot be seen in /proc');
       writeProcessRecord(location.directory, record);
+      if (!this.containment.limit(location, limits)) task.killForMemory();
     } catch (error) {
       // Without its pid on disk the task could not be found again: better not to have started it.
       task.stop({ signal: 'SIGKILL', graceMs: 0 });
@@ -291,6 +295,7 @@ export class Supervisor {
     this.fences.forget(location.key);
     const cgroup = this.containment.cgroupOf(location);
     openGroup(location, { cgroup, main: null }).release();
+    for (const group of this.containment.limitGroupsOf(location, anyLimits)) removeEmptyGroups(group);
     removeRecords(location.directory);
     this.links.remove(location.key);
   }
@@ -385,15 +390,4 @@ function asStartError(error: unknown, { key, directory }: TaskLocation): Error {
   return new DriverError('unknown', `task ${key} could not be started: ${messageOf(error)}`, {
     cause: error,
   });
-}
-
-/** Keys become names of links and control groups. @throws {Error} when one could reach outside */
-function requireLocation({ key, directory }: TaskLocation): void {
-  if (!keyForm.test(key)) throw new Error(`${JSON.stringify(key)} is not a task key`);
-  if (!isAbsolute(directory)) throw new Error(`the directory of task ${key} is not absolute: ${directory}`);
-}
-
-function requireSignal(signal: string): void {
-  if (!(signal in constants.signals))
-    throw new Error(`${JSON.stringify(signal)} is not the name of a signal`);
 }

@@ -14,6 +14,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
+import { hasRunOutOfMemory, removeEmptyGroups } from '../fence/controlGroup.ts';
 import { isGroupGone, killFrozen } from '../fence/freeze.ts';
 import { isRunning, type ProcessIdentity } from '../fence/processes.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
@@ -106,6 +107,7 @@ export class GuardedTask implements KnownTask, OwnTask {
   private endRecorded = false;
   private groupReleased = false;
   private reportedUnrecorded = false;
+  private isOverMemory = false;
 
   /** @param record with a main process, unless the guard that started it was killed before noting one */
   constructor(location: TaskLocation, record: ProcessRecord, context: GuardContext) {
@@ -168,7 +170,7 @@ export class GuardedTask implements KnownTask, OwnTask {
   /** Does what could not be done when the task ended. */
   settle(): void {
     if (this.phase.kind !== 'ended') return;
-    this.groupReleased ||= this.group.release();
+    this.groupReleased ||= this.releaseGroups();
     if (this.endRecorded) return;
     try {
       writeExit(this.location.directory, this.phase.exit);
@@ -181,6 +183,11 @@ export class GuardedTask implements KnownTask, OwnTask {
       const fields = { task: this.location.key, error };
       this.context.log.error(fields, 'the end of a task cannot be written down, trying again');
     }
+  }
+
+  private releaseGroups(): boolean {
+    const isReleased = this.record.limitGroups.map((group) => removeEmptyGroups(group));
+    return this.group.release() && isReleased.every(Boolean);
   }
 
   /**
@@ -208,6 +215,12 @@ export class GuardedTask implements KnownTask, OwnTask {
     if (before === null || deadlineMs < before.deadlineMs) this.killAfter(graceMs);
     if (before?.signal !== signal) this.signal(signal);
     this.thawToSave();
+  }
+
+  /** It needed more memory than it may have before the kernel could hold it to that. */
+  killForMemory(): void {
+    this.isOverMemory = true;
+    this.kill();
   }
 
   /** No signal to the task first: it has no time to save, and may not run to receive one. */
@@ -241,7 +254,10 @@ export class GuardedTask implements KnownTask, OwnTask {
       await this.killUntilGone();
     }
     if (this.graceTimer !== null) clearTimeout(this.graceTimer);
-    const exit: TaskExit = { ...mainExit, oomKilled: false };
+    const groups = [...this.record.limitGroups, ...(this.record.cgroup === null ? [] : [this.record.cgroup])];
+    // The kernel reports any process of the task. One that went on and succeeded was not ended by it.
+    const oomKilled = mainExit.exitCode !== 0 && (this.isOverMemory || hasRunOutOfMemory(groups));
+    const exit: TaskExit = { ...mainExit, oomKilled };
     this.phase = { kind: 'ended', exit };
     this.settle();
     this.ended.resolve(exit);

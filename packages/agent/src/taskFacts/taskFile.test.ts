@@ -61,6 +61,7 @@ const running = {
   bootId: 'b',
   startedAtMs: 1,
   cgroup: '/c',
+  limitGroups: [],
   mainExit: null,
 };
 const ended = { exitCode: 3, signal: null, oomKilled: true, finishedAtMs: 9, statusLost: false };

@@ -97,14 +97,15 @@ const resourceFields = {
   }),
   /** On each node. null: no request and no limit. */
   cpus: optional('cpus', number([0.01, 4096], 'a number from 0.01 to 4096'), {
-    about: 'Logical CPUs on each node; may be a fraction.',
+    about: 'Logical CPUs on each node; may be a fraction. The job gets no more than that there.',
     flag: '--cpus <count>',
     help: 'CPUs on each node',
     aliases: ['cpu'],
   }),
   /** On each node. null: no request and no limit. */
   memoryMb: optional('memory_mb', megabytes(), {
-    about: 'Memory on each node, in MB of 1,048,576 bytes.',
+    about:
+      'Memory on each node, in MB of 1,048,576 bytes. A job that needs more is killed there, with the cause host_oom.',
     flag: '--memory <size>',
     help: 'memory on each node, such as 64G',
     aliases: ['mem', 'memory'],

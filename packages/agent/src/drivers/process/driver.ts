@@ -1,12 +1,6 @@
-/**
- * Runs tasks as bare processes on the node, through the guard: the agent is never their parent.
- *
- * CPU and memory limits are not enforced on bare processes: that needs controllers delegated to us, which most nodes
- * without a container engine do not have. The scheduler still counts them.
- */
+/** Runs tasks as bare processes on the node, through the guard: the agent is never their parent. */
 
 import { untilAborted } from '@muster/common/async';
-import type { Logger } from '@muster/common/log';
 import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
@@ -34,21 +28,18 @@ import { GuardRefusal } from './guardConnection.ts';
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
 export function createProcessDriver(options: GuardClientOptions): TaskDriver {
-  return new ProcessDriver(new GuardClient(options), options.log);
+  return new ProcessDriver(new GuardClient(options));
 }
 
 class ProcessDriver implements TaskDriver {
   readonly name = 'process';
   private readonly guard: GuardClient;
-  private readonly log: Logger;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   private readonly waits = new Map<TaskName, Promise<TaskExit>>();
   private readonly fencing = new OnePerTask();
-  private saidLimits = false;
 
-  constructor(guard: GuardClient, log: Logger) {
+  constructor(guard: GuardClient) {
     this.guard = guard;
-    this.log = log;
   }
 
   /** The guard looks: it may see other places of the node than a sandboxed agent does. */
@@ -64,7 +55,6 @@ class ProcessDriver implements TaskDriver {
   /** Takes a moment, and there is nothing to wait for that could be given up. */
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
-    this.sayLimits(launch);
     await explained(this.requestStart(launch));
   }
 
@@ -133,12 +123,6 @@ class ProcessDriver implements TaskDriver {
       ? this.guard.request('start', params)
       : this.guard.request('startLeased', { ...params, lease });
   }
-
-  private sayLimits({ key, cpus, memoryMb }: TaskLaunch): void {
-    if (this.saidLimits || (cpus === null && memoryMb === null)) return;
-    this.saidLimits = true;
-    this.log.info({ task: key }, 'CPU and memory limits are counted but not enforced on bare processes');
-  }
 }
 
 /** As the guard noted it; null: the task has ended, or never began. */
@@ -151,11 +135,11 @@ export function groupOf(task: TaskLocation): TaskGroup | null {
 }
 
 function guardLaunch(launch: TaskLaunch): GuardLaunch {
-  const { key, directory, image, command, env, workdir, umask, directories } = launch;
+  const { key, directory, image, command, env, workdir, umask, directories, cpus, memoryMb } = launch;
   if (image !== null || command.length === 0) {
     throw new Error(`task ${key} is not one for the process driver: it needs a command and no image`);
   }
-  return { key, directory, command, env, workdir: workdir ?? directory, umask, directories };
+  return { key, directory, command, env, workdir: workdir ?? directory, umask, directories, cpus, memoryMb };
 }
 
 /** null: it runs as the guard does. */
