@@ -33,6 +33,7 @@ function headersOfAgent(cluster: Cluster, name: string): Readonly<Record<string,
 
 const adminPaths = Object.values(musterService).map(({ path }) => path);
 const agentPaths = Object.values(agentHubService).map(({ path }) => path);
+const loginPath = musterService.Login.path;
 const rotatePath = '/muster.v1.Muster/RotateAdminToken';
 const joinPath = agentHubService.Join.path;
 const openPaths = [
@@ -90,7 +91,7 @@ export function describeCallRules(cluster: () => Cluster): void {
     > = {
       'the admin token': {
         headers: async () => bearerOf(cluster().adminToken),
-        may: [...adminPaths, ...openPaths],
+        may: [...adminPaths.filter((path) => path !== loginPath), ...openPaths],
       },
       "an agent's credential": {
         agent: 'node-1',
@@ -104,6 +105,15 @@ export function describeCallRules(cluster: () => Cluster): void {
           'muster-identity': '{"kind":"admin"}',
         }),
         may: [...agentPaths.filter((path) => path !== joinPath), ...openPaths],
+      },
+      'a login code': {
+        headers: async () => {
+          const { api } = cluster();
+          const users = await api.listUsers();
+          if (users.length === 0) await api.addUser({ name: 'ann', role: 'user', projects: [] });
+          return bearerOf((await api.createLoginCode('ann')).code);
+        },
+        may: [loginPath],
       },
       'a join token': {
         headers: async () => bearerOf((await cluster().api.createJoinToken('not-there-yet')).token),

@@ -35,6 +35,8 @@ export type UserIdentity = Authenticated & {
   readonly projects: readonly string[];
   /** Projects outside of which the token is of no use; null: it is not limited. */
   readonly onlyProjects: readonly string[] | null;
+  /** What this call does with the jobs that it names, by the policy. */
+  readonly use: 'read' | 'change';
 };
 
 export type Caller = Identity | Coordinator;

@@ -1,17 +1,50 @@
-/** Which projects and tokens a caller may use. The policy has decided before that the caller may make the call at all. */
+/**
+ * Which jobs, projects and tokens a caller may use. The policy has decided before that the caller may make the call at all.
+ * Pure functions: whether a project is private is an argument.
+ */
 import { MusterError } from '@muster/common/errors';
 import type { Identity, UserIdentity } from '../caller.ts';
+
+/** Whose a job is. */
+export interface JobOwner {
+  /** null: unknown. */
+  readonly user: string | null;
+  readonly project: string;
+}
+
+/** Whether a caller may use every job, so that nothing has to be looked up. */
+export function mayUseEveryJob(caller: Identity): boolean {
+  return caller.kind !== 'user' || (isOperator(caller) && caller.onlyProjects === null);
+}
+
+/**
+ * Whether a caller may read a job and what it has written, or change it. Its user and operators may. Others read the jobs of
+ * projects that are not private, and change those of their own projects among them.
+ */
+export function mayUseOwned(
+  caller: Identity,
+  use: UserIdentity['use'],
+  { user, project }: JobOwner,
+  isPrivate: (project: string) => boolean,
+): boolean {
+  if (caller.kind !== 'user') return true;
+  if (caller.onlyProjects?.includes(project) === false) return false;
+  if (user === caller.user || isOperator(caller)) return true;
+  return !isPrivate(project) && (use === 'read' || caller.projects.includes(project));
+}
 
 /** @throws {MusterError} `permission_denied` unless the caller may submit jobs to this project */
 export function requireProject(caller: Identity, project: string): void {
   if (caller.kind !== 'user' || mayUseProject(caller, project)) return;
+  const { user, projects, onlyProjects } = caller;
   const outside = isOutside(caller, project);
-  const has = (outside ? caller.onlyProjects : caller.projects)?.join(', ') ?? '';
-  const whose = outside ? 'this token is for' : `${caller.user} is a member of`;
+  const has = (outside ? onlyProjects : projects)?.join(', ') ?? '';
+  const whose = outside ? 'this token is for' : `${user} is a member of`;
+  const wanted = [...projects.filter((each) => each !== project), project];
   throw new MusterError(
     'permission_denied',
     `${whose} ${has === '' ? 'no project' : has}, not of ${project}; name another with --project, or ask an admin: ` +
-      `muster user set ${caller.user} --project ${project}`,
+      `muster user set ${user} ${wanted.map((each) => `--project ${each}`).join(' ')}`,
   );
 }
 
@@ -31,6 +64,6 @@ export function maySeeAllTokens(caller: Identity): boolean {
   return caller.kind === 'admin' || (caller.kind === 'user' && caller.verbs.includes('administer'));
 }
 
-function isOperator({ role }: UserIdentity): boolean {
+export function isOperator({ role }: UserIdentity): boolean {
   return role === 'operator' || role === 'admin';
 }

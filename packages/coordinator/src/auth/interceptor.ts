@@ -18,7 +18,7 @@ import {
 import type { Identity } from '../caller.ts';
 import { keyHashOf } from '../tls/nodeCertificates.ts';
 import type { Gate } from './gate.ts';
-import { mayCall } from './policy.ts';
+import { jobUseOf, mayCall } from './policy.ts';
 import type { RefusalKind } from './refusals.ts';
 import { hashToken, revoked } from './tokens.ts';
 
@@ -137,7 +137,7 @@ function authorise(
     const details = `${identity.node} has ${agentStreamsMax} streams open already; those that are broken end within minutes`;
     return refuse('too_many_streams', status.RESOURCE_EXHAUSTED, details, identity);
   }
-  identify(metadata, identity);
+  identify(metadata, identity.kind === 'user' ? { ...identity, use: jobUseOf(path) } : identity);
   return identity;
 }
 

@@ -1,10 +1,13 @@
 /**
  * Who may call what. Every call of the public API has a row: what it does, which a role or a token allows or does not (`verbsOf`).
  * Calls of the agents' service are for agents. A path that belongs to no service is refused.
+ *
+ * Which jobs a call may concern depends on more than its path: `access.ts` decides that for every reference to a job, by what the row
+ * of the call says that it does.
  */
 import type { Verb } from '@muster/common/people';
 import { agentHubService, musterService } from '@muster/common/wire/service';
-import type { Identity } from '../caller.ts';
+import type { Identity, UserIdentity } from '../caller.ts';
 
 /** `login`: only with a login code, which is of no other use. */
 type Rule = Verb | 'login';
@@ -100,4 +103,15 @@ export function mayCall(identity: Identity, path: string): boolean {
 /** Every method that anyone may call; a test compares it with what the server serves. */
 export function listedPaths(): readonly string[] {
   return [...allowed.keys()];
+}
+
+const changing: ReadonlySet<string> = new Set(
+  Object.entries({ ...musterService }).flatMap(([name, { path }]) =>
+    ruleOfCall[name] === 'change' ? [path] : [],
+  ),
+);
+
+/** What a call does with the jobs that it names. */
+export function jobUseOf(path: string): UserIdentity['use'] {
+  return changing.has(path) ? 'change' : 'read';
 }

@@ -113,5 +113,6 @@ function userIdentity({ id, scope }: Credential, peer: string | null, user: User
     verbs: verbsOf[user.role].filter((verb) => scope.verbs?.includes(verb) ?? true),
     projects: user.projects,
     onlyProjects: scope.projects,
+    use: 'read',
   };
 }

@@ -18,7 +18,7 @@ export function unary<Request, Response>(
 
 /** Writes as fast as the client reads: a slow reader costs itself time and us one message. */
 export function serverStream<Request, Response>(
-  produce: (request: Request, abort: AbortSignal) => AsyncIterable<Response>,
+  produce: (request: Request, abort: AbortSignal, caller: Identity) => AsyncIterable<Response>,
 ): handleServerStreamingCall<Request, Response> {
   return (call) => {
     const abort = new AbortController();
@@ -26,7 +26,7 @@ export function serverStream<Request, Response>(
     call.on('close', () => abort.abort());
     call.on('error', () => abort.abort());
     const pump = async () => {
-      for await (const message of produce(call.request, abort.signal)) {
+      for await (const message of produce(call.request, abort.signal, callerOf(call))) {
         if (abort.signal.aborted) return;
         if (!call.write(message)) await drained(call, abort.signal);
       }

@@ -10,6 +10,7 @@ import { jobStateWire, jobToWire, pendingToWire } from '@muster/common/wire/code
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { requireProject } from '../auth/access.ts';
+import type { Identity } from '../caller.ts';
 import { jobsPerTurn } from '../commands/arrays.ts';
 import {
   continuationAt,
@@ -52,6 +53,7 @@ import {
   resolveReference,
 } from './references.ts';
 import { Requests } from './requests.ts';
+import { isVisibleTo, visibleTo } from './visibleJobs.ts';
 
 const listLimitMax = 1_000;
 const listLimitUsual = 100;
@@ -131,22 +133,22 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return pendingNow(parts, job, 'withHolders') ?? null;
   }
 
-  async function read(text: string): Promise<JobRecord> {
-    const id = await resolveJobId(parts, text);
+  async function read(text: string, caller: Identity): Promise<JobRecord> {
+    const id = await resolveJobId(parts, text, caller);
     const record = await store.readJob(id);
     if (record === null) throw new MusterError('not_found', `there is no job ${text}`);
     return record;
   }
 
   /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
-  async function arrayIdOf(text: string): Promise<ArrayId> {
-    return isArrayId(text) ? text : resolveArrayId(parts, text);
+  async function arrayIdOf(text: string, caller: Identity): Promise<ArrayId> {
+    return isArrayId(text) ? text : resolveArrayId(parts, text, caller);
   }
 
   /** Does what needs to know what a job has saved: again, where the job has ended between the look at it and the command. */
-  async function withNewest<T>(text: string, work: (job: Job) => Promise<T>): Promise<T> {
+  async function withNewest<T>(text: string, caller: Identity, work: (job: Job) => Promise<T>): Promise<T> {
     for (;;) {
-      const { job } = await read(text);
+      const { job } = await read(text, caller);
       try {
         return await work(job);
       } catch (error) {
@@ -174,14 +176,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       );
       /** @param run carries the command out, or only rehearses it */
       const carryOut = async <T>(run: (submitting: Command<RequestRecord>) => T | Promise<T>): Promise<T> => {
-        const resolved = { ...command, spec: await resolveAfter(parts, spec) };
+        const resolved = { ...command, spec: await resolveAfter(parts, spec, caller) };
         await learnDependencies(state, store, dependenciesOf(resolved));
         const submitted = async (inheritedIn: (draft: Draft) => InheritedCheckpoints | null) =>
           run((draft, nowMs) => submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)));
         if (continued === null) return submitted(() => null);
         if (continued.startsWith('/')) return submitted(() => continuationAt(continued));
-        return withNewest(continued, async (job) => {
-          const earlier = await earlierWithCheckpoint(parts, job);
+        return withNewest(continued, caller, async (job) => {
+          const earlier = await earlierWithCheckpoint(parts, job, caller);
           return submitted((draft) => continuationOf(draft, job, spec, earlier));
         });
       };
@@ -203,21 +205,22 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
     }),
 
-    GetJob: unary(async (request) => jobToWire(await detailed(await read(request.jobId)))),
+    GetJob: unary(async (request, caller) => jobToWire(await detailed(await read(request.jobId, caller)))),
 
-    ResolveJob: unary(async ({ reference }) => {
-      const referent = await resolveReference(parts, reference);
+    ResolveJob: unary(async ({ reference }, caller) => {
+      const referent = await resolveReference(parts, reference, caller);
       return referent.kind === 'job' ? { jobId: referent.id } : { array: referent };
     }),
 
-    ListJobs: unary(async (request) => {
+    ListJobs: unary(async (request, caller) => {
       const accepted = request.requestId === undefined ? null : await requests.accepted(request.requestId);
       if (accepted?.arrayId === null) {
         const [jobId] = accepted.jobIds;
         const record = jobId === undefined ? null : await store.readJob(jobId);
-        return { jobs: record === null ? [] : [jobToWire(listed(record, request.brief))], more: false };
+        const isShown = record !== null && isVisibleTo(state, caller, record.job);
+        return { jobs: isShown ? [jobToWire(listed(record, request.brief))] : [], more: false };
       }
-      const named = request.arrayId === undefined ? null : await arrayIdOf(request.arrayId);
+      const named = request.arrayId === undefined ? null : await arrayIdOf(request.arrayId, caller);
       const arrayId = (accepted?.arrayId as ArrayId | undefined) ?? named;
       // Before the list: a job that is stored in between is counted twice rather than not at all.
       const notStored = notStoredOf(parts, arrayId);
@@ -228,7 +231,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         limit: Math.min(request.limit ?? listLimitUsual, listLimitMax),
         sizeMax: pageSizeMax,
         beforeSubmitSeq: request.beforeSubmitSeq ?? null,
-        also: filtersOf(request),
+        also: { ...filtersOf(request), visible: visibleTo(state, caller) },
       });
       return { jobs: records.map((record) => jobToWire(listed(record, request.brief))), more, notStored };
     }),
@@ -243,7 +246,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
           `the reason has ${request.reason.length} characters; at most ${reasonLengthMax}`,
         );
       }
-      const named = await Promise.all(request.ids.map((text) => resolveActiveJobs(parts, text)));
+      const named = await Promise.all(request.ids.map((text) => resolveActiveJobs(parts, text, caller)));
       const ids = [...new Set(named.flat())];
       // The newest first: what stops makes room for nothing that is about to stop as well.
       const slices = inSlices(ids.toReversed(), jobsPerTurn);
@@ -265,7 +268,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     }),
 
     RequeueJob: unary(async (request, caller) => {
-      const { job } = await read(request.jobId);
+      const { job } = await read(request.jobId, caller);
       const { id, array } = job;
       const isEdited = request.specJson !== undefined;
       const spec = request.specJson === undefined ? job.spec : decodeSpec(request.specJson);
@@ -284,9 +287,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await requests.once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        const resolved = { ...command, spec: await resolveAfter(parts, spec) };
+        const resolved = { ...command, spec: await resolveAfter(parts, spec, caller) };
         await learnDependencies(state, store, dependenciesOf(resolved));
-        return withNewest(id, (saved) =>
+        return withNewest(id, caller, (saved) =>
           loop.run(caller, (draft, nowMs) => requeueJob(draft, { ...resolved, saved }, parts.random, nowMs)),
         );
       });
@@ -298,15 +301,17 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       if (!Number.isSafeInteger(byMs) || byMs <= 0 || byMs > extendMsMax) {
         throw new MusterError('invalid', `by_ms: ${byMs} ms; more than 0 and at most 365 days`);
       }
-      const id = await resolveJobId(parts, named);
+      const id = await resolveJobId(parts, named, caller);
       await loop.run(caller, (draft, nowMs) => extendJob(draft, id, byMs, nowMs));
-      return jobToWire(view(await read(id)));
+      return jobToWire(view(await read(id, caller)));
     }),
 
-    GetTrainingStatus: unary(async (request) => ({ markdown: parts.statusOf(await read(request.jobId)) })),
+    GetTrainingStatus: unary(async (request, caller) => ({
+      markdown: parts.statusOf(await read(request.jobId, caller)),
+    })),
 
-    ExplainJob: unary(async (request) => {
-      const record = await read(request.jobId);
+    ExplainJob: unary(async (request, caller) => {
+      const record = await read(request.jobId, caller);
       const ahead = jobsAhead(state.jobs.values(), record.job);
       const job = await detailed(record);
       const silent = silentNodes(parts, record.job);

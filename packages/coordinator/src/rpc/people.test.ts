@@ -193,7 +193,7 @@ describe('a job', () => {
     const { jobIds } = await ann.submit({ specJson: spec('default'), requestId: 'r1' });
     expect(await admin.getJob(jobIds[0] ?? '')).toMatchObject({ user: 'ann', project: 'default' });
     expect(await refusal(ann.submit({ specJson: spec('vision'), requestId: 'r2' }))).toMatch(
-      /^permission_denied: ann is a member of default, not of vision; .*muster user set ann --project vision$/,
+      /^permission_denied: ann is a member of default, not of vision; .*muster user set ann --project default --project vision$/,
     );
     const { token } = await ann.createUserToken({ label: 'x', projects: ['text'], verbs: [] });
     expect(await refusal(as(token).submit({ specJson: spec('default'), requestId: 'r3' }))).toMatch(

@@ -4,6 +4,7 @@ import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
+import type { Identity } from '../caller.ts';
 import { eventView, noticeView } from '../events/cloudEvents.ts';
 import type { CommitNotifier, Notices } from '../events/notices.ts';
 import { watchEvents } from '../events/watch.ts';
@@ -15,6 +16,7 @@ import type { ClusterState } from '../state/state.ts';
 import { type Store, StoreError } from '../store/store.ts';
 import { serverStream, unary } from './calls.ts';
 import { resolveJobId } from './references.ts';
+import { eventFilter } from './visibleJobs.ts';
 
 export interface StreamCallParts {
   readonly state: ClusterState;
@@ -37,8 +39,8 @@ export function streamCalls(
 ): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
   const { state, store, committed, notices, events } = parts;
   return {
-    ReadLogs: serverStream(async function* (request, abort) {
-      const jobId = await resolveJobId(parts, request.jobId);
+    ReadLogs: serverStream(async function* (request, abort, caller) {
+      const jobId = await resolveJobId(parts, request.jobId, caller);
       const record = await store.readJob(jobId);
       const nodes = record?.job.spec.resources.nodes ?? 1;
       if (request.nodeRank !== undefined && request.nodeRank >= nodes) {
@@ -73,23 +75,25 @@ export function streamCalls(
     }),
 
     RemoveLogs: unary(async (request, caller) => {
-      const jobId = await resolveJobId(parts, request.jobId);
+      const jobId = await resolveJobId(parts, request.jobId, caller);
       const bytesFreed = await parts.logs.clear(jobId, 'removed');
       if (bytesFreed > 0) parts.logEvents.removed(caller, jobId, bytesFreed, 'removed');
       return { jobId, bytesFreed };
     }),
 
-    WatchEvents: serverStream(async function* (request, abort) {
+    WatchEvents: serverStream(async function* (request, abort, caller) {
       const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
-      const subject = request.subject === undefined ? null : await subjectOf(parts, request.subject);
+      const subject = request.subject === undefined ? null : await subjectOf(parts, request.subject, caller);
       if (subject === null) await requireKept(store, sinceSeq);
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;
+      const isShown = eventFilter(parts, caller);
       for await (const event of watchEvents(
         { store: events, notifier: committed, notices },
         options,
         abort,
       )) {
+        if (isShown !== null && !(await isShown('notice' in event ? event.notice : event))) continue;
         yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
       }
     }),
@@ -109,11 +113,11 @@ export function streamCalls(
 }
 
 /** A node's name means the node, also where a job has the same name. */
-async function subjectOf(parts: StreamCallParts, text: string): Promise<string> {
-  if (text.startsWith('job_')) return resolveJobId(parts, text);
+async function subjectOf(parts: StreamCallParts, text: string, caller: Identity): Promise<string> {
+  if (text.startsWith('job_')) return resolveJobId(parts, text, caller);
   const isJob =
     /[_[]/.test(text) || text === 'latest' || (await parts.store.names.names(text, 1))[0] === text;
-  return isJob && !parts.state.nodes.has(text as NodeName) ? resolveJobId(parts, text) : text;
+  return isJob && !parts.state.nodes.has(text as NodeName) ? resolveJobId(parts, text, caller) : text;
 }
 
 /** A caller that asks for what follows an event must not miss any without an error. */

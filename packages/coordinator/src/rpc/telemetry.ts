@@ -34,30 +34,32 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   const { state, telemetry } = parts;
   const rowParts = { store: parts.store, rows: parts.rowKeeping.rows };
   return {
-    QueryMetrics: unary(async ({ jobId: named, name, sinceMs, attempt, pointsMax, superseded, skip }) => {
-      checkSince(sinceMs);
-      const jobId = await resolveJobId(parts, named);
-      if (isTrainingMetricName(name)) {
-        const range = { ...rowRange(parts, sinceMs, attempt), superseded };
-        return metricsToWire(await queryRows(rowParts, jobId, { name, range, pointsMax, skip }));
-      }
-      if (!isJobMetricName(name)) throw unknownMetric(name);
-      const range = { jobId, sinceMs: sinceMs ?? Number.POSITIVE_INFINITY, attempt: attempt ?? null };
-      const points = telemetry.countPoints(range);
-      if (points > readingsMax) {
-        throw new MusterError(
-          'resource_exhausted',
-          `${jobId} has ${points} readings in that time and at most ${readingsMax} are answered at once; ` +
-            'ask for less time (--since) or for one attempt',
-        );
-      }
-      const { field, unit } = jobMetrics[name];
-      return metricsToWire({ unit, series: telemetry.query({ ...range, field }) });
-    }),
+    QueryMetrics: unary(
+      async ({ jobId: named, name, sinceMs, attempt, pointsMax, superseded, skip }, caller) => {
+        checkSince(sinceMs);
+        const jobId = await resolveJobId(parts, named, caller);
+        if (isTrainingMetricName(name)) {
+          const range = { ...rowRange(parts, sinceMs, attempt), superseded };
+          return metricsToWire(await queryRows(rowParts, jobId, { name, range, pointsMax, skip }));
+        }
+        if (!isJobMetricName(name)) throw unknownMetric(name);
+        const range = { jobId, sinceMs: sinceMs ?? Number.POSITIVE_INFINITY, attempt: attempt ?? null };
+        const points = telemetry.countPoints(range);
+        if (points > readingsMax) {
+          throw new MusterError(
+            'resource_exhausted',
+            `${jobId} has ${points} readings in that time and at most ${readingsMax} are answered at once; ` +
+              'ask for less time (--since) or for one attempt',
+          );
+        }
+        const { field, unit } = jobMetrics[name];
+        return metricsToWire({ unit, series: telemetry.query({ ...range, field }) });
+      },
+    ),
 
-    SummarizeTraining: unary(async ({ jobId: named, sinceMs, attempt }) => {
+    SummarizeTraining: unary(async ({ jobId: named, sinceMs, attempt }, caller) => {
       checkSince(sinceMs);
-      const jobId = await resolveJobId(parts, named);
+      const jobId = await resolveJobId(parts, named, caller);
       const { metrics, thinned } = await summarizeRows(rowParts, jobId, rowRange(parts, sinceMs, attempt));
       return { metrics: metrics.map(summaryToWire), thinned };
     }),

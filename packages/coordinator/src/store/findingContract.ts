@@ -185,6 +185,25 @@ export function describeFinding(opened: () => Store): void {
       expect(await store.readArrayFailures(arrayId)).toEqual([jobIdOf(6)]);
     });
 
+    it('of jobs in hidden projects only those of the user', async () => {
+      const spec = (project: string) => aSpec({ project });
+      await commit({
+        newJobs: [
+          aJob(6, { spec: spec('open'), user: 'ann' }),
+          aJob(7, { spec: spec('hidden'), user: 'ann' }),
+          aJob(8, { spec: spec('hidden'), user: 'ben' }),
+          aJob(9, { spec: spec('open'), user: 'ben' }),
+        ],
+      });
+      const visible = { user: 'ann', hiddenProjects: ['hidden'], onlyProjects: null };
+      expect(await list({ also: { visible } })).toEqual([9, 7, 6, 5, 4, 3, 2, 1]);
+      expect(await list({ also: { visible: { ...visible, onlyProjects: ['hidden'] } } })).toEqual([7]);
+      expect(await list({ also: { visible: { ...visible, hiddenProjects: [] }, user: 'ben' } })).toEqual([
+        9, 8,
+      ]);
+      expect(await list({ also: { visible: { ...visible, user: 'eve' }, project: 'hidden' } })).toEqual([]);
+    });
+
     it('jobs by project, label and time, together with everything else, in pages', async () => {
       const spec = (project: string, labels: Record<string, string>) => aSpec({ project, labels });
       const more = [

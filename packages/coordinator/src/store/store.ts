@@ -159,6 +159,16 @@ export interface JobFilters {
   readonly label?: { readonly name: string; readonly value: string | null } | undefined;
   /** Wall clock: submitted then or later. */
   readonly sinceMs?: number | undefined;
+  readonly visible?: VisibleJobs | undefined;
+}
+
+/** The jobs that a user may see. */
+export interface VisibleJobs {
+  readonly user: string;
+  /** Of these only jobs of the user. */
+  readonly hiddenProjects: readonly string[];
+  /** None of other projects; null: of all. */
+  readonly onlyProjects: readonly string[] | null;
 }
 
 /** A page of a list of jobs. */

@@ -29,6 +29,7 @@ import {
   type Store,
   type StoredOutcome,
   StoreError,
+  type VisibleJobs,
 } from '../store.ts';
 import { memoryRetention } from './memoryRetention.ts';
 
@@ -239,7 +240,7 @@ export class MemoryStore implements Store {
 
   private matching(query: Omit<JobQuery, 'sizeMax'>): readonly Job[] {
     const { states, arrayId, name, beforeSubmitSeq } = query;
-    const { project, user, label, sinceMs } = query.also ?? {};
+    const { project, user, label, sinceMs, visible } = query.also ?? {};
     return this.jobsInOrder()
       .reverse()
       .filter((job) => states.length === 0 || states.includes(job.state.kind))
@@ -247,6 +248,7 @@ export class MemoryStore implements Store {
       .filter((job) => name === null || ownName(job) === name)
       .filter(({ spec }) => project === undefined || spec.project === project)
       .filter((job) => user === undefined || job.user === user)
+      .filter((job) => visible === undefined || isVisible(job, visible))
       .filter(({ submittedAtMs }) => sinceMs === undefined || submittedAtMs >= sinceMs)
       .filter(({ spec: { labels } }) => label === undefined || hasLabel(labels, label))
       .filter((job) => beforeSubmitSeq === null || job.submitSeq < beforeSubmitSeq);
@@ -321,6 +323,14 @@ export class MemoryStore implements Store {
       throw new StoreError('damaged', `${job.id} has no attempt ${job.lastAttempt} in the store`);
     return { ...job, state: { ...job.state, attempt } as Job['state'] };
   }
+}
+
+function isVisible(
+  { user, spec: { project } }: Job,
+  { user: viewer, hiddenProjects, onlyProjects }: VisibleJobs,
+): boolean {
+  if (onlyProjects !== null && !onlyProjects.includes(project)) return false;
+  return user === viewer || !hiddenProjects.includes(project);
 }
 
 function hasLabel(

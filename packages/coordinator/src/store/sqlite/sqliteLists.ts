@@ -153,7 +153,7 @@ function firstNumber(rows: Rows, { sinceMs }: JobFilters): number | null {
 /** What the conditions of a statement need. */
 function parametersOf(
   { name, states }: ListQuery,
-  { label, project, user, sinceMs }: JobFilters,
+  { label, project, user, sinceMs, visible }: JobFilters,
 ): Parameters {
   return {
     ...(name === null ? {} : { name }),
@@ -161,7 +161,18 @@ function parametersOf(
     ...(project === undefined ? {} : { project }),
     ...(user === undefined ? {} : { submitter: user }),
     ...(sinceMs === undefined ? {} : { since_ms: sinceMs }),
+    ...visibleParameters(visible),
     ...labelParameters(label),
+  };
+}
+
+function visibleParameters(visible: JobFilters['visible']): Parameters {
+  if (visible === undefined) return {};
+  const { user, hiddenProjects, onlyProjects } = visible;
+  return {
+    viewer: user,
+    hidden_projects: JSON.stringify(hiddenProjects),
+    ...(onlyProjects === null ? {} : { only_projects: JSON.stringify(onlyProjects) }),
   };
 }
 

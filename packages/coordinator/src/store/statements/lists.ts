@@ -49,7 +49,7 @@ export function selectMatchingInOrder(filter: FilterConditions): string {
 function conditionsOf({
   byName,
   byState,
-  also: { label, project, user, sinceMs },
+  also: { label, project, user, sinceMs, visible },
 }: FilterConditions): string {
   const value = label?.value == null ? '' : 'and value = :label_value';
   const conditions = [
@@ -58,6 +58,14 @@ function conditionsOf({
     ...(project === undefined ? [] : ['jobs.project = :project']),
     ...(user === undefined ? [] : ['jobs.submitter = :submitter']),
     ...(sinceMs === undefined ? [] : ['jobs.submitted_at_ms >= :since_ms']),
+    ...(visible === undefined
+      ? []
+      : [
+          '(jobs.submitter = :viewer or jobs.project not in (select value from json_each(:hidden_projects)))',
+          ...(visible.onlyProjects === null
+            ? []
+            : ['jobs.project in (select value from json_each(:only_projects))']),
+        ]),
     ...(label === undefined
       ? []
       : [

@@ -1,0 +1,88 @@
+/** Which jobs a call may concern, as questions to the state and the store. The rules are those of `auth/access.ts`. */
+import { MusterError } from '@muster/common/errors';
+import { isJobId, type JobId } from '@muster/common/ids';
+import { isOperator, type JobOwner, maySeeAllTokens, mayUseEveryJob, mayUseOwned } from '../auth/access.ts';
+import type { Identity } from '../caller.ts';
+import type { Job } from '../model.ts';
+import { isPrivate } from '../state/people.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { Store, VisibleJobs } from '../store/store.ts';
+
+export interface VisibleParts {
+  readonly state: Pick<ClusterState, 'jobs' | 'people'>;
+  readonly store: Pick<Store, 'readJob'>;
+}
+
+/** What a list is narrowed to. @returns undefined: to nothing */
+export function visibleTo(
+  { people }: Pick<ClusterState, 'people'>,
+  caller: Identity,
+): VisibleJobs | undefined {
+  if (caller.kind !== 'user' || mayUseEveryJob(caller)) return undefined;
+  const { user, onlyProjects } = caller;
+  const hiddenProjects = isOperator(caller)
+    ? []
+    : [...people.projects.values()].filter((project) => project.isPrivate).map(({ name }) => name);
+  if (hiddenProjects.length === 0 && onlyProjects === null) return undefined;
+  return { user, hiddenProjects, onlyProjects };
+}
+
+/** Whether a caller may read a job. */
+export function isVisibleTo({ people }: Pick<ClusterState, 'people'>, caller: Identity, job: Job): boolean {
+  return mayUseOwned(caller, 'read', ownerOf(job), (project) => isPrivate(people, project));
+}
+
+/**
+ * @returns false: for the caller there is no such job
+ * @throws {MusterError} `permission_denied` for a job that the caller may read, and not change as this call does
+ */
+export async function mayUseJob(parts: VisibleParts, caller: Identity, id: JobId): Promise<boolean> {
+  if (caller.kind !== 'user' || mayUseEveryJob(caller)) return true;
+  const job = parts.state.jobs.get(id) ?? (await parts.store.readJob(id))?.job;
+  if (job === undefined || !isVisibleTo(parts.state, caller, job)) return false;
+  const owner = ownerOf(job);
+  if (mayUseOwned(caller, caller.use, owner, (project) => isPrivate(parts.state.people, project)))
+    return true;
+  throw new MusterError(
+    'permission_denied',
+    `${id} belongs to ${owner.user ?? 'another user'}: only they, members of ${owner.project} and operators may change it`,
+  );
+}
+
+/** For references within a call that changes other jobs than these. */
+export function asReader(caller: Identity): Identity {
+  return caller.kind === 'user' ? { ...caller, use: 'read' } : caller;
+}
+
+/** Of so many jobs it is remembered whether they are visible. */
+const rememberedMax = 10_000;
+
+/**
+ * Which events a watch shows: those of visible jobs, and what concerns users and tokens to admins only.
+ * @returns null: all of them
+ */
+export function eventFilter(
+  { state, store }: VisibleParts,
+  caller: Identity,
+): ((event: { readonly kind: string; readonly subject: string }) => Promise<boolean>) | null {
+  const seesTokens = maySeeAllTokens(caller);
+  const seesJobs = mayUseEveryJob(caller);
+  if (seesTokens && seesJobs) return null;
+  const known = new Map<string, boolean>();
+  return async ({ kind, subject }) => {
+    if (/^(?:token|user)\./.test(kind)) return seesTokens;
+    // What was visible may no longer be.
+    if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
+    if (seesJobs || !isJobId(subject)) return true;
+    const before = known.get(subject);
+    if (before !== undefined) return before;
+    const job = state.jobs.get(subject) ?? (await store.readJob(subject))?.job;
+    const isShown = job !== undefined && isVisibleTo(state, caller, job);
+    known.set(subject, isShown);
+    return isShown;
+  };
+}
+
+function ownerOf({ user, spec: { project } }: Job): JobOwner {
+  return { user, project };
+}
