@@ -22,25 +22,29 @@ export interface PendingParts {
   readonly monotonicMs: () => number;
 }
 
+type IsNamed = (job: Job) => boolean;
+
 /**
  * Why a queued job waits. `withHolders` names the jobs that have the GPUs which it waits for.
+ * @param isNamed whether a job may be named to whoever asks
  * @returns undefined when no pass has looked at it yet
  */
 export function pendingNow(
   parts: PendingParts,
   job: Job,
   detail: 'brief' | 'withHolders' = 'brief',
+  isNamed: IsNamed = () => true,
 ): PendingReason | undefined {
   const reason = parts.loop.reasons.get(job);
-  return reason && inWords(parts, job, reason, detail);
+  return reason && inWords(parts, job, reason, detail, isNamed);
 }
 
 /** To a dry run: where the job would start now, or why it would wait. */
-export function dryRunAnswer(parts: PendingParts, rehearsal: Rehearsal) {
+export function dryRunAnswer(parts: PendingParts, rehearsal: Rehearsal, isNamed: IsNamed) {
   const { ahead: jobsAhead, job } = rehearsal;
   return rehearsal.kind === 'start'
     ? { wouldStartOn: [...rehearsal.nodes], jobsAhead }
-    : { wouldWait: pendingToWire(inWords(parts, job, rehearsal.reason, 'withHolders')), jobsAhead };
+    : { wouldWait: pendingToWire(inWords(parts, job, rehearsal.reason, 'withHolders', isNamed)), jobsAhead };
 }
 
 function inWords(
@@ -48,10 +52,13 @@ function inWords(
   job: Job,
   reason: WaitReason,
   detail: 'brief' | 'withHolders',
+  isNamed: IsNamed,
 ): PendingReason {
   // Of the other reasons nobody in particular is why.
   const isHeld = detail === 'withHolders' && reason.kind === 'no_gpus_free';
-  const holders = isHeld ? gpuHolders(job, state.jobs.values(), nodeViews(), taskStatus) : [];
+  const holders = isHeld
+    ? gpuHolders(job, [...state.jobs.values()].filter(isNamed), nodeViews(), taskStatus)
+    : [];
   return pendingReason(reason, job.spec, monotonicMs(), holders);
 }
 

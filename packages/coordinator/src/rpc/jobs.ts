@@ -104,17 +104,20 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop, taskStatus } = parts;
   const requests = new Requests(store);
 
+  const namedTo = (caller: Identity) => (job: Job) => isVisibleTo(state, caller, job);
+
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
     return jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
   }
 
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
-  async function detailed(record: JobRecord): Promise<JobView> {
+  async function detailed(record: JobRecord, caller: Identity): Promise<JobView> {
     const { id, lastAttempt } = record.job;
     const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
     // The view of a job that has ended is the same wherever it is asked for.
     if (isTerminal(shown.state)) return shown;
-    const pending = shown.pending && (pendingNow(parts, record.job, 'withHolders') ?? shown.pending);
+    const pending =
+      shown.pending && (pendingNow(parts, record.job, 'withHolders', namedTo(caller)) ?? shown.pending);
     return { ...shown, pending, outputAtMs: await outputAtMs(parts.logs.directoryOf(id), lastAttempt) };
   }
 
@@ -127,10 +130,10 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   }
 
   /** Of a job that was planned in the turn that stored it. null: it does not wait, or nobody knows why. */
-  function reasonNow(id: string | undefined): PendingReason | null {
+  function reasonNow(id: string | undefined, caller: Identity): PendingReason | null {
     const job = id === undefined ? undefined : state.jobs.get(id as JobId);
     if (job?.state.kind !== 'queued') return null;
-    return pendingNow(parts, job, 'withHolders') ?? null;
+    return pendingNow(parts, job, 'withHolders', namedTo(caller)) ?? null;
   }
 
   async function read(text: string, caller: Identity): Promise<JobRecord> {
@@ -188,14 +191,18 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         });
       };
       if (request.dryRun)
-        return dryRunAnswer(parts, await carryOut((submitting) => loop.rehearse(caller, submitting)));
+        return dryRunAnswer(
+          parts,
+          await carryOut((submitting) => loop.rehearse(caller, submitting)),
+          namedTo(caller),
+        );
       const { record, repeated } = await requests.once(command, () => {
         requireSpace();
         return carryOut((submitting) => loop.run(caller, submitting));
       });
       const { arrayId } = record;
       const jobIds = await idsOfSubmit(parts, record, spec);
-      const waits = reasonNow(jobIds[0] ?? (await firstOfArray(parts, arrayId, spec)));
+      const waits = reasonNow(jobIds[0] ?? (await firstOfArray(parts, arrayId, spec)), caller);
       return {
         jobIds: [...jobIds],
         ...(arrayId === null ? {} : { arrayId }),
@@ -205,7 +212,9 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
     }),
 
-    GetJob: unary(async (request, caller) => jobToWire(await detailed(await read(request.jobId, caller)))),
+    GetJob: unary(async (request, caller) =>
+      jobToWire(await detailed(await read(request.jobId, caller), caller)),
+    ),
 
     ResolveJob: unary(async ({ reference }, caller) => {
       const referent = await resolveReference(parts, reference, caller);
@@ -313,7 +322,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     ExplainJob: unary(async (request, caller) => {
       const record = await read(request.jobId, caller);
       const ahead = jobsAhead(state.jobs.values(), record.job);
-      const job = await detailed(record);
+      const job = await detailed(record, caller);
       const silent = silentNodes(parts, record.job);
       const { summary, details, nextSteps } = explain(
         job,
