@@ -95,3 +95,12 @@ test('--plot draws as many curves as can be distinguished: the best, and says so
   expect(stdout).toContain(memberId(4));
   expect(stdout).not.toContain(memberId(3));
 });
+
+test('of an array of several pages the table has the best jobs, in the order of their values', async () => {
+  const { stdout, stderr } = await run(['metrics', 'sweep', 'train_loss'], answersFor(1_100));
+  expect(stderr).toBe(
+    '1000 of 1100 jobs are shown: those with the smallest newest train_loss. -o csv has all.\n',
+  );
+  const shown = stdout.split('\n').flatMap((line) => /^sweep\[(\d+)\]/.exec(line)?.[1] ?? []);
+  expect(shown.map(Number)).toEqual(Array.from({ length: 1_000 }, (_, rank) => 1_099 - rank));
+});

@@ -5,7 +5,7 @@ import { isTrainingMetricName } from '@muster/common/training';
 import type { Cause, JobView, LedgerEntry, PendingReason } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { byMetric } from '../jobs/jobTable.ts';
-import { collectJobs, pagesOfJobs } from '../jobs/pages.ts';
+import { pagesOfJobs } from '../jobs/pages.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
 import { nameOf, newestAttempt } from '../jobs/summary.ts';
 
@@ -90,35 +90,89 @@ export function unreadOf(size: number, read: readonly Member[], notStored = 0): 
   return Math.max(0, Math.min(notStored, size - read.length));
 }
 
-/** In the order of their indexes; of an index that was requeued the newest. */
-export async function arrayJobs(
+/** The jobs of an array, page by page; of an index that was requeued the newest. The highest indexes come first. */
+async function* newestOfArray(
   api: Pick<MusterApi, 'listJobs'>,
   arrayId: string,
-): Promise<readonly JobView[]> {
-  const { jobs } = await collectJobs(api, { arrayId, brief: true }, Number.POSITIVE_INFINITY);
-  const newest = new Map<number, JobView>();
-  // The newest come first.
-  for (const job of jobs) {
-    const index = job.array?.index ?? 0;
-    if (!newest.has(index)) newest.set(index, job);
+): AsyncGenerator<readonly JobView[]> {
+  const seen = new Set<number>();
+  for await (const page of pagesOfJobs(api, { arrayId, brief: true }, Number.POSITIVE_INFINITY)) {
+    yield page.jobs.filter((job) => {
+      const isNewest = !seen.has(indexOf(job));
+      seen.add(indexOf(job));
+      return isNewest;
+    });
   }
-  return [...newest].toSorted(([a], [b]) => a - b).map(([, job]) => job);
+}
+
+function indexOf({ array }: JobView): number {
+  return array?.index ?? 0;
+}
+
+/** The ids of its jobs, in the order of their indexes. */
+export async function arrayJobIds(
+  api: Pick<MusterApi, 'listJobs'>,
+  arrayId: string,
+): Promise<readonly string[]> {
+  const ids: [index: number, id: string][] = [];
+  for await (const jobs of newestOfArray(api, arrayId))
+    for (const job of jobs) ids.push([indexOf(job), job.id]);
+  return ids.toSorted(([a], [b]) => a - b).map(([, id]) => id);
+}
+
+/** Which jobs of many are shown: at most so many, those with the smallest newest value of a metric of the training first. */
+export interface Choice {
+  readonly metric: string;
+  readonly max: number;
+}
+
+/** Some jobs, and how many there were to choose from. */
+export interface ChosenJobs {
+  readonly jobs: readonly JobView[];
+  readonly total: number;
 }
 
 /**
- * At most so many of the jobs: those with the smallest newest value, as far as it is known.
+ * The jobs of an array that the choice is about, in the order of their indexes. The others are not kept: an array may have 100,000.
+ */
+export async function arrayJobs(
+  api: Pick<MusterApi, 'listJobs'>,
+  arrayId: string,
+  choice: Choice,
+): Promise<ChosenJobs> {
+  const inOrder = (jobs: readonly JobView[]) => jobs.toSorted((a, b) => indexOf(a) - indexOf(b));
+  let kept: readonly JobView[] = [];
+  let total = 0;
+  for await (const jobs of newestOfArray(api, arrayId)) {
+    total += jobs.length;
+    kept = chosenOf(inOrder([...kept, ...jobs]), choice);
+  }
+  return { jobs: inOrder(kept), total };
+}
+
+/** @param total how many there were, of which these are left. All of as many as may be shown stay in their order */
+function chosenOf(
+  jobs: readonly JobView[],
+  { metric, max }: Choice,
+  total = jobs.length,
+): readonly JobView[] {
+  if (total <= max) return jobs;
+  return (isTrainingMetricName(metric) ? byMetric(jobs, metric) : jobs).slice(0, max);
+}
+
+/**
+ * @param chosen what `arrayJobs` has left of all jobs
  * @param what is done with them, for the note: `drawn`
  * @returns a note for the reader where some are not among them
  */
 export function chosenFor(
-  jobs: readonly JobView[],
-  metric: string,
-  max: number,
+  { jobs, total }: ChosenJobs,
+  choice: Choice,
   what: string,
 ): { readonly jobs: readonly JobView[]; readonly note: string | null } {
-  if (jobs.length <= max) return { jobs, note: null };
-  const isSorted = isTrainingMetricName(metric);
-  const chosen = (isSorted ? byMetric(jobs, metric) : jobs).slice(0, max);
-  const which = isSorted ? `those with the smallest newest ${metric}` : 'the first';
-  return { jobs: chosen, note: `${max} of ${jobs.length} jobs are ${what}: ${which}. -o csv has all.` };
+  const { metric, max } = choice;
+  if (total <= max) return { jobs, note: null };
+  const which = isTrainingMetricName(metric) ? `those with the smallest newest ${metric}` : 'the first';
+  const note = `${max} of ${total} jobs are ${what}: ${which}. -o csv has all.`;
+  return { jobs: chosenOf(jobs, choice, total), note };
 }

@@ -8,13 +8,13 @@ import type { JobView } from '@muster/common/views';
 import type { MusterApi, TrainingSummaries } from '@muster/common/wire/client';
 import type { Command } from 'commander';
 import { inParallel } from '../arrays/inParallel.ts';
-import { arrayJobs, chosenFor } from '../arrays/members.ts';
+import { arrayJobIds, arrayJobs, type Choice, type ChosenJobs, chosenFor } from '../arrays/members.ts';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, wholeNumberFlag } from '../flags.ts';
-import { jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
+import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
 import { exportMetrics } from '../metrics/exportMetrics.ts';
 import { formatGpuMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
@@ -106,12 +106,16 @@ async function showMetrics(
 ): Promise<ExitCode> {
   const asked = askedOf(reference, more, flags);
   return withSession(context, flags, async ({ api }) => {
-    const jobs: JobView[] = [];
-    for (const each of asked.references) for (const job of await jobsOf(api, each, asked)) jobs.push(job);
+    const named: Named[] = [];
+    for (const each of asked.references) named.push(await namedBy(api, each, asked));
     const seen: Seen = { context, flags, api };
     if (flags.output === 'json' || flags.output === 'csv') {
       const shown = asked.metric === null ? names : [asked.metric];
-      const ids = jobs.map(({ id }) => id);
+      const ids: string[] = [];
+      for (const each of named) {
+        if (each.kind === 'job') ids.push(each.job.id);
+        else for (const id of await arrayJobIds(api, each.id)) ids.push(id);
+      }
       const isOneMetric = asked.metric !== null;
       await exportMetrics(
         context.io.stdout,
@@ -121,9 +125,11 @@ async function showMetrics(
       );
       return exitCodes.ok;
     }
-    const [job, ...others] = jobs;
+    const choice = { metric: asked.metric ?? 'train_loss', max: asked.isPlot ? comparedMax : rowsMax };
+    const chosen = await chosenOf(api, named, choice);
+    const [job] = chosen.jobs;
     if (job === undefined) return exitCodes.ok;
-    if (asked.isPlot || others.length > 0) return compare(seen, jobs, asked);
+    if (asked.isPlot || chosen.total > 1) return compare(seen, chosen, choice, asked.isPlot);
     return asked.metric === null ? showAll(seen, job) : showOne(seen, job, asked.metric);
   });
 }
@@ -152,15 +158,25 @@ function askedOf(reference: string, more: readonly string[], flags: MetricsFlags
   return { references, name, metric: name ?? (needsName ? 'train_loss' : null), isPlot };
 }
 
+type Named = ArrayReferent | { readonly kind: 'job'; readonly job: JobView };
+
+async function chosenOf(api: MusterApi, named: readonly Named[], choice: Choice): Promise<ChosenJobs> {
+  const jobs: JobView[] = [];
+  let total = 0;
+  for (const each of named) {
+    const found =
+      each.kind === 'array' ? await arrayJobs(api, each.id, choice) : { jobs: [each.job], total: 1 };
+    jobs.push(...found.jobs);
+    total += found.total;
+  }
+  return { jobs, total };
+}
+
 /** The second word of two is rather a metric that is misspelt than a job that is not there. */
-async function jobsOf(
-  api: MusterApi,
-  reference: string,
-  { references, name }: Asked,
-): Promise<readonly JobView[]> {
+async function namedBy(api: MusterApi, reference: string, { references, name }: Asked): Promise<Named> {
   try {
     const found = await referentOf(api, reference);
-    return found.kind === 'array' ? await arrayJobs(api, found.id) : [await api.getJob(found.id)];
+    return found.kind === 'array' ? found : { kind: 'job', job: await api.getJob(found.id) };
   } catch (error) {
     const mayBeMetric = references.length === 2 && reference === references[1] && name === null;
     if (mayBeMetric && error instanceof MusterError && error.code === 'not_found')
@@ -279,12 +295,16 @@ function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programN
 
 // ---- Curves
 
-async function compare(seen: Seen, given: readonly JobView[], asked: Asked): Promise<ExitCode> {
+async function compare(
+  seen: Seen,
+  given: ChosenJobs,
+  choice: Choice & { readonly metric: MetricName },
+  isPlot: boolean,
+): Promise<ExitCode> {
   const { context, flags, api } = seen;
   const { stdout, stderr } = context.io;
-  const { isPlot } = asked;
-  const metric = asked.metric ?? 'train_loss';
-  const { jobs, note } = chosenFor(given, metric, isPlot ? comparedMax : rowsMax, isPlot ? 'drawn' : 'shown');
+  const { metric } = choice;
+  const { jobs, note } = chosenFor(given, choice, isPlot ? 'drawn' : 'shown');
   const options = optionsOf(context, flags);
   const size = plotSize(context, jobs.length, options);
   const isTraining = isTrainingMetricName(metric);
