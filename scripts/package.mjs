@@ -77,13 +77,25 @@ async function git(args) {
   return output.trim();
 }
 
+/** @throws {Stop} at a flag that does not exist */
+function flags() {
+  try {
+    return parseArgs({ options: { out: { type: 'string' }, arch: { type: 'string' } } }).values;
+  } catch (error) {
+    throw new Stop(
+      `${/** @type {Error} */ (error).message}\nUsage: npm run package -- [--out FOLDER] [--arch x64|arm64]`,
+      2,
+    );
+  }
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   void exitWith(async () => {
     const { NODE_EXTRA_CA_CERTS: certificates } = process.env;
     await prepare(import.meta.url);
     // The registry is asked for the native parts of another kind of machine.
     if (certificates !== undefined) process.env.NODE_EXTRA_CA_CERTS = certificates;
-    const { values } = parseArgs({ options: { out: { type: 'string' }, arch: { type: 'string' } } });
+    const values = flags();
     const outDir = resolve(values.out ?? join(root, 'dist/packages'));
     const release = await currentRelease(values.arch ?? process.arch);
     const making = { ...fullCompression, interrupted: interruption() };
