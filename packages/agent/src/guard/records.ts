@@ -16,6 +16,7 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -57,11 +58,8 @@ const recordVersion = 2;
  */
 export function writeProcessRecord(directory: string, { main, mainExit, ...rest }: ProcessRecord): void {
   const path = recordPath(directory);
-  rmSync(path, { force: true });
-  writeFileSync(path, JSON.stringify({ ...rest, ...main, version: recordVersion }), {
-    flag: 'wx',
-    mode: 0o600,
-  });
+  const text = JSON.stringify({ ...rest, ...main, version: recordVersion });
+  inFreePlace(path, () => writeFileSync(path, text, { flag: 'wx', mode: 0o600 }));
   if (mainExit !== null) writeMainExit(directory, mainExit);
 }
 
@@ -102,7 +100,7 @@ export function readStoredTask(task: TaskLocation, bootId: string): StoredTask |
 }
 
 export function removeRecords(directory: string): void {
-  rmSync(recordPath(directory), { force: true });
+  removeFile(recordPath(directory));
 }
 
 /** Each begins a line of its own, so that one that a full disk cut short does not spoil the next. */
@@ -136,8 +134,7 @@ export class TaskLinks {
 
   add(task: TaskLocation): void {
     const link = join(this.directory, task.key);
-    rmSync(link, { force: true });
-    symlinkSync(task.directory, link);
+    inFreePlace(link, () => symlinkSync(task.directory, link));
   }
 
   has({ key }: TaskLocation): boolean {
@@ -145,7 +142,7 @@ export class TaskLinks {
   }
 
   remove(key: TaskName): void {
-    rmSync(join(this.directory, key), { force: true });
+    removeFile(join(this.directory, key));
   }
 
   all(): TaskLocation[] {
@@ -153,6 +150,26 @@ export class TaskLinks {
       key,
       directory: readlinkSync(join(this.directory, key)),
     }));
+  }
+}
+
+/** Makes what is to lie at the path. What lies there already goes first; hardly ever does anything, so nobody looks before. */
+function inFreePlace(path: string, make: () => void): void {
+  try {
+    make();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    rmSync(path, { force: true });
+    make();
+  }
+}
+
+/** One that is gone is fine. `rmSync` would look twice at what there is before it removes it. */
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 
