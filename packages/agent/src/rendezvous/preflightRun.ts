@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Driver, TaskLaunch } from '../drivers/driver.ts';
 import type { TaskLocation, TaskName } from '../taskFacts/execution.ts';
+import { removeOwnDirectory } from '../taskFacts/removal.ts';
 import { readTaskFile } from '../taskFacts/taskFile.ts';
 import type { RunProgram } from './preflight.ts';
 
@@ -50,6 +51,7 @@ export function programRunner(driverOf: (image: string | null) => Driver): RunPr
 export async function endPreflight(driver: Driver, location: TaskLocation): Promise<void> {
   await driver.stop(location, { signal: 'SIGKILL', graceMs: 0 });
   await driver.remove(location);
+  await removeOwnDirectory(location.directory);
   await rm(location.directory, { recursive: true, force: true });
 }
 

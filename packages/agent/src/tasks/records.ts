@@ -30,6 +30,7 @@ import { jobSpecToFile, normalizeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { TaskEnd } from '@muster/common/views';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import { removeOwnDirectory, removeTree } from '../taskFacts/removal.ts';
 import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
 
 /** What is known of a task for good. */
@@ -129,6 +130,7 @@ export class TaskRecords {
   async remove(task: TaskRef): Promise<void> {
     const directory = this.directory(task);
     removeFile(this.path(task));
+    await removeOwnDirectory(directory);
     const isSmall = this.outputSize(task) < outputBytesAtOnce;
     if (!isSmall || !removeSmall(directory)) await rm(directory, { recursive: true, force: true });
   }
@@ -257,7 +259,7 @@ function parseLine(line: string): Partial<StoredIntent> | null {
 
 /** What is left after a failure or a crash is deleted at the next start. */
 function deleteInBackground(path: string): void {
-  rm(path, { recursive: true, force: true }).catch(() => {});
+  removeTree(path).catch(() => {});
 }
 
 const sync = promisify(fsync);
