@@ -20,8 +20,6 @@ export interface SecretStore {
   read(project: string, name: string): Promise<StoredSecret | null>;
   /** By project and name. @param project null: every project */
   list(project: string | null): Promise<readonly StoredSecret[]>;
-  /** The keys that some secret is encrypted with. */
-  keyIds(): Promise<readonly string[]>;
 }
 
 /** A project's name and a secret's name hold no slash. */

@@ -109,7 +109,6 @@ export class MemoryStore implements Store {
       sortedBy([...this.memory.secrets.values()], secretId).filter(
         (secret) => project === null || secret.project === project,
       ),
-    keyIds: async () => [...new Set([...this.memory.secrets.values()].map(({ keyId }) => keyId))],
   };
 
   constructor(memory: Memory) {

@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { type SecretStore, secretId } from '../secrets.ts';
-import { type SecretRow, selectSecret, selectSecretKeys, selectSecrets } from '../statements/secrets.ts';
+import { type SecretRow, selectSecret, selectSecrets } from '../statements/secrets.ts';
 
 type Rows = <Row>(sql: string, parameters?: Record<string, SQLInputValue>) => Row[];
 
@@ -11,6 +11,5 @@ export function sqliteSecrets(rows: Rows): SecretStore {
       return row === undefined ? null : selectSecret.fromRow(row);
     },
     list: async (project) => rows<SecretRow>(selectSecrets.sql, { project }).map(selectSecret.fromRow),
-    keyIds: async () => rows<{ key_id: string }>(selectSecretKeys.sql).map((row) => row.key_id),
   };
 }

@@ -50,7 +50,3 @@ export const selectSecret = {
 export const selectSecrets = {
   sql: /* sql */ `select * from secrets where project = :project or :project is null order by project, name`,
 };
-
-export const selectSecretKeys = {
-  sql: /* sql */ `select distinct key_id from secrets`,
-};
