@@ -50,7 +50,7 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const frameHeaderBytes = 9;
 /** What a server may send before anything else is agreed; this client agrees to no more. */
 const frameBytesMax = 16_384;
-/** Of answers that nobody has read yet, per stream. */
+/** Of answers that were not read yet, per stream. */
 export const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 2 ** 31 - 1;
 const windowBytesDefault = 65_535;
@@ -229,7 +229,7 @@ export class Http2Connection {
       while (this.unread.length >= frameHeaderBytes) {
         const length = this.unread.readUIntBE(0, 3);
         const type = this.unread[3] ?? 0;
-        // Whoever does not begin with its settings speaks another protocol.
+        // A server that does not begin with its settings speaks another protocol.
         if (!this.isEstablished && type !== frames.settings)
           throw new Error('the server does not use HTTP/2');
         if (length > frameBytesMax) throw new Error(`frame of ${length} bytes`);

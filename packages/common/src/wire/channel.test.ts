@@ -96,7 +96,7 @@ test('without TLS to a server with it: the error names the CA', async () => {
   });
 });
 
-test('where nobody listens nobody answers, with TLS and without', async () => {
+test('where no server listens no coordinator answers, with TLS and without', async () => {
   for (const ca of [null, trusted])
     expect(await callAt('127.0.0.1:1', ca)).toMatchObject({
       code: 'unavailable',

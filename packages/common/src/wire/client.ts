@@ -359,7 +359,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
   };
 }
 
-/** An unreachable coordinator is the commonest failure of all; what sockets say of it helps nobody. */
+/** An unreachable coordinator is the commonest failure of all; the words of sockets do not help. */
 function inOurWords(error: unknown, address: string, encrypted: boolean): MusterError {
   if (error instanceof UnreachableError) {
     return (

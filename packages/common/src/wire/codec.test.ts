@@ -253,7 +253,7 @@ test('a value that a newer peer sends becomes what claims least', () => {
   expect([read.cause?.kind, read.pending?.kind]).toEqual(['unknown', 'scheduling']);
 });
 
-test('what nobody knows of a failure stays unknown: not rank 0', () => {
+test('what is not known of a failure stays unknown: not rank 0', () => {
   const failure: TaskFailure = {
     source: 'log',
     consequence: false,

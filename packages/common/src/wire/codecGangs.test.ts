@@ -34,7 +34,7 @@ const full: Endpoint = {
 };
 const bare: Endpoint = { address: 'fd00::7', network: null, interface: null, speedMbps: null, rdma: false };
 
-test('the addresses of a prepared node keep their order, and what nobody knows stays unknown', () => {
+test('the addresses of a prepared node keep their order, and what is not known stays unknown', () => {
   const endpoints = [bare, full, { ...full, speedMbps: 0 }];
   const prepared = { task: taskRefToWire(task), endpoints: endpoints.map(endpointToWire), testPort: 40_001 };
   const read = asked(Session, { prepared }).prepared;

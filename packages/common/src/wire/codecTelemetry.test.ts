@@ -80,7 +80,7 @@ const readingThrough = (value: GpuReading) => {
 test.each([
   ['of a busy GPU', reading],
   ['of an idle GPU', idle],
-  ['of a GPU that told nothing', unread],
+  ['of a GPU that reported nothing', unread],
 ])('a reading %s is the same on the other side: 0 is not unknown', (_, value) => {
   expect(readingThrough(value)).toEqual([value]);
 });

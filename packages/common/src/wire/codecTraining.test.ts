@@ -72,7 +72,7 @@ test('a checkpoint that was seen is the same on the other side', () => {
       expect(seen({ ...facts, verdict, depth })?.checkpoint).toMatchObject({ verdict, depth });
 });
 
-test('a verdict that nobody knows is no verdict, and a checkpoint of no task is none', () => {
+test('an unknown verdict is no verdict, and a checkpoint of no task is none', () => {
   const wire = checkpointSeenToWire({ task, checkpoint: facts, shared: false, afterStop: false });
   const read = (message: typeof wire) => asked(Session, { checkpoint: message }).checkpoint;
   const newer = read({ ...wire, checkpoint: { ...wire.checkpoint, verdict: 'blessed', depth: 'abyssal' } });
@@ -105,7 +105,7 @@ function signed(value: TrainingSign, kind: string = value.kind) {
   return trainingSign?.sign == null ? undefined : trainingSignFromWire(trainingSign.sign);
 }
 
-test('a sign is the same on the other side; of a kind that nobody knows it is none', () => {
+test('a sign is the same on the other side; of an unknown kind it is none', () => {
   for (const kind of trainingSignKinds) expect(signed({ ...sign, kind })).toEqual({ ...sign, kind });
   const bare = { ...sign, step: null, lastGoodStep: null, rank: null };
   expect(signed(bare)).toEqual(bare);
@@ -165,7 +165,7 @@ test('what a task begins from is the same on the other side, and nothing is noth
   }
 });
 
-test('every kind of the ledger has its own name; one that nobody knows cannot be read', () => {
+test('every kind of the ledger has its own name; an unknown one cannot be read', () => {
   const through = (entry: ReturnType<typeof ledgerEntry.toWire>) =>
     sent(musterService.GetJob, { ledger: [entry] }).ledger.map(ledgerEntry.fromWire);
   for (const kind of ledgerKinds) {

@@ -49,7 +49,7 @@ function describe(name: string): void {
 type Made = 'encode' | 'decode' | 'fromObject' | 'toObject';
 
 /**
- * The functions of a type. By itself protobufjs generates all of them, and one that nobody calls, at the first call of any;
+ * The functions of a type. By itself protobufjs generates all of them, and one that is not called, at the first call of any;
  * of the types of a call half are needed, and generating them is a good part of it.
  */
 const madeWhenNeeded = {

@@ -1,4 +1,4 @@
-/** Whom a client trusts to be the coordinator: on loopback whoever answers, everywhere else who shows a certificate of one CA. */
+/** Which server a client trusts to be the coordinator: on loopback any, elsewhere one with a certificate of one CA. */
 import type { SecureContext } from 'node:tls';
 import { type Address, isLoopbackHost, parseAddress } from '../address.ts';
 import { MusterError } from '../errors.ts';
@@ -49,7 +49,7 @@ function secureContextOf(caCertificate: string, identity: ClientIdentity | null)
   const { createSecureContext } = process.getBuiltinModule('node:tls');
   let ca: string;
   try {
-    // `createSecureContext` takes text that is no certificate too, and then trusts nobody.
+    // `createSecureContext` takes text that is no certificate too, and then trusts no server.
     ca = new X509Certificate(caCertificate).toString();
   } catch (error) {
     throw new MusterError('invalid', 'the CA is not a certificate in PEM', { cause: error });
