@@ -52,7 +52,7 @@ export function describeCallRules(cluster: () => Cluster): void {
 
   test('the methods tried here are all there are', () => {
     expect(adminPaths.length).toBeGreaterThan(10);
-    expect(agentPaths).toHaveLength(5);
+    expect(agentPaths).toHaveLength(6);
     expect(allPaths.toSorted()).toEqual(listedPaths().toSorted());
   });
 
