@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import type { ClientIdentity } from '@muster/common/wire/trust';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { newKey, ownTls, requestFor } from '../../../../test/support/nodeKeys.ts';
+import { joinByCertificate, newKey, ownTls, requestFor } from '../../../../test/support/nodeKeys.ts';
 import { testAuthority } from '../../../../test/support/tlsServer.ts';
 import { credentialLifetimeMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
@@ -19,11 +19,8 @@ afterEach(() => coordinator.close());
 const name = nodeNameOf('node-1');
 
 /** A node that has joined. */
-async function joined(nodeName: string = name, privateKey = newKey()): Promise<ClientIdentity> {
-  const { token } = await coordinator.api.createJoinToken(nodeName);
-  const credential = await requestFor(privateKey, nodeName);
-  const answer = await join(coordinator.client(), { nodeName, credential, joinToken: token });
-  return { privateKey, certificate: answer?.certificate ?? expect.fail('no certificate was returned') };
+function joined(nodeName: string = name, privateKey: string = newKey()): Promise<ClientIdentity> {
+  return joinByCertificate(coordinator, nodeName, privateKey);
 }
 
 /** A session by that certificate, with its answer: a Welcome, or an error. */
