@@ -14,7 +14,7 @@ beforeAll(async () => {
     coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`, '--credential-lifetime', '12s'],
     // An agent says so when it is removed, or replaced by a new installation.
     expectedComplaints:
-      /has been revoked or replaced|certificate is unknown to this coordinator|no certificate of a node/,
+      /has been revoked or replaced|certificate is unknown to this coordinator|no certificate of a node|node-1 expired on/,
   });
 });
 
@@ -36,6 +36,27 @@ test('credentials are renewed again and again while a task runs, and a restarted
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: { length: 1 } });
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);
+});
+
+test('a node that was off for longer than its certificate is good says so, and joins again by a token', async () => {
+  const agent = cluster.agent(0);
+  await agent.stop();
+  const expired = async () => {
+    const own = (await cluster.api.listCredentials()).find(({ kind }) => kind === 'agent');
+    return (own?.expiresAtMs ?? 0) < Date.now();
+  };
+  await waitFor('the certificate has expired', expired);
+  await agent.start();
+  await waitFor('the agent says why', () => agent.log, {
+    until: (log) =>
+      /the certificate of node node-1 expired on .*: create a token with `muster token create node-1 --replace`/.test(
+        log,
+      ),
+  });
+  await cluster.letJoinAnew(agent);
+  await agent.restart();
+  await cluster.untilOnline();
+  expect(await cluster.run({ command: 'true' })).toMatchObject({ state: 'succeeded' });
 });
 
 test('a machine that was installed anew returns under its name', async () => {

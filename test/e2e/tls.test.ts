@@ -226,7 +226,8 @@ test('after the CA was lost, agents stay away until each has joined by a new tok
   const node = cluster.agent(0);
   await node.restart();
   await waitFor('the agent says why', () => node.log, {
-    until: (log) => /no connection to the coordinator/.test(log) && /self-signed certificate/.test(log),
+    until: (log) =>
+      /no connection to the coordinator/.test(log) && /its certificate comes from another CA/.test(log),
   });
   expect(await cluster.api.getNode('node-1')).toMatchObject({ state: 'silent' });
 

@@ -3,7 +3,7 @@
 import { type AgentPorts, openAgent } from '@muster/agent/agent';
 import type { EndOfTask } from '@muster/agent/failure/taskFailure';
 import type { NodeStatus } from '@muster/agent/node/nodeWatch';
-import type { MusterError } from '@muster/common/errors';
+import { type MusterError, messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { emptyInventory } from '@muster/common/hardware';
 import { type TaskRef, taskKey } from '@muster/common/ids';
@@ -50,6 +50,7 @@ export function startAgent(parts: AgentParts): void {
     instanceId: `instance-of-${machine.name}`,
     address,
     openStream: () => network.connect(machine, life) as unknown as ReturnType<AgentPorts['openStream']>,
+    whyUnconnected: messageOf,
     // Nothing is renewed here.
     renewal: { take() {}, welcomed() {}, refused: () => false, explain: (refusal) => refusal },
     terms: machine.disk.terms(),

@@ -69,7 +69,15 @@ export interface AgentPorts
     >,
     Pick<
       SessionParts,
-      'openStream' | 'instanceId' | 'renewal' | 'terms' | 'wallMs' | 'monotonicMs' | 'chance' | 'onRefused'
+      | 'openStream'
+      | 'whyUnconnected'
+      | 'instanceId'
+      | 'renewal'
+      | 'terms'
+      | 'wallMs'
+      | 'monotonicMs'
+      | 'chance'
+      | 'onRefused'
     >,
     Pick<TaskLeasesParts, 'bootId' | 'boottimeMs'> {
   /** From the notice that this machine is switched off to the end, milliseconds. */

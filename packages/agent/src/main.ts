@@ -33,6 +33,7 @@ import {
   requestJoin,
   requestSecrets,
   tokenOf,
+  whyUnconnected,
 } from './session/coordinatorChannel.ts';
 import { credentialFile, obtainCredential } from './session/credential.ts';
 import { CredentialRenewal, offered } from './session/credentialRenewal.ts';
@@ -178,6 +179,7 @@ async function openOnMachine(
     instanceId,
     address: ownAddress,
     openStream: dial,
+    whyUnconnected: (error) => whyUnconnected({ address, caCertificate }, error),
     renewal,
     terms: openHighestTerm(join(options.dataDir, 'term'), log),
     onRefused,

@@ -7,8 +7,8 @@ import {
   type TestAuthority,
   testAuthority,
 } from '../../../../test/support/tlsServer.ts';
-import { caOfCoordinator, connectHub, requestJoin } from './coordinatorChannel.ts';
-import type { StoredCredential } from './credential.ts';
+import { caOfCoordinator, connectHub, HubLane, requestJoin, whyUnconnected } from './coordinatorChannel.ts';
+import { makeCredential, type NodeProof, type StoredCredential } from './credential.ts';
 
 const authority = await testAuthority();
 const otherAuthority = await testAuthority();
@@ -152,4 +152,36 @@ test.each([
   await expect(
     caOfCoordinator({ ...unknownHost, address, joinToken: tokenPinning(authority) }, null),
   ).rejects.toThrow(message);
+});
+
+// ---- Connections
+
+test('a connection is kept until there is another certificate, which needs another one', async () => {
+  const proofOf = async (): Promise<NodeProof> => {
+    const credential = makeCredential(true);
+    return { credential, certificate: await authority.certify(credential, nodeName) };
+  };
+  let shown = await proofOf();
+  const coordinator = { address: '127.0.0.1:1', caCertificate: authority.certificate };
+  const lane = new HubLane(coordinator, { current: () => shown });
+  onTestFinished(() => lane.close());
+  const first = lane.client();
+  expect(lane.client()).toBe(first);
+  shown = await proofOf();
+  const second = lane.client();
+  expect(second).not.toBe(first);
+  expect(lane.client()).toBe(second);
+});
+
+test('the reason of a connection that fails names what to do, where that is known', () => {
+  const coordinator = { address: 'gpu-head:7070', caCertificate: authority.certificate };
+  const wrapped = new Error(
+    '14 UNAVAILABLE: No connection established. Last error: certificate is not yet valid',
+  );
+  expect(whyUnconnected(coordinator, wrapped)).toBe(
+    'the certificate of the coordinator at gpu-head:7070 is not valid yet: compare the clocks of both machines',
+  );
+  expect(whyUnconnected(coordinator, new Error('3 heartbeats went unanswered'))).toBe(
+    '3 heartbeats went unanswered',
+  );
 });

@@ -6,7 +6,7 @@
  */
 import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
-import { MusterError } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubClient } from '@muster/common/gen/muster/v1/AgentHub';
 import type { TaskRef } from '@muster/common/ids';
 import { digestOf, fetchCa, pinInToken } from '@muster/common/pinnedCa';
@@ -94,9 +94,7 @@ export function requestJoin(
       (error, answer) => {
         if (error === null) return resolve(answer?.certificate ?? null);
         const known = fromServiceError(error);
-        const { address, caCertificate } = coordinator;
-        const problem = connectionProblem(address, known.message, caCertificate !== null);
-        reject(known.code === 'unavailable' ? (problem ?? known) : known);
+        reject(known.code === 'unavailable' ? (problemOf(coordinator, known.message) ?? known) : known);
       },
     );
   });
@@ -116,6 +114,16 @@ export function requestSecrets(
       else reject(fromServiceError(error));
     });
   });
+}
+
+/** Why a connection to the coordinator has failed or ended, with what a user can do where it is known. */
+export function whyUnconnected(coordinator: ChannelTarget, error: unknown): string {
+  const message = messageOf(error);
+  return problemOf(coordinator, message)?.message ?? message;
+}
+
+function problemOf({ address, caCertificate }: ChannelTarget, reason: string): MusterError | null {
+  return connectionProblem(address, reason, caCertificate !== null);
 }
 
 export interface CoordinatorTrust {

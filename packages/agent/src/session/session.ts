@@ -3,7 +3,7 @@
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { type MusterError, messageOf } from '@muster/common/errors';
+import type { MusterError } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -56,6 +56,8 @@ export interface SessionParts {
   readonly bootId: string;
   readonly terms: HighestTerm;
   readonly renewal: Pick<CredentialRenewal, 'take' | 'welcomed' | 'refused' | 'explain'>;
+  /** Why there is no connection, for the log. */
+  readonly whyUnconnected: (error: unknown) => string;
   /** The node as it is now. */
   readonly status: () => Promise<NodeStatus>;
   /** Until this machine is switched off; null: nothing is known of that. */
@@ -201,7 +203,7 @@ export class CoordinatorSession {
     this.failures += 1;
     if (this.failures === 1) {
       this.parts.log.warn(
-        { error: messageOf(error) },
+        { error: this.parts.whyUnconnected(error) },
         'no connection to the coordinator; tasks keep running, reconnecting',
       );
     }

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import type { Condition } from '@muster/common/conditions';
-import type { MusterError } from '@muster/common/errors';
+import { type MusterError, messageOf } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type NodeInventory } from '@muster/common/hardware';
 import { silentLogger } from '@muster/common/log';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
@@ -84,6 +84,7 @@ export async function dial(
   const opened = openAgent({
     ...node.agentPorts(),
     openStream,
+    whyUnconnected: messageOf,
     instanceId: 'instance-1',
     terms: openHighestTerm(join(node.root, 'term'), silentLogger),
     renewal,

@@ -50,7 +50,7 @@ export async function openAuthority(
   if (!existsSync(certificatePath)) await makeAuthority(certificatePath, keyPath, clusterId, random, nowMs);
   const startOver =
     `Restore ${join(dataDir, 'tls')} from a backup; without one, remove that directory: ` +
-    'the next start makes a new CA, and every other machine needs its certificate';
+    'the next start makes a new CA, and each node joins it by a token of its own (muster token create NODE --replace)';
   try {
     const certificate = readFileSync(certificatePath, 'utf8');
     const privateKey = createPrivateKey(readFileSync(keyPath, 'utf8'));

@@ -2,9 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
+import { messageOf } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
 import { connectMuster } from '@muster/common/wire/client';
+import { connectionProblem } from '@muster/common/wire/connectionProblem';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { waitFor } from '../../../../test/support/services.ts';
 import { Gate } from '../auth/gate.ts';
@@ -124,6 +126,27 @@ test('the certificate names what is advertised and this machine, is good for 90 
   expect(certificate.validToDate.getTime() - nowMs).toBeGreaterThan(serverLifetimeMs - 1_000);
   expect(certificate.validToDate.getTime() - nowMs).toBeLessThanOrEqual(serverLifetimeMs);
   await expect(shake(server, { maxVersion: 'TLSv1.2' })).rejects.toThrow(/protocol version/);
+});
+
+test.each([
+  ['behind', -1],
+  ['ahead', 1],
+])(
+  'a coordinator whose clock is a day %s is trusted by clients whose clock is right',
+  async (_what, days) => {
+    nowMs += days * 24 * hourMs;
+    // The handshake is verified by the clock of this machine.
+    expect((await shake(await serve(await open()))).protocol).toBe('TLSv1.3');
+  },
+);
+
+test('one whose clock is a week ahead is refused, and the message names the clocks', async () => {
+  nowMs += 7 * 24 * hourMs;
+  const server = await serve(await open());
+  const refusal = await shake(server).catch((error: unknown) => messageOf(error));
+  expect(connectionProblem(server.address, String(refusal), true)?.message).toMatch(
+    /is not valid yet: compare the clocks of both machines/,
+  );
 });
 
 test('a server certificate never outlives its CA', async () => {
