@@ -52,8 +52,8 @@ beforeAll(async () => {
   const session = openSession(coordinator.client(identity), null);
   session.send(helloMessage({ inventory }));
   await vi.waitFor(() => expect(session.received[0]?.welcome).toBeTruthy());
-  const specOf = (gpus: number, dir: string) =>
-    JSON.stringify({ name: 'train', command: ['true'], resources: { gpus }, checkpoint: { dir } });
+  const specOf = (count: number, dir: string) =>
+    JSON.stringify({ name: 'train', command: ['true'], resources: { gpus: count }, checkpoint: { dir } });
   task = {
     jobId: await submitJob(coordinator, 'r1', specOf(1, '/shared/checkpoints')),
     attempt: 1,

@@ -143,8 +143,8 @@ test.each([
 test('one whose clock is a week ahead is refused, and the message names the clocks', async () => {
   nowMs += 7 * 24 * hourMs;
   const server = await serve(await open());
-  const refusal = await shake(server).catch((error: unknown) => messageOf(error));
-  expect(connectionProblem(server.address, String(refusal), true)?.message).toMatch(
+  const refusal = await shake(server).then(() => 'none', messageOf);
+  expect(connectionProblem(server.address, refusal, true)?.message).toMatch(
     /is not valid yet: compare the clocks of both machines/,
   );
 });
