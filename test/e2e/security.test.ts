@@ -45,7 +45,7 @@ describe('the services that every gRPC tool knows', () => {
         targetOf(cluster),
         '/grpc.health.v1.Health/Check',
         bearerOf(cluster.adminToken),
-        request,
+        { request },
       );
       expect(answer).toEqual({ status: 'OK', message: Buffer.from([0x08, 0x01]) });
     }
@@ -56,7 +56,7 @@ describe('the services that every gRPC tool knows', () => {
     const ask = async (field: number, text: string) => {
       const request = Buffer.concat([Buffer.from([(field << 3) | 2, text.length]), Buffer.from(text)]);
       return (
-        await callMethod(targetOf(cluster), path, bearerOf(cluster.adminToken), request)
+        await callMethod(targetOf(cluster), path, bearerOf(cluster.adminToken), { request })
       ).message?.toString('latin1');
     };
     const services = await ask(7, '*');

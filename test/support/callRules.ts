@@ -7,7 +7,8 @@ import type { ChannelTarget } from '@muster/common/wire/trust';
 import { listedPaths } from '@muster/coordinator/auth/policy';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from './cluster.ts';
-import { type Answer, bearerOf, callMethod } from './rawCalls.ts';
+import { patienceMs } from './patience.ts';
+import { type Answer, bearerOf, callMethod, endlessCallMs } from './rawCalls.ts';
 
 /** What one of the cluster's agents proves itself by: a secret, or with TLS the private key of its certificate. */
 export function credentialOfAgent(
@@ -48,7 +49,8 @@ export function describeCallRules(cluster: () => Cluster): void {
     path: string,
     headers: Readonly<Record<string, string>>,
     agent: string | null = null,
-  ): Promise<Answer> => callMethod(targetOf(cluster(), agent), path, headers);
+    timeoutMs = patienceMs,
+  ): Promise<Answer> => callMethod(targetOf(cluster(), agent), path, headers, { timeoutMs });
 
   test('the methods tried here are all there are', () => {
     expect(adminPaths.length).toBeGreaterThan(10);
@@ -129,7 +131,7 @@ export function describeCallRules(cluster: () => Cluster): void {
         const isTried = (path: string) => path !== rotatePath || !role.may.includes(path);
         const answers = allPaths.filter(isTried).map(async (path) => ({
           path,
-          ...(await call(path, headers, role.agent)),
+          ...(await call(path, headers, role.agent, role.may.includes(path) ? endlessCallMs : patienceMs)),
         }));
         for (const { path, status } of await Promise.all(answers)) {
           const refusal =

@@ -7,9 +7,10 @@ import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploa
 import { channelTo } from '@muster/common/wire/channel';
 import { agentHubService } from '@muster/common/wire/service';
 import type { ChannelTarget } from '@muster/common/wire/trust';
+import { patienceMs } from './patience.ts';
 
-/** Bounds calls that would go on for ever, such as a watch. */
-const callTimeoutMs = 5_000;
+/** For calls that are let through and would go on for ever, such as a watch. */
+export const endlessCallMs = 5_000;
 
 function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
   const metadata = new Metadata();
@@ -38,11 +39,11 @@ export function callMethod(
   target: ChannelTarget,
   path: string,
   headers: Readonly<Record<string, string>>,
-  request: Buffer = Buffer.alloc(0),
+  { request = Buffer.alloc(0), timeoutMs = patienceMs }: { request?: Buffer; timeoutMs?: number } = {},
 ): Promise<Answer> {
   const client = clientOf(target);
   const same = (bytes: Buffer) => bytes;
-  const deadline = Date.now() + callTimeoutMs;
+  const deadline = Date.now() + timeoutMs;
   return new Promise((resolve) => {
     const answered = (error: ServiceError | null, message: Buffer | undefined) => {
       client.close();
