@@ -75,12 +75,19 @@ test('among 100,000 files the checkpoint is found, and looking for it takes a sm
   node.watch(assignmentFor(root));
   writeFileSync(join(root, 'step_10.pt'), torchFile());
   await node.reports('step_10.pt verified');
-  expect(paceAfter(800, false).shortestMs).toBeGreaterThanOrEqual(50 * 800);
+  expect(paceAfter([800], false).shortestMs).toBeGreaterThanOrEqual(50 * 800);
   // One more than is looked at: said, and nothing of what was not seen counts as gone.
   for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), '');
   await node.watcher.lastLook(aTask);
   expect(node.warnings.at(-1)).toMatch('the checkpoint directory holds more than 100000 entries');
   expect(node.messages().filter((messages) => messages.includes('no longer exists'))).toEqual([]);
+});
+
+test('a look that took long by chance, or a slow directory, does not keep the next one away for long', () => {
+  expect(paceAfter([10, 30_000, 9_000], false)).toEqual({ longestMs: 1_000, shortestMs: 500 });
+  expect(paceAfter([3_000, 2_000], false).shortestMs).toBe(60_000);
+  expect(paceAfter([40_000], false).longestMs).toBe(160_000);
+  expect(paceAfter([10], true)).toEqual({ longestMs: 100, shortestMs: 40 });
 });
 
 test('on a full disk the index is missing, which is named once, and all the rest goes on', async () => {

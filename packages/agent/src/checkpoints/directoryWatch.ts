@@ -33,6 +33,8 @@ const snapshotMs = 1_000;
 const lastLookMs = 10_000;
 /** And so much longer for quick verifications of all whose deep ones have taken too long. */
 const lastQuickMs = 2_000;
+/** Looks whose durations determine the pause before the next one. */
+const tooksMax = 3;
 
 /** What is being read beside the looks. */
 interface Verifying {
@@ -53,6 +55,8 @@ export class DirectoryWatch {
   private readonly ended = new AbortController();
   private turn: Promise<unknown> = Promise.resolve();
   private verifying: Verifying | null = null;
+  /** By name: without another look there is nothing new to learn of them. */
+  private readonly verifiedSinceLook = new Set<string>();
   private hints: FSWatcher | null = null;
   private isStopping = false;
   private reportedProblem: string | null = null;
@@ -157,18 +161,20 @@ export class DirectoryWatch {
 
   private async run(): Promise<void> {
     let isFirst = true;
+    let tooksMs: readonly number[] = [];
     while (!this.ended.signal.aborted) {
       const beganMs = this.parts.monotonicMs();
       const isUnused = this.isStillUnused();
       if (isUnused) this.noteProblem(null);
       else await this.inTurn(() => this.look());
-      const tookMs = this.parts.monotonicMs() - beganMs;
+      tooksMs = [...tooksMs.slice(1 - tooksMax), this.parts.monotonicMs() - beganMs];
+      this.verifiedSinceLook.clear();
       if (this.ended.signal.aborted) return;
       this.verifyNext();
       // Most short tasks save nothing and end before the second look, and a hint costs more than a look.
       if (!isFirst || !isUnused) this.listen();
       isFirst = false;
-      await this.pacer.pause(() => paceAfter(tookMs, this.isStopping));
+      await this.pacer.pause(() => paceAfter(tooksMs, this.isStopping));
     }
   }
 
@@ -217,7 +223,11 @@ export class DirectoryWatch {
    * to be free, of any older one. What is to be read a second time waits until there is nothing else.
    */
   private verifyNext(): void {
-    const step = nextStep(this.observations.values(), this.of.spec.checkpoint.verify);
+    if (this.ended.signal.aborted) return;
+    const unread = [...this.observations.values()].filter(
+      ({ candidate }) => !this.verifiedSinceLook.has(candidate.name),
+    );
+    const step = nextStep(unread, this.of.spec.checkpoint.verify);
     if (this.verifying !== null) {
       if (step !== null && this.isOvertaken(this.verifying, step))
         this.verifying.abort.abort(new Error('a newer checkpoint comes first'));
@@ -228,7 +238,8 @@ export class DirectoryWatch {
       return;
     }
     const second = this.isStopping ? null : this.known.nextToReadAgain();
-    if (second !== null) this.verifyAside(second, true, (abort) => this.takeAgain(second, abort));
+    if (second !== null && !this.verifiedSinceLook.has(second.name))
+      this.verifyAside(second, true, (abort) => this.takeAgain(second, abort));
   }
 
   private isOvertaken({ of, isSecond }: Verifying, { observation }: Step): boolean {
@@ -245,6 +256,7 @@ export class DirectoryWatch {
   ): void {
     const abort = new AbortController();
     this.verifying = { of, isSecond, abort };
+    this.verifiedSinceLook.add(of.name);
     void take(abort.signal)
       .catch((error: unknown) => {
         if (!abort.signal.aborted) this.warn(messageOf(error));
@@ -252,6 +264,7 @@ export class DirectoryWatch {
       .finally(() => {
         this.verifying = null;
         this.pacer.hint();
+        this.verifyNext();
       });
   }
 

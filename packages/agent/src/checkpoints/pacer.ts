@@ -13,14 +13,21 @@ export interface LookPace {
 /** A look every second is as good as none to the disk; while a task is stopped every moment holds GPUs. */
 const usual: LookPace = { longestMs: 1_000, shortestMs: 100 };
 const whileStopping: LookPace = { longestMs: 100, shortestMs: 20 };
-/** Pauses are so many times as long as the look before them. */
+/** Pauses are so many times as long as a look. */
 const usualRest = 50;
-const restWhileStopping = 4;
+const leastRest = 4;
+/** A checkpoint is noticed within about a minute however slow the directory is, unless a look alone takes a quarter of that. */
+const restMaxMs = 60_000;
 
-/** @param tookMs the last look, ≥ 0 */
-export function paceAfter(tookMs: number, isStopping: boolean): LookPace {
+/**
+ * @param tooksMs of the last looks, at least one, each ≥ 0; the shortest one counts, because a single long one shows a
+ *   machine that stood still and not a directory that takes long to read
+ */
+export function paceAfter(tooksMs: readonly number[], isStopping: boolean): LookPace {
   const { longestMs, shortestMs } = isStopping ? whileStopping : usual;
-  const restMs = tookMs * (isStopping ? restWhileStopping : usualRest);
+  const tookMs = Math.min(...tooksMs);
+  const leastMs = tookMs * leastRest;
+  const restMs = isStopping ? leastMs : Math.min(tookMs * usualRest, Math.max(leastMs, restMaxMs));
   return { longestMs: Math.max(longestMs, restMs), shortestMs: Math.max(shortestMs, restMs) };
 }
 
