@@ -158,7 +158,7 @@ describe('a hang', () => {
   const hanging = (onHang: Spec['on_hang']): Spec => ({
     command: training(`
       if (attempt > 1) { iter(100); return; }
-      for (let i = 1; i <= 40; i += 1) { iter(i); await settle(50); }
+      for (let i = 1; !existsSync(join(dir, 'enough')); i += 1) { iter(i); await settle(50); }
       save(40); await settle(600000);`),
     resources: oneGpu,
     on_hang: onHang,
@@ -166,9 +166,26 @@ describe('a hang', () => {
     retry: { backoff: { initial: '100ms', max: '100ms' } },
   });
 
+  /**
+   * Lets a job print until its agent has read its output so often that it knows what is usual, which takes as long as it
+   * takes on a busy machine, and waits until the job has saved and stopped to print.
+   */
+  async function untilQuiet(jobId: string): Promise<void> {
+    const steps = new Set<number>();
+    const { attempts } = await waitFor('it shows what is usual', () => cluster.api.getJob(jobId), {
+      until: ({ training: seen }) => {
+        if (seen?.latest.step !== undefined) steps.add(seen.latest.step);
+        return steps.size > 8;
+      },
+    });
+    const node = attempts[0]?.tasks[0]?.node ?? '';
+    writeFileSync(join(cluster.agentsDir, node, 'checkpoints', jobId, 'enough'), '');
+    await cluster.untilJob(jobId, 'has saved', ({ checkpoints }) => checkpoints.length === 1);
+  }
+
   test('is named with the GPUs standing still, and the job goes on from its checkpoint when it asks for that', async () => {
     const jobId = await cluster.submit(hanging({ action: 'restart', times: 3, at_least: '2s' }));
-    await cluster.untilJob(jobId, 'has saved', ({ checkpoints }) => checkpoints.length === 1);
+    await untilQuiet(jobId);
     setGpus('pinned');
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({
@@ -183,7 +200,7 @@ describe('a hang', () => {
 
   test('is warned of by default, and silence alone is none', async () => {
     const jobId = await cluster.submit(hanging({ action: 'warn', times: 3, at_least: '2s' }));
-    await cluster.untilJob(jobId, 'has saved', ({ checkpoints }) => checkpoints.length === 1);
+    await untilQuiet(jobId);
     const kinds = async () => (await cluster.events(jobId)).map(({ kind }) => kind);
     // Its GPUs are at work all the time: for as long as a pinned one takes to be called a hang, nothing is said.
     const since = await waitFor(

@@ -130,7 +130,7 @@ test('a card that hangs is named and left alone; the others are read on', async 
 });
 
 test('a listing finds the cards that hang and lists the others', async () => {
-  await using node = await nvmlFixture({ cards: 3, deadlines: { listMs: 6_000 } });
+  await using node = await nvmlFixture({ cards: 3, deadlines: { listMs: 15_000 } });
   const { fake, source } = node;
   fake.behave('nvmlDeviceGetUUID', 1, 'hang');
   const { gpus, problems } = await source.list();
