@@ -166,8 +166,8 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
 const noSecrets: AgentPorts['secrets'] & AgentPorts['node']['secrets'] = {
   has: () => false,
   keep() {},
-  keepOnly() {},
+  async keepOnly() {},
   maskOf: () => null,
-  remove() {},
+  async remove() {},
   provided: () => ({ directory: null, variables: {} }),
 };

@@ -156,7 +156,10 @@ export function openAgent(ports: AgentPorts): OpenedAgent {
     leaving,
     async start() {
       await manager.recover();
-      ports.secrets.keepOnly(new Set(manager.reports().map(({ task }) => taskKey(task))));
+      const known = new Set(manager.reports().map(({ task }) => taskKey(task)));
+      await ports.secrets.keepOnly(known).catch((error: unknown) => {
+        log.warn({ error: messageOf(error) }, 'secrets of earlier tasks could not be removed');
+      });
       await observers.start();
       session.start();
       timers.push(...observers.periodic.map(({ everyMs, run }) => setInterval(run, everyMs)));

@@ -37,16 +37,16 @@ test('a task gets files or variables, as its spec says, and the next agent knows
   expect(secrets.maskOf(key, used)?.text('a hunter2-hunter2 b')).toBe('a *************** b');
 });
 
-test('what is there is kept as it is, and removed with its task', () => {
+test('what is there is kept as it is, and removed with its task', async () => {
   const secrets = open();
   secrets.keep(key, used, values);
   secrets.keep(key, used, []);
   expect(secrets.provided(key, used).variables).toEqual({ WANDB_API_KEY: 'hunter2-hunter2' });
   secrets.keep('other', used, values);
-  secrets.keepOnly(new Set(['other']));
+  await secrets.keepOnly(new Set(['other']));
   expect([secrets.has(key), secrets.has('other')]).toEqual([false, true]);
-  secrets.remove('other');
-  secrets.remove('other');
+  await secrets.remove('other');
+  await secrets.remove('other');
   expect(readdirSync(join(memory, readdirSync(memory)[0] ?? ''))).toEqual([]);
 });
 
@@ -67,10 +67,10 @@ test('a value that cannot be a variable is refused by its name', () => {
   expect(() => secrets.provided(key, used)).toThrow('secret wandb has a zero byte');
 });
 
-test('nothing is put where others could read it, or on a disk', () => {
+test('nothing is put where others could read it, or on a disk', async () => {
   open().keep(key, used, values);
   const root = join(memory, readdirSync(memory)[0] ?? '');
-  open().remove(key);
+  await open().remove(key);
   chmodSync(root, 0o777);
   expect(() => open().keep(key, used, values)).toThrow(`${root} is not this agent's own directory`);
   const disk = tempDir('secrets').path;

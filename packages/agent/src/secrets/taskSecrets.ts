@@ -20,6 +20,7 @@ import {
 import { join } from 'node:path';
 import type { TaskName } from '../taskFacts/execution.ts';
 import { everything, Mask } from '../taskFacts/mask.ts';
+import { removeTree } from '../taskFacts/removal.ts';
 
 export interface SecretValue {
   readonly name: string;
@@ -116,16 +117,16 @@ export class TaskSecrets {
     return mask;
   }
 
-  remove(key: TaskName): void {
+  /** A part of it may be the account's of the task, whose other processes may still change it. @throws {Error} when something is left */
+  async remove(key: TaskName): Promise<void> {
     this.masks.delete(key);
-    rmSync(this.directory(key), { recursive: true, force: true });
+    if (this.has(key)) await removeTree(this.directory(key));
   }
 
   /** Removes what earlier agents have left of all other tasks. */
-  keepOnly(keys: ReadonlySet<TaskName>): void {
+  async keepOnly(keys: ReadonlySet<TaskName>): Promise<void> {
     if (!existsSync(this.root)) return;
-    for (const key of readdirSync(this.root))
-      if (!keys.has(key)) rmSync(join(this.root, key), { recursive: true, force: true });
+    for (const key of readdirSync(this.root)) if (!keys.has(key)) await removeTree(join(this.root, key));
   }
 
   private values(key: TaskName): readonly Buffer[] {

@@ -59,6 +59,6 @@ describe('a task with secrets', () => {
     });
     agent.order(prepare(spec));
     await vi.waitFor(() => expect(agent.sent.at(-1)).toMatch('prepared'), 10_000);
-    node.secrets.remove(aKey);
+    await node.secrets.remove(aKey);
   });
 });

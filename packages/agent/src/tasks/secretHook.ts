@@ -28,8 +28,8 @@ export function secretHook({ secrets: kept, readSecrets }: SecretHookParts): Tas
   return {
     prepare: obtain,
     starting: obtain,
-    removed({ assignment, location: { key } }) {
-      if (assignment === null || assignment.spec.secrets.length > 0) kept.remove(key);
+    async removed({ assignment, location: { key } }) {
+      if (assignment === null || assignment.spec.secrets.length > 0) await kept.remove(key);
     },
   };
 }
