@@ -162,6 +162,28 @@ test('an address of another machine without a CA is refused before anything is s
   expect(stderr).toMatch(/will not send a token to 192\.0\.2\.1:7070.*\n.*tls\/ca\.pem/);
 });
 
+test('a user logs in with nothing but a code, and their role and their login hold until they are removed', async () => {
+  const home = tempDir('home').path;
+  const env = { HOME: home, XDG_CONFIG_HOME: '', MUSTER_DATA: '', MUSTER_ADDR: '', MUSTER_TOKEN: '' };
+  const added = await cluster.muster(['user', 'add', 'vera', '--role', 'viewer']);
+  expect(added.exitCode, added.stderr).toBe(0);
+  const codeFile = join(home, 'code');
+  writeFileSync(codeFile, added.stdout, { mode: 0o600 });
+  const impostor = await startCluster({ nodes: 0, coordinatorFlags: ['--listen', '0.0.0.0:0'] });
+  const misled = await cluster.muster(['login', impostor.address, '--code-file', codeFile], { env });
+  expect(misled.stderr).toContain('is not the coordinator that issued this token');
+  const login = await cluster.muster(['login', `localhost:${port}`, '--code-file', codeFile], { env });
+  expect(login.exitCode, login.stderr).toBe(0);
+  expect(login.stdout).toContain('as vera (viewer; default)');
+  expect(mode(join(home, '.config/muster/contexts.json'))).toBe('600');
+  expect((await cluster.muster(['nodes'], { env })).stdout).toContain('node-1');
+  const refused = await cluster.muster(['node', 'drain', 'node-1'], { env });
+  expect(refused.stderr).toContain('role viewer');
+  expect(refused.exitCode).toBe(6);
+  expect((await cluster.muster(['user', 'remove', 'vera'])).exitCode).toBe(0);
+  expect((await cluster.muster(['nodes'], { env })).exitCode).toBe(6);
+});
+
 describe('a join token', () => {
   test('is kept from a coordinator with another CA, and is good afterwards', async () => {
     const { token } = await cluster.api.createJoinToken('careful');
