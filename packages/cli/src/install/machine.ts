@@ -13,6 +13,8 @@ export interface TargetMachine {
   apply(step: InstallStep): void;
   /** For a step that is only shown: later steps are judged as if it had been done. */
   suppose(step: InstallStep): void;
+  /** To be called after the last step: systemd forgets and learns units only when it reads them again. */
+  settle(): void;
 }
 
 /**
@@ -85,6 +87,8 @@ export function openMachine(root: string): TargetMachine {
       }
     },
 
+    settle: reload,
+
     suppose(step) {
       if ('path' in step) changed.add(step.path);
     },
@@ -131,6 +135,9 @@ export function openMachine(root: string): TargetMachine {
         }
         case 'stopped':
           run('systemctl', ['stop', step.unit]);
+          // Tasks outlive their guard, which does not end by itself while they run. Nothing is left to kill in other units.
+          for (const args of [['kill', '--signal=KILL'], ['reset-failed']])
+            spawnSync('systemctl', [...args, step.unit], { stdio: 'ignore' });
           isReloadDue = true;
           return;
       }

@@ -24,6 +24,7 @@ export async function carryOut(
     if (isDryRun) machine.suppose(step);
     else machine.apply(step);
   }
+  machine.settle();
   return changes;
 }
 
