@@ -46,7 +46,7 @@ export interface CoordinatorProcess {
   /** @param call the server's end of a stream */
   openSession(call: unknown): void;
   unary(name: UnaryName, request: unknown, answer: (error: unknown, response: unknown) => void): void;
-  watchEvents(call: unknown): void;
+  watchEvents(call: object): void;
 }
 
 /** Of tests. */
@@ -101,7 +101,10 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     life,
     openSession: (call) => agentHub.Session(call as Parameters<typeof agentHub.Session>[0]),
     unary: (name, request, answer) => callUnary(muster, name, request, answer),
-    watchEvents: (call) => muster.WatchEvents(call as Parameters<typeof muster.WatchEvents>[0]),
+    watchEvents: (call) =>
+      muster.WatchEvents(
+        Object.assign(call, { metadata: adminMetadata() }) as Parameters<typeof muster.WatchEvents>[0],
+      ),
   };
 }
 
@@ -146,10 +149,14 @@ function callUnary(
   answer: (error: unknown, response: unknown) => void,
 ): void {
   const handler = calls[name] as (call: object, callback: typeof answer) => void;
+  handler({ request, metadata: adminMetadata() }, answer);
+}
+
+/** As the interceptor leaves it when the credential was right. */
+function adminMetadata(): Metadata {
   const metadata = new Metadata();
-  // As the interceptor leaves it when the credential was right.
   metadata.set('muster-identity', JSON.stringify({ kind: 'admin', id: simulated.id, peer: null }));
-  handler({ request, metadata }, answer);
+  return metadata;
 }
 
 /** Only a store on a disk has one. */
