@@ -249,7 +249,8 @@ test('a stopped loop leaves no timer that would keep the process alive', async (
   const stopped = loop.stop();
   letGo();
   await Promise.all([submitted, stopped]);
-  expect(timers()).toBe(timersBefore);
+  // A timer of another test file in this process may have ended meanwhile.
+  expect(timers()).toBeLessThanOrEqual(timersBefore);
 });
 
 test('a job that was requeued while its nodes are free names both attempts in one commit', async () => {
