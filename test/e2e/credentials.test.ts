@@ -11,7 +11,7 @@ let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startCluster({
     nodes: 1,
-    coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`, '--credential-lifetime', '12s'],
+    coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`, '--credential-lifetime', '30s'],
     // An agent says so when it is removed, or replaced by a new installation.
     expectedComplaints:
       /has been revoked or replaced|certificate is unknown to this coordinator|no certificate of a node|node-1 expired on/,
