@@ -32,19 +32,13 @@ async function pidOf(unit: string): Promise<number> {
 }
 
 test('two commands lead from a bare machine to a job; the second install changes nothing', async () => {
-  const shown = await machine.must(
-    muster,
-    'install',
-    'coordinator',
-    'agent',
-    '--set',
-    'root_tasks=allow',
-    '--dry-run',
-  );
+  const shown = await machine.must(muster, 'install', 'coordinator', 'agent', '--dry-run');
   expect((await machine.run('ls', '/etc/muster')).exitCode).not.toBe(0);
-  const done = await machine.must(muster, 'install', 'coordinator', 'agent', '--set', 'root_tasks=allow');
+  const done = await machine.must(muster, 'install', 'coordinator', 'agent');
   expect(done).toBe(shown);
-  expect(await machine.must(muster, 'submit', '--follow', '--', 'hostname')).toContain('gpu-1\n');
+  expect(await machine.must(muster, 'submit', '--follow', '--', 'sh', '-c', 'hostname; id -un')).toContain(
+    'gpu-1\nmuster-tasks\n',
+  );
 
   expect(await machine.must(muster, 'install', 'coordinator', 'agent')).toBe('');
   // Nothing is left of the token; the coordinator has its own user.

@@ -1,13 +1,30 @@
 /** `install` and `uninstall` on a system image: real files and accounts in a directory, with the system's own programs. */
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { newCall } from '../testing/testContext.ts';
 
-const programDir = join(import.meta.dirname, '../..', 'src');
+/** A release in a place that services see, which the checkout may not be. */
+const release = mkdtempSync('/dev/shm/muster-release-');
+const programDir = join(release, 'dist');
+beforeAll(() => {
+  cpSync(join(import.meta.dirname, '../../../../deploy/systemd'), join(release, 'systemd'), {
+    recursive: true,
+  });
+  return () => rmSync(release, { recursive: true });
+});
 
 function image(): string {
   const { path } = tempDir('image');
@@ -42,6 +59,8 @@ test('an image gets accounts, settings, directories and units; the second time n
     'make the directory /var/lib/muster (0700, muster)',
     'write /etc/systemd/system/muster-coordinator.service (0644, root)',
     'enable muster-coordinator.service',
+    'create the system user muster-tasks',
+    'make the directory /var/lib/muster-tasks (0700, muster-tasks)',
     'write /etc/muster/agent.yaml (0644, root)',
     'make the directory /var/lib/muster-agent (0711, root)',
     'write /etc/systemd/system/muster-guard.service (0644, root)',

@@ -23,6 +23,9 @@ export type InstallStep =
 export const configDir = '/etc/muster';
 export const joinTokenPath = `${configDir}/join-token`;
 export const systemUser = 'muster';
+/** Unix account of the jobs of the built-in user `admin`, whose name few machines have as an account. */
+const taskUser = 'muster-tasks';
+const taskUserHome = '/var/lib/muster-tasks';
 const unitDir = '/etc/systemd/system';
 
 interface RoleFacts {
@@ -62,6 +65,7 @@ export const usualSettings: Readonly<Record<MachineRole, ReadonlyMap<string, rea
     ['kernel_log', ['-']],
     // Processes of jobs run as the accounts of their users.
     ['root_tasks', ['refuse']],
+    ['account', [`user:admin=${taskUser}`]],
     ['join_token_file', [joinTokenPath]],
   ]),
 };
@@ -100,7 +104,7 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
   ];
   const mainFile = unitFiles.at(-1)?.path ?? '';
   return [
-    ...(owner === systemUser ? [systemUserStep] : []),
+    ...userSteps[role],
     rootDirectory(configDir, 0o755),
     configFile,
     { kind: 'directory', path: dataDir, mode: dataMode, owner },
@@ -132,7 +136,7 @@ export function uninstallSteps(role: MachineRole, purge: boolean): readonly Inst
     // Without --purge, the networks that were allowed and the drop-ins of the owner stay, as the settings do.
     absent(`${unitDir}/${main}.d/${purge ? '' : 'muster.conf'}`),
     ...(purge ? [absent(configPathOf(role)), absent(dataDir), absent(`/var/cache/${cacheOf[role]}`)] : []),
-    ...(purge && role === 'agent' ? [absent(joinTokenPath)] : []),
+    ...(purge && role === 'agent' ? [absent(joinTokenPath), absent(taskUserHome)] : []),
   ];
 }
 
@@ -144,11 +148,19 @@ export function mainUnitPath(role: MachineRole): string {
   return `${unitDir}/${roleFacts[role].units.at(-1) ?? ''}`;
 }
 
-const systemUserStep: InstallStep = {
-  kind: 'user',
-  name: systemUser,
-  home: roleFacts.coordinator.dataDir,
-  description: 'Muster coordinator',
+const userSteps: Readonly<Record<MachineRole, readonly InstallStep[]>> = {
+  coordinator: [
+    {
+      kind: 'user',
+      name: systemUser,
+      home: roleFacts.coordinator.dataDir,
+      description: 'Muster coordinator',
+    },
+  ],
+  agent: [
+    { kind: 'user', name: taskUser, home: taskUserHome, description: 'Muster jobs of admin' },
+    { kind: 'directory', path: taskUserHome, mode: 0o700, owner: taskUser },
+  ],
 };
 
 type FileStep = Extract<InstallStep, { kind: 'file' }>;
