@@ -101,7 +101,7 @@ async function openOnMachine(
     const client = connectHub({ address, caCertificate });
     const credential = await offered(fresh, nodeName, caCertificate !== null);
     const request = { nodeName, joinToken: token, credential };
-    return requestJoin(client, { address, caCertificate }, request, wallMs()).finally(() => client.close());
+    return requestJoin(client, { address, caCertificate }, request, wallMs).finally(() => client.close());
   };
   const stored = await obtainCredential(file, nodeName, joinToken, askToJoin, caCertificate);
   const renewal = new CredentialRenewal(file, stored, log);

@@ -1,5 +1,7 @@
 /** Whom an agent trusts, and that it tells nobody else anything. */
 import { createHash, X509Certificate } from 'node:crypto';
+import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
+import { agentHubService } from '@muster/common/wire/service';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   startGrpcServer,
@@ -121,11 +123,35 @@ test('somebody in between who passes the real chain on gets no token', async () 
   const hub = connectHub(coordinator);
   onTestFinished(() => hub.close());
   const request = { nodeName, joinToken: tokenPinning(authority), credential: 'muster_agent_secret' };
-  await expect(requestJoin(hub, coordinator, request, Date.now())).rejects.toThrow(
+  await expect(requestJoin(hub, coordinator, request, Date.now)).rejects.toThrow(
     'is not the coordinator whose CA is trusted here',
   );
   hub.close();
   expect(await received).toBe('');
+});
+
+test('a coordinator that is slow to answer is asked to join again', async () => {
+  const server = new Server();
+  onTestFinished(() => server.forceShutdown());
+  let calls = 0;
+  server.addService(agentHubService, {
+    Join: (_call: unknown, answer: sendUnaryData<{ clusterId: string }>) => {
+      calls += 1;
+      if (calls > 1) answer(null, { clusterId: 'c' });
+    },
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  const coordinator = { address: `127.0.0.1:${port}`, caCertificate: null };
+  const hub = connectHub(coordinator);
+  onTestFinished(() => hub.close());
+  const request = { nodeName, joinToken: 'muster_join_token', credential: 'muster_agent_secret' };
+  // The first call reaches the coordinator at once, and its deadline is over soon after.
+  const wallMs = () => Date.now() - (calls === 0 ? 9_000 : 0);
+  expect(await requestJoin(hub, coordinator, request, wallMs)).toBeNull();
 });
 
 test('before it has joined, an agent follows a newer token to another coordinator', async () => {

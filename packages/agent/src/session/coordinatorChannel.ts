@@ -23,6 +23,7 @@ import type { CredentialRenewal } from './credentialRenewal.ts';
 const messageBytesMax = 64 * 1024 * 1024;
 
 const answerTimeoutMs = 10_000;
+const joinTriesMax = 6;
 
 /** A client with a connection of its own. */
 export function connectHub(coordinator: ChannelTarget): AgentHubClient {
@@ -75,15 +76,38 @@ export function tokenOf({ credential, certificate = null }: NodeProof): Metadata
   return certificate === null ? bearer(credential) : new Metadata();
 }
 
+interface Joining {
+  readonly nodeName: string;
+  readonly joinToken: string;
+  readonly credential: string;
+}
+
 /**
- * Trades the join token for the agent's credential.
- * @param nowMs wall clock, which deadlines of calls go by
+ * Trades the join token for the agent's credential. A coordinator that is slow to answer, such as one that all nodes of a cluster
+ * join at once, is asked again: a join may be repeated with the same key.
+ * @param wallMs deadlines of calls go by it
  * @returns the certificate; null: there is no TLS
  */
-export function requestJoin(
+export async function requestJoin(
   client: AgentHubClient,
   coordinator: ChannelTarget,
-  request: { readonly nodeName: string; readonly joinToken: string; readonly credential: string },
+  request: Joining,
+  wallMs: () => number,
+): Promise<string | null> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await joinOnce(client, coordinator, request, wallMs());
+    } catch (error) {
+      const isSlow = error instanceof MusterError && error.code === 'deadline_exceeded';
+      if (!isSlow || tries === joinTriesMax) throw error;
+    }
+  }
+}
+
+function joinOnce(
+  client: AgentHubClient,
+  coordinator: ChannelTarget,
+  request: Joining,
   nowMs: number,
 ): Promise<string | null> {
   return new Promise((resolve, reject) => {
