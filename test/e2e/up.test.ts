@@ -74,7 +74,10 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
     intervalMs: 100,
     until: ({ stdout }) => stdout.includes('ready'),
   });
-  const task = processesWith(gate);
+  // The shell is seen twice while it starts `sleep`.
+  const taskPids = () =>
+    waitFor('the process of the task', () => processesWith(gate), { until: ({ length }) => length === 1 });
+  const task = await taskPids();
   const killed = [...processesWith('coordinator', dataDir), ...processesWith('agent', 'node-1', dataDir)];
   expect(killed.length).toBeGreaterThanOrEqual(2);
   const notGuards = killed.filter((each) => !commandOf(each).includes('guard'));
@@ -83,7 +86,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   await first.untilPrinted('the coordinator ended');
   await first.untilPrinted('node-1 ended');
   await untilOnline();
-  expect(processesWith(gate)).toEqual(task);
+  expect(await taskPids()).toEqual(task);
 
   // 4. Ctrl-C ends Muster and leaves the job; the next call finds both.
   first.signal('SIGINT');
@@ -91,7 +94,7 @@ test('two nodes from one command; jobs and their output outlive it', async () =>
   expect(ended.exitCode, ended.stderr).toBe(0);
   expect(ended.stderr).toContain(jobId);
   expect(processesWith('coordinator', dataDir)).toEqual([]);
-  expect(processesWith(gate)).toEqual(task);
+  expect(await taskPids()).toEqual(task);
   const gone = await muster('jobs');
   expect(gone.exitCode).toBe(5);
   expect(gone.stderr).toContain(`no coordinator answers at 127.0.0.1:${port}`);

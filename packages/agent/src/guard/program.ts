@@ -40,7 +40,7 @@ export function requireWorkdir({ workdir, as }: Pick<TaskStart, 'workdir' | 'as'
     if (code === 'EACCES') {
       throw new DriverError(
         'exit_code',
-        `the working directory ${workdir} may not be entered by ${as?.name ?? "this node's agent"}`,
+        `the working directory ${workdir} may not be entered by ${as?.name ?? "this node's agent"}: choose another one with --workdir`,
       );
     }
     throw new DriverError(

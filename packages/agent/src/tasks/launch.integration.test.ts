@@ -180,11 +180,11 @@ describe('launcher: mpi-hostfile', () => {
   test('a container sees them, and cannot write them', async () => {
     const inContainer = { ...spec, image: 'trainer:1' };
     await write(release, {}, { image: 'trainer:1' });
-    const { env, volumes } = launchOf(inContainer);
+    const { env, ownVolumes } = launchOf(inContainer);
     expect(env['MUSTER_HOSTFILE']).toBe('/.muster/hosts/hostfile');
-    expect(volumes).toEqual([{ source: join(folder, 'hosts'), target: '/.muster/hosts', readOnly: true }]);
+    expect(ownVolumes).toEqual([{ source: join(folder, 'hosts'), target: '/.muster/hosts', readOnly: true }]);
     expect(statSync(join(folder, 'hosts')).mode & 0o777).toBe(0o755);
-    expect(launchOf({ ...inContainer, launcher: 'torchrun' }).volumes).toEqual([]);
+    expect(launchOf({ ...inContainer, launcher: 'torchrun' }).ownVolumes).toEqual([]);
   });
 
   test('the other nodes hold their place', () => {
