@@ -8,7 +8,7 @@ import { CliError, fileErrorReason, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { type OutputFlags, withOutput } from '../flags.ts';
 import { newUserToken } from '../loginToken.ts';
-import { durationText } from '../output/times.ts';
+import { validityText } from '../output/times.ts';
 import { print } from '../query.ts';
 
 interface LoginFlags extends OutputFlags {
@@ -71,7 +71,7 @@ async function login(context: Context, host: string, flags: LoginFlags): Promise
     flags,
     { context: name, address, user: user.name, role: user.role, projects: user.projects, expiresAtMs },
     ({ projects, role }) =>
-      `Logged in to ${address} as ${user.name} (${role}; ${projects.join(', ')}), for ${durationText(expiresAtMs - clock.wallMs())}.\n`,
+      `Logged in to ${address} as ${user.name} (${role}; ${projects.join(', ')}), for ${validityText(expiresAtMs, clock.wallMs())}.\n`,
     (_, { programName }) =>
       `Commands use it from now on. The coordinator of this machine: ${programName} context use ${localContext}\n`,
   );

@@ -8,7 +8,7 @@ import { fakeLoginCode, fakeToken, submittedAtMs } from '../testing/fakeCoordina
 import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const code = fakeLoginCode;
-const expiresAtMs = submittedAtMs + 60_000 + 24 * 60 * 60_000;
+const expiresAtMs = submittedAtMs + 60_000 + 24 * 60 * 60_000 - 200;
 const user = { name: 'ann', role: 'user', projects: ['vision'], createdAtMs: submittedAtMs };
 
 test('user add prints the code alone on stdout', async () => {

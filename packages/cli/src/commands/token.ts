@@ -9,7 +9,7 @@ import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, durationMs } from '../flags.ts';
 import { type Column, formatTable } from '../output/table.ts';
-import { agoText, durationText } from '../output/times.ts';
+import { agoText, validityText } from '../output/times.ts';
 import { ask, type ForceFlag, print, type QueryFlags, requireConsent, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
@@ -83,7 +83,7 @@ const issue: Subcommand = {
         }),
       ({ token }) => `${token}\n`,
       ({ id, expiresAtMs }, { nowMs, programName }) =>
-        `Valid for ${durationText(expiresAtMs - nowMs)}. To end it: ${programName} token revoke ${id}\n`,
+        `Valid for ${validityText(expiresAtMs, nowMs)}. To end it: ${programName} token revoke ${id}\n`,
     ),
 };
 
@@ -203,7 +203,7 @@ async function createToken(context: Context, node: string, flags: CreateFlags): 
     answer,
     ({ token }) => `${token}\n`,
     ({ expiresAtMs }, { nowMs }) =>
-      `For one agent named ${node}, valid for ${durationText(expiresAtMs - nowMs)}, ${where}; it reads the token from its standard input:\n` +
+      `For one agent named ${node}, valid for ${validityText(expiresAtMs, nowMs)}, ${where}; it reads the token from its standard input:\n` +
       `  ${joinCommand(node, outside ?? endpoint.address)}\n`,
   );
 }
@@ -251,7 +251,7 @@ function lastUseText({ openCalls, lastUsedAtMs }: CredentialView, nowMs: number)
 
 function expiryText({ expiresAtMs }: CredentialView, nowMs: number): string {
   if (expiresAtMs === null) return 'never';
-  return expiresAtMs <= nowMs ? 'expired' : `in ${durationText(expiresAtMs - nowMs)}`;
+  return expiresAtMs <= nowMs ? 'expired' : `in ${validityText(expiresAtMs, nowMs)}`;
 }
 
 const namedMax = 3;

@@ -6,7 +6,7 @@ import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
 import { formatTable } from '../output/table.ts';
-import { agoText, durationText } from '../output/times.ts';
+import { agoText, validityText } from '../output/times.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
@@ -146,7 +146,7 @@ async function withCode(
       (user === null ? '' : `${facts(user)}.\n`) +
       (expiresAtMs === null
         ? `A token for a program: ${programName} token issue LABEL --user ${name}\n`
-        : `The code works once, for ${durationText(expiresAtMs - nowMs)}; ${name} enters it at the prompt of:\n` +
+        : `The code works once, for ${validityText(expiresAtMs, nowMs)}; ${name} enters it at the prompt of:\n` +
           `  ${programName} login ${address}\n`),
   );
 }

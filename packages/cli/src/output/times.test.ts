@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agoText, bytesText, durationText, memoryText } from './times.ts';
+import { agoText, bytesText, durationText, memoryText, validityText } from './times.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -40,4 +40,9 @@ test('sizes have at most one decimal', () => {
     '5 GiB',
   ]);
   expect(memoryText(81_920)).toBe('80 GiB');
+});
+
+test('what has just been made is valid for as long as it was made for', () => {
+  expect(validityText(900_000, 150)).toBe('15 min');
+  expect(validityText(90_000, 0)).toBe('2 min');
 });

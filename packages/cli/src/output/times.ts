@@ -15,6 +15,11 @@ export function durationText(durationMs: number): string {
   return pair(ms, dayMs, 'd', hourMs, 'h');
 }
 
+/** How long something is valid, up to the next full minute: the answer that named its end took a moment to arrive. */
+export function validityText(untilMs: number, nowMs: number): string {
+  return durationText(Math.ceil((untilMs - nowMs) / minuteMs) * minuteMs);
+}
+
 function pair(ms: number, unitMs: number, unit: string, smallMs: number, small: string): string {
   const rest = Math.floor((ms % unitMs) / smallMs);
   return `${Math.floor(ms / unitMs)} ${unit}${rest === 0 ? '' : ` ${rest} ${small}`}`;
