@@ -14,7 +14,7 @@ function after(pace: TurnPace, turns: number, commands: number, beginMs = 0): nu
 test('the first turns that commands share follow each other at once, and later ones at an interval', () => {
   const pace = new TurnPace();
   expect(after(pace, 10, 2)).toBe(0);
-  expect(after(pace, 5, 2)).toBe(50);
+  expect(after(pace, 5, 2)).toBe(20);
 });
 
 test('turns with one command, as of a client that waits for each answer, never wait for others', () => {

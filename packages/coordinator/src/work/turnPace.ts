@@ -2,7 +2,7 @@
 const coalesceMsMax = 20;
 
 /** Turns that several commands share: their interval in milliseconds, and how many come without it. */
-const sharedTurns = { everyMs: 10, atOnce: 10 } as const;
+const sharedTurns = { everyMs: 4, atOnce: 10 } as const;
 
 /**
  * When the next turn of the loop may begin. On an idle cluster that is at once. Under load, commands gather: each turn costs a pass and a
