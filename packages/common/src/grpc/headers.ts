@@ -110,22 +110,24 @@ const codeLengths =
   'ptpqrqqsrruuttvsvwvvwwwwwxwwwwwv';
 
 interface CodesOfLength {
-  readonly first: number;
-  readonly bytes: readonly number[];
+  first: number;
+  readonly bytes: number[];
 }
 
 let codes: readonly CodesOfLength[] | null = null;
 
 /** Index: the length of the codes in bits. */
 function huffmanCodes(): readonly CodesOfLength[] {
+  if (codes !== null) return codes;
+  codes = Array.from({ length: 31 }, () => ({ first: 0, bytes: [] }));
+  const a = 'a'.charCodeAt(0);
+  for (let byte = 0; byte < codeLengths.length; byte += 1)
+    codes[codeLengths.charCodeAt(byte) - a + 5]?.bytes.push(byte);
   let next = 0;
-  codes ??= Array.from({ length: 31 }, (_, length) => {
-    const letter = String.fromCharCode('a'.charCodeAt(0) + length - 5);
-    const bytes = Array.from(codeLengths).flatMap((each, byte) => (each === letter ? [byte] : []));
-    const first = next;
-    next = (next + bytes.length) * 2;
-    return { first, bytes };
-  });
+  for (const ofLength of codes) {
+    ofLength.first = next;
+    next = (next + ofLength.bytes.length) * 2;
+  }
   return codes;
 }
 
