@@ -28,9 +28,8 @@ import {
   taskReportToWire,
 } from './codec.ts';
 import { type MessageName, message, without } from './mapping.ts';
-import { type MessageType, messageToObject, messageType } from './service.ts';
-
-const task = { jobId: 'job_0123456789ab' as never, attempt: 1, nodeRank: 0 };
+import { type MessageType, messageToObject, messageType } from './messageTypes.ts';
+import { chanceMessage, chances } from './wireFixture.ts';
 
 type AnyMapping = readonly [MessageName, (value: never) => object, (wire: never) => unknown];
 const mappings: readonly AnyMapping[] = [
@@ -47,40 +46,6 @@ const mappings: readonly AnyMapping[] = [
   ['NodeTelemetry', nodeTelemetryToWire, nodeTelemetryFromWire],
   ['QueryMetricsResponse', metricsToWire, metricsFromWire],
 ];
-
-/** Of a linear congruential generator, so that a failure can be seen again. */
-function chances(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-/** A message with each of its fields absent, the value that a default has, or another one. */
-function chanceMessage(type: MessageType, chance: (below: number) => number, depth = 0): object {
-  const one = (field: MessageType['fieldsArray'][number]): unknown => {
-    const { name, type: kind, resolvedType } = field;
-    if (resolvedType !== null && 'fieldsArray' in resolvedType)
-      return chanceMessage(resolvedType, chance, depth + 1);
-    if (resolvedType !== null) return chance(7);
-    if (name === 'jobId') return task.jobId;
-    if (name === 'spec' || name === 'cloudEvent') return '{"a":[null,0,""]}';
-    if (kind === 'string') return ['', 'x', 'unknown'][chance(3)];
-    if (kind === 'bool') return chance(2) === 1;
-    if (kind === 'bytes') return Buffer.from([chance(256)]);
-    if (kind === 'double' || kind === 'float') return [0, -0.5, 3, Number.NaN][chance(4)];
-    return [0, 1, kind.includes('64') ? 2 ** 40 : 7][chance(3)];
-  };
-  const fields = type.fieldsArray.flatMap((field): readonly (readonly [string, unknown])[] => {
-    field.resolve();
-    if (chance(3) === 0 || depth > 4) return [];
-    if (field.map) return [[field.name, { step: one(field), other: one(field) }]];
-    if (field.repeated) return [[field.name, Array.from({ length: chance(3) }, () => one(field))]];
-    return [[field.name, one(field)]];
-  });
-  return Object.fromEntries(fields);
-}
 
 function throughBytes(type: MessageType, value: object): Record<string, unknown> {
   return messageToObject(type, type.decode(type.encode(type.fromObject(value)).finish()));

@@ -6,7 +6,7 @@
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
 import type { ProtoGrpcType as AgentTypes } from '../gen/agent.ts';
 import type { ProtoGrpcType as MusterTypes } from '../gen/muster.ts';
-import { type MessageType, messageType } from './service.ts';
+import { wireFields } from './messages.ts';
 
 type Schema = AgentTypes['muster']['v1'] & MusterTypes['muster']['v1'];
 export type MessageName = {
@@ -139,7 +139,7 @@ export function message<Domain>() {
   return <Name extends MessageName, const R extends Rules<Domain, Read<Name>> = Rules<Domain, Read<Name>>>(
     name: Name,
     ...[rules]: Given<Domain, Name, R>
-  ) => objectMapping(() => messageType(name), rules ?? {}) as unknown as Mapping<Domain, Name, Refusal<R>>;
+  ) => objectMapping(name, rules ?? {}) as unknown as Mapping<Domain, Name, Refusal<R>>;
 }
 
 interface AnyRule {
@@ -165,10 +165,10 @@ interface Plan {
   readonly absent: Readonly<Members>;
 }
 
-/** @param typeOf asked once, at the first message */
-function objectMapping(typeOf: () => MessageType, rules: AnyRules): AnyRule {
+/** @param ofMessage name of the message, whose fields are looked at when the first one is mapped */
+function objectMapping(ofMessage: string, rules: AnyRules): AnyRule {
   let planned: Plan | null = null;
-  const plan = () => (planned ??= planOf(typeOf(), rules));
+  const plan = () => (planned ??= planOf(ofMessage, rules));
   return {
     toWire(value) {
       const wire: Members = {};
@@ -199,16 +199,14 @@ function objectMapping(typeOf: () => MessageType, rules: AnyRules): AnyRule {
   };
 }
 
-function planOf(type: MessageType, rules: AnyRules): Plan {
+function planOf(ofMessage: string, rules: AnyRules): Plan {
   const absent: [string, unknown][] = [];
-  const fields = type.fieldsArray.flatMap((field): readonly FieldPlan[] => {
-    const { name, map: isMap, repeated: isList, options, resolvedType, defaultValue } = field.resolve();
+  const fields = wireFields(ofMessage).flatMap((field): readonly FieldPlan[] => {
+    const { name, isList, isMap, isOptional, defaultValue } = field;
     const rule = rules[name];
     if (rule?.skipped) return [];
-    const isNested = resolvedType !== null && 'fieldsArray' in resolvedType && !isMap;
-    const isOptional = isNested || options?.['proto3_optional'] === true;
-    if (!rule?.sparse) absent.push([name, rule?.absent ?? (isOptional && !isList ? null : defaultValue)]);
-    if (isNested) return [{ name, isList, ...objectMapping(() => resolvedType, {}), ...rule }];
+    if (!rule?.sparse) absent.push([name, rule?.absent ?? (isOptional ? null : defaultValue)]);
+    if (field.message !== null) return [{ name, isList, ...objectMapping(field.message, {}), ...rule }];
     return [{ name, isList, fromWire: isMap ? finiteValues : finite, ...rule }];
   });
   // An object that grows member by member is slow to copy.

@@ -1,129 +1,31 @@
-/**
- * gRPC service definitions from the generated JSON descriptor.
- *
- * proto-loader would build the same from .proto files, but it also builds descriptors for reflection, which doubles the
- * start-up time of every `muster` call. Only the coordinator, which serves reflection, pays for that.
- */
+/** gRPC service definitions of proto/. */
 import type { ServiceDefinition } from '@grpc/grpc-js';
-import protobuf from 'protobufjs/light.js';
-import { descriptorJson } from '../gen/descriptor.ts';
 import type { AgentHubDefinition } from '../gen/muster/v1/AgentHub.ts';
 import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
+import { messageCodec, serviceMethods } from './messages.ts';
 
-/** As the options of scripts/generate-proto.mjs say, which the generated types follow. */
-const conversion: protobuf.IConversionOptions = {
-  longs: Number,
-  enums: String,
-  defaults: true,
-  oneofs: true,
-};
-
-/** The package of proto/, as far as the descriptor tells it. */
-interface PackageJson {
-  readonly [name: string]: MessageJson | protobuf.IEnum | protobuf.IService;
-}
-interface MessageJson extends protobuf.IType {
-  readonly nested?: Record<string, protobuf.AnyNestedObject>;
-}
-
-const packageName = 'muster.v1';
-const described = (
-  JSON.parse(descriptorJson) as { nested: { muster: { nested: { v1: { nested: PackageJson } } } } }
-).nested.muster.nested.v1.nested;
-
-/** Holds a type once somebody has asked for it: a command needs a handful of 150. */
-const root = new protobuf.Root();
-const types = root.define(packageName);
-const asked = new Map<string, protobuf.Type>();
-
-/** Adds a type, and those of its fields, unless they are there. */
-function describe(name: string): void {
-  const description = described[name];
-  if (description === undefined || types.get(name) !== null) return;
-  types.addJSON({ [name]: description });
-  if (!('fields' in description)) return;
-  Object.assign(types.lookupType(name), madeWhenNeeded);
-  fieldTypes(description).forEach(describe);
-}
-
-type Made = 'encode' | 'decode' | 'fromObject' | 'toObject';
-
-/**
- * The functions of a type. By itself protobufjs generates all of them, and one that is not called, at the first call of any;
- * of the types of a call half are needed, and generating them is a good part of it.
- */
-const madeWhenNeeded = {
-  encode: made('encode', (type) => protobuf.encoder(type)),
-  decode: made('decode', (type) => protobuf.decoder(type)),
-  fromObject: made('fromObject', (type) => protobuf.converter.fromObject(type)),
-  toObject: made('toObject', (type) => protobuf.converter.toObject(type)),
-};
-
-function made(name: Made, generate: (type: protobuf.Type) => protobuf.Codegen) {
-  return function first(this: protobuf.Type, ...given: unknown[]): unknown {
-    const ofFields = this.fieldsArray.map((field) => field.resolve().resolvedType);
-    const { Reader, Writer, util } = protobuf;
-    const generated = generate(this)({ Reader, Writer, types: ofFields, util }) as (
-      ...all: unknown[]
-    ) => unknown;
-    Object.assign(this, { [name]: generated });
-    return generated.apply(this, given);
-  };
-}
-
-function fieldTypes({ fields, nested }: MessageJson): readonly string[] {
-  const below = Object.values(nested ?? {}).flatMap((each) => ('fields' in each ? fieldTypes(each) : []));
-  return [...Object.values(fields).map(({ type }) => type), ...below];
-}
-
-/** Methods of a service; the types of their messages are built at their first use. */
-function defineService(name: string): ServiceDefinition {
-  const { methods } = described[name] as protobuf.IService;
+function defineService(service: string): ServiceDefinition {
   return Object.fromEntries(
-    Object.entries(methods).map(([method, { requestType, responseType, requestStream, responseStream }]) => [
-      method,
-      {
-        path: `/${packageName}.${name}/${method}`,
-        requestStream: requestStream ?? false,
-        responseStream: responseStream ?? false,
-        requestSerialize: (value: object) => encodeMessage(messageType(requestType), value),
-        requestDeserialize: (bytes: Buffer) => decodeMessage(messageType(requestType), bytes),
-        responseSerialize: (value: object) => encodeMessage(messageType(responseType), value),
-        responseDeserialize: (bytes: Buffer) => decodeMessage(messageType(responseType), bytes),
-        originalName: method.charAt(0).toLowerCase() + method.slice(1),
+    serviceMethods(service).map(
+      ({ name, path, requestType, responseType, requestStream, responseStream }) => {
+        const request = messageCodec(requestType);
+        const response = messageCodec(responseType);
+        return [
+          name,
+          {
+            path,
+            requestStream,
+            responseStream,
+            requestSerialize: request.encode,
+            requestDeserialize: request.decode,
+            responseSerialize: response.encode,
+            responseDeserialize: response.decode,
+            originalName: name.charAt(0).toLowerCase() + name.slice(1),
+          },
+        ];
       },
-    ]),
+    ),
   );
-}
-
-function encodeMessage(type: protobuf.Type, value: object): Buffer {
-  return Buffer.from(type.encode(type.fromObject(value)).finish());
-}
-
-function decodeMessage(type: protobuf.Type, bytes: Buffer): object {
-  return messageToObject(type, type.decode(bytes));
-}
-
-/** For readers that look at the bytes of a message before they decode it. */
-export type MessageType = protobuf.Type;
-export type WireReader = protobuf.Reader;
-export const WireReader = protobuf.Reader;
-
-/** @param name without its package */
-export function messageType(name: string): MessageType {
-  let type = asked.get(name);
-  if (type === undefined) {
-    describe(name);
-    root.resolveAll();
-    type = types.lookupType(name);
-    asked.set(name, type);
-  }
-  return type;
-}
-
-/** As handlers get it. */
-export function messageToObject(type: MessageType, message: protobuf.Message): Record<string, unknown> {
-  return type.toObject(message, conversion);
 }
 
 export const musterService = defineService('Muster') as unknown as MusterDefinition;
@@ -131,9 +33,9 @@ export const agentHubService = defineService('AgentHub') as unknown as AgentHubD
 
 /** Encodes a message that travels as binary metadata, such as SpecProblems. */
 export function encodeSpecProblems(value: object): Buffer {
-  return encodeMessage(messageType('SpecProblems'), value);
+  return messageCodec('SpecProblems').encode(value);
 }
 
 export function decodeSpecProblems(bytes: Buffer): object {
-  return decodeMessage(messageType('SpecProblems'), bytes);
+  return messageCodec('SpecProblems').decode(bytes);
 }

@@ -16,7 +16,8 @@ import {
   trainingRowToWire,
   trainingSignToWire,
 } from '@muster/common/wire/codec';
-import { agentHubService, messageType, musterService } from '@muster/common/wire/service';
+import { messageType } from '@muster/common/wire/messageTypes';
+import { agentHubService, musterService } from '@muster/common/wire/service';
 import type { ClientIdentity } from '@muster/common/wire/trust';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { joinByCertificate, newKey, ownTls, requestFor } from '../../../../test/support/nodeKeys.ts';

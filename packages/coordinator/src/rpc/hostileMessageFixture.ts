@@ -3,7 +3,7 @@
  * absurd. A function of its seed.
  */
 import type { TaskRef } from '@muster/common/ids';
-import { type MessageType, messageType } from '@muster/common/wire/service';
+import { type MessageType, messageType } from '@muster/common/wire/messageTypes';
 import { bounds } from './bounds/table.ts';
 
 /** Uniform in [0, 1), the same for the same seed: mulberry32. */

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { MusterError } from '@muster/common/errors';
-import { messageType } from '@muster/common/wire/service';
+import { messageType } from '@muster/common/wire/messageTypes';
 import { expect, test } from 'vitest';
 import { nodeNameOf } from '../modelFixture.ts';
 import { RefusedMessage, readBounded } from './bounds/bounded.ts';

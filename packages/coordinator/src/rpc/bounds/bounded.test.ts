@@ -1,4 +1,4 @@
-import { type MessageType, messageType } from '@muster/common/wire/service';
+import { type MessageType, messageType } from '@muster/common/wire/messageTypes';
 import { describe, expect, test } from 'vitest';
 import { RefusedMessage, readBounded, readingCostOf } from './bounded.ts';
 import { bounds, fieldsMax, messageBytesMax } from './table.ts';

@@ -3,7 +3,7 @@
  * that a message of a million empty parts costs no more than finding the first part too many.
  */
 import { MusterError } from '@muster/common/errors';
-import { type MessageType, messageToObject, messageType, WireReader } from '@muster/common/wire/service';
+import { type MessageType, messageToObject, messageType, WireReader } from '@muster/common/wire/messageTypes';
 import { type Bound, bounds, fieldsMax, messageBytesMax, printed } from './table.ts';
 
 /** What a handler gets in the place of a message that is refused. */
