@@ -51,6 +51,7 @@ const resolution = [
   'package-lock.json',
   'scripts/build.mjs',
   'scripts/bundle.mjs',
+  'scripts/preparedMessages.mjs',
   ...['common', 'checkpoints', 'diagnosis', 'coordinator', 'agent', 'cli'].map(
     (name) => `packages/${name}/package.json`,
   ),

@@ -1,15 +1,18 @@
-// Makes the bundles of the `muster` command in memory: one file to start, the commands that only ask the coordinator in one file
-// more, all others with parts that load only when a command needs them, and the guard, the readers of NVML, of failures and of
+// Makes the bundles of the `muster` command in memory: one file to start, the commands that only ask the coordinator as one script,
+// all others with parts that load only when a command needs them, and the guard, the readers of NVML, of failures and of
 // machine facts and the verifier of checkpoints as programs of their own. Started from a bundle, a command is ready in a fraction
 // of the time that reading hundreds of source files takes.
+import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
+import { preparedMessages } from './preparedMessages.mjs';
 import { root } from './setup.mjs';
 import { Stop } from './terminal.mjs';
 
 /** @typedef {{ path: string, contents: string | Uint8Array }} OutputFile path: below the folder of the bundles */
 
 const entries = {
+  starter: 'packages/cli/src/starter.ts',
   cli: 'packages/cli/src/main.ts',
   guard: 'packages/agent/src/guard/main.ts',
   nvmlReader: 'packages/agent/src/gpus/nvml/main.ts',
@@ -27,37 +30,20 @@ const commonJsBanner =
   "process.getBuiltinModule('node:module').createRequire(import.meta.url)(id), __dirname = import.meta.dirname;";
 
 /**
- * Commands that send calls and print answers: their parts are one file, `short.mjs`, because each part that Node loads costs time
- * of its own. Everything that only some calls need is still evaluated when it is needed.
+ * Commands that send calls and print answers: their parts are one script, because each part that Node loads costs time of its own,
+ * and because the compiled code of a script can be kept after it has run (packages/cli/src/starter.ts). Everything that only some
+ * calls need is still evaluated when it is needed.
  */
 export const shortCommands = (
   'submit jobs job logs metrics checkpoints explain stop extend requeue ' +
   'nodes node top events token secret user project maintenance'
 ).split(' ');
 
+/** Before the hash of the script of short commands in the name of its file. */
+const shortName = 'part-short';
+
 /** What checks job files, with the libraries for it, is larger than all short commands together and stays apart from them. */
 export const specChecks = ['parse', 'resolve', 'validate'];
-
-/**
- * What `muster.mjs` holds. Node keeps the compiled code of everything imported after the first line.
- * @param {string} enableCache statements that call `enableCompileCache`
- */
-const starter = (enableCache) => `const { enableCompileCache } = process.getBuiltinModule('node:module');
-${enableCache}
-await import(${JSON.stringify(shortCommands)}.includes(process.argv[2]) ? './short.mjs' : './main.mjs');
-`;
-
-/** In a checkout the cache lies beside the bundles, because in the shared temporary folder another user could plant code in it. */
-const cacheInCheckout = `enableCompileCache(import.meta.dirname + '/.compile-cache');`;
-
-/**
- * Installed, the bundles belong to root, so the cache lies where systemd or the XDG rules put the caches of a user. It is used only
- * where that folder belongs to the caller: under `sudo -E` the home is that of another user, who could plant code in it.
- */
-const cacheOfUser = `const { CACHE_DIRECTORY, XDG_CACHE_HOME, HOME } = process.env;
-const [base, below] = CACHE_DIRECTORY ? [CACHE_DIRECTORY, ''] : XDG_CACHE_HOME ? [XDG_CACHE_HOME, '/muster'] : [HOME, '/.cache/muster'];
-const owner = base?.startsWith('/') && process.getBuiltinModule('node:fs').statSync(base, { throwIfNoEntry: false })?.uid;
-if (owner === process.getuid()) enableCompileCache(base + below + '/compiled');`;
 
 /**
  * @param {{ for: 'checkout' | 'release' }} options for a release: no source maps, and nothing is ever written beside the bundles
@@ -103,9 +89,15 @@ export async function makeBundles(options) {
     }),
     build({
       ...common,
-      entryPoints: { short: entries.cli },
-      banner: { js: commonJsBanner },
-      plugins: [onlyShortCommands, lazyBuiltins],
+      entryPoints: { [shortName]: entries.cli },
+      outExtension: { '.js': '.js' },
+      format: 'cjs',
+      // In a script it is an experiment of Node, and `require` loads the checks of job files as well.
+      supported: { 'dynamic-import': false },
+      banner: { js: '(function (require, __dirname, __filename) {' },
+      footer: { js: '})' },
+      define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+      plugins: [onlyShortCommands, messagesPrepared, lazyBuiltins],
     }),
     // Loaded only by a guard that starts tasks as accounts.
     build({ ...common, entryPoints: { guard: entries.guard }, external: ['koffi'] }),
@@ -130,16 +122,33 @@ export async function makeBundles(options) {
   const outputs = results
     .flatMap((result) => result.outputFiles)
     .map(({ path, contents }) => ({ path: relative(common.outdir, path), contents }));
-  const start = starter(isRelease ? cacheOfUser : cacheInCheckout);
+  const short = outputs.find(({ path }) => path === `${shortName}.js`)?.contents ?? '';
+  // V8 tells two scripts apart by their lengths only, so the name under which compiled code is kept has to differ.
+  const shortFile = `${shortName}-${createHash('sha256').update(short).digest('hex').slice(0, 16)}.js`;
+  const starter = await build({
+    ...common,
+    entryPoints: { muster: entries.starter },
+    define: {
+      __SHORT_COMMANDS__: JSON.stringify(shortCommands),
+      __SHORT_FILE__: JSON.stringify(shortFile),
+      __MAIN_FILE__: '"./main.mjs"',
+      __IS_RELEASE__: String(isRelease),
+    },
+    external: ['./main.mjs'],
+    sourcemap: false,
+    plugins: [lazyBuiltins],
+  });
   return {
     // Parts first, what imports them after: a command started while they are written finds either the old whole or the new one.
     files: [
       ...assets,
-      ...outputs.filter(({ path }) => isPart(path)),
+      ...outputs
+        .filter(({ path }) => isPart(path))
+        .map((file) => (file.contents === short ? { ...file, path: shortFile } : file)),
       ...outputs.filter(({ path }) => !isPart(path)),
-      { path: 'muster.mjs', contents: start },
+      ...starter.outputFiles.map(({ contents }) => ({ path: 'muster.mjs', contents })),
     ],
-    inputs: results.flatMap((result) => Object.keys(result.metafile.inputs)),
+    inputs: [...results, starter].flatMap((result) => Object.keys(result.metafile.inputs)),
   };
 }
 
@@ -188,7 +197,7 @@ const lazyPackages = {
 };
 
 /**
- * Leaves out of `short.mjs` what no short command loads, and takes the checks of job files from the parts of `main.mjs`. Both have
+ * Leaves out of their script what no short command loads, and takes the checks of job files from the parts of `main.mjs`. Both have
  * their own copy of what they share, so nothing may cross that is told by its class: the checks throw no errors of Muster.
  * @type {import('esbuild').Plugin}
  */
@@ -203,6 +212,23 @@ const onlyShortCommands = {
       return command === null || shortCommands.includes(command) ? null : { path, namespace: 'left-out' };
     });
     onLoad({ filter: /./, namespace: 'left-out' }, () => ({ contents: 'export const command = null;' }));
+  },
+};
+
+/**
+ * Gives short commands functions for their messages that are made now, and leaves out what only makes such functions. Without the
+ * library for 64-bit integers protobufjs reads them as numbers, which is what `conversion` asks for; loading it compiles WebAssembly.
+ * @type {import('esbuild').Plugin}
+ */
+export const messagesPrepared = {
+  name: 'messages-prepared',
+  setup({ onResolve, onLoad }) {
+    onLoad({ filter: /\/packages\/common\/src\/wire\/messages\.ts$/ }, () => ({
+      contents: preparedMessages(),
+      resolveDir: root,
+    }));
+    onResolve({ filter: /^long$/ }, ({ path }) => ({ path, namespace: 'without' }));
+    onLoad({ filter: /./, namespace: 'without' }, () => ({ contents: 'module.exports = null;' }));
   },
 };
 

@@ -11,6 +11,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'packages/agent/src/session/credential.ts': 'makes the secret by which the coordinator knows this agent',
   'packages/agent/src/doctor/doctor.ts': 'looks at the machine with the PATH of whoever asks',
   'packages/cli/src/loginToken.ts': 'makes the token by which the coordinator knows this user',
+  'packages/cli/src/starter.ts': 'finds the cache of this user before anything is loaded',
   'packages/cli/src/main.ts': 'wires the real clock, ids and environment into the commands',
 };
 

@@ -8,16 +8,16 @@ const environment = readEnvironment(process.env, process.argv[1] ?? '', process.
 // Programs that this one starts would inherit them, and show them to whoever may look at those.
 for (const name of privateVariables) delete process.env[name];
 
-const exitCode = await runCli(process.argv.slice(2), {
+// No `await` at the top: in the bundle of short commands this is a script.
+void runCli(process.argv.slice(2), {
   io: processIo(),
   environment,
   clock: { wallMs: Date.now, monotonicMs },
   // Nobody waits longer for the Tab key.
   completionWaitMs: 1_000,
   newRequestId,
-});
-// Everything has been written and closed; only idle handles of libraries could keep the process from ending.
-process.exit(exitCode);
+  // Everything has been written and closed; only idle handles of libraries could keep the process from ending.
+}).then((exitCode) => process.exit(exitCode));
 
 /** Not from `performance`, which Node loads at its first use, with ten modules more. */
 function monotonicMs(): number {
