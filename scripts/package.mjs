@@ -26,6 +26,7 @@ export async function makePackages(outDir, release, making) {
   const { nativeParts } = await import('./package/native.mjs');
   const { makeTree } = await import('./package/tree.mjs');
   const archives = await import('./package/archives.mjs');
+  const { sums } = await import('./package/sums.mjs');
   await mkdir(outDir, { recursive: true });
   // Beside the results, which are moved there only when all of them are whole.
   const work = await mkdtemp(join(outDir, '.work-'));
@@ -42,7 +43,7 @@ export async function makePackages(outDir, release, making) {
       archives.makeNpmPackage(tree, npmPackage, npm, release, making),
     ]);
     await archives.makeDeb(tree, debian, deb, release, making);
-    await writeFile(join(done, 'SHA256SUMS'), await archives.sums('sha256', done, names.toSorted()));
+    await writeFile(join(done, 'SHA256SUMS'), await sums('sha256', done, names.toSorted()));
     for (const name of [...names, 'SHA256SUMS']) await rename(join(done, name), join(outDir, name));
     return [...names, 'SHA256SUMS'];
   } finally {

@@ -1,9 +1,9 @@
 // The tree of a release as files to hand out: the deb, the tarball and the npm package. The same tree gives the same bytes.
-import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { root } from '../setup.mjs';
 import { run } from './run.mjs';
+import { filesBelow, sums } from './sums.mjs';
 import { evenOut } from './tree.mjs';
 
 /** @typedef {import('./tree.mjs').Release} Release */
@@ -117,28 +117,6 @@ async function controlFile(work, paths, { version, arch }) {
     .replace('@VERSION@', version)
     .replace('@ARCHITECTURE@', debArchitectures[arch])
     .replace('@SIZE_KIB@', String(sizeKib));
-}
-
-/**
- * As `sha256sum` and its like print and check them.
- * @param {'md5' | 'sha256'} algorithm
- * @param {string} folder
- * @param {readonly string[]} paths below it
- */
-export async function sums(algorithm, folder, paths) {
-  const lines = await Promise.all(
-    paths.map(async (path) => {
-      const hash = createHash(algorithm).update(await readFile(join(folder, path)));
-      return `${hash.digest('hex')}  ${path}\n`;
-    }),
-  );
-  return lines.join('');
-}
-
-/** Regular files; links have no content of their own. @param {string} folder */
-async function filesBelow(folder) {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
 /** @param {string} target @param {Release} release @param {Making} making @param {readonly string[]} args */

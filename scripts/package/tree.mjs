@@ -1,10 +1,11 @@
 // What a release holds, as a tree that runs wherever it is put: below /usr by the deb, in a folder of its own by the tarball.
 //
 //   bin/muster     a link to lib/muster/muster
-//   lib/muster/    the launcher, Node, dist/ with the programs, koffi with its native library, the units of systemd
+//   lib/muster/    the launcher, Node, dist/ with the programs, koffi with its native library, the units of systemd, and
+//                  SHA256SUMS of every other file of the tree, which `muster install` compares before it copies the tree
 //   share/         manual pages, completions, documentation, licences, the bill of materials
 import { chmod, copyFile, cp, lstat, lutimes, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { completionScripts } from '../../packages/cli/src/commands/completion.ts';
 import { makeBundles } from '../bundle.mjs';
@@ -12,6 +13,7 @@ import { root } from '../setup.mjs';
 import { manPages } from './manPages.mjs';
 import { billOfMaterials, notices, partsOf } from './materials.mjs';
 import { nativePackages } from './native.mjs';
+import { filesBelow, sums } from './sums.mjs';
 
 /**
  * @typedef {object} Release
@@ -71,6 +73,8 @@ export async function makeTree(target, release, packages) {
   const parts = await partsOf(inputs, release, packages);
   await write(join(doc, 'sbom.cdx.json'), json(billOfMaterials(parts, release)));
   await write(join(doc, 'THIRD_PARTY_LICENSES'), notices(parts));
+  const paths = (await filesBelow(target)).map((path) => relative(target, path)).sort();
+  await write(join(lib, 'SHA256SUMS'), await sums('sha256', target, paths));
   await evenOut(target, release.epochS);
 }
 

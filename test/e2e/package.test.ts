@@ -95,6 +95,9 @@ test('the deb runs jobs on a machine with nothing else on it, and writes nothing
 test('the tarball runs wherever it is unpacked', async () => {
   await run('tar', ['-xzf', join(packages, `${tarball}.tar.gz`), '-C', join(installed, 'opt')]);
   const program = `/opt/${tarball}/bin/muster`;
+  await run('sha256sum', ['--check', '--quiet', 'lib/muster/SHA256SUMS'], {
+    cwd: join(installed, `opt/${tarball}`),
+  });
   expect(await runIn(installed, `${program} --version; ${program} nvlm 2>&1 || true`)).toBe(
     `muster 0.1.0\nmuster: unknown command 'nvlm'\nSee: ${program} --help\n`,
   );
