@@ -174,7 +174,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['config', '', 'a file of settings is read for whichever daemon has these flags'],
-    ['install', '', 'it changes a machine step by step, whatever the steps are for'],
+    ['install', 'output', 'it changes a machine step by step, whatever the steps are for'],
     ['doctor', 'config nodes output', 'it looks at this machine'],
     ['supervisor', 'jobs output', 'it starts and ends daemons'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],

@@ -11,8 +11,9 @@ import { withCoordinatorFlags } from '../coordinatorFlags.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
-import { openMachine } from '../install/machine.ts';
+import { openMachine, type TargetMachine } from '../install/machine.ts';
 import { type ReleaseFiles, releaseFiles } from '../install/release.ts';
+import { releaseFolder, releasesDir } from '../install/releaseTree.ts';
 import {
   configDir,
   configPathOf,
@@ -22,6 +23,7 @@ import {
   type MachineRole,
   machineRoles,
   mainUnitPath,
+  releaseSteps,
   roleFacts,
   usualSettings,
 } from '../install/roles.ts';
@@ -101,7 +103,7 @@ async function install(context: Context, words: readonly string[], flags: Instal
   const plans = chosen.map((role) => planOf(role, chosen, typed.get(role) ?? new Map(), root, context));
   for (const plan of plans) requireNetwork(plan, flags, root);
   const typedToken = flags.joinTokenFile === undefined ? null : readTyped(flags.joinTokenFile, context);
-  let changes = 0;
+  let changes = await putRelease(release, root, machine, context, flags);
   for (const plan of plans) {
     const joinToken =
       plan.role === 'agent' ? await joinTokenFor(plan, typedToken, root, flags, context) : null;
@@ -114,6 +116,24 @@ async function install(context: Context, words: readonly string[], flags: Instal
   }
   await report(context, chosen, changes, flags);
   return exitCodes.ok;
+}
+
+/** Services run the copy, and people call it: the folder that the archive was unpacked to may go. */
+async function putRelease(
+  { tree }: ReleaseFiles,
+  root: string,
+  machine: TargetMachine,
+  context: Context,
+  flags: InstallFlags,
+): Promise<number> {
+  if (tree === null) return 0;
+  const releases = join(root, releasesDir);
+  if (existsSync(join(releases, 'package.json')))
+    throw new CliError(`${releasesDir} is a checkout, and releases are kept there`, {
+      hints: [`Move the checkout: mv ${releasesDir} /srv/muster; then install the services again.`],
+    });
+  const steps = releaseSteps(tree, releaseFolder(tree, releases));
+  return carryOut(steps, machine, context, flags.dryRun === true);
 }
 
 function stepsOf(

@@ -1,9 +1,18 @@
-import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readlinkSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { openMachine } from '../install/machine.ts';
-import { configDir, machineRoles, mainUnitPath, roleFacts, uninstallSteps } from '../install/roles.ts';
+import { currentLink, releasesDir } from '../install/releaseTree.ts';
+import {
+  commandLink,
+  configDir,
+  type InstallStep,
+  machineRoles,
+  mainUnitPath,
+  roleFacts,
+  uninstallSteps,
+} from '../install/roles.ts';
 import { carryOut, requireRoot, rolesOf } from '../install/steps.ts';
 import { count } from '../output/text.ts';
 import { type ForceFlag, requireConsent } from '../query.ts';
@@ -66,10 +75,35 @@ async function uninstall(
   // The agent first: it reports its end to a coordinator that is still there.
   for (const role of chosen.toReversed())
     changes += await carryOut(uninstallSteps(role, isPurge), machine, context, isDryRun);
+  const isLast = machineRoles.every(
+    (role) => chosen.includes(role) || !existsSync(join(root, mainUnitPath(role))),
+  );
+  // Last, because this program may be one of them.
+  if (isLast) changes += await carryOut(withoutReleases(root), machine, context, isDryRun);
   const config = join(root, configDir);
   if (isPurge && !isDryRun && existsSync(config) && readdirSync(config).length === 0) rmdirSync(config);
   if (changes === 0) await io.stderr.write('Nothing to remove.\n');
   return exitCodes.ok;
+}
+
+/** What `install` copied and linked; a checkout or anything else in that folder stays. */
+function withoutReleases(root: string): readonly InstallStep[] {
+  const absent = (path: string) => ({ kind: 'absent' as const, path });
+  const isOurs = (path: string, target: string) =>
+    lstatSync(join(root, path), { throwIfNoEntry: false })?.isSymbolicLink() === true &&
+    readlinkSync(join(root, path)).startsWith(target);
+  if (!isOurs(currentLink, '')) return [];
+  const folder = join(root, releasesDir);
+  const releases = readdirSync(folder).filter((name) =>
+    existsSync(join(folder, name, 'lib/muster/release.json')),
+  );
+  const isAll = readdirSync(folder).every((name) => name === 'current' || releases.includes(name));
+  return [
+    ...(isOurs(commandLink, currentLink) ? [absent(commandLink)] : []),
+    ...(isAll
+      ? [absent(releasesDir)]
+      : [currentLink, ...releases.map((name) => `${releasesDir}/${name}`)].map(absent)),
+  ];
 }
 
 /** As far as the agent has recorded them. */

@@ -1,9 +1,21 @@
 /** Brings a machine, or a system image in a directory, to the states that steps name. Whatever is so already is left alone. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, lstatSync, readFileSync, rmSync, type Stats } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  symlinkSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
-import { makeDirectories, writeFileDurably } from '@muster/common/files';
+import { makeDirectories, syncDirectory, writeFileDurably } from '@muster/common/files';
 import { CliError } from '../errors.ts';
+import { copyRelease, isReleaseAt } from './releaseTree.ts';
 import type { InstallStep } from './roles.ts';
 
 export interface TargetMachine {
@@ -68,6 +80,13 @@ export function openMachine(root: string): TargetMachine {
         case 'directory':
         case 'file':
           return changed.has(step.path) ? null : entryDifference(step);
+        case 'link':
+          return changed.has(step.path) ? null : linkDifference(step, place(step.path));
+        case 'release': {
+          if (changed.has(step.path) || isReleaseAt(step.tree, place(step.path))) return null;
+          const verb = existsSync(place(step.path)) ? 'replace the damaged' : 'copy the';
+          return `${verb} release ${step.tree.version} (${step.tree.commit.slice(0, 8)}) to ${step.path}`;
+        }
         case 'absent': {
           // A file that an earlier step writes, such as the join token, is removed again.
           const isThere = lstatSync(place(step.path), { throwIfNoEntry: false }) !== undefined;
@@ -115,6 +134,15 @@ export function openMachine(root: string): TargetMachine {
           own(place(step.path), step.mode, step.owner);
           note(step.path);
           return;
+        case 'link':
+          makeDirectories(dirname(place(step.path)), 0o755);
+          pointLink(place(step.path), step.target);
+          note(step.path);
+          return;
+        case 'release':
+          copyRelease(step.tree, place(step.path));
+          note(step.path);
+          return;
         case 'absent':
           rmSync(place(step.path), { recursive: true, force: true });
           note(step.path);
@@ -146,6 +174,28 @@ export function openMachine(root: string): TargetMachine {
 }
 
 type EntryStep = Extract<InstallStep, { kind: 'file' | 'directory' }>;
+
+function linkDifference(
+  { path, target }: Extract<InstallStep, { kind: 'link' }>,
+  place: string,
+): string | null {
+  const stat = lstatSync(place, { throwIfNoEntry: false });
+  if (stat !== undefined && !stat.isSymbolicLink())
+    throw new CliError(`${path} is in the way: it is not a link`, {
+      hints: [`Move it: mv ${path} ${path}.old`],
+    });
+  const now = stat === undefined ? null : readlinkSync(place);
+  return now === target ? null : `point ${path} to ${target}${now === null ? '' : `, instead of ${now}`}`;
+}
+
+/** At once: whoever follows the link meanwhile finds the old target or the new one. */
+function pointLink(path: string, target: string): void {
+  const fresh = `${path}.new`;
+  rmSync(fresh, { force: true });
+  symlinkSync(target, fresh);
+  renameSync(fresh, path);
+  syncDirectory(dirname(path));
+}
 
 interface Account {
   readonly uid: number;

@@ -2,9 +2,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CliError } from '../errors.ts';
+import { currentLink, type ReleaseTree, readReleaseTree, requireIntact } from './releaseTree.ts';
 
 export interface ReleaseFiles {
-  /** Absolute: starts `muster`. */
+  /** A release from its archive, which is copied to where services see it; null: the program stays where it lies. */
+  readonly tree: ReleaseTree | null;
+  /** Absolute: starts `muster`, once the tree is copied. */
   readonly launcher: string;
   /** Texts of the units, by their names. */
   readonly units: ReadonlyMap<string, string>;
@@ -18,6 +21,15 @@ const privatePlaces = ['home', 'root', 'tmp', 'var/tmp', 'run'].map((name) => `/
  * @throws {CliError} when a service could not be started from there
  */
 export function releaseFiles(programDir: string): ReleaseFiles {
+  const tree = treeFromArchive(programDir);
+  if (tree !== null) {
+    requireIntact(tree);
+    return {
+      tree,
+      launcher: `${currentLink}/lib/muster/muster`,
+      units: unitsIn(join(programDir, '../systemd')),
+    };
+  }
   const inRelease = join(programDir, '../systemd');
   const isRelease = existsSync(inRelease);
   // `dist` lies at the top of a checkout; the sources of the command line lie three folders below it.
@@ -30,13 +42,23 @@ export function releaseFiles(programDir: string): ReleaseFiles {
       {
         hints: [
           isRelease
-            ? 'Unpack the release below /opt or /usr/local: tar -xzf FILE -C /usr/local --strip-components=1'
-            : 'Move the checkout, to /opt for example.',
+            ? 'Install Muster from its archive or package.'
+            : 'Move the checkout, to /srv for example.',
         ],
       },
     );
   }
-  const names = readdirSync(unitsDir).filter((name) => name.endsWith('.service'));
-  const units = names.map((name) => [name, readFileSync(join(unitsDir, name), 'utf8')] as const);
-  return { launcher, units: new Map(units) };
+  return { tree: null, launcher, units: unitsIn(unitsDir) };
+}
+
+/** @returns null: programs of a checkout, of Debian's package or of npm's, which have an owner that replaces them */
+function treeFromArchive(programDir: string): ReleaseTree | null {
+  const top = join(programDir, '../../..');
+  const isRelease = programDir === join(top, 'lib/muster/dist');
+  return !isRelease || top === '/usr' || existsSync(join(top, 'package.json')) ? null : readReleaseTree(top);
+}
+
+function unitsIn(folder: string): ReadonlyMap<string, string> {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.service'));
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }

@@ -1,5 +1,7 @@
 /** What a machine has once Muster is installed on it: for each role, a list of steps. Pure; `machine.ts` carries them out. */
 
+import { currentLink, type ReleaseTree, releasesDir } from './releaseTree.ts';
+
 export const machineRoles = ['coordinator', 'agent'] as const;
 export type MachineRole = (typeof machineRoles)[number];
 
@@ -14,6 +16,10 @@ export type InstallStep =
       readonly owner: string;
       readonly text: string;
     }
+  /** A symbolic link, which is replaced at once. */
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
+  /** A copy of a release that is intact. */
+  | { readonly kind: 'release'; readonly path: string; readonly tree: ReleaseTree }
   | { readonly kind: 'absent'; readonly path: string }
   | { readonly kind: 'enabled'; readonly unit: string }
   /** Restarted where it runs and one of these files was changed. */
@@ -118,9 +124,25 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
     ...units.map((unit) => ({
       kind: 'running' as const,
       unit,
-      restartFor: unit === main ? [configFile.path, mainFile, ...dropIns.map(({ path }) => path)] : [],
+      restartFor:
+        unit === main ? [currentLink, configFile.path, mainFile, ...dropIns.map(({ path }) => path)] : [],
     })),
     ...(joinToken === null ? [] : [{ kind: 'absent' as const, path: joinTokenPath }]),
+  ];
+}
+
+/** What people type: a link to the program of the current release. */
+export const commandLink = '/usr/local/bin/muster';
+
+/**
+ * A release in its place, and the links by which units and people find it.
+ * @param folder name of its folder, below `releasesDir`
+ */
+export function releaseSteps(tree: ReleaseTree, folder: string): readonly InstallStep[] {
+  return [
+    { kind: 'release', path: `${releasesDir}/${folder}`, tree },
+    { kind: 'link', path: currentLink, target: folder },
+    { kind: 'link', path: commandLink, target: `${currentLink}/bin/muster` },
   ];
 }
 
