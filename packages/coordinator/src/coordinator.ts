@@ -200,6 +200,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     credentialUse: () => storeLastUse(state, gate, loop),
     renewals: () => askToRenew({ ...now, state, agents, lifetimeMs: credentialLifetimeMs }),
     refusals: () => gate.refusals.run(),
+    openCalls: () => gate.run(),
   };
 
   const parts = {

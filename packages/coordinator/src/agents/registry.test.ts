@@ -139,6 +139,7 @@ test('a commit is sent to the nodes it concerns only, the end of an attempt befo
     events: [],
     endedCredentials: [],
     removedNodes: [],
+    changedUsers: [],
   });
   expect([first.sent, second.sent, third.sent]).toEqual([['prepare'], ['prepare'], []]);
 
@@ -153,6 +154,7 @@ test('a commit is sent to the nodes it concerns only, the end of an attempt befo
     events: [],
     endedCredentials: [],
     removedNodes: [],
+    changedUsers: [],
   });
   expect(first.sent).toEqual(['prepare', 'forget']);
   expect(second.sent).toEqual(['prepare', 'forget', 'prepare']);

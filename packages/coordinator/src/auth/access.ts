@@ -64,6 +64,15 @@ export function maySeeAllTokens(caller: Identity): boolean {
   return caller.kind === 'admin' || (caller.kind === 'user' && caller.verbs.includes('administer'));
 }
 
+/** Whether a user may do less now than when a call of theirs was let in. */
+export function isReduced(before: UserIdentity, now: UserIdentity): boolean {
+  return (
+    (isOperator(before) && !isOperator(now)) ||
+    before.verbs.some((verb) => !now.verbs.includes(verb)) ||
+    before.projects.some((project) => !now.projects.includes(project))
+  );
+}
+
 export function isOperator({ role }: UserIdentity): boolean {
   return role === 'operator' || role === 'admin';
 }

@@ -1,13 +1,15 @@
 /** Whom the server lets in: credentials as they are now, the calls that are open under them, and what was refused. */
+import { MusterError } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
-import type { Identity } from '../caller.ts';
+import type { Identity, UserIdentity } from '../caller.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
+import { isReduced } from './access.ts';
 import { Refusals } from './refusals.ts';
-import { identityOf } from './tokens.ts';
+import { expired, identityOf, revoked } from './tokens.ts';
 
 export interface GateParts {
-  readonly state: Pick<ClusterState, 'credentialOf' | 'people'>;
+  readonly state: Pick<ClusterState, 'credentialOf' | 'credentials' | 'people'>;
   readonly log: Logger;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
@@ -39,30 +41,74 @@ export class Gate {
     return identity;
   }
 
-  /** To be called after every commit: the calls of a credential end with it. */
-  committed({ endedCredentials }: Pick<Committed, 'endedCredentials'>): void {
+  /** What the holder of an expired credential is told. @returns null: it has not expired, or nobody knows it any more */
+  expiryOf(secretHash: string): MusterError | null {
+    const nowMs = this.parts.wallMs();
+    const { id, expiresAtMs = null } = this.parts.state.credentialOf(secretHash) ?? {};
+    return id === undefined || expiresAtMs === null || expiresAtMs > nowMs
+      ? null
+      : expired(id, expiresAtMs, nowMs);
+  }
+
+  /** To be called after every commit: the calls of a credential end with it, and those of a user who may do less now. */
+  committed({ endedCredentials, changedUsers }: Pick<Committed, 'endedCredentials' | 'changedUsers'>): void {
     for (const id of endedCredentials) {
       this.lastUsedMs.delete(id);
-      this.calls.end(id);
+      this.calls.end(id, revoked(id));
     }
+    if (changedUsers.length === 0) return;
+    const changed = new Set(changedUsers);
+    this.calls.endWhere((by) => (by.kind === 'user' && changed.has(by.user) ? this.reductionOf(by) : null));
+  }
+
+  /**
+   * One pass: the calls of tokens that have expired end. Those of agents do not, for a clock that jumps ahead must not disconnect a
+   * healthy cluster.
+   */
+  run(): void {
+    const nowMs = this.parts.wallMs();
+    this.calls.endWhere((by) => {
+      const { expiresAtMs = null } = this.parts.state.credentials.get(by.id) ?? {};
+      const isOver = by.kind !== 'agent' && expiresAtMs !== null && expiresAtMs <= nowMs;
+      return isOver ? expired(by.id, expiresAtMs, nowMs) : null;
+    });
+  }
+
+  /** Why a call that was let in must not continue. @returns null: it may */
+  private reductionOf(by: UserIdentity): MusterError | null {
+    const { state, wallMs } = this.parts;
+    const credential = state.credentials.get(by.id);
+    const user = state.people.users.get(by.user);
+    if (credential === undefined || user === undefined) return revoked(by.id);
+    const now = identityOf(credential, credential.secretHash, by.peer, wallMs(), user);
+    if (now?.kind === 'user' && !isReduced(by, now)) return null;
+    return new MusterError(
+      'permission_denied',
+      `the role or the projects of ${by.user} were reduced (now ${user.role}; ${user.projects.join(', ')}), which ends what was open; ` +
+        'repeat the call for what they may still see',
+    );
   }
 }
 
 /** Calls under way, by the credential they were made with, so that its end is theirs. */
-type EndCall = () => void;
+interface OpenCall {
+  /** Who made it, as they were then. */
+  readonly by: Identity;
+  readonly end: (why: MusterError) => void;
+}
 
 class OpenCalls {
-  private readonly byCredential = new Map<string, Set<EndCall>>();
+  private readonly byCredential = new Map<string, Set<OpenCall>>();
 
   /** @returns to be called when the call is over */
-  add(credentialId: string, end: EndCall): () => void {
-    const calls = this.byCredential.get(credentialId) ?? new Set();
-    this.byCredential.set(credentialId, calls);
-    calls.add(end);
+  add(call: OpenCall): () => void {
+    const { id } = call.by;
+    const calls = this.byCredential.get(id) ?? new Set();
+    this.byCredential.set(id, calls);
+    calls.add(call);
     return () => {
-      calls.delete(end);
-      if (calls.size === 0 && this.byCredential.get(credentialId) === calls)
-        this.byCredential.delete(credentialId);
+      calls.delete(call);
+      if (calls.size === 0 && this.byCredential.get(id) === calls) this.byCredential.delete(id);
     };
   }
 
@@ -71,9 +117,17 @@ class OpenCalls {
   }
 
   /** Ends every call of a credential. */
-  end(credentialId: string): void {
+  end(credentialId: string, why: MusterError): void {
     const calls = this.byCredential.get(credentialId);
     this.byCredential.delete(credentialId);
-    for (const end of calls ?? []) end();
+    for (const { end } of calls ?? []) end(why);
+  }
+
+  /** Ends the calls for which there is a reason. */
+  endWhere(reasonFor: (by: Identity) => MusterError | null): void {
+    for (const { by, end } of [...this.byCredential.values()].flatMap((calls) => [...calls])) {
+      const why = reasonFor(by);
+      if (why !== null) end(why);
+    }
   }
 }

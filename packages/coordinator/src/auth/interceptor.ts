@@ -15,12 +15,13 @@ import {
   type ServerMethodDefinition,
   status,
 } from '@grpc/grpc-js';
+import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
 import { keyHashOf } from '../tls/nodeCertificates.ts';
 import type { Gate } from './gate.ts';
 import { jobUseOf, mayCall } from './policy.ts';
 import type { RefusalKind } from './refusals.ts';
-import { hashToken, revoked } from './tokens.ts';
+import { hashToken } from './tokens.ts';
 
 const identityKey = 'muster-identity';
 
@@ -56,8 +57,9 @@ export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
             }
             // A call with one answer has it in a moment, and the one that rotates the admin token needs it.
             if (isStream(method)) {
-              over = gate.calls.add(answer.id, () => {
-                call.sendStatus({ code: status.UNAUTHENTICATED, details: revoked(answer.id).message });
+              over = gate.calls.add({
+                by: answer,
+                end: (why) => call.sendStatus({ code: statusOfCode[why.code], details: why.message }),
               });
             }
             nextListener(metadata);
@@ -118,15 +120,18 @@ function authorise(
         'too many calls without a valid token or certificate from this address; wait, and use a valid one';
       return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, details);
     }
+    const expiry = shown === null ? null : gate.expiryOf(shown);
     const details =
-      token !== null
-        ? 'the token is unknown to this coordinator, or it has expired or been revoked'
-        : certificate !== null
-          ? 'the certificate is unknown to this coordinator, or it has expired or been revoked'
-          : 'no token: send `authorization: Bearer <token>` with every call' +
-            (encrypted
-              ? '; and no certificate of a node that this cluster has made and that is valid now'
-              : '');
+      expiry !== null
+        ? expiry.message
+        : token !== null
+          ? 'the token is unknown to this coordinator, or it has expired or been revoked'
+          : certificate !== null
+            ? 'the certificate is unknown to this coordinator, or it has expired or been revoked'
+            : 'no token: send `authorization: Bearer <token>` with every call' +
+              (encrypted
+                ? '; and no certificate of a node that this cluster has made and that is valid now'
+                : '');
     return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
   if (!mayCall(identity, path)) {

@@ -69,6 +69,19 @@ export function revoked(id: string): MusterError {
   return new MusterError('unauthenticated', `the credential ${id} has been revoked or replaced`);
 }
 
+/** For a call of a token that has expired. Both moments are of the wall clock. */
+export function expired(id: string, expiresAtMs: number, nowMs: number): MusterError {
+  return new MusterError(
+    'unauthenticated',
+    `the credential ${id} has expired: it was valid until ${isoSeconds(expiresAtMs)}, and the clock of the coordinator shows ` +
+      isoSeconds(nowMs),
+  );
+}
+
+function isoSeconds(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
 /**
  * @param secretHash the one of its secrets that was shown
  * @param peer address of the client; null: unknown

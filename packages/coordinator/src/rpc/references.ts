@@ -237,7 +237,7 @@ function removedJob(id: JobId): MusterError {
   );
 }
 
-function unknownJob(text: string): MusterError {
+export function unknownJob(text: string): MusterError {
   return new MusterError('not_found', `there is no job ${text}; \`muster jobs --all\` lists them`);
 }
 

@@ -1,7 +1,7 @@
 /** Logs and events. */
 import { MusterError } from '@muster/common/errors';
 import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
-import type { JobId, NodeName } from '@muster/common/ids';
+import { isJobId, type JobId, type NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Identity } from '../caller.ts';
@@ -17,6 +17,7 @@ import { type Store, StoreError } from '../store/store.ts';
 import { serverStream, unary } from './calls.ts';
 import { resolveJobId } from './references.ts';
 import { eventFilter } from './visibleJobs.ts';
+import { whileVisible } from './whileVisible.ts';
 
 export interface StreamCallParts {
   readonly state: ClusterState;
@@ -60,18 +61,20 @@ export function streamCalls(
         follow: request.follow,
         tailLines: request.tailLines ?? null,
       };
-      const pieces = streamLogs(
-        {
-          logs: parts.logs,
-          readJob: (id: JobId) => store.readJob(id),
-          changed: (subject, signal) => committed.next(signal, subject),
-          silence: (node) =>
-            parts.agents.isSilent(node) ? { silentForMs: parts.agents.silentForMs(node) } : null,
-        },
-        options,
-        abort,
-      );
-      for await (const piece of pieces) yield logPieceToWire(piece);
+      const pieces = (over: AbortSignal) =>
+        streamLogs(
+          {
+            logs: parts.logs,
+            readJob: (id: JobId) => store.readJob(id),
+            changed: (subject, signal) => committed.next(signal, subject),
+            silence: (node) =>
+              parts.agents.isSilent(node) ? { silentForMs: parts.agents.silentForMs(node) } : null,
+          },
+          options,
+          over,
+        );
+      for await (const piece of whileVisible(parts, caller, jobId, abort, pieces))
+        yield logPieceToWire(piece);
     }),
 
     RemoveLogs: unary(async (request, caller) => {
@@ -88,11 +91,10 @@ export function streamCalls(
       const options = { sinceSeq, follow: request.follow, subject };
       const { clusterId } = state;
       const isShown = eventFilter(parts, caller);
-      for await (const event of watchEvents(
-        { store: events, notifier: committed, notices },
-        options,
-        abort,
-      )) {
+      const watched = (over: AbortSignal) =>
+        watchEvents({ store: events, notifier: committed, notices }, options, over);
+      const jobId = subject !== null && isJobId(subject) ? subject : null;
+      for await (const event of whileVisible(parts, caller, jobId, abort, watched)) {
         if (isShown !== null && !(await isShown('notice' in event ? event.notice : event))) continue;
         yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
       }

@@ -12,6 +12,8 @@ export interface Committed {
   /** Ids of credentials that are none any more. */
   readonly endedCredentials: readonly string[];
   readonly removedNodes: readonly NodeName[];
+  /** Names of users who have another role or other projects now. Removed ones are among them. */
+  readonly changedUsers: readonly string[];
 }
 
 /** Of what a draft has changed, by name, the names of what it has removed. */

@@ -393,6 +393,7 @@ export class Draft {
       events: this.events,
       endedCredentials: removedOf(this.credentials),
       removedNodes: removedOf(this.nodes),
+      changedUsers: [...this.people.users.keys()],
     };
   }
 }

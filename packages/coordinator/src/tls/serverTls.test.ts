@@ -55,7 +55,11 @@ function nobodysGate(): Gate {
   const clock = { wallMs: () => nowMs, monotonicMs: () => 0 };
   return new Gate({
     ...clock,
-    state: { credentialOf: () => undefined, people: { users: new Map(), projects: new Map() } },
+    state: {
+      credentialOf: () => undefined,
+      credentials: new Map(),
+      people: { users: new Map(), projects: new Map() },
+    },
     log: silentLogger,
   });
 }
