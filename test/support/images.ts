@@ -16,6 +16,8 @@ export interface TestImage {
   readonly hasShell?: boolean;
   /** More Dockerfile instructions, such as `ENTRYPOINT ["/bin/env"]`. */
   readonly changes?: readonly string[];
+  /** Text of the image's /etc/group, and where it is if that is a link. Default: root and nogroup. */
+  readonly groups?: { readonly text: string; readonly at?: string };
   /** Default: the machine's engine. */
   readonly socketPath?: string;
 }
@@ -30,8 +32,8 @@ const digestLabel = 'muster-test.digest';
 export async function ensureTestImage(
   image: TestImage = { tag: 'muster-test/busybox:1', hasShell: true },
 ): Promise<string> {
-  const { tag, hasShell = true, socketPath = await dockerSocket() } = image;
-  const archive = rootArchive(hasShell);
+  const { tag, hasShell = true, groups = usualGroups, socketPath = await dockerSocket() } = image;
+  const archive = rootArchive(hasShell, groups);
   const changes = ['ENV PATH=/bin', ...(image.changes ?? [])];
   const digest = createHash('sha256').update(archive).update(changes.join('\n')).digest('hex');
   if ((await digestOf(socketPath, tag)) === digest) return tag;
@@ -88,7 +90,7 @@ export interface ServedImage {
  */
 export async function serveTestImage({ isSlow = false } = {}): Promise<ServedImage> {
   // A layer that some engine has already would not be asked for.
-  const layer = isSlow ? Buffer.from(randomUUID().repeat(10_000)) : rootArchive(true);
+  const layer = isSlow ? Buffer.from(randomUUID().repeat(10_000)) : rootArchive(true, usualGroups);
   const config = Buffer.from(
     JSON.stringify({
       architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch,
@@ -153,7 +155,12 @@ function digestName(content: Buffer): string {
 
 // ---- The root file system
 
-function rootArchive(hasShell: boolean): Buffer {
+const usualGroups = { text: 'root:x:0:\nnogroup:x:65534:\n' };
+
+function rootArchive(
+  hasShell: boolean,
+  { text, at = 'etc/group' }: NonNullable<TestImage['groups']>,
+): Buffer {
   const busybox = staticBusybox();
   const commands = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
   return Buffer.concat([
@@ -161,7 +168,8 @@ function rootArchive(hasShell: boolean): Buffer {
     entry('etc/', { mode: 0o755 }),
     entry('tmp/', { mode: 0o1777 }),
     entry('etc/passwd', { content: 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' }),
-    entry('etc/group', { content: 'root:x:0:\nnogroup:x:65534:\n' }),
+    ...(at === 'etc/group' ? [] : [entry('etc/group', { link: `/${at}` })]),
+    entry(at, { content: text }),
     entry('bin/busybox', { content: readFileSync(busybox), mode: 0o755 }),
     ...commands
       .filter((name) => name !== 'busybox' && (hasShell || name !== 'sh'))

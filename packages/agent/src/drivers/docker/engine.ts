@@ -3,6 +3,7 @@
  * Why there is no client library behind it: docs/decisions/docker-client.md.
  */
 
+import type { IncomingMessage } from 'node:http';
 import {
   type Container,
   type ContainerAnswer,
@@ -27,6 +28,7 @@ import {
   readJsonAnswer,
   readTextAnswer,
 } from './engineHttp.ts';
+import { archivedFile } from './tarFile.ts';
 
 /**
  * We speak the oldest API that has all we need, or the engine's own oldest where that is newer: Debian 12's Docker
@@ -38,6 +40,8 @@ const wantedApiVersion = '1.41';
 const readDeadlineMs = 30_000;
 /** For calls that move layers and mounts on a disk that may be busy. */
 const changeDeadlineMs = 120_000;
+/** Of a file of a container that is read. */
+const smallBytesMax = 4 * 1024 * 1024;
 /** A pull may take hours; it hangs when nothing at all arrives for this long. */
 const pullIdleMs = 300_000;
 
@@ -125,9 +129,24 @@ export class Engine {
     const call = { method: 'HEAD', path: `/containers/${id}/archive`, query: { path } } as const;
     const response = await unlessAbsent(this.open({ ...call, deadlineMs: changeDeadlineMs }));
     response?.resume();
-    const stat = response?.headers['x-docker-container-path-stat'];
-    if (typeof stat !== 'string') return false;
-    return isExecutableFile(JSON.parse(Buffer.from(stat, 'base64').toString('utf8')) as { mode: number });
+    const stat = response === null ? null : pathStat(response);
+    return stat !== null && isExecutableFile(stat);
+  }
+
+  /** A file of a container that does not run, links followed as the engine does. null: it is not there, or is no file. */
+  async readFile(id: string, path: string): Promise<Buffer | null> {
+    const found = await this.readPath(id, path);
+    // What a link leads to is the end of all links on the way, within the container.
+    if (found === null || found.linkTarget === '') return found?.file ?? null;
+    const target = await this.readPath(id, found.linkTarget);
+    if (target === null || target.linkTarget === '') return target?.file ?? null;
+    throw new EngineError(500, `${path} in the container is a link to a link: ${target.linkTarget}`);
+  }
+
+  /** null: nothing is there. */
+  private readPath(id: string, path: string): Promise<PathContent | null> {
+    const call = { method: 'GET', path: `/containers/${id}/archive`, query: { path } } as const;
+    return unlessAbsent(this.exchange({ ...call, deadlineMs: changeDeadlineMs }, readPath));
   }
 
   /** Resolves when the container does not run (any more) or is gone. */
@@ -222,6 +241,30 @@ async function unlessAbsent<T>(answer: Promise<T>): Promise<T | null> {
     if (error instanceof EngineError && error.status === 404) return null;
     throw error;
   }
+}
+
+interface PathContent {
+  /** null: it is something else. */
+  readonly file: Buffer | null;
+  /** Empty: it is no link. */
+  readonly linkTarget: string;
+}
+
+function pathStat({ headers }: IncomingMessage): { mode: number; linkTarget?: string } | null {
+  const stat = headers['x-docker-container-path-stat'];
+  return typeof stat === 'string' ? JSON.parse(Buffer.from(stat, 'base64').toString('utf8')) : null;
+}
+
+/** @throws {EngineError} for what is large */
+async function readPath(response: IncomingMessage): Promise<PathContent> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > smallBytesMax) throw new EngineError(413, `a file of more than ${smallBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return { file: archivedFile(Buffer.concat(chunks)), linkTarget: pathStat(response)?.linkTarget ?? '' };
 }
 
 /** A pull is answered with 200 and reports its failure as a line of the answer. */

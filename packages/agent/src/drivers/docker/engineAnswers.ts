@@ -13,6 +13,8 @@ export interface EngineInfo {
   /** Containers survive a restart of the engine. */
   readonly liveRestore: boolean;
   readonly selinux: boolean;
+  /** Users of containers are others on the node (`userns-remap`, rootless). */
+  readonly mapsUsers: boolean;
   /** Names of the OCI runtimes it is configured with: `runc`, `nvidia`, … */
   readonly runtimes: readonly string[];
   /** Where the engine looks for CDI specs; empty where CDI is off or unknown to it. */
@@ -93,6 +95,7 @@ export function toInfo(answer: InfoAnswer): EngineInfo {
   const cdiDevices = answer.DiscoveredDevices?.filter((device) => device.Source === 'cdi');
   return {
     liveRestore: answer.LiveRestoreEnabled === true,
+    mapsUsers: (answer.SecurityOptions ?? []).some((option) => /name=(?:userns|rootless)/.test(option)),
     selinux: (answer.SecurityOptions ?? []).some((option) => option.includes('name=selinux')),
     runtimes: Object.keys(answer.Runtimes ?? {}),
     cdiSpecDirs: answer.CDISpecDirs ?? [],

@@ -12,7 +12,8 @@ const gpus: GpuDevice[] = [
 ];
 
 function anEngine(info: Partial<EngineInfo>): EngineInfo {
-  return { liveRestore: true, selinux: false, runtimes: [], cdiSpecDirs: [], cdiDevices: null, ...info };
+  const plain = { liveRestore: true, selinux: false, mapsUsers: false, runtimes: [] };
+  return { ...plain, cdiSpecDirs: [], cdiDevices: null, ...info };
 }
 
 const yamlSpec = (...uuids: string[]) =>
