@@ -60,7 +60,7 @@ export function startAgent(parts: AgentParts): void {
     drivers: { process: driver('process', guard), docker: driver('docker', engine) },
     node: {
       gpusAreSimulated: true,
-      containerNetwork: 'bridge',
+      containers: { network: 'bridge', haveAccounts: true },
       network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
       baseEnvironment: {},
       accounts: { rules: [], others: 'agent' },

@@ -189,7 +189,10 @@ async function openOnMachine(
     node: {
       gpusAreSimulated: options.gpus.kind === 'simulated',
       network,
-      containerNetwork: options.containers.network,
+      containers: {
+        network: options.containers.network,
+        haveAccounts: options.containers.user === 'account',
+      },
       baseEnvironment: loginEnvironment(),
       accounts,
       secrets,

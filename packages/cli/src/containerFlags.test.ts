@@ -32,10 +32,7 @@ test('each flag is one permission', () => {
 });
 
 test.each([
-  [
-    ['--container-user', 'alice'],
-    '--container-user takes UID:GID, such as 65532:65532, or image; got "alice"',
-  ],
+  [['--container-user', 'alice'], '--container-user takes account, UID:GID or image; got "alice"'],
   [
     ['--container-cap', 'all'],
     '--container-cap takes the name of one capability, such as IPC_LOCK; got "all"',

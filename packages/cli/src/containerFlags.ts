@@ -29,8 +29,9 @@ export function withContainerFlags(command: Command): Command {
     .option('--mount-deny <dir>', 'do not allow this directory below a mount root; may be repeated', collect)
     .option(
       '--container-user <uid:gid>',
-      'user for images whose own user is root or a name; image: each as its own user, including root; ' +
-        `default ${defaults.user}`,
+      'user of containers: account: the account that the job without an image would have, if it has one, else ' +
+        '65532:65532; UID:GID: that user, unless the image names the number of another one; image: the user that each ' +
+        `image names, including root; default ${defaults.user}`,
       containerUser,
     )
     .option(
@@ -74,8 +75,8 @@ function mountRoot(text: string, workingDir: string): MountRoot {
 }
 
 function containerUser(text: string): string {
-  if (text === 'image' || /^\d{1,10}:\d{1,10}$/.test(text)) return text;
-  throw usageError(`--container-user takes UID:GID, such as ${defaults.user}, or image; got "${text}"`);
+  if (text === 'account' || text === 'image' || /^\d{1,10}:\d{1,10}$/.test(text)) return text;
+  throw usageError(`--container-user takes account, UID:GID or image; got "${text}"`);
 }
 
 function capability(text: string): string {

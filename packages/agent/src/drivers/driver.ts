@@ -5,7 +5,7 @@
  * task lives only in the agent's memory: a driver finds its tasks again by key (guard, container label) and keeps the
  * exit status outside the agent. Every method is safe to call twice.
  */
-import type { TaskAccount } from '../taskFacts/account.ts';
+import type { AccountIds, TaskAccount } from '../taskFacts/account.ts';
 import type {
   Lease,
   StopOptions,
@@ -37,7 +37,7 @@ export interface TaskLaunch extends TaskLocation {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute working directory; null: the home of its account, else the task's own directory (process) or the image's (container). */
   readonly workdir: string | null;
-  /** Of processes. null: as the agent. */
+  /** null: a process runs as the agent, a container as the node's policy prescribes for the image's own user. */
   readonly account: TaskAccount | null;
   /** Of processes, 0 to 0o777. null: that of the node. */
   readonly umask: number | null;
@@ -53,8 +53,8 @@ export interface TaskLaunch extends TaskLocation {
   readonly directories: readonly string[];
   /** Absolute, of the agent alone until the start, which gives them to the account. Empty without an account. */
   readonly ownDirectories: readonly string[];
-  /** `uid:gid` for containers; null: as the node's policy prescribes for the image's own user. */
-  readonly user: string | null;
+  /** Absolute; the account alone can read them from the start on. Each is in a directory of one that is the agent's alone until then. */
+  readonly ownFiles: readonly string[];
   /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */
   readonly network: 'host' | 'bridge';
   /** Armed before the first instruction runs; null: never fenced. */
@@ -151,4 +151,11 @@ export interface Fence {
    * not see all of the node; what holds the fence does, or it could not.
    */
   realPaths(paths: readonly string[]): Promise<readonly (string | null)[]>;
+
+  /**
+   * Whom a container of this account runs as, so that what it writes to a mount is the account's.
+   * @param ownFiles as of a launch
+   * @throws {DriverError} when this node has no such account, or no task may run as it
+   */
+  accountIds(account: TaskAccount, ownFiles: readonly string[]): Promise<AccountIds>;
 }

@@ -18,7 +18,7 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     ownVolumes: [],
     directories: [],
     ownDirectories: [],
-    user: null,
+    ownFiles: [],
     network: 'host',
     lease: null,
     ...launch,

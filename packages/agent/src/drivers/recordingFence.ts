@@ -1,4 +1,5 @@
 import { realPaths } from '../probes/realPaths.ts';
+import type { AccountIds, TaskAccount } from '../taskFacts/account.ts';
 import type { Lease, TaskLocation } from '../taskFacts/execution.ts';
 import type { Fence } from './driver.ts';
 
@@ -7,6 +8,9 @@ export class RecordingFence implements Fence {
   readonly calls: string[] = [];
   /** Of the last renewal of each task. */
   readonly groups = new Map<string, readonly string[]>();
+
+  /** Of every account, beside its own. */
+  moreGroups: readonly number[] = [];
 
   async renew({ key }: TaskLocation, lease: Lease | null, groups: readonly string[]): Promise<void> {
     this.calls.push(`renew ${key} ${lease?.deadlineBoottimeMs ?? 'never'}`);
@@ -19,5 +23,10 @@ export class RecordingFence implements Fence {
 
   realPaths(paths: readonly string[]): Promise<readonly (string | null)[]> {
     return realPaths(paths);
+  }
+
+  /** As if the account's name were its uid. */
+  async accountIds({ name }: TaskAccount): Promise<AccountIds> {
+    return { uid: Number(name), gid: Number(name), groups: [Number(name), ...this.moreGroups] };
   }
 }

@@ -5,15 +5,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { messageOf } from '@muster/common/errors';
-import type { TaskAccount } from '../taskFacts/account.ts';
+import type { AccountIds, TaskAccount } from '../taskFacts/account.ts';
 import { DriverError } from '../taskFacts/errors.ts';
 
-export interface Account {
+export interface Account extends AccountIds {
   readonly name: string;
-  readonly uid: number;
-  readonly gid: number;
-  /** Supplementary ones, its own among them. */
-  readonly groups: readonly number[];
   readonly home: string;
   readonly shell: string;
   readonly umask: number;

@@ -23,7 +23,7 @@ import { exitAlreadyGuarded, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
 import { serve } from './server.ts';
 import { Supervisor } from './supervisor.ts';
-import { makeAccountDirectories, makeTaskDirectories } from './taskDirectories.ts';
+import { giveFiles, makeAccountDirectories, makeTaskDirectories } from './taskDirectories.ts';
 import { startAs } from './taskStart.ts';
 
 interface GuardOptions {
@@ -105,6 +105,11 @@ async function main(): Promise<void> {
     },
     start: (launch) => supervisor.start(launch, null),
     startAs: ({ lease, ...launch }) => supervisor.start(launch, lease),
+    accountIds: async ({ account, ownFiles }) => {
+      const { uid, gid, groups } = await accounts.find(account);
+      giveFiles({ uid, gid, groups }, ownFiles);
+      return { uid, gid, groups };
+    },
     startLeased: ({ lease, ...launch }) => supervisor.start(launch, lease),
     recover: (location) => supervisor.recover(location),
     wait: (location) => supervisor.wait(location),

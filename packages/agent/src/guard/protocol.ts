@@ -9,7 +9,7 @@
 
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { TaskAccount } from '../taskFacts/account.ts';
+import type { AccountIds, TaskAccount } from '../taskFacts/account.ts';
 import type {
   Lease,
   StopOptions,
@@ -54,6 +54,8 @@ export interface AccountLaunch extends Omit<GuardLaunch, 'workdir'> {
   readonly workdir: string | null;
   /** Absolute; nobody but root can write to what they are in. The account gets them with the start. */
   readonly ownDirectories: readonly string[];
+  /** As of `giveFiles`. A guard that is older than that leaves them to everybody who can reach them. */
+  readonly ownFiles?: readonly string[];
 }
 
 export interface Renewal {
@@ -78,6 +80,11 @@ export interface GuardMethods {
   /** As `prepare` and the starts, for a task with an account of its own: a guard that is older would start it as root. */
   prepareAs: { params: AccountLaunch; result: null };
   startAs: { params: AccountLaunch & { readonly lease: Lease | null }; result: null };
+  /** Whom a container of this account runs as. Gives it `ownFiles`, as of `giveFiles`. */
+  accountIds: {
+    params: { readonly account: TaskAccount; readonly ownFiles: readonly string[] };
+    result: AccountIds;
+  };
   recover: { params: TaskLocation; result: TaskObservation };
   /** Answered when the task has ended, however long that takes. */
   wait: { params: TaskLocation; result: TaskExit };

@@ -1,10 +1,23 @@
 /** Directories that a task is to find: made before it starts, by whoever it runs as. */
-import { chmodSync, lchownSync, lstatSync, mkdirSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+} from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { userInfo } from 'node:os';
+import { dirname } from 'node:path';
 import { messageOf } from '@muster/common/errors';
-import { ownDirectory } from '../taskFacts/account.ts';
+import { type AccountIds, ownDirectory } from '../taskFacts/account.ts';
 import { DriverError } from '../taskFacts/errors.ts';
+import { withoutWaiting } from '../taskFacts/taskFile.ts';
 import type { Account } from './account.ts';
 import type { AccountLaunch } from './protocol.ts';
 
@@ -43,14 +56,41 @@ export function makeAccountDirectories(account: Account, paths: readonly string[
  * @throws {Error} with the kernel's code
  */
 export function giveDirectories(
-  { uid, gid }: Account,
-  { directory, ownDirectories }: Pick<AccountLaunch, 'directory' | 'ownDirectories'>,
+  ids: Account,
+  {
+    directory,
+    ownDirectories,
+    ownFiles = [],
+  }: Pick<AccountLaunch, 'directory' | 'ownDirectories' | 'ownFiles'>,
 ): void {
+  const { uid, gid } = ids;
   chmodSync(directory, 0o711);
+  giveFiles(ids, ownFiles);
   for (const path of [ownDirectory(directory), ...ownDirectories]) {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     // What an attempt before has left belongs to it already.
     if (lstatSync(path).uid !== uid) lchownSync(path, uid, gid);
+  }
+}
+
+/**
+ * Lets an account read files, and nobody else.
+ * @param paths each in a directory of one that only this process' user can enter. Once an account was given that one, its files
+ *   stay as they are: the account may have put something else in their place.
+ * @throws {Error} with the kernel's code
+ */
+export function giveFiles({ uid, gid }: AccountIds, paths: readonly string[]): void {
+  for (const path of paths) {
+    const { uid: owner, mode } = lstatSync(dirname(dirname(path)));
+    if (owner !== process.geteuid?.() || (mode & 0o077) !== 0) continue;
+    const file = openSync(path, constants.O_RDONLY | withoutWaiting);
+    try {
+      if (fstatSync(file).uid === uid) continue;
+      fchmodSync(file, 0o400);
+      fchownSync(file, uid, gid);
+    } finally {
+      closeSync(file);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-/** Whom a job's bare tasks run as on this node: a rule of the node, else the account with the name of the job's user. */
+/** Whom a job's tasks run as on this node: a rule of the node, else the account with the name of the job's user. */
 import { MusterError } from '@muster/common/errors';
 import type { AccountRule, TaskAccount } from '../taskFacts/account.ts';
 import { DriverError } from '../taskFacts/errors.ts';
@@ -57,7 +57,7 @@ export function accountOf(
   if (user !== '') return { name: user, isRule: false };
   throw new DriverError(
     'unknown',
-    'the coordinator does not name the user of this job, and without one this node runs only containers: ' +
-      'upgrade the coordinator, or give the job an image',
+    'the coordinator does not name the user of this job, and this node runs jobs as the accounts of their users: ' +
+      'upgrade the coordinator',
   );
 }

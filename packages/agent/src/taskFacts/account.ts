@@ -16,6 +16,14 @@ export interface TaskAccount {
   readonly isRule: boolean;
 }
 
+/** Of an account, as the kernel counts. */
+export interface AccountIds {
+  readonly uid: number;
+  readonly gid: number;
+  /** All of them, `gid` among them. */
+  readonly groups: readonly number[];
+}
+
 /**
  * Where a task with an account of its own can write beside its records: the records are the agent's.
  * @param directory of the task

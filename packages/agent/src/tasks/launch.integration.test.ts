@@ -13,7 +13,7 @@ import { fromNothing } from './managerFixture.ts';
 
 const node: NodeFacts = {
   gpusAreSimulated: true,
-  containerNetwork: 'bridge',
+  containers: { network: 'bridge', haveAccounts: true },
   network: () => ({
     nics: [
       {
@@ -131,7 +131,7 @@ test('a container without peers elsewhere meets in a network of its own', async 
     env: { MASTER_ADDR: '10.1.0.1' },
   });
   expect(launchOf({}, changes, alone)).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
-  const onHost = { ...node, containerNetwork: 'host' } as const;
+  const onHost = { ...node, containers: { network: 'host', haveAccounts: true } } as const;
   const launch = buildLaunch(onHost, location, assignmentOf(spec, changes), noCheckpoints, alone);
   expect(launch).toMatchObject({ network: 'host', env: { MASTER_ADDR: '10.1.0.2' } });
 });

@@ -1,7 +1,7 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -23,12 +23,16 @@ export interface NodeFacts {
   readonly gpusAreSimulated: boolean;
   /** As it was last read. */
   readonly network: () => NodeNetwork;
-  /** Of containers without peers on other nodes. */
-  readonly containerNetwork: TaskLaunch['network'];
+  readonly containers: {
+    /** Of those without peers on other nodes. */
+    readonly network: TaskLaunch['network'];
+    /** They run as the account of their job, where bare tasks do. */
+    readonly haveAccounts: boolean;
+  };
   readonly secrets: Pick<TaskSecrets, 'provided'>;
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
-  /** Whom bare tasks run as. */
+  /** Whom tasks run as. */
   readonly accounts: AccountPolicy;
 }
 
@@ -62,7 +66,7 @@ export function launchCheckpoints(
 
 /**
  * @param release null: it is only being prepared, or its paths measured; where the rendezvous will be is not known yet
- * @throws {DriverError} when the job's launcher cannot start its command, or this node runs no bare task of the job's user
+ * @throws {DriverError} when the job's launcher cannot start its command, or this node runs no task of the job's user
  */
 export function buildLaunch(
   node: NodeFacts,
@@ -77,9 +81,10 @@ export function buildLaunch(
     simulated: node.gpusAreSimulated,
   }));
   const inContainer = spec.image !== null;
-  const account = inContainer
-    ? null
-    : accountOf(node.accounts, { user: assignment.user, project: spec.project });
+  const hasAccount = !inContainer || node.containers.haveAccounts;
+  const account = hasAccount
+    ? accountOf(node.accounts, { user: assignment.user, project: spec.project })
+    : null;
   const { batchScale, lrScale } = assignment;
   const resume = resumeFrom === null ? null : { path: resumeFrom, step: assignment.resume?.step ?? null };
   const filled = fillPlaceholders(spec, { resumeFrom, batchScale, lrScale });
@@ -127,12 +132,12 @@ export function buildLaunch(
     // The node's own directory is there already; what a container sees of its volumes is its user's to write.
     directories: inContainer || checkpointDir === null || isOwn ? [] : [checkpointDir],
     ownDirectories:
-      account === null
+      account === null || inContainer
         ? []
         : [...(checkpointDir === null || !isOwn ? [] : [checkpointDir]), ...secrets.directories],
+    ownFiles: account === null ? [] : secrets.files,
     volumes: spec.volumes,
     ownVolumes: inContainer ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes] : [],
-    user: null,
     network,
     lease: release?.lease ?? null,
   };
@@ -142,7 +147,7 @@ const secretsInContainer = '/.muster/secrets';
 
 /** Variables, and where the files are. */
 function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec) {
-  const none = { environment: {}, volumes: [], directories: [] };
+  const none = { environment: {}, volumes: [], directories: [], files: [] };
   if (spec.secrets.length === 0) return none;
   const { directory, variables } = secrets.provided(key, spec.secrets);
   if (directory === null) return { ...none, environment: variables };
@@ -152,6 +157,7 @@ function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec)
     environment: { MUSTER_SECRETS_DIR: seen, ...variables },
     volumes: [volume],
     directories: [dirname(directory)],
+    files: spec.secrets.filter(({ variable }) => variable === null).map(({ name }) => join(directory, name)),
   };
 }
 
@@ -186,8 +192,8 @@ function baseOf(
 
 const loginNames: ReadonlySet<string> = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR']);
 
-function networkOf({ containerNetwork }: NodeFacts, { image }: JobSpec, nodeCount: number) {
-  return nodeCount === 1 && image !== null ? containerNetwork : 'host';
+function networkOf({ containers }: NodeFacts, { image }: JobSpec, nodeCount: number) {
+  return nodeCount === 1 && image !== null ? containers.network : 'host';
 }
 
 /** In a network of its own nobody answers at the node's address; the ranks of a gang of one are all in it. */

@@ -169,7 +169,7 @@ export class TestNode {
       drivers: { process: this.process, docker: this.docker },
       node: {
         gpusAreSimulated: false,
-        containerNetwork: 'bridge' as const,
+        containers: { network: 'bridge' as const, haveAccounts: true },
         network: () => ({ nics: [], rdmaDevices: [], addresses: {} }),
         baseEnvironment: { PATH: '/bin' },
         accounts: { rules: [], others: 'agent' as const },

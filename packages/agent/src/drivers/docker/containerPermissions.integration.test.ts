@@ -1,13 +1,14 @@
 /** What the real engine gives to containers under the policy of a node. */
-import { mkdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { tempDir } from '../../../../../test/support/services.ts';
+import { RecordingFence } from '../recordingFence.ts';
 import { containerDefaults } from './containerPolicy.ts';
-import { aDriver, aTask, run, startError, useDocker } from './dockerFixture.ts';
+import { aDriver, aTask, never, outputOf, run, startError, useDocker } from './dockerFixture.ts';
 
 useDocker();
 
@@ -38,6 +39,59 @@ describe('what a task gets', () => {
     const { output } = await run({ command }, { user: 'image', capabilities: ['IPC_LOCK'] });
     expect(output).toMatch(/CapBnd:\s+0000000000004000/);
   });
+
+  it('is the account of its job, with its groups and none of the image, in files on mounts too', async () => {
+    const root = tempDir('volume').path;
+    chmodSync(root, 0o777);
+    const fence = new RecordingFence();
+    fence.moreGroups = [27];
+    const mountRoots = [{ path: root, readOnly: false }];
+    const script =
+      'grep -E "^(Uid|Gid|Groups|CapEff|NoNewPrivs):" /proc/self/status; touch /data/made; ' +
+      'cat /data/of-root 2>/dev/null || echo closed';
+    writeFileSync(join(root, 'of-root'), '', { mode: 0o600 });
+    const launch = aTask({
+      command: ['sh', '-c', script],
+      account: { name: '4001', isRule: false },
+      image: await ensureTestImage({
+        tag: 'muster-test/other-user:1',
+        changes: ['USER 4002:0'],
+        groups: { text: 'root:x:0:\nwheel:x:10:4001\nsudo:x:27:\n', at: 'lib/group' },
+      }),
+      volumes: [{ source: root, target: '/data', readOnly: false }],
+    });
+    const driver = aDriver({ policy: { ...containerDefaults, mountRoots }, fence });
+    await driver.start(launch);
+    expect(await driver.wait(launch, never)).toMatchObject({ exitCode: 0 });
+    const output = outputOf(launch);
+    expect(output).toMatch(/Uid:\s4001\s4001\s4001\s4001\n/);
+    expect(output).toMatch(/Gid:\s4001\s4001\s4001\s4001\n/);
+    expect(output).toMatch(/Groups:\s27 4001 ?\n/);
+    expect(output).toMatch(/CapEff:\s0{16}\n/);
+    expect(output).toMatch(/NoNewPrivs:\s1\n/);
+    expect(output).toContain('closed');
+    const { uid, gid } = statSync(join(root, 'made'));
+    expect([uid, gid]).toEqual([4001, 4001]);
+    await driver.close();
+  });
+
+  it.each([undefined, 'lib/group'])(
+    'is no group that an image calls by a number of another one, at %s',
+    async (at) => {
+      const fence = new RecordingFence();
+      fence.moreGroups = [27];
+      const tag = `muster-test/misnamed-groups${at === undefined ? '' : '-link'}:1`;
+      const text = 'root:x:0:\n27:x:0:\n';
+      const groups = at === undefined ? { text } : { text, at };
+      const launch = aTask({
+        account: { name: '4001', isRule: false },
+        image: await ensureTestImage({ tag, groups }),
+      });
+      const error = await startError(launch, aDriver({ fence }));
+      expect(error.message).toContain('has another group by the name "27"');
+      expect(await aDriver().list()).toEqual([]);
+    },
+  );
 
   it('is a user who is not root, unless its node lets images be root', async () => {
     const command = ['sh', '-c', 'echo $(id -u):$(id -g) $HOME $USER; touch $HOME/cache && echo written'];

@@ -2,7 +2,8 @@
  * What containers may do on this node. A job asks; its node decides, because whoever writes a job need not be somebody
  * whom the node's owner would give root: an engine makes root of everybody who may say what it mounts and as whom it runs.
  */
-import type { TaskLaunch, VolumeMount } from '../driver.ts';
+import type { AccountIds } from '../../taskFacts/account.ts';
+import type { VolumeMount } from '../driver.ts';
 import type { ImageDetails } from './engineAnswers.ts';
 
 export interface MountRoot {
@@ -16,8 +17,9 @@ export interface ContainerPolicy {
   /** Absolute. What jobs may not mount all the same, nor what is above it or below. */
   readonly mountDenied: readonly string[];
   /**
-   * `uid:gid` for images whose own user is root, or has a name, behind which root may be; an image that names another
-   * number keeps it. `image`: every image keeps its user.
+   * `account`: as the account that bare tasks of the job would have; where they have none, as 65532:65532. `uid:gid` and that
+   * last one are for images whose own user is root, or has a name, behind which root may be; an image that names another number
+   * keeps it. `image`: every image keeps its user.
    */
   readonly user: string;
   /** Without `CAP_`. All others are dropped. */
@@ -34,7 +36,7 @@ const unprivilegedUser = '65532:65532';
 export const containerDefaults: ContainerPolicy = {
   mountRoots: [],
   mountDenied: [],
-  user: unprivilegedUser,
+  user: 'account',
   capabilities: [],
   network: 'bridge',
   readOnlyRoot: false,
@@ -54,26 +56,43 @@ export function forbiddenMounts(dataDir: string, dockerSocket: string): readonly
   ];
 }
 
-/** @returns null: the image's own */
+/**
+ * @param ids of the job's account, whose number no image can choose; null: it has none
+ * @returns null: the image's own
+ */
 export function containerUser(
-  launch: Pick<TaskLaunch, 'user'>,
+  ids: AccountIds | null,
   image: Pick<ImageDetails, 'user'>,
   policy: Pick<ContainerPolicy, 'user'>,
 ): string | null {
-  if (launch.user !== null) return launch.user;
+  if (ids !== null) return `${ids.uid}:${ids.gid}`;
   if (policy.user === 'image' || /^[1-9]\d*(?::.*)?$/.test(image.user)) return null;
-  return policy.user;
+  return policy.user === 'account' ? unprivilegedUser : policy.user;
 }
 
 /**
  * What programs ask the user database for, which does not know a user that the image was not made for: without a home that
  * can be written to, and a name, the first cache of PyTorch fails.
  */
-export const otherUserEnvironment: Readonly<Record<string, string>> = {
-  HOME: '/tmp',
-  USER: 'muster',
-  LOGNAME: 'muster',
-};
+export function otherUserEnvironment(name: string): Readonly<Record<string, string>> {
+  return { HOME: '/tmp', USER: name, LOGNAME: name };
+}
+
+/**
+ * Engines look supplementary groups up by name first, also those that are given as numbers, and in the database of the image:
+ * a group that is called `27` there and has another number would give the container that one.
+ * @param database /etc/group of the image, as Latin-1
+ * @returns the group of the account that the image takes for another one; null: there is none
+ */
+export function misnamedGroup(groups: readonly number[], database: string): number | null {
+  const numbers = new Map(groups.map((group) => [String(group), group]));
+  for (const line of database.split('\n')) {
+    const [name, , number] = line.split(':').map((field) => field.replaceAll(/[^\x21-\x7e]/g, ''));
+    const group = numbers.get(name ?? '');
+    if (group !== undefined && name !== number) return group;
+  }
+  return null;
+}
 
 /**
  * @param real where the source leads once every link is followed

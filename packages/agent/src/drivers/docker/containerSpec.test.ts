@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GpuDevice, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
-import { containerDefaults } from './containerPolicy.ts';
+import { containerDefaults, misnamedGroup } from './containerPolicy.ts';
 import {
   argvOf,
   type ContainerPlan,
@@ -37,6 +37,7 @@ function specOf(launch: Partial<TaskLaunch> = {}, plan: Partial<ContainerPlan> =
   return containerSpec({
     launch: launchOf(launch),
     image,
+    ids: null,
     output: 'file',
     gpuWay: 'nvidia',
     init: true,
@@ -84,14 +85,13 @@ describe('containerSpec', () => {
     expect(HostConfig).not.toHaveProperty('NanoCpus');
     expect(HostConfig).not.toHaveProperty('Ulimits');
     expect(HostConfig.ShmSize).toBe(1024 * mebibyte);
-    expect([WorkingDir, User]).toEqual([undefined, containerDefaults.user]);
+    expect([WorkingDir, User]).toEqual([undefined, '65532:65532']);
   });
 
   it('sets the limits that the job asks for', () => {
-    const spec = specOf({ cpus: 1.5, memoryMb: 512, shmMb: 64, workdir: '/work', user: '1000:1000' });
+    const spec = specOf({ cpus: 1.5, memoryMb: 512, shmMb: 64, workdir: '/work' });
     expect(spec).toMatchObject({
       WorkingDir: '/work',
-      User: '1000:1000',
       HostConfig: {
         NanoCpus: 1_500_000_000,
         Memory: 512 * mebibyte,
@@ -99,6 +99,17 @@ describe('containerSpec', () => {
         ShmSize: 64 * mebibyte,
       },
     });
+  });
+
+  it('runs as the account of its job with all its groups, whatever the image names', () => {
+    const account = { name: 'alice', isRule: false };
+    const ids = { uid: 4001, gid: 4001, groups: [4001, 27] };
+    for (const user of ['', '1234', 'nobody']) {
+      const spec = specOf({ account }, { ids, image: { ...image, user } });
+      expect(spec.User).toBe('4001:4001');
+      expect(spec.HostConfig.GroupAdd).toEqual(['4001', '27']);
+      expect(spec.Env).toEqual(expect.arrayContaining(['HOME=/tmp', 'USER=alice', 'LOGNAME=alice']));
+    }
   });
 
   it('gives each GPU a gibibyte of shared memory unless the job says otherwise', () => {
@@ -183,6 +194,19 @@ describe('containerSpec', () => {
       const env = { NVIDIA_DRIVER_CAPABILITIES: 'all' };
       expect(specOf({ gpus: [gpu], env }).Env).toContain('NVIDIA_DRIVER_CAPABILITIES=all');
     });
+  });
+});
+
+describe('misnamedGroup', () => {
+  it.each([
+    ['27:x:27:\nsudo:x:27:alice\n', null],
+    ['sudo:x:27:\n100:x:0:\n', null],
+    ['root:x:0:\n27:x:0:\n', 27],
+    ['  27 :x:0:\r\n', 27],
+    ['27\n', 27],
+    ['27:x:027:\n', 27],
+  ])('of %j', (database, group) => {
+    expect(misnamedGroup([4001, 27], database)).toBe(group);
   });
 });
 

@@ -9,6 +9,7 @@
  * a shell would not pass the environment on, or SELinux forbids the mount, the engine keeps the output and the driver
  * copies it: `engine` (engineOutput.ts).
  */
+import type { AccountIds } from '../../taskFacts/account.ts';
 import type { TaskName } from '../../taskFacts/execution.ts';
 import type { TaskLaunch, VolumeMount } from '../driver.ts';
 import { type ContainerPolicy, containerUser, otherUserEnvironment } from './containerPolicy.ts';
@@ -27,6 +28,8 @@ export interface ContainerIdentity {
 export interface ContainerPlan extends ContainerIdentity {
   readonly launch: TaskLaunch;
   readonly image: ImageDetails;
+  /** Of the launch's account; null: it has none. */
+  readonly ids: AccountIds | null;
   readonly output: OutputWay;
   readonly gpuWay: GpuWay;
   /** The engine can put its init in front of the command. */
@@ -89,7 +92,7 @@ export function commandPaths(command: string, workdir: string, env: readonly str
 export function containerSpec(plan: ContainerPlan): object {
   const { launch } = plan;
   const argv = argvOf(launch, plan.image);
-  const user = containerUser(launch, plan.image, plan.policy);
+  const user = containerUser(plan.ids, plan.image, plan.policy);
   return {
     Image: launch.image,
     ...(plan.output === 'file'
@@ -108,13 +111,15 @@ export function containerSpec(plan: ContainerPlan): object {
   };
 }
 
-function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<string, string> {
+function environment({ launch, gpuWay, image, ids, policy }: ContainerPlan): Record<string, string> {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
-  const isOtherUser = containerUser(launch, image, policy) !== null;
+  const isOtherUser = containerUser(ids, image, policy) !== null;
   const imageHas = (name: string) => image.env.some((entry) => entry.startsWith(`${name}=`));
   return {
     ...Object.fromEntries(
-      Object.entries(isOtherUser ? otherUserEnvironment : {}).filter(([name]) => !imageHas(name)),
+      Object.entries(isOtherUser ? otherUserEnvironment(launch.account?.name ?? 'muster') : {}).filter(
+        ([name]) => !imageHas(name),
+      ),
     ),
     ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
     ...launch.env,
@@ -124,7 +129,7 @@ function environment({ launch, gpuWay, image, policy }: ContainerPlan): Record<s
   };
 }
 
-function hostConfig({ launch, gpuWay, init, output, volumes, policy }: ContainerPlan): object {
+function hostConfig({ launch, ids, gpuWay, init, output, volumes, policy }: ContainerPlan): object {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
   const shmBytes =
     launch.shmMb === null ? shmBytesPerGpu * Math.max(1, launch.gpus.length) : launch.shmMb * mebibyte;
@@ -148,6 +153,7 @@ function hostConfig({ launch, gpuWay, init, output, volumes, policy }: Container
     ...(launch.cpus === null ? {} : { NanoCpus: Math.round(launch.cpus * 1e9) }),
     PidsLimit: pidsMax,
     // Also for root in the container: training needs none, and what an image needs them for is its node's to allow.
+    ...(ids === null ? {} : { GroupAdd: ids.groups.map(String) }),
     CapDrop: ['ALL'],
     ...(policy.capabilities.length === 0 ? {} : { CapAdd: policy.capabilities }),
     ...(policy.readOnlyRoot

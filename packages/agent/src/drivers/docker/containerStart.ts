@@ -5,10 +5,11 @@ import { posix } from 'node:path';
 import { untilAborted } from '@muster/common/async';
 import type { Logger } from '@muster/common/log';
 import { closest } from '@muster/common/spec/suggest';
+import type { AccountIds } from '../../taskFacts/account.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
-import type { TaskLaunch } from '../driver.ts';
+import type { Fence, TaskLaunch } from '../driver.ts';
 import type { ContainerFences } from './containerFences.ts';
-import type { ContainerPolicy } from './containerPolicy.ts';
+import { type ContainerPolicy, misnamedGroup } from './containerPolicy.ts';
 import {
   argvOf,
   type ContainerIdentity,
@@ -26,7 +27,14 @@ import { EngineError } from './engineHttp.ts';
 import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
 import { allowedVolumes, type MountRules } from './mounts.ts';
-import { type MeantCommand, missingCommand, noGpus } from './startErrors.ts';
+import {
+  accountRefused,
+  type MeantCommand,
+  mappedUsers,
+  misnamed,
+  missingCommand,
+  noGpus,
+} from './startErrors.ts';
 import { outputPath } from './taskOutputs.ts';
 
 /**
@@ -51,6 +59,7 @@ const killDeadlineMs = 10_000;
 export interface ContainerStartOptions extends ContainerIdentity {
   readonly policy: ContainerPolicy;
   readonly mounts: MountRules;
+  readonly accounts: Pick<Fence, 'accountIds'>;
   readonly fences: ContainerFences;
   readonly log: Logger;
 }
@@ -72,6 +81,7 @@ export class ContainerStart {
    */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
     // First what is quick: nobody should wait an hour for an image before a missing directory is reported.
+    await untilAborted(this.idsOf(launch), abort);
     await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
     if (launch.gpus.some((gpu) => !gpu.simulated)) {
       await untilAborted(this.requireGpuSupport(launch), abort);
@@ -95,14 +105,16 @@ export class ContainerStart {
       fences.requireLease(launch, launch.lease);
       const image = await untilAborted(this.image(launch, abort), abort);
       const output = await untilAborted(this.preferredOutput(launch, image), abort);
-      if (container === null) container = await this.create(launch, image, output);
+      const ids = await untilAborted(this.idsOf(launch), abort);
+      if (container === null) container = await this.create(launch, image, ids, output);
       else await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
       abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
       if (needsShell && !(await this.engine.isExecutable(container.id, shell))) {
         await this.engine.removeContainer(container.id);
-        container = await this.create(launch, image, 'engine');
+        container = await this.create(launch, image, ids, 'engine');
       }
+      if (ids !== null) await this.checkGroups(launch, ids, container);
       await this.checkCommand(launch, image, container);
       checkGpus(launch, container);
       await fences.arm(launch, launch.lease, container.id);
@@ -167,13 +179,35 @@ export class ContainerStart {
     return survivesShell(launch, image) && !selinux ? 'file' : 'engine';
   }
 
-  private async create(launch: TaskLaunch, image: ImageDetails, output: OutputWay): Promise<Container> {
+  /** null: the launch has no account. */
+  private async idsOf({ account, ownFiles }: TaskLaunch): Promise<AccountIds | null> {
+    if (account === null) return null;
+    if ((await this.engineInfo()).mapsUsers) throw mappedUsers();
+    return this.options.accounts.accountIds(account, ownFiles).catch((error: unknown) => {
+      throw error instanceof DriverError ? accountRefused(error) : error;
+    });
+  }
+
+  /** Before the start: the container would have a group that its account is not in. */
+  private async checkGroups({ image }: TaskLaunch, ids: AccountIds, { id }: Container): Promise<void> {
+    const database = await this.engine.readFile(id, '/etc/group');
+    const group = database === null ? null : misnamedGroup(ids.groups, database.toString('latin1'));
+    if (group !== null) throw misnamed(image, group);
+  }
+
+  private async create(
+    launch: TaskLaunch,
+    image: ImageDetails,
+    ids: AccountIds | null,
+    output: OutputWay,
+  ): Promise<Container> {
     const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
     const volumes = await allowedVolumes(launch, this.options.mounts);
     if (output === 'file') await makeOutputFile(launch);
     const spec = containerSpec({
       launch,
       image,
+      ids,
       output,
       agentId: this.options.agentId,
       bootId: this.options.bootId,

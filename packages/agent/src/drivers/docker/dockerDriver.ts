@@ -93,7 +93,7 @@ class DockerDriver implements TaskDriver {
     this.log = log;
     this.fences = new ContainerFences({ fence, bootId, boottimeMs, log });
     const mounts = { policy, dataDir, dockerSocket: socketPath, fence };
-    const startOptions = { agentId, bootId, policy, mounts, fences: this.fences, log };
+    const startOptions = { agentId, bootId, policy, mounts, accounts: fence, fences: this.fences, log };
     this.containerStart = new ContainerStart(this.engine, startOptions);
     this.outputs = new TaskOutputs(this.engine, log);
   }

@@ -45,6 +45,28 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   return unknown(`the container engine refuses the task: ${words}`);
 }
 
+/** The engine's containers would run as nobody whom the node knows. */
+export function mappedUsers(): DriverError {
+  return new DriverError(
+    'unknown',
+    'the container engine maps users (userns-remap, or rootless), so a container of an account would not be that account on ' +
+      'this node: let its agent run images as their own users with `--container-user image`',
+  );
+}
+
+export function accountRefused(refusal: DriverError): DriverError {
+  const message = `${refusal.message}; for containers alone, \`--container-user UID:GID\` will do`;
+  return new DriverError(refusal.causeKind, message, { cause: refusal });
+}
+
+export function misnamed(image: string | null, group: number): DriverError {
+  return new DriverError(
+    'unknown',
+    `the image ${image} has another group by the name "${group}" in its /etc/group, which the container engine would take for ` +
+      `group ${group} of the job's account: rename it in the image`,
+  );
+}
+
 /** A program that is in the container, and how the job's command has to name it. */
 export interface MeantCommand {
   readonly write: string;

@@ -1,6 +1,6 @@
 /** Tasks with accounts of their own, with real accounts of this machine: only root can start them. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ownDirectory } from '../../taskFacts/account.ts';
@@ -104,6 +104,46 @@ describe.runIf(isRoot)('as root', () => {
       ownDirectories: [own],
     });
     expect(output).toBe('saved\n');
+  });
+
+  test('files that were given to it are its alone, of a process and of a container', async () => {
+    const node = aNode();
+    const { uid, gid } = statSync(home);
+    const given = (name: string) => {
+      const files = join(node.root, name, 'files');
+      mkdirSync(files, { recursive: true });
+      chmodSync(join(node.root, name), 0o700);
+      writeFileSync(join(files, 'key'), 'the key\n', { mode: 0o444 });
+      return join(files, 'key');
+    };
+    const ofProcess = given('process');
+    const ownDirectories = [join(node.root, 'process')];
+    const { output } = await aTask(node, `cat ${ofProcess}; stat -c '%a %U' ${ofProcess}`, {
+      ownDirectories,
+      ownFiles: [ofProcess],
+    });
+    expect(output).toBe(`the key\n400 ${alice}\n`);
+
+    const ofContainer = given('container');
+    const ids = await node.fence().accountIds({ name: alice, isRule: false }, [ofContainer]);
+    expect(ids).toMatchObject({ uid, gid });
+    expect(ids.groups).toHaveLength(2);
+    expect(statSync(ofContainer)).toMatchObject({ uid, gid, mode: 0o100400 });
+    await expect(node.fence().accountIds({ name: 'nobody-here', isRule: false }, [])).rejects.toMatchObject({
+      name: 'DriverError',
+      message: expect.stringContaining('no account nobody-here'),
+    });
+  });
+
+  test('nothing is given below a directory that an account has already', async () => {
+    const node = aNode();
+    const own = join(node.root, 'own-of-alice');
+    mkdirSync(join(own, 'files'), { recursive: true });
+    writeFileSync(join(own, 'files', 'key'), '', { mode: 0o444 });
+    const { uid, gid } = statSync(home);
+    chownSync(own, uid, gid);
+    await node.fence().accountIds({ name: alice, isRule: false }, [join(own, 'files', 'key')]);
+    expect(statSync(join(own, 'files', 'key'))).toMatchObject({ uid: 0, mode: 0o100444 });
   });
 
   test('another account reads nothing of the task, of the guard, or of the records beside it', async () => {

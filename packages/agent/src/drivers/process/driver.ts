@@ -144,8 +144,8 @@ function guardLaunch(launch: TaskLaunch): GuardLaunch {
 
 /** null: it runs as the guard does. */
 function accountLaunch(launch: TaskLaunch): AccountLaunch | null {
-  const { account, workdir, ownDirectories } = launch;
-  return account === null ? null : { ...guardLaunch(launch), account, workdir, ownDirectories };
+  const { account, workdir, ownDirectories, ownFiles } = launch;
+  return account === null ? null : { ...guardLaunch(launch), account, workdir, ownDirectories, ownFiles };
 }
 
 /** The guard's reason why a task cannot be started, as an error of drivers. */

@@ -17,6 +17,8 @@ import {
   guardSocketPath,
 } from '../../guard/protocol.ts';
 import { realPaths } from '../../probes/realPaths.ts';
+import type { AccountIds, TaskAccount } from '../../taskFacts/account.ts';
+import { DriverError } from '../../taskFacts/errors.ts';
 import type { Lease, TaskLocation } from '../../taskFacts/execution.ts';
 import type { Fence } from '../driver.ts';
 import { ConnectionLost, GuardConnection, GuardRefusal } from './guardConnection.ts';
@@ -104,6 +106,16 @@ export class GuardClient implements Fence {
       if (!(error instanceof GuardRefusal)) throw error;
       // A guard of before there was this question runs on with its tasks: what this agent sees has to do.
       return realPaths(paths);
+    }
+  }
+
+  /** @throws {DriverError | GuardMismatch | GuardUnavailable} the first also where the guard is older than this question */
+  async accountIds(account: TaskAccount, ownFiles: readonly string[]): Promise<AccountIds> {
+    try {
+      return await this.request('accountIds', { account, ownFiles });
+    } catch (error) {
+      if (!(error instanceof GuardRefusal)) throw error;
+      throw new DriverError(error.causeKind ?? 'unknown', error.message, { cause: error });
     }
   }
 
