@@ -74,8 +74,8 @@ async function untilJob(api: MusterApi, jobId: string, holds: (job: JobView) => 
   while (!holds(await api.getJob(jobId))) await delay(20);
 }
 
-/** @returns from the checkpoint being complete: to the place being free, and to the winner's first instruction */
-async function giveWay(api: MusterApi, round: string): Promise<readonly [number, number]> {
+/** @returns from the checkpoint being complete: to the place being free, and to the preemptor's first instruction */
+async function preempt(api: MusterApi, round: string): Promise<readonly [number, number]> {
   const place = placeFor(round);
   const jobId = await submit(api, round, {
     command: ['/bin/sh', '-c', lingering(place)],
@@ -86,7 +86,7 @@ async function giveWay(api: MusterApi, round: string): Promise<readonly [number,
     checkpoint: { dir: place },
   });
   await untilJob(api, jobId, ({ checkpoints }) => checkpoints.some(({ verdict }) => verdict === 'verified'));
-  const winner = await submit(api, `${round}-winner`, {
+  const preemptor = await submit(api, `${round}-preemptor`, {
     command: ['/bin/sh', '-c', `${stampFirst(join(place, 'began'))}; exec sleep 1`],
     resources: { nodes: 1, gpus: 1 },
     priority: 90,
@@ -97,8 +97,8 @@ async function giveWay(api: MusterApi, round: string): Promise<readonly [number,
   const job = await api.getJob(jobId);
   const freeAtMs = job.attempts[0]?.endedAtMs ?? Number.NaN;
   const { lastEventSeq } = await api.getCluster();
-  await api.stopJobs([jobId, winner]);
-  await untilEnded(api, [jobId, winner], Math.max(0, lastEventSeq - 50));
+  await api.stopJobs([jobId, preemptor]);
+  await untilEnded(api, [jobId, preemptor], Math.max(0, lastEventSeq - 50));
   return [freeAtMs - savedAtMs, beganAtMs - savedAtMs];
 }
 
@@ -158,17 +158,17 @@ try {
   const { api } = cluster;
   await api.drainNode('node-2', 'one place to fight for', null);
   const busyPercent = await quietMachine();
-  const ways = await samples('way', (round) => giveWay(api, round));
+  const preemptions = await samples('preemption', (round) => preempt(api, round));
   const unit = 'ms';
   report('checkpoint complete to place free', {
     unit,
-    ...summary(ways.map(([free]) => free)),
+    ...summary(preemptions.map(([free]) => free)),
     busyPercent,
     target: 'p50 < 1000',
   });
   report('checkpoint complete to first instruction of the job that wanted the place', {
     unit,
-    ...summary(ways.map(([, began]) => began)),
+    ...summary(preemptions.map(([, began]) => began)),
     busyPercent,
   });
   await api.undrainNode('node-2');
