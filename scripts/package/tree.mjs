@@ -8,6 +8,7 @@ import { chmod, copyFile, cp, lstat, lutimes, mkdir, readdir, symlink, writeFile
 import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { completionScripts } from '../../packages/cli/src/commands/completion.ts';
+import { schemaVersion } from '../../packages/coordinator/src/store/schema.ts';
 import { makeBundles } from '../bundle.mjs';
 import { root } from '../setup.mjs';
 import { manPages } from './manPages.mjs';
@@ -56,7 +57,7 @@ export async function makeTree(target, release, packages) {
   for (const path of ['package.json', 'index.js', `linux_${release.arch}/koffi.node`])
     await copy(join(packages, native.koffi, path), join(lib, 'node_modules', native.koffi, path));
   await cp(join(root, 'deploy/systemd'), join(lib, 'systemd'), { recursive: true });
-  await write(join(lib, 'release.json'), json(release));
+  await write(join(lib, 'release.json'), json({ ...release, storeSchema: schemaVersion }));
   await mkdir(join(target, 'bin'));
   await symlink('../lib/muster/muster', join(target, 'bin/muster'));
 

@@ -13,6 +13,7 @@ import {
   roleFacts,
   uninstallSteps,
 } from '../install/roles.ts';
+import { runningTasks } from '../install/runningTasks.ts';
 import { carryOut, requireRoot, rolesOf } from '../install/steps.ts';
 import { count } from '../output/text.ts';
 import { type ForceFlag, requireConsent } from '../query.ts';
@@ -104,12 +105,4 @@ function withoutReleases(root: string): readonly InstallStep[] {
       ? [absent(releasesDir)]
       : [currentLink, ...releases.map((name) => `${releasesDir}/${name}`)].map(absent)),
   ];
-}
-
-/** As far as the agent has recorded them. */
-async function runningTasks(dataDir: string): Promise<number> {
-  const place = join(dataDir, 'tasks');
-  if (!existsSync(place)) return 0;
-  const { TaskRecords } = await import('@muster/agent/tasks/records');
-  return new TaskRecords(place).load().filter(({ phase }) => phase.kind === 'running').length;
 }

@@ -189,7 +189,7 @@ function linkDifference(
 }
 
 /** At once: whoever follows the link meanwhile finds the old target or the new one. */
-function pointLink(path: string, target: string): void {
+export function pointLink(path: string, target: string): void {
   const fresh = `${path}.new`;
   rmSync(fresh, { force: true });
   symlinkSync(target, fresh);
@@ -234,7 +234,7 @@ function run(program: string, args: readonly string[]): void {
 }
 
 /** The newest lines that a unit logged, as far as they can be read. */
-function newestLog(unit: string): readonly string[] {
+export function newestLog(unit: string): readonly string[] {
   const args = ['--unit', unit, '--lines', '5', '--output', 'cat', '--no-pager', '--quiet'];
   const { stdout } = spawnSync('journalctl', args, { encoding: 'utf8' });
   return (stdout ?? '').split('\n').filter((line) => line !== '');

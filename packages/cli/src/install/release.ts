@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CliError } from '../errors.ts';
-import { currentLink, type ReleaseTree, readReleaseTree, requireIntact } from './releaseTree.ts';
+import { type ReleaseTree, readReleaseTree, releaseLauncher, requireIntact } from './releaseTree.ts';
 
 export interface ReleaseFiles {
   /** A release from its archive, which is copied to where services see it; null: the program stays where it lies. */
@@ -26,7 +26,7 @@ export function releaseFiles(programDir: string): ReleaseFiles {
     requireIntact(tree);
     return {
       tree,
-      launcher: `${currentLink}/lib/muster/muster`,
+      launcher: releaseLauncher,
       units: unitsIn(join(programDir, '../systemd')),
     };
   }
@@ -58,7 +58,8 @@ function treeFromArchive(programDir: string): ReleaseTree | null {
   return !isRelease || top === '/usr' || existsSync(join(top, 'package.json')) ? null : readReleaseTree(top);
 }
 
-function unitsIn(folder: string): ReadonlyMap<string, string> {
+/** @returns texts of the units in a folder, by their names */
+export function unitsIn(folder: string): ReadonlyMap<string, string> {
   const names = readdirSync(folder).filter((name) => name.endsWith('.service'));
   return new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }

@@ -8,10 +8,16 @@ import { dirname, join, relative } from 'node:path';
  * @param commit of hexadecimal digits
  * @returns the folder in which its programs look for what lies beside them
  */
-export function unpackedRelease(top: string, version = '1.2.3', commit = 'c0ffee00c0ffee00'): string {
+export function unpackedRelease(
+  top: string,
+  version = '1.2.3',
+  commit = 'c0ffee00c0ffee00',
+  storeSchema = 17,
+  arch: string = process.arch,
+): string {
   const lib = join(top, 'lib/muster');
   const files = {
-    'release.json': `${JSON.stringify({ version, commit, arch: process.arch })}\n`,
+    'release.json': `${JSON.stringify({ version, commit, arch, storeSchema })}\n`,
     'dist/muster.mjs': `// ${version}\n`,
     muster: '#!/bin/sh\nexit 0\n',
   };

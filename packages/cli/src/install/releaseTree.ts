@@ -24,6 +24,8 @@ import { bytesText } from '../output/times.ts';
 /** Where the releases of a machine lie, a folder each, with a link to the one that is used. */
 export const releasesDir = '/opt/muster';
 export const currentLink = `${releasesDir}/current`;
+/** What units run, whichever release is the current one. */
+export const releaseLauncher = `${currentLink}/lib/muster/muster`;
 
 /** Below the top of a release: sums of all its other files, as `sha256sum --check` reads them. */
 const sumsPath = 'lib/muster/SHA256SUMS';
@@ -36,6 +38,8 @@ export interface ReleaseTree {
   readonly commit: string;
   /** As Node names the kind of machine. */
   readonly arch: string;
+  /** Version of the schema that its coordinator gives the store. */
+  readonly storeSchema: number;
   /** SHA-256 in hexadecimal digits, by paths below the top. */
   readonly sums: ReadonlyMap<string, string>;
 }
@@ -142,7 +146,7 @@ export function copyRelease(tree: ReleaseTree, place: string): void {
 }
 
 /** Gives what was made beside a place its name. @param part from `partPath` */
-function putInPlace(part: string, place: string): void {
+export function putInPlace(part: string, place: string): void {
   const old = `${part}.old`;
   rmSync(old, { recursive: true, force: true });
   if (existsSync(place)) renameSync(place, old);
@@ -157,7 +161,7 @@ function partPath(place: string): string {
 }
 
 /** @throws {CliError} @param folder that exists @param what needs the space, for the error */
-function requireSpace(folder: string, bytes: number, what: string): void {
+export function requireSpace(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   // Folders and blocks that are not full take a little more.
@@ -166,6 +170,13 @@ function requireSpace(folder: string, bytes: number, what: string): void {
   throw new CliError(`${folder} has ${bytesText(free)} free, and ${what} takes ${bytesText(needed)}`, {
     hints: [`Nothing was changed. Which folders are large: du -xh --max-depth=2 ${folder} | sort -h | tail`],
   });
+}
+
+/** Has everything below a folder written to the disk. */
+export function syncFiles(top: string): void {
+  for (const entry of readdirSync(top, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) syncDirectory(join(entry.parentPath, entry.name));
+  syncFolders(top);
 }
 
 /** Makes what was written below a folder last: the entries of each folder, its own included. */
@@ -219,7 +230,7 @@ function readPart(top: string, path: string): string {
   }
 }
 
-function parseAbout(text: string): Pick<ReleaseTree, 'version' | 'commit' | 'arch'> | null {
+function parseAbout(text: string): Omit<ReleaseTree, 'top' | 'sums'> | null {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -227,10 +238,13 @@ function parseAbout(text: string): Pick<ReleaseTree, 'version' | 'commit' | 'arc
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { version, commit, arch } = value as Readonly<Record<string, unknown>>;
+  const { version, commit, arch, storeSchema } = value as Readonly<Record<string, unknown>>;
   if (typeof version !== 'string' || typeof commit !== 'string' || typeof arch !== 'string') return null;
+  if (typeof storeSchema !== 'number') return null;
   // They become the name of a folder.
-  return /^[0-9A-Za-z.-]+$/.test(version) && /^[0-9a-f]+$/.test(commit) ? { version, commit, arch } : null;
+  return /^[0-9A-Za-z.-]+$/.test(version) && /^[0-9a-f]+$/.test(commit)
+    ? { version, commit, arch, storeSchema }
+    : null;
 }
 
 function damaged(top: string, path: string): CliError {

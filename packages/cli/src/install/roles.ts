@@ -99,10 +99,7 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
   const { role, config, launcher, derived, allow, joinToken } = wish;
   const { units, dataDir, dataMode, owner } = roleFacts[role];
   const configFile = rootFile(configPathOf(role), config, 0o644);
-  const unitFiles = units.map((name) => {
-    const text = (wish.units.get(name) ?? '').replaceAll(shippedLauncher, launcher);
-    return rootFile(`${unitDir}/${name}`, text, 0o644);
-  });
+  const unitFiles = unitFilesOf(role, wish.units, launcher);
   const main = units.at(-1) ?? '';
   const dropIns = [
     dropIn(main, 'muster.conf', derived),
@@ -129,6 +126,18 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
     })),
     ...(joinToken === null ? [] : [{ kind: 'absent' as const, path: joinTokenPath }]),
   ];
+}
+
+/** @param units texts of the shipped units, by their names @param launcher absolute: starts `muster` */
+export function unitFilesOf(
+  role: MachineRole,
+  units: ReadonlyMap<string, string>,
+  launcher: string,
+): readonly FileStep[] {
+  return roleFacts[role].units.map((name) => {
+    const text = (units.get(name) ?? '').replaceAll(shippedLauncher, launcher);
+    return rootFile(`${unitDir}/${name}`, text, 0o644);
+  });
 }
 
 /** What people type: a link to the program of the current release. */

@@ -39,7 +39,7 @@ export function rolesOf(words: readonly string[]): readonly MachineRole[] {
 /** @throws {CliError} */
 export function requireRoot(
   { uid, programName }: ProgramEnvironment,
-  command: 'install' | 'uninstall',
+  command: 'install' | 'uninstall' | 'upgrade',
   isDryRun: boolean,
 ): void {
   if (uid === 0 || isDryRun) return;
@@ -47,7 +47,7 @@ export function requireRoot(
     code: 'permission_denied',
     hints: [
       `sudo ${programName} ${command} …`,
-      `What it would change: ${programName} ${command} … --dry-run`,
+      ...(command === 'upgrade' ? [] : [`What it would change: ${programName} ${command} … --dry-run`]),
     ],
   });
 }
