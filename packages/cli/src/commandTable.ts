@@ -92,6 +92,12 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry(
     'This program:',
+    'upgrade',
+    'upgrade the services of this machine to another release',
+    () => import('./commands/upgrade.ts'),
+  ),
+  entry(
+    'This program:',
     'doctor',
     'examine this machine; report problems and fixes',
     () => import('./commands/doctor.ts'),

@@ -1,0 +1,161 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { agentDefaults } from '@muster/agent/options';
+import { Command } from 'commander';
+import { withAgentFlags } from '../agentFlags.ts';
+import { parseConfig } from '../config/configFile.ts';
+import type { CommandModule, Context } from '../context.ts';
+import { CliError, usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { durationMs, pageListen } from '../flags.ts';
+import { pointLink } from '../install/machine.ts';
+import { currentLink, type ReleaseTree, readReleaseTree, releasesDir } from '../install/releaseTree.ts';
+import { configPathOf, machineRoles, mainUnitPath } from '../install/roles.ts';
+import { requireRoot } from '../install/steps.ts';
+import { unpackArchive } from '../upgrade/archive.ts';
+import { upgradingAlone } from '../upgrade/exclusive.ts';
+import { programOf } from '../upgrade/health.ts';
+import { openServices } from '../upgrade/services.ts';
+import { switchRelease } from '../upgrade/switchRelease.ts';
+
+interface UpgradeFlags {
+  readonly wait?: number;
+  readonly root?: string;
+}
+
+const waitDefaultMs = 30_000;
+
+export const command: CommandModule = {
+  define(sub) {
+    sub
+      .argument('<file>', 'archive of a release: muster-VERSION-linux-ARCH.tar.gz')
+      .option(
+        '--wait <duration>',
+        'how long each daemon may take to become healthy before the old release runs again; default: 30s',
+        durationMs('--wait', 1_000, 24 * 3_600_000),
+      )
+      .option('--root <dir>', 'upgrade the system image in this directory; nothing is restarted')
+      .addHelpText(
+        'after',
+        '\nFor machines that `muster install` made from an archive. Restarts the coordinator, then the agent; tasks keep running. When ' +
+          'a daemon\ndoes not become healthy, the old release and its store are put back. It stays beside the new one until the next upgrade.',
+      );
+  },
+  run: upgrade,
+};
+
+async function upgrade(context: Context, file: string, flags: UpgradeFlags): Promise<ExitCode> {
+  const { environment, io, clock } = context;
+  const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
+  requireRoot(environment, 'upgrade', false);
+  requireArchive(file, root, environment.programName);
+  const releases = join(root, releasesDir);
+  const who = environment.variables['SUDO_USER'] ?? 'root';
+  const holder = { who, sinceMs: clock.wallMs(), pid: process.pid, file: basename(file) };
+  // A closed terminal or a lost ssh connection does not leave the machine half-way.
+  const dispose = io.onStopRequest(() => {});
+  try {
+    return await upgradingAlone(join(root, '/run/muster-upgrade'), holder, async () => {
+      const old = readReleaseTree(join(releases, readlinkSync(join(root, currentLink))));
+      const path = resolve(environment.workingDir, file);
+      const { tree: fresh, folder } = await unpackArchive(path, releases, process.arch);
+      if (fresh.top === old.top) {
+        await io.stderr.write(`Nothing to change: ${fresh.version} is the current release.\n`);
+        return exitCodes.ok;
+      }
+      if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
+      const isGuardNew =
+        root === '/' ? await switchServices(old, fresh, flags, context) : switchImage(folder, root);
+      prune(releases, [basename(old.top), folder]);
+      await io.stdout.write(`upgraded from ${old.version} to ${fresh.version}\n`);
+      if (!isGuardNew) await io.stderr.write(guardHint(old));
+      return exitCodes.ok;
+    });
+  } finally {
+    dispose();
+  }
+}
+
+/** @throws {CliError} with the command that upgrades this machine, or this file */
+function requireArchive(file: string, root: string, programName: string): void {
+  const isFromArchive = lstatSync(join(root, currentLink), { throwIfNoEntry: false })?.isSymbolicLink();
+  const isDeb = file.endsWith('.deb');
+  if (isFromArchive === true) {
+    if (!isDeb) return;
+    throw usageError(
+      'Muster on this machine is from an archive, and a package would be installed beside it',
+      `Upgrade with the archive: ${programName} upgrade muster-VERSION-linux-${process.arch}.tar.gz`,
+    );
+  }
+  if (existsSync(join(root, '/usr/lib/muster/release.json')))
+    throw new CliError("Muster on this machine is Debian's package, which apt upgrades; tasks keep running", {
+      hints: [`apt install ${isDeb ? resolve(file) : './muster_VERSION_ARCH.deb'}`],
+    });
+  throw new CliError('there is no release on this machine that `muster install` has made from an archive', {
+    hints: [
+      'A checkout: git pull, npm run setup, then muster install ROLE and systemctl restart muster-ROLE',
+    ],
+  });
+}
+
+function isCoordinator(root: string): boolean {
+  return existsSync(join(root, mainUnitPath('coordinator')));
+}
+
+function olderStore(old: ReleaseTree, fresh: ReleaseTree): CliError {
+  return new CliError(
+    `release ${fresh.version} cannot read the store of ${old.version} (schema ${old.storeSchema}; it knows up to ${fresh.storeSchema})`,
+    { hints: ['Going back takes a backup of the store from before: see Upgrading in docs/operations.md'] },
+  );
+}
+
+async function switchServices(
+  old: ReleaseTree,
+  fresh: ReleaseTree,
+  flags: UpgradeFlags,
+  context: Context,
+): Promise<boolean> {
+  const roles = machineRoles.filter((role) => existsSync(mainUnitPath(role)));
+  const waitMs = flags.wait ?? waitDefaultMs;
+  const services = await openServices({ roles, old, fresh, waitMs, agentPage: agentPage(), context });
+  const { isGuardNew } = await switchRelease(roles, services);
+  return isGuardNew;
+}
+
+function agentPage(): string | null {
+  const path = configPathOf('agent');
+  if (!existsSync(path)) return null;
+  const sub = new Command('agent');
+  withAgentFlags(sub);
+  const parsed = parseConfig(readFileSync(path, 'utf8'), sub);
+  const typed = parsed.ok ? parsed.settings.find(({ key }) => key === 'metrics')?.values[0] : undefined;
+  return pageListen(typed, agentDefaults.metricsListen ?? 'off');
+}
+
+function switchImage(folder: string, root: string): boolean {
+  pointLink(join(root, currentLink), folder);
+  return true;
+}
+
+/** Keeps the current release, the one before it, and what still runs, such as a guard with tasks. */
+function prune(releases: string, kept: readonly string[]): void {
+  for (const name of readdirSync(releases)) {
+    const place = join(releases, name);
+    const isRelease = existsSync(join(place, 'lib/muster/release.json')) && name !== 'current';
+    if (isRelease && !kept.includes(name) && !isRunning(place))
+      rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function isRunning(place: string): boolean {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => programOf(Number(pid))?.startsWith(`${place}/`) === true);
+}
+
+function guardHint(old: ReleaseTree): string {
+  return (
+    `Tasks run, so their guard stays ${old.version}. It takes the new release at its next start, once none runs:\n` +
+    '  systemctl restart muster-guard\n'
+  );
+}

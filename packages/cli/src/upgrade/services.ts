@@ -1,0 +1,143 @@
+/** The services of this machine as `switchRelease` needs them: systemd, the daemons' answers, the store of the coordinator. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '@muster/common/errors';
+import type { Context } from '../context.ts';
+import { CliError } from '../errors.ts';
+import { newestLog, openMachine, pointLink } from '../install/machine.ts';
+import { unitsIn } from '../install/release.ts';
+import { currentLink, type ReleaseTree, releaseLauncher, requireSpace } from '../install/releaseTree.ts';
+import { type MachineRole, roleFacts, unitFilesOf } from '../install/roles.ts';
+import { runningTasks } from '../install/runningTasks.ts';
+import { withSession } from '../session.ts';
+import { fetchPage, programOf, readAgentPage, untilNull } from './health.ts';
+import type { ServiceMachine } from './switchRelease.ts';
+
+export interface ServicesParts {
+  readonly roles: readonly MachineRole[];
+  readonly old: ReleaseTree;
+  readonly fresh: ReleaseTree;
+  /** For how long a daemon may take to become healthy. */
+  readonly waitMs: number;
+  /** `host:port` of the agent's page; null: it has none. */
+  readonly agentPage: string | null;
+  readonly context: Context;
+}
+
+const pauseMs = 250;
+
+/** @throws {CliError} when there is no space for a copy of the store */
+export async function openServices(parts: ServicesParts): Promise<ServiceMachine> {
+  const { roles, old, fresh, context } = parts;
+  const treeOf = (which: 'old' | 'new') => (which === 'old' ? old : fresh);
+  const wasInContact = roles.includes('agent') && (await answerOf(parts))?.isInContact === true;
+  const problemOf = (role: MachineRole, which: 'old' | 'new') =>
+    role === 'coordinator'
+      ? coordinatorProblem(treeOf(which), context)
+      : agentProblem(treeOf(which), wasInContact, parts);
+  const store =
+    roles.includes('coordinator') && old.storeSchema !== fresh.storeSchema ? storeCopy(old, fresh) : null;
+  return {
+    store,
+    useRelease(which) {
+      const tree = treeOf(which);
+      const units = unitsIn(join(tree.top, 'lib/muster/systemd'));
+      const machine = openMachine('/');
+      pointLink(currentLink, basename(tree.top));
+      for (const step of roles.flatMap((role) => unitFilesOf(role, units, releaseLauncher)))
+        if (machine.difference(step) !== null) machine.apply(step);
+      machine.settle();
+    },
+    restart: (unit) => systemctl('restart', '--no-block', unit),
+    stop: (unit) => systemctl('stop', unit),
+    hasTasks: async () => (await runningTasks(roleFacts.agent.dataDir)) > 0,
+    untilHealthy: (role, which) =>
+      untilNull(() => problemOf(role, which), parts.waitMs, {
+        monotonicMs: () => context.clock.monotonicMs(),
+        pause: () => sleep(pauseMs),
+      }),
+    newestLog,
+    say: (sentence) => context.io.stderr.write(`${sentence}\n`),
+  };
+}
+
+/** @throws {CliError} with the last line of what it said */
+function systemctl(...args: readonly string[]): void {
+  const { status, stderr } = spawnSync('systemctl', args, { encoding: 'utf8' });
+  if (status === 0) return;
+  throw new CliError(`systemctl ${args.join(' ')} failed: ${(stderr ?? '').trim().split('\n').at(-1)}`);
+}
+
+function property(unit: string, name: string): string {
+  const { stdout } = spawnSync('systemctl', ['show', `--property=${name}`, '--value', unit], {
+    encoding: 'utf8',
+  });
+  return (stdout ?? '').trim();
+}
+
+async function coordinatorProblem(tree: ReleaseTree, context: Context): Promise<string | null> {
+  try {
+    const { version } = await withSession(context, { data: roleFacts.coordinator.dataDir }, ({ api }) =>
+      api.getCluster(),
+    );
+    return version === tree.version ? null : `it answers with version ${version}, not ${tree.version}`;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+async function answerOf({ agentPage }: ServicesParts) {
+  if (agentPage === null) return null;
+  return fetchPage(agentPage).then(readAgentPage, () => null);
+}
+
+async function agentProblem(
+  tree: ReleaseTree,
+  wasInContact: boolean,
+  parts: ServicesParts,
+): Promise<string | null> {
+  const unit = 'muster-agent.service';
+  const state = property(unit, 'ActiveState');
+  if (state !== 'active') return `${unit} is ${state}`;
+  const program = programOf(Number(property(unit, 'MainPID')));
+  if (program === null || !program.startsWith(`${tree.top}/`)) return `${unit} does not run ${tree.version}`;
+  if (parts.agentPage === null) return null;
+  const answer = await answerOf(parts);
+  if (answer === null) return `its page at ${parts.agentPage} does not answer`;
+  if (answer.version !== tree.version)
+    return `it answers with version ${answer.version}, not ${tree.version}`;
+  return wasInContact && !answer.isInContact ? 'it is not in contact with the coordinator' : null;
+}
+
+/** Made by the old release and put back by it: it knows the form that the store has before. */
+function storeCopy(old: ReleaseTree, fresh: ReleaseTree): { copy(): void; putBack(): void } {
+  const { dataDir } = roleFacts.coordinator;
+  const file = join(dataDir, `before-${fresh.version}.backup`);
+  const bytes = ['muster.db', 'muster.db-wal'].map((name) => sizeOf(join(dataDir, name)));
+  requireSpace(
+    dataDir,
+    bytes.reduce((sum, each) => sum + each, 0) * 2,
+    'a copy of the store and its new form',
+  );
+  const store = (action: string) => {
+    const launcher = join(old.top, 'lib/muster/muster');
+    const { status, stderr } = spawnSync(launcher, ['store', action, file, '--data', dataDir], {
+      encoding: 'utf8',
+    });
+    if (status === 0) return;
+    throw new CliError(`muster store ${action} ${file} failed`, { hints: (stderr ?? '').trim().split('\n') });
+  };
+  return {
+    copy() {
+      rmSync(file, { force: true });
+      store('backup');
+    },
+    putBack: () => store('restore'),
+  };
+}
+
+function sizeOf(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0;
+}
