@@ -2,7 +2,8 @@ import type { CheckpointFacts } from '@muster/common/checkpoints';
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { JobId } from '@muster/common/ids';
 import { expect, test } from 'vitest';
-import { orderOf, taskMessageToWire } from './orders.ts';
+import { orderOf } from './orders.ts';
+import { taskMessageToWire } from './sessionMessages.ts';
 
 const task = { jobId: 'job_0123456789ab' as JobId, attempt: 2, nodeRank: 0 };
 const assigned: Assignment__Output = {

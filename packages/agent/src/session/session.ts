@@ -5,12 +5,10 @@
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import type { MusterError } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
-import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
-import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
@@ -18,7 +16,6 @@ import {
   checkpointSeenToWire,
   conditionToWire,
   inventoryToWire,
-  pathCheckFromWire,
   taskRefFromWire,
   taskRefToWire,
 } from '@muster/common/wire/codec';
@@ -28,14 +25,10 @@ import type { HighestTerm } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 import type { TaskManager } from '../tasks/manager.ts';
-import type { Order } from '../tasks/state.ts';
 import type { CredentialRenewal } from './credentialRenewal.ts';
-import { letsRun, orderOf, startOrder } from './orders.ts';
+import { deliver, desired, neverFenced } from './orders.ts';
 import { fittingHello, heartbeatTasks, helloTasks, termToWire } from './sessionMessages.ts';
 
-/** The length of a lease that an order leaves out: the task is never fenced. */
-const neverFenced = 0;
-type WireTask = Parameters<typeof taskRefFromWire>[0];
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
 /** For the coordinator to record a Hello; the same holds for a peer that died before it could answer one. */
@@ -241,20 +234,7 @@ export class CoordinatorSession {
     if (message.welcome != null) this.onWelcome(message.welcome);
     // One of a lower term has no say, and neither has one that has not shown its term.
     if (!this.isWelcome) return;
-    if (message.prepare != null) this.onAssignment(message.prepare);
-    if (message.check?.check != null) {
-      const { task, check } = message.check;
-      this.order(task, { kind: 'check', assignment: null, check: pathCheckFromWire(check) });
-    }
-    if (message.start != null) {
-      this.order(message.start.task, startOrder(message.start, null));
-      this.grant(message.start.task, message.start.leaseMs);
-    }
-    if (message.stop != null) {
-      const { task, graceMs, signal } = message.stop;
-      this.order(task, { kind: 'stop', assignment: null, graceMs, signal });
-    }
-    if (message.forget != null) this.order(message.forget.task, { kind: 'forget' });
+    deliver(message, this.parts.manager, this.questions.lastAnsweredMs);
     if (message.clearCondition != null) {
       const { kind, gpuUuid } = message.clearCondition;
       this.parts.onClearCondition(kind, gpuUuid ?? null);
@@ -264,24 +244,6 @@ export class CoordinatorSession {
       if (this.stream === stream) this.send(answer);
     });
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
-  }
-
-  private onAssignment(assigned: Assignment__Output): void {
-    const task = taskRefFromWire(assigned.task);
-    if (task === null) return;
-    this.parts.manager.setOrder(task, orderOf(assigned, task));
-    if (letsRun(assigned)) this.grant(assigned.task, assigned.leaseMs);
-  }
-
-  private order(wire: WireTask, order: Order): void {
-    const task = taskRefFromWire(wire);
-    if (task !== null) this.parts.manager.setOrder(task, order);
-  }
-
-  /** By itself no message gives more time than the last answer: it may have been on its way for long. */
-  private grant(wire: WireTask, leaseMs = neverFenced, askedMs = this.questions.lastAnsweredMs): void {
-    const task = taskRefFromWire(wire);
-    if (task !== null && askedMs !== null) this.parts.manager.grant(task, askedMs, leaseMs);
   }
 
   private onWelcome(welcome: Welcome__Output): void {
@@ -298,17 +260,7 @@ export class CoordinatorSession {
     this.refusals = 0;
     this.loggedRefusal = null;
     const askedMs = this.questions.helloAnswered();
-    const orders = new Map<TaskKey, { task: TaskRef; order: Order }>();
-    for (const assigned of welcome.desired) {
-      const task = taskRefFromWire(assigned.task);
-      if (task === null) continue;
-      orders.set(taskKey(task), { task, order: orderOf(assigned, task) });
-    }
-    manager.setDesired(orders);
-    // After the orders: a lease must not start what is not to run any more.
-    for (const assigned of welcome.desired) {
-      if (letsRun(assigned)) this.grant(assigned.task, assigned.leaseMs, askedMs);
-    }
+    manager.setDesired(desired(welcome.desired, askedMs));
     this.startHeartbeat(welcome.heartbeatIntervalMs);
     this.parts.onWelcome?.();
   }
@@ -330,6 +282,7 @@ export class CoordinatorSession {
   }
 
   private onHeartbeatAck(ack: HeartbeatAck__Output): void {
+    const { manager } = this.parts;
     const nowMs = this.parts.monotonicMs();
     this.answeredAtMs = nowMs;
     if (ack.wallMs !== 0 && ack.seq === this.heartbeatSeq) {
@@ -339,11 +292,13 @@ export class CoordinatorSession {
     }
     const askedMs = this.questions.heartbeatAnswered(ack.seq);
     this.answeredSeq = Math.max(this.answeredSeq, ack.seq);
-    for (const { task, verdict, leaseMs } of ack.verdicts) {
+    for (const { task: wire, verdict, leaseMs } of ack.verdicts) {
+      const task = taskRefFromWire(wire);
+      if (task === null) continue;
       const givesLease = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
-      if (givesLease && askedMs !== null) this.grant(task, leaseMs, askedMs);
+      if (givesLease && askedMs !== null) manager.grant(task, { askedMs, leaseMs: leaseMs ?? neverFenced });
       // What is to be started or stopped comes as an order of its own, with what is needed to do it.
-      if (verdict === 'VERDICT_FORGET') this.order(task, { kind: 'forget' });
+      if (verdict === 'VERDICT_FORGET') manager.setOrder({ task, order: { kind: 'forget' }, lease: null });
     }
   }
 

@@ -1,13 +1,22 @@
-/** What an agent says of its tasks, within what a coordinator takes at once. */
+/** What an agent sends about its tasks, within what a coordinator takes at once. */
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
+import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
 import type { TaskReport as WireReport } from '@muster/common/gen/muster/v1/TaskReport';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { helloTasksMax, observedMax, sessionBytesMax } from '@muster/common/wire/agentLimits';
-import { taskReportToWire } from '@muster/common/wire/codec';
+import {
+  checkpointSeenToWire,
+  endpointToWire,
+  findingsToWire,
+  taskRefToWire,
+  taskReportToWire,
+  trainingSignToWire,
+} from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
 import type { Term } from '../leases/highestTerm.ts';
+import type { PreparedMessage, TaskMessage } from '../tasks/messages.ts';
 
 /** What may run has to be among them, for its lease; an end has been reported by itself, and is in every Hello. */
 export function heartbeatTasks(reports: readonly TaskReport[]): WireReport[] {
@@ -68,4 +77,36 @@ export function termToWire({
   if (term === 0) return {};
   const known = { highestTerm: term, termProof: proof };
   return clusterId === '' ? known : { ...known, clusterId };
+}
+
+export function taskMessageToWire(message: TaskMessage): AgentMessage {
+  switch (message.kind) {
+    case 'prepared':
+      return { prepared: preparedToWire(message) };
+    case 'checked':
+      return {
+        checked: { task: taskRefToWire(message.task), findings: findingsToWire(message.findings) },
+      };
+    case 'checkpoint':
+      return { checkpoint: checkpointSeenToWire(message) };
+    case 'trainingSign': {
+      const { task, sign } = message;
+      return { trainingSign: { task: taskRefToWire(task), sign: trainingSignToWire(sign) } };
+    }
+    case 'report':
+      return { report: taskReportToWire(message.report) };
+    default: {
+      const never: never = message;
+      return never;
+    }
+  }
+}
+
+function preparedToWire({ task, master, endpoints, testPort }: PreparedMessage): Prepared {
+  return {
+    task: taskRefToWire(task),
+    master,
+    endpoints: endpoints.map(endpointToWire),
+    ...(testPort === null ? {} : { testPort }),
+  };
 }

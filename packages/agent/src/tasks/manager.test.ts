@@ -279,7 +279,7 @@ describe('a new connection', () => {
     await agent.sends('running');
     agent.sent.length = 0;
     agent.manager.connected();
-    agent.manager.setDesired(new Map([[aKey, { task: aTask, order: released }]]));
+    agent.manager.setDesired(new Map([[aKey, { task: aTask, order: released, lease: null }]]));
     await agent.sends('running');
   });
 

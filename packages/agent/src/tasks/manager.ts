@@ -10,16 +10,32 @@ import type { TaskReport } from '@muster/common/views';
 import type { Driver } from '../drivers/driver.ts';
 import { endPreflight, parsePreflightKey, preflightLocation } from '../rendezvous/preflightRun.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import type { RunnerParts, RunnerShared } from './work.ts';
 import { taskHooks } from './hooks.ts';
 import { TaskRunner } from './runner.ts';
 import { mayHoldGpus, type Order, type TaskState } from './state.ts';
-import type { RunnerParts, RunnerShared } from './work.ts';
 
 /** What the tasks of a node are built on. */
 export type ManagerParts = Omit<RunnerParts, 'gpuHolder' | 'isShared'>;
 
 /** Far more than can be on their way on one connection. */
 const forgottenMax = 10_000;
+
+/** A lease, as the coordinator gives it. */
+export interface GivenLease {
+  /** CLOCK_BOOTTIME at which the question was sent that the coordinator answered last. */
+  readonly askedMs: number;
+  /** 0: never fenced. */
+  readonly leaseMs: number;
+}
+
+/** An order about a task, with the lease that comes with it. */
+export interface GivenOrder {
+  readonly task: TaskRef;
+  readonly order: Order;
+  /** null: the order does not let the task run, or not for longer than before. */
+  readonly lease: GivenLease | null;
+}
 
 export interface RunningTask {
   readonly task: TaskRef;
@@ -62,12 +78,8 @@ export class TaskManager {
     for (const runner of this.runners.values()) runner.connected();
   }
 
-  /**
-   * The coordinator lets a task run. A lease for a task that this agent does not know has no effect.
-   * @param askedMs CLOCK_BOOTTIME at which the question was sent that the coordinator answered last
-   * @param leaseMs 0: never fenced
-   */
-  grant(task: TaskRef, askedMs: number, leaseMs: number): void {
+  /** The coordinator lets a task run. A lease for a task that this agent does not know has no effect. */
+  grant(task: TaskRef, { askedMs, leaseMs }: GivenLease): void {
     const life = this.runners.get(taskKey(task))?.state.life;
     if (life !== undefined && life.kind !== 'ended') this.parts.leases.grant(task, askedMs, leaseMs);
   }
@@ -78,21 +90,25 @@ export class TaskManager {
   }
 
   /** Everything that the coordinator wants when it connects. Tasks that it does not name are left as they are. */
-  setDesired(orders: ReadonlyMap<TaskKey, { readonly task: TaskRef; readonly order: Order }>): void {
+  setDesired(orders: ReadonlyMap<TaskKey, GivenOrder>): void {
     // First, because by the checkpoints the coordinator chooses what follows an end that it learns of next.
     this.parts.checkpoints.resend();
     for (const [key, runner] of Array.from(this.runners))
       if (!orders.has(key)) runner.post({ kind: 'unnamed' });
-    for (const { task, order } of orders.values()) this.setOrder(task, order);
+    for (const given of orders.values()) this.setOrder(given);
   }
 
-  setOrder(task: TaskRef, order: Order): void {
+  setOrder({ task, order, lease }: GivenOrder): void {
     const key = taskKey(task);
     if (order.kind === 'forget') this.noteForgotten(key);
     else if (this.forgotten.has(key)) return;
     const mustBeKnown = order.kind === 'forget' || (order.kind === 'check' && order.assignment === null);
     if (mustBeKnown && !this.runners.has(key)) return;
-    this.runner(task).post({ kind: 'ordered', order });
+    const runner = this.runner(task);
+    // A start begins at once under its lease. Before any other order the lease could start what must no longer run.
+    if (order.kind === 'start' && lease !== null) this.grant(task, lease);
+    runner.post({ kind: 'ordered', order });
+    if (order.kind !== 'start' && lease !== null) this.grant(task, lease);
   }
 
   /** The coordinator has all of a task's output. */
@@ -182,7 +198,7 @@ export class TaskManager {
     this.runners.delete(taskKey(task));
     if (order === null || order.kind === 'forget') return;
     const isBare = order.kind !== 'prepare' && order.assignment === null;
-    this.setOrder(task, isBare ? { ...order, assignment } : order);
+    this.setOrder({ task, order: isBare ? { ...order, assignment } : order, lease: null });
   }
 
   private noteForgotten(key: TaskKey): void {

@@ -128,7 +128,7 @@ test('a new connection learns of checkpoints before it learns of the end', async
   agent.sent.length = 0;
   agent.manager.connected();
   const order = { ...start, assignment: anAssignment(spec) };
-  agent.manager.setDesired(new Map([[aKey, { task: aTask, order }]]));
+  agent.manager.setDesired(new Map([[aKey, { task: aTask, order, lease: null }]]));
   expect(agent.sent).toEqual(['step_10.pt verified', 'ended 0']);
 });
 

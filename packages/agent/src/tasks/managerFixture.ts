@@ -267,13 +267,14 @@ export class TestAgent {
 
   /** Orders and what goes with them, from an answer of this moment. */
   order(order: Order, task: TaskRef = aTask): void {
-    this.manager.setOrder(task, order);
-    if (order.kind === 'start' || order.kind === 'stop') this.grant(this.node.leaseMs, task);
+    const isLeased = order.kind === 'start' || order.kind === 'stop';
+    const { boottimeMs: askedMs, leaseMs } = this.node;
+    this.manager.setOrder({ task, order, lease: isLeased ? { askedMs, leaseMs } : null });
   }
 
   /** An answer to a question that was asked at `askedMs` lets the task run. */
   grant(leaseMs: number, task: TaskRef = aTask, askedMs = this.node.boottimeMs): void {
-    this.manager.grant(task, askedMs, leaseMs);
+    this.manager.grant(task, { askedMs, leaseMs });
   }
 
   /** Prepares the task, releases it, and waits until it runs. */

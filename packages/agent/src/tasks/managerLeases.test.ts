@@ -128,7 +128,7 @@ describe('a late release', () => {
     agent.order(prepare());
     await agent.sends('prepared 10.0.0.7:4000');
     node.boottimeMs = 5_000;
-    agent.manager.setOrder(aTask, start);
+    agent.manager.setOrder({ task: aTask, order: start, lease: null });
     agent.grant(1_000, aTask, 4_000);
     expect(agent.knows()).toEqual(['prepared']);
     expect(node.heldPorts.size).toBe(1);
@@ -145,7 +145,7 @@ describe('a late release', () => {
     agent.order(prepare());
     await agent.sends('prepared 10.0.0.7:4000');
     node.boottimeMs = 1_600;
-    agent.manager.setOrder(aTask, start);
+    agent.manager.setOrder({ task: aTask, order: start, lease: null });
     agent.grant(1_000, aTask, 500);
     await vi.waitFor(() => expect(agent.warnings.at(-1)).toMatch('has run out'));
     expect(agent.knows()).toEqual(['prepared']);
@@ -194,7 +194,7 @@ describe('an agent that is replaced', () => {
     await runOut({ node, agent });
     const next = await node.restart(agent);
     expect(next.knows()).toEqual(['running frozen']);
-    next.manager.setOrder(aTask, released);
+    next.manager.setOrder({ task: aTask, order: released, lease: null });
     next.grant(1_000, aTask, 400);
     expect(node.process.isFrozen(aKey)).toBe(true);
     next.grant(1_000);
@@ -254,7 +254,7 @@ describe('a stop', () => {
   test('that is under way does not keep the fence from holding', async () => {
     const { node, agent } = await leased();
     const letStop = node.process.hold('stop');
-    agent.manager.setOrder(aTask, stop);
+    agent.manager.setOrder({ task: aTask, order: stop, lease: null });
     await runOut({ node, agent });
     letStop();
     await agent.sends('ended SIGTERM');

@@ -44,7 +44,10 @@ export function restored({ assignment, phase }: TaskRecord): TaskState {
 
 export function step(state: TaskState, event: TaskEvent, now: TaskMoment): TaskStep {
   const after = applied(state, event, now);
-  if (event.kind === 'connected') return after;
+  // The coordinator sends its orders on each connection, and a lease lets a task do nothing but start.
+  const beginsNothing =
+    event.kind === 'connected' || (event.kind === 'leaseChanged' && state.order?.kind !== 'start');
+  if (beginsNothing) return after;
   const { state: next, effects } = advanced(after.state, now);
   return { state: next, effects: [...after.effects, ...effects] };
 }
