@@ -4,6 +4,7 @@
  */
 
 import type * as agentSessionModule from '@muster/agent/session/session';
+import type * as recordsModule from '@muster/agent/tasks/records';
 import type * as runnerModule from '@muster/agent/tasks/runner';
 import type * as stepModule from '@muster/agent/tasks/step';
 import type * as desiredModule from '@muster/coordinator/agents/desired';
@@ -57,6 +58,7 @@ const dependencies = replacing<typeof dependenciesModule>(`${coordinator}/state/
 const agent = 'packages/agent/src';
 const steps = replacing<typeof stepModule>(`${agent}/tasks/step.ts`);
 const agentSession = replacing<typeof agentSessionModule>(`${agent}/session/session.ts`);
+const taskRecords = replacing<typeof recordsModule>(`${agent}/tasks/records.ts`);
 const runner = replacing<typeof runnerModule>(`${agent}/tasks/runner.ts`);
 const guard = replacing<typeof guardModule>('test/sim/guard.ts');
 
@@ -262,7 +264,7 @@ export const mutants = {
     breaks: ['liveness'],
     seed: 10,
     replacements: [
-      runner(
+      taskRecords(
         'recordPhase',
         () =>
           ({ records, bootId }, task, phase) =>

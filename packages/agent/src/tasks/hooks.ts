@@ -24,7 +24,7 @@ import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
-import { buildLaunch, launchCheckpoints, type NodeFacts, writeLaunchFiles } from './launch.ts';
+import { launchOf, type NodeFacts, writeLaunchFiles } from './launch.ts';
 import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
 import { type SecretHookParts, secretHook } from './secretHook.ts';
@@ -228,10 +228,10 @@ function checkpoints(parts: HookParts): TaskHook {
 /** The image, the volumes and the program. */
 function program({ node, checkpointDirs }: HookParts): TaskHook {
   return {
-    async prepare({ assignment, location, driver }, onDoing, abort) {
+    async prepare(task, onDoing, abort) {
+      const { assignment, location, driver } = task;
       await writeLaunchFiles(node, location, assignment, null);
-      const saved = launchCheckpoints(checkpointDirs, assignment);
-      await driver.prepare(buildLaunch(node, location, assignment, saved, null), onDoing, abort);
+      await driver.prepare(launchOf(node, checkpointDirs, task, null), onDoing, abort);
       abort.throwIfAborted();
     },
     removed: ({ driver, location }) => driver.remove(location),

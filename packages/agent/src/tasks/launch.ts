@@ -47,21 +47,26 @@ export interface TaskRelease {
 }
 
 /** As the job sees them. */
-export interface LaunchCheckpoints {
+interface LaunchCheckpoints {
   /** null: it has none. */
   readonly directory: string | null;
   /** Absolute. null: it begins from nothing. */
   readonly resumeFrom: string | null;
 }
 
-export function launchCheckpoints(
+/** The launch of a task on its node, with the checkpoints that its job has there. @throws as `buildLaunch` does */
+export function launchOf(
+  node: NodeFacts,
   dirs: Pick<CheckpointDirs, 'pathFor' | 'pathOf'>,
-  { checkpointJobId, resume, spec }: Assignment,
-): LaunchCheckpoints {
-  return {
+  { location, assignment }: { readonly location: TaskLocation; readonly assignment: Assignment },
+  release: TaskRelease | null,
+): TaskLaunch {
+  const { checkpointJobId, resume, spec } = assignment;
+  const saved = {
     directory: dirs.pathFor(checkpointJobId, spec),
     resumeFrom: resume === null ? null : dirs.pathOf(checkpointJobId, spec, resume.name),
   };
+  return buildLaunch(node, location, assignment, saved, release);
 }
 
 /**

@@ -26,6 +26,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { parseTaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
 import { jobSpecToFile, normalizeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { TaskEnd } from '@muster/common/views';
@@ -172,6 +173,24 @@ export class TaskRecords {
 
   private path(task: TaskRef): string {
     return join(this.directory(task), recordName);
+  }
+}
+
+/** Writes a phase down. A full disk does not hide what happens to a task: after a restart the drivers report what is not recorded. */
+export function recordPhase(
+  {
+    records,
+    bootId,
+    log,
+  }: { readonly records: Pick<TaskRecords, 'update'>; readonly bootId: string; readonly log: Logger },
+  task: TaskRef,
+  phase: Phase,
+): void {
+  try {
+    records.update(task, bootId, phase);
+  } catch (error) {
+    const fields = { task: taskKey(task), phase: phase.kind, error: messageOf(error) };
+    log.error(fields, 'the state of a task could not be written down');
   }
 }
 

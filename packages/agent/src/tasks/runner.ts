@@ -10,16 +10,15 @@ import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import type { TaskDriver } from '../drivers/driver.ts';
 import type { TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
+import { concludeTask, stopTask } from './ending.ts';
 import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import type { ExitOfTask, TaskContext } from './hooks.ts';
-import type { TaskRecord } from './records.ts';
+import { recordPhase, type TaskRecord } from './records.ts';
 import { reportOf } from './report.ts';
 import { type TaskState, unrecordedTask } from './state.ts';
 import { restored, step } from './step.ts';
-import { stopTask } from './stopTask.ts';
 import {
   checkTask,
-  concludeTask,
   prepareTask,
   type RunnerParts,
   type RunnerShared,
@@ -326,12 +325,18 @@ export class TaskRunner {
     });
   }
 
-  private conclude(exit: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
+  private conclude({ exit, isStopping }: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
     const { life } = this.state;
     const startedAtMs = life.kind === 'ending' ? life.startedAtMs : this.parts.wallMs();
-    void concludeTask(this.worker(), { startedAtMs, ...exit }).then((end) => {
-      if (!this.shared.closing.aborted) this.post({ kind: 'ended', end });
-    });
+    const onUnknown = (error: unknown) => {
+      const fields = { task: this.location.key, error: messageOf(error) };
+      if (!this.shared.closing.aborted) this.parts.log.error(fields, 'the end of a task is not fully known');
+    };
+    void concludeTask(this.shared.hooks, this.context(), { startedAtMs, exit, isStopping }, onUnknown).then(
+      (end) => {
+        if (!this.shared.closing.aborted) this.post({ kind: 'ended', end });
+      },
+    );
   }
 
   private worker(): TaskWorker {
@@ -370,19 +375,5 @@ export class TaskRunner {
     const { task, assignment } = this.state;
     const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
     return { task, assignment, location, outputPath, driver: this.parts.drivers[name] };
-  }
-}
-
-/** Writes a phase down. A full disk does not hide what happens to a task: after a restart the drivers report what is not recorded. */
-export function recordPhase(
-  { records, bootId, log }: Pick<RunnerParts, 'records' | 'bootId' | 'log'>,
-  task: TaskRef,
-  phase: TaskRecord['phase'],
-): void {
-  try {
-    records.update(task, bootId, phase);
-  } catch (error) {
-    const fields = { task: taskKey(task), phase: phase.kind, error: messageOf(error) };
-    log.error(fields, 'the state of a task could not be written down');
   }
 }

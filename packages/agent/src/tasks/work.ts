@@ -1,22 +1,13 @@
 /** What takes its time in the life of a task. The result of each is the event that says what has come of it. */
 
-import { nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskRef } from '@muster/common/ids';
 import { isCauseKind } from '@muster/common/spec/causes';
-import type { TaskEnd } from '@muster/common/views';
-import type { TaskDriver, TaskLaunch } from '../drivers/driver.ts';
+import type { TaskDriver } from '../drivers/driver.ts';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type { TaskEvent } from './events.ts';
-import {
-  type AssignedTask,
-  type ExitOfTask,
-  type HookParts,
-  type TaskContext,
-  type TaskHook,
-  unstartedEnd,
-} from './hooks.ts';
-import { buildLaunch, launchCheckpoints, type TaskRelease, writeLaunchFiles } from './launch.ts';
+import { type AssignedTask, type HookParts, type TaskContext, type TaskHook, unstartedEnd } from './hooks.ts';
+import { launchOf, writeLaunchFiles } from './launch.ts';
 import type { TaskMessage } from './messages.ts';
 import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
@@ -114,7 +105,7 @@ export async function checkTask(
   const { addresses, preflight } = check;
   // What is measured has the job's environment and a rendezvous of its own. It has no lease, because it is not the task.
   const release = preflight === null ? null : { ...preflight.master, addresses, lease: null };
-  const launch = launchOf(shared, task, release);
+  const launch = launchOf(shared.parts.node, shared.parts.checkpointDirs, task, release);
   const findings = await shared.parts.rendezvous.check(task.task, launch, check, abort);
   // What was found while the check was being given up tells nothing about the paths.
   abort.throwIfAborted();
@@ -135,7 +126,7 @@ export async function startTask(
     abort.throwIfAborted();
     const release = { addr, port, addresses, lease: shared.parts.leases.leaseOf(task.task) };
     await writeLaunchFiles(shared.parts.node, task.location, task.assignment, release);
-    const launch = launchOf(shared, task, release);
+    const launch = launchOf(shared.parts.node, shared.parts.checkpointDirs, task, release);
     isAsked = true;
     await task.driver.start(launch, abort);
     return { kind: 'started' };
@@ -151,49 +142,6 @@ export async function startTask(
 /** The driver was asked to start the task and has not answered: the task may be running. */
 export function unanswered(error: unknown): TaskEvent {
   return { kind: 'failed', message: messageOf(error), mayRun: true };
-}
-
-/** @returns the end of the task, when what it saved and printed last is known, and why it failed */
-export async function concludeTask({ shared, context }: TaskWorker, exit: ExitOfTask): Promise<TaskEnd> {
-  const { hooks, closing, parts } = shared;
-  const concluded = await Promise.all(
-    hooks.map(async (hook) => {
-      try {
-        return (await hook.conclude?.(context, exit)) ?? {};
-      } catch (error) {
-        const fields = { task: context.location.key, error: messageOf(error) };
-        if (!closing.aborted) parts.log.error(fields, 'the end of a task is not fully known');
-        return {};
-      }
-    }),
-  );
-  const measured = hooks.map((hook) => {
-    try {
-      return hook.measure?.(context) ?? {};
-    } catch (error) {
-      parts.log.error(
-        { task: context.location.key, error: messageOf(error) },
-        'the end of a task is not fully known',
-      );
-      return {};
-    }
-  });
-  return Object.assign({ ...nothingRan, ...seenOf(exit) }, ...concluded, ...measured);
-}
-
-function seenOf({ exit }: ExitOfTask): Partial<TaskEnd> {
-  if (exit === null) return { statusLost: true };
-  const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
-  return { exitCode, signal, oomKilled, finishedAtMs, statusLost };
-}
-
-function launchOf(
-  { parts }: RunnerShared,
-  { assignment, location }: AssignedTask,
-  release: TaskRelease | null,
-): TaskLaunch {
-  const saved = launchCheckpoints(parts.checkpointDirs, assignment);
-  return buildLaunch(parts.node, location, assignment, saved, release);
 }
 
 function assigned(context: TaskContext): AssignedTask {

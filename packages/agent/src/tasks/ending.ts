@@ -1,10 +1,12 @@
-/** Ends a task through its driver: signal, grace, kill. */
+/** How a task ends: a stop through its driver (signal, grace, kill), and what is known of an end. */
 
+import { nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
+import type { TaskEnd } from '@muster/common/views';
 import { isTorchrun } from '../failure/torchrunWatch.ts';
 import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
-import type { TaskContext } from './hooks.ts';
+import type { ExitOfTask, TaskContext, TaskHook } from './hooks.ts';
 
 /** Two looks in a row, because a torchrun that is about to start its workers is alone, too. */
 const looks = 2;
@@ -46,4 +48,39 @@ async function endLoneLauncher(
     const fields = { task: location.key, error: messageOf(error) };
     log.warn(fields, 'a launcher without workers could not be ended; its grace does');
   }
+}
+
+/**
+ * @param onUnknown gets why a hook could not tell what it knows of the end
+ * @returns the end of a task, when what it saved and printed last is known, and why it failed
+ */
+export async function concludeTask(
+  hooks: readonly TaskHook[],
+  context: TaskContext,
+  exit: ExitOfTask,
+  onUnknown: (error: unknown) => void,
+): Promise<TaskEnd> {
+  const concluded = await Promise.all(
+    hooks.map(async (hook) => {
+      try {
+        return await hook.conclude?.(context, exit);
+      } catch (error) {
+        return onUnknown(error);
+      }
+    }),
+  );
+  const measured = hooks.map((hook) => {
+    try {
+      return hook.measure?.(context);
+    } catch (error) {
+      return onUnknown(error);
+    }
+  });
+  return Object.assign({ ...nothingRan, ...seenOf(exit) }, ...concluded, ...measured);
+}
+
+function seenOf({ exit }: ExitOfTask): Partial<TaskEnd> {
+  if (exit === null) return { statusLost: true };
+  const { exitCode, signal, oomKilled, finishedAtMs, statusLost } = exit;
+  return { exitCode, signal, oomKilled, finishedAtMs, statusLost };
 }
