@@ -29,10 +29,10 @@ import {
 } from './work.ts';
 
 const lookAgainMs = 1_000;
-/** Most short tasks end within this time, and the report of the end then says that the task ran, too. */
+/** Most short tasks end within this time, and the report of the end then shows that the task ran, too. */
 const runningReportMs = 100;
 
-type Timer = 'pause' | 'grace' | 'look' | 'report';
+type Timer = 'pause' | 'grace' | 'look';
 
 export class TaskRunner {
   state: TaskState;
@@ -49,8 +49,7 @@ export class TaskRunner {
   /** The work that began last is given up when the agent closes. */
   private endsWithAgent = false;
   private readonly timers = new Map<Timer, NodeJS.Timeout>();
-  /** The report that was sent last on this connection. */
-  private sentReport: string | null = null;
+  private readonly reports: ReportSender;
 
   constructor(shared: RunnerShared, task: TaskRef) {
     this.shared = shared;
@@ -60,6 +59,11 @@ export class TaskRunner {
     const { records } = shared.parts;
     this.location = { key: taskKey(task), directory: records.directory(task) };
     this.outputPath = records.outputPath(task);
+    const { parts } = shared;
+    this.reports = new ReportSender(
+      () => this.report(parts.boottimeMs),
+      (report) => parts.send({ kind: 'report', report }),
+    );
   }
 
   get task(): TaskRef {
@@ -92,7 +96,7 @@ export class TaskRunner {
   }
 
   connected(): void {
-    this.sentReport = null;
+    this.reports.connected();
     this.post({ kind: 'connected' });
   }
 
@@ -110,21 +114,7 @@ export class TaskRunner {
 
   /** Sends a report, unless the same was sent on this connection. The first one of a task that runs waits for a moment. */
   sendReport(): void {
-    const { life } = this.state;
-    const isFirst = life.kind === 'running' && this.sentReport === null;
-    if (!isFirst) this.sendReportNow();
-    else if (!this.timers.has('report')) this.timer('report', runningReportMs, () => this.sendReportNow());
-  }
-
-  private sendReportNow(): void {
-    this.endTimer('report');
-    const report = this.report(() => this.parts.boottimeMs());
-    if (report === null) return;
-    const { state, exit, frozen, trainingComplete, hang } = report;
-    const text = JSON.stringify([state, exit, frozen, trainingComplete, hang !== null]);
-    if (this.sentReport === text) return;
-    this.sentReport = text;
-    this.parts.send({ kind: 'report', report });
+    this.reports.report(this.state.life.kind === 'running');
   }
 
   /** The program has failed and will not end soon: signal, the job's grace, kill. The task ends as by itself. */
@@ -138,6 +128,7 @@ export class TaskRunner {
     if (this.endsWithAgent) this.workAbort?.abort(this.shared.closing.reason);
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();
+    this.reports.close();
   }
 
   private take(event: TaskEvent): void {
@@ -375,5 +366,47 @@ export class TaskRunner {
     const { task, assignment } = this.state;
     const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
     return { task, assignment, location, outputPath, driver: this.parts.drivers[name] };
+  }
+}
+
+/** Sends the reports of one task, none of them twice on one connection. */
+class ReportSender {
+  private readonly read: () => TaskReport | null;
+  private readonly send: (report: TaskReport) => void;
+  private timer: NodeJS.Timeout | null = null;
+  /** The report that was sent last on this connection. */
+  private sent: string | null = null;
+
+  /** @param read the report as it is now. null: there is none */
+  constructor(read: () => TaskReport | null, send: (report: TaskReport) => void) {
+    this.read = read;
+    this.send = send;
+  }
+
+  /** A new connection: what was sent on the one before may not have arrived. */
+  connected(): void {
+    this.sent = null;
+  }
+
+  /** @param isRunning the task runs: the first report of that waits for a moment */
+  report(isRunning: boolean): void {
+    if (!isRunning || this.sent !== null) this.sendNow();
+    else this.timer ??= setTimeout(() => this.sendNow(), runningReportMs);
+  }
+
+  close(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+
+  private sendNow(): void {
+    this.close();
+    const report = this.read();
+    if (report === null) return;
+    const { state, exit, frozen, trainingComplete, hang } = report;
+    const text = JSON.stringify([state, exit, frozen, trainingComplete, hang !== null]);
+    if (this.sent === text) return;
+    this.sent = text;
+    this.send(report);
   }
 }
