@@ -9,10 +9,9 @@ import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TaskReport } from '@muster/common/views';
 import type { TaskDriver } from '../drivers/driver.ts';
-import type { TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
-import { concludeTask, stopTask } from './ending.ts';
+import type { TaskObservation } from '../taskFacts/execution.ts';
+import { TaskEffects } from './effects.ts';
 import type { Effect, TaskEvent, TaskMoment } from './events.ts';
-import type { ExitOfTask, TaskContext } from './hooks.ts';
 import { recordPhase, type TaskRecord } from './records.ts';
 import { reportOf } from './report.ts';
 import { type TaskState, unrecordedTask } from './state.ts';
@@ -28,27 +27,20 @@ import {
   WorkOutcome,
 } from './work.ts';
 
-const lookAgainMs = 1_000;
 /** Most short tasks end within this time, and the report of the end then shows that the task ran, too. */
 const runningReportMs = 100;
-
-type Timer = 'pause' | 'grace' | 'look';
 
 export class TaskRunner {
   state: TaskState;
   private readonly shared: RunnerShared;
   private readonly parts: RunnerParts;
   private readonly log: Logger;
-  private readonly location: TaskLocation;
-  private readonly outputPath: string;
-  /** The driver that knew of a task without a record. */
-  private foundBy: TaskDriver['name'] = 'process';
+  private readonly effects: TaskEffects;
   private readonly queue: TaskEvent[] = [];
   private isTaking = false;
   private workAbort: AbortController | null = null;
   /** The work that began last is given up when the agent closes. */
   private endsWithAgent = false;
-  private readonly timers = new Map<Timer, NodeJS.Timeout>();
   private readonly reports: ReportSender;
 
   constructor(shared: RunnerShared, task: TaskRef) {
@@ -56,9 +48,7 @@ export class TaskRunner {
     this.parts = shared.parts;
     this.log = shared.parts.log;
     this.state = unrecordedTask(task);
-    const { records } = shared.parts;
-    this.location = { key: taskKey(task), directory: records.directory(task) };
-    this.outputPath = records.outputPath(task);
+    this.effects = new TaskEffects(shared, task, this);
     const { parts } = shared;
     this.reports = new ReportSender(
       () => this.report(parts.boottimeMs),
@@ -86,13 +76,12 @@ export class TaskRunner {
   async restore(record: TaskRecord): Promise<void> {
     this.state = restored(record);
     if (record.phase.kind === 'ended') this.carryOut([{ kind: 'close' }]);
-    else await this.examine(record.bootId);
+    else await this.effects.find(record.bootId);
   }
 
   /** Adopts a task that runs and has no record here. */
   adopt(driver: TaskDriver['name'], observed: TaskObservation): void {
-    this.foundBy = driver;
-    this.post({ kind: 'examined', observed, isSameBoot: false });
+    this.effects.adopt(driver, observed);
   }
 
   connected(): void {
@@ -121,13 +110,12 @@ export class TaskRunner {
   async endFailed(): Promise<void> {
     const { life, assignment } = this.state;
     if (life.kind !== 'running' || assignment === null) return;
-    await this.stopDriver({ signal: 'SIGTERM', graceMs: assignment.spec.stopGraceMs });
+    await this.effects.stopDriver({ signal: 'SIGTERM', graceMs: assignment.spec.stopGraceMs });
   }
 
   close(): void {
     if (this.endsWithAgent) this.workAbort?.abort(this.shared.closing.reason);
-    for (const timer of this.timers.values()) clearTimeout(timer);
-    this.timers.clear();
+    this.effects.close();
     this.reports.close();
   }
 
@@ -135,8 +123,8 @@ export class TaskRunner {
     if (this.shared.closing.aborted) return;
     const { state, effects } = step(this.state, event, this.now());
     this.state = state;
-    if (!state.isPaused) this.endTimer('pause');
-    if (state.life.kind !== 'running') this.endTimer('grace');
+    if (!state.isPaused) this.effects.endTimer('pause');
+    if (state.life.kind !== 'running') this.effects.endTimer('grace');
     this.carryOut(effects);
     if (event.kind === 'removed') this.shared.onRemoved(state);
   }
@@ -162,7 +150,7 @@ export class TaskRunner {
   }
 
   private carryOutOne(effect: Effect): void {
-    const context = this.context();
+    const context = this.effects.context();
     switch (effect.kind) {
       case 'prepare':
         return this.work((abort) => prepareTask(this.worker(), abort), true);
@@ -180,7 +168,7 @@ export class TaskRunner {
           // Without a wait the signal is sent now, before anything else can be ordered.
           if (waits.length > 0) await Promise.all(waits);
           try {
-            return { kind: 'stopped', exit: await this.stopDriver(effect.options) };
+            return { kind: 'stopped', exit: await this.effects.stopDriver(effect.options) };
           } catch (error) {
             for (const hook of this.shared.hooks) hook.notStopped?.(context);
             throw error;
@@ -195,11 +183,11 @@ export class TaskRunner {
       case 'cancel':
         return this.workAbort?.abort(new WorkOutcome({ kind: 'cancelled' }));
       case 'kill':
-        return this.kill();
+        return this.effects.kill();
       case 'follow':
-        return this.follow(effect.how);
+        return this.effects.follow(effect.how);
       case 'conclude':
-        return this.conclude(effect);
+        return this.effects.conclude(effect);
       case 'close':
         for (const hook of this.shared.hooks.toReversed()) hook.ended?.(context);
         if (this.parts.records.outputSize(this.task) === 0) this.post({ kind: 'uploaded' });
@@ -208,18 +196,18 @@ export class TaskRunner {
         if (this.state.assignment !== null) recordPhase(this.parts, this.task, effect.phase);
         return;
       case 'announce':
-        return this.announce(effect.port);
+        return this.effects.announce(effect.port);
       case 'sendFindings':
         return this.parts.send({ kind: 'checked', task: this.task, findings: effect.findings });
       case 'report':
         return this.sendReport();
       case 'pause': {
-        const fields = { task: this.location.key, error: effect.message, retryInMs: effect.ms };
+        const fields = { task: taskKey(this.task), error: effect.message, retryInMs: effect.ms };
         this.log.warn(fields, 'work on a task has failed');
-        return this.timer('pause', effect.ms, () => this.post({ kind: 'pauseOver' }));
+        return this.effects.timer('pause', effect.ms, () => this.post({ kind: 'pauseOver' }));
       }
       case 'grace':
-        return this.timer('grace', effect.ms, () => this.post({ kind: 'graceOver' }));
+        return this.effects.timer('grace', effect.ms, () => this.post({ kind: 'graceOver' }));
       default: {
         const never: never = effect;
         return never;
@@ -249,7 +237,7 @@ export class TaskRunner {
   /** The drivers know what is true of a task that has no record, or whose start was not answered. */
   private async examineTask(): Promise<TaskEvent> {
     const { state, parts } = this;
-    const { driver, location, assignment } = this.context();
+    const { driver, location, assignment } = this.effects.context();
     if (state.life.kind === 'unrecorded') {
       if (assignment === null) return { kind: 'ended', end: { ...nothingRan, statusLost: true } };
       // On disk the task counts as running before a driver has answered: the next agent must not start it.
@@ -267,105 +255,13 @@ export class TaskRunner {
     return { kind: 'examined', observed, isSameBoot: true };
   }
 
-  /** A driver that cannot answer now, because its engine is away, does not keep the agent from its other tasks. */
-  private async examine(recordedBootId: string): Promise<void> {
-    const { driver, location } = this.context();
-    try {
-      const observed = await driver.recover(location);
-      this.post({ kind: 'examined', observed, isSameBoot: recordedBootId === this.parts.bootId });
-    } catch (error) {
-      this.log.warn({ task: this.location.key, error: messageOf(error) }, 'a task cannot be seen yet');
-      this.post({ kind: 'unseen' });
-    }
-  }
-
-  private follow(how: 'started' | 'found' | 'frozen' | 'unseen'): void {
-    const { life } = this.state;
-    const startedAtMs = life.kind === 'running' ? life.startedAtMs : null;
-    const context = this.context();
-    for (const hook of this.shared.hooks) hook.followed?.(context, how, startedAtMs);
-    if (startedAtMs !== null) void this.awaitExit();
-  }
-
-  private async awaitExit(): Promise<void> {
-    const { driver, location } = this.context();
-    try {
-      const exit = await driver.wait(location, this.shared.closing);
-      this.post({ kind: 'exited', exit });
-    } catch (error) {
-      if (this.shared.closing.aborted || this.state.life.kind !== 'running') return;
-      const fields = { task: this.location.key, error: messageOf(error) };
-      this.log.warn(fields, 'lost sight of a task; looking again');
-      this.timer('look', lookAgainMs, () => {
-        if (this.state.life.kind === 'running') void this.awaitExit();
-      });
-    }
-  }
-
-  private stopDriver(options: { readonly signal: string; readonly graceMs: number }) {
-    const { closing } = this.shared;
-    return stopTask(this.context(), options, { closing, log: this.log });
-  }
-
-  private kill(): void {
-    const { driver, location } = this.context();
-    driver.stop(location, { signal: 'SIGKILL', graceMs: 0 }).catch((error: unknown) => {
-      // The stop is repeated as soon as its present call has come to an end.
-      const fields = { task: this.location.key, error: messageOf(error) };
-      this.log.warn(fields, 'the grace of a task could not be ended');
-    });
-  }
-
-  private conclude({ exit, isStopping }: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
-    const { life } = this.state;
-    const startedAtMs = life.kind === 'ending' ? life.startedAtMs : this.parts.wallMs();
-    const onUnknown = (error: unknown) => {
-      const fields = { task: this.location.key, error: messageOf(error) };
-      if (!this.shared.closing.aborted) this.parts.log.error(fields, 'the end of a task is not fully known');
-    };
-    void concludeTask(this.shared.hooks, this.context(), { startedAtMs, exit, isStopping }, onUnknown).then(
-      (end) => {
-        if (!this.shared.closing.aborted) this.post({ kind: 'ended', end });
-      },
-    );
-  }
-
   private worker(): TaskWorker {
     return {
       shared: this.shared,
-      context: this.context(),
+      context: this.effects.context(),
       life: this.state.life,
       post: (event) => this.post(event),
     };
-  }
-
-  private announce(port: number | null): void {
-    const { task, parts } = this;
-    const network = this.state.assignment?.spec.network ?? null;
-    parts.send({
-      kind: 'prepared',
-      task,
-      master: task.nodeRank === 0 && port !== null ? { addr: parts.address, port } : null,
-      endpoints: parts.rendezvous.endpoints(network),
-      testPort: port,
-    });
-  }
-
-  private timer(name: Timer, ms: number, act: () => void): void {
-    this.endTimer(name);
-    this.timers.set(name, setTimeout(act, ms));
-  }
-
-  private endTimer(name: Timer): void {
-    clearTimeout(this.timers.get(name));
-    this.timers.delete(name);
-  }
-
-  private context(): TaskContext {
-    const { location, outputPath } = this;
-    const { task, assignment } = this.state;
-    const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
-    return { task, assignment, location, outputPath, driver: this.parts.drivers[name] };
   }
 }
 
