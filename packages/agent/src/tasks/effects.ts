@@ -1,16 +1,28 @@
 /**
- * Carries out the effects that `step` gives for one task, and posts what comes of them as events.
+ * Carries out the effects that `step` gives for one task. What takes its time is work: its result, and what comes of
+ * everything else, is posted as an event.
  */
 
+import { nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskDriver } from '../drivers/driver.ts';
 import type { StopOptions, TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
 import { concludeTask, stopTask } from './ending.ts';
-import type { TaskEvent } from './events.ts';
+import type { Effect, TaskEvent } from './events.ts';
 import type { ExitOfTask, TaskContext, TaskHook } from './hooks.ts';
+import { recordPhase } from './records.ts';
 import type { TaskState } from './state.ts';
-import type { RunnerParts, RunnerShared } from './work.ts';
+import {
+  checkTask,
+  prepareTask,
+  type RunnerParts,
+  type RunnerShared,
+  startTask,
+  type TaskWorker,
+  unanswered,
+  WorkOutcome,
+} from './work.ts';
 
 const lookAgainMs = 1_000;
 
@@ -18,6 +30,7 @@ const lookAgainMs = 1_000;
 interface EffectsOwner {
   readonly state: TaskState;
   post(event: TaskEvent): void;
+  sendReport(): void;
 }
 
 type Timer = 'pause' | 'grace' | 'look';
@@ -31,6 +44,9 @@ export class TaskEffects {
   private readonly location: TaskLocation;
   /** The driver that knew of a task without a record. */
   private foundBy: TaskDriver['name'] = 'process';
+  private workAbort: AbortController | null = null;
+  /** The work that began last is given up when the agent closes. */
+  private endsWithAgent = false;
   private readonly timers = new Map<Timer, NodeJS.Timeout>();
 
   constructor(shared: RunnerShared, task: TaskRef, owner: EffectsOwner) {
@@ -40,6 +56,53 @@ export class TaskEffects {
     this.owner = owner;
     this.task = task;
     this.location = { key: taskKey(task), directory: shared.parts.records.directory(task) };
+  }
+
+  carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case 'prepare':
+        return this.work((abort) => prepareTask(this.worker(), abort), true);
+      case 'check':
+        return this.work((abort) => checkTask(this.worker(), effect.order, abort), true);
+      case 'start':
+        return this.work((abort) => startTask(this.worker(), effect.order, abort));
+      case 'examine':
+        return this.work(() => this.examine());
+      case 'stop':
+        return this.work(() => this.stop(effect.options));
+      case 'remove':
+        return this.work(() => this.remove());
+      case 'cancel':
+        return this.workAbort?.abort(new WorkOutcome({ kind: 'cancelled' }));
+      case 'kill':
+        return this.kill();
+      case 'follow':
+        return this.follow(effect.how);
+      case 'conclude':
+        return this.conclude(effect);
+      case 'close':
+        for (const hook of this.hooks.toReversed()) hook.ended?.(this.context());
+        if (this.parts.records.outputSize(this.task) === 0) this.owner.post({ kind: 'uploaded' });
+        return;
+      case 'record':
+        if (this.owner.state.assignment !== null) recordPhase(this.parts, this.task, effect.phase);
+        return;
+      case 'announce':
+        return this.announce(effect.port);
+      case 'sendFindings':
+        return this.parts.send({ kind: 'checked', task: this.task, findings: effect.findings });
+      case 'report':
+        return this.owner.sendReport();
+      case 'pause':
+        this.warn(effect.message, 'work on a task has failed', { retryInMs: effect.ms });
+        return this.timer('pause', effect.ms, () => this.owner.post({ kind: 'pauseOver' }));
+      case 'grace':
+        return this.timer('grace', effect.ms, () => this.owner.post({ kind: 'graceOver' }));
+      default: {
+        const never: never = effect;
+        return never;
+      }
+    }
   }
 
   /** Adopts a task that runs and has no record here. */
@@ -75,11 +138,31 @@ export class TaskEffects {
   }
 
   close(): void {
+    if (this.endsWithAgent) this.workAbort?.abort(this.shared.closing.reason);
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();
   }
 
-  announce(port: number | null): void {
+  /**
+   * Begins work, whose result is an event. What fails is tried again, unless the agent closes.
+   * @param endsWithAgent nothing runs yet, so the work is given up when the agent closes
+   */
+  private work(act: (abort: AbortSignal) => Promise<TaskEvent>, endsWithAgent = false): void {
+    const abort = new AbortController();
+    this.workAbort = abort;
+    this.endsWithAgent = endsWithAgent;
+    act(abort.signal)
+      .catch((error: unknown): TaskEvent => {
+        if (error instanceof WorkOutcome) return error.event;
+        return { kind: 'failed', message: messageOf(error), mayRun: false };
+      })
+      .then((event) => this.owner.post(event))
+      .catch((error: unknown) =>
+        this.parts.log.error({ error: messageOf(error) }, 'a task could not take an event'),
+      );
+  }
+
+  private announce(port: number | null): void {
     const { task, parts } = this;
     const network = this.owner.state.assignment?.spec.network ?? null;
     parts.send({
@@ -91,7 +174,7 @@ export class TaskEffects {
     });
   }
 
-  follow(how: 'started' | 'found' | 'frozen' | 'unseen'): void {
+  private follow(how: 'started' | 'found' | 'frozen' | 'unseen'): void {
     const { life } = this.owner.state;
     const startedAtMs = life.kind === 'running' ? life.startedAtMs : null;
     const context = this.context();
@@ -113,7 +196,37 @@ export class TaskEffects {
     }
   }
 
-  kill(): void {
+  /** The drivers know what is true of a task that has no record, or whose start was not answered. */
+  private async examine(): Promise<TaskEvent> {
+    const { parts } = this;
+    const { life } = this.owner.state;
+    const { driver, location, assignment } = this.context();
+    if (life.kind === 'unrecorded') {
+      if (assignment === null) return { kind: 'ended', end: { ...nothingRan, statusLost: true } };
+      // On disk the task counts as running before a driver has answered: the next agent must not start it.
+      const moment = { startedAtMs: parts.wallMs(), startedBoottimeMs: parts.boottimeMs() };
+      await parts.records.create({ assignment, bootId: parts.bootId, phase: { kind: 'running', ...moment } });
+    }
+    const observed = await driver.recover(location).catch((error: unknown) => {
+      throw life.kind === 'starting' ? new WorkOutcome(unanswered(error)) : error;
+    });
+    return { kind: 'examined', observed, isSameBoot: true };
+  }
+
+  private async stop(options: StopOptions): Promise<TaskEvent> {
+    const context = this.context();
+    const waits = this.hooks.flatMap((hook) => hook.stopping?.(context, options.graceMs) ?? []);
+    // Without a wait the signal is sent now, before anything else can be ordered.
+    if (waits.length > 0) await Promise.all(waits);
+    try {
+      return { kind: 'stopped', exit: await this.stopDriver(options) };
+    } catch (error) {
+      for (const hook of this.hooks) hook.notStopped?.(context);
+      throw error;
+    }
+  }
+
+  private kill(): void {
     const { driver, location } = this.context();
     driver.stop(location, { signal: 'SIGKILL', graceMs: 0 }).catch((error: unknown) => {
       // The stop is repeated as soon as its present call has come to an end.
@@ -121,7 +234,7 @@ export class TaskEffects {
     });
   }
 
-  conclude({ exit, isStopping }: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
+  private conclude({ exit, isStopping }: Pick<ExitOfTask, 'exit' | 'isStopping'>): void {
     const { life } = this.owner.state;
     const startedAtMs = life.kind === 'ending' ? life.startedAtMs : this.parts.wallMs();
     const onUnknown = (error: unknown) => {
@@ -135,7 +248,18 @@ export class TaskEffects {
     );
   }
 
-  timer(name: Timer, ms: number, act: () => void): void {
+  private worker(): TaskWorker {
+    const { shared, owner } = this;
+    return { shared, context: this.context(), life: owner.state.life, post: (event) => owner.post(event) };
+  }
+
+  private async remove(): Promise<TaskEvent> {
+    for (const hook of this.hooks.toReversed()) await hook.removed?.(this.context());
+    await this.parts.records.remove(this.task);
+    return { kind: 'removed' };
+  }
+
+  private timer(name: Timer, ms: number, act: () => void): void {
     this.endTimer(name);
     this.timers.set(name, setTimeout(act, ms));
   }
@@ -144,7 +268,7 @@ export class TaskEffects {
     this.parts.log.warn({ task: this.location.key, error, ...fields }, message);
   }
 
-  context(): TaskContext {
+  private context(): TaskContext {
     const { task, location } = this;
     const { assignment } = this.owner.state;
     const { drivers, records } = this.parts;

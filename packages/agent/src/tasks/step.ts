@@ -1,7 +1,8 @@
 /**
  * The life of one task on a node as a plain function: state, event and moment give the next state and the effects to carry
- * out. The runner keeps the state, carries out the effects, and returns their results as events. After every event `step`
- * compares what is ordered with what is true, and begins what is missing; it never remembers what it was about to do.
+ * out. `TaskRunner` keeps the state, and `TaskEffects` carries out the effects and posts their results as events. After every
+ * event `step` compares what is ordered with what is true, and begins what is missing; it never remembers what it was about
+ * to do.
  */
 
 import { nothingRan } from '@muster/common/cause';
