@@ -3,28 +3,47 @@
  * everything else, is posted as an event.
  */
 
-import { nothingRan } from '@muster/common/cause';
+import { causeOf, nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import { type TaskRef, taskKey } from '@muster/common/ids';
+import { isCauseKind } from '@muster/common/spec/causes';
 import type { TaskDriver } from '../drivers/driver.ts';
+import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type { StopOptions, TaskLocation, TaskObservation } from '../taskFacts/execution.ts';
 import { concludeTask, stopTask } from './ending.ts';
 import type { Effect, TaskEvent } from './events.ts';
-import type { ExitOfTask, TaskContext, TaskHook } from './hooks.ts';
-import { recordPhase } from './records.ts';
-import type { TaskState } from './state.ts';
-import {
-  checkTask,
-  prepareTask,
-  type RunnerParts,
-  type RunnerShared,
-  startTask,
-  type TaskWorker,
-  unanswered,
-  WorkOutcome,
-} from './work.ts';
+import type { AssignedTask, ExitOfTask, HookParts, TaskContext, TaskHook } from './hooks.ts';
+import { launchOf, writeLaunchFiles } from './launch.ts';
+import type { TaskMessage } from './messages.ts';
+import { kindOfFileError, NotReady } from './notReady.ts';
+import { recordPhase, type TaskRecords } from './records.ts';
+import type { Order, StartOrder, TaskState } from './state.ts';
 
 const lookAgainMs = 1_000;
+
+export interface RunnerParts extends HookParts {
+  readonly drivers: Readonly<Record<TaskDriver['name'], TaskDriver>>;
+  readonly records: Pick<TaskRecords, keyof TaskRecords>;
+  readonly bootId: string;
+  /** The address that rank 0 on this node is reached at. */
+  readonly address: string;
+  readonly wallMs: () => number;
+  /** CLOCK_BOOTTIME. */
+  readonly boottimeMs: () => number;
+  /** Sends a message, or drops it while there is no connection: the next Hello says it. */
+  readonly send: (message: TaskMessage) => void;
+}
+
+/** What all tasks of a node share. */
+export interface RunnerShared {
+  readonly parts: RunnerParts;
+  readonly hooks: readonly TaskHook[];
+  readonly portOf: (task: TaskRef) => number | null;
+  /** Aborts when the agent closes. Tasks run on. */
+  readonly closing: AbortSignal;
+  /** Nothing is left of the task. */
+  readonly onRemoved: (task: TaskState) => void;
+}
 
 /** The runner of the task, to its effects. */
 interface EffectsOwner {
@@ -34,6 +53,16 @@ interface EffectsOwner {
 }
 
 type Timer = 'pause' | 'grace' | 'look';
+
+/** What has come of work that did not come to its end. */
+class WorkOutcome extends Error {
+  readonly event: TaskEvent;
+
+  constructor(event: TaskEvent) {
+    super(event.kind);
+    this.event = event;
+  }
+}
 
 export class TaskEffects {
   private readonly shared: RunnerShared;
@@ -61,11 +90,11 @@ export class TaskEffects {
   carryOut(effect: Effect): void {
     switch (effect.kind) {
       case 'prepare':
-        return this.work((abort) => prepareTask(this.worker(), abort), true);
+        return this.work((abort) => this.prepare(abort), true);
       case 'check':
-        return this.work((abort) => checkTask(this.worker(), effect.order, abort), true);
+        return this.work((abort) => this.check(effect.order, abort), true);
       case 'start':
-        return this.work((abort) => startTask(this.worker(), effect.order, abort));
+        return this.work((abort) => this.start(effect.order, abort));
       case 'examine':
         return this.work(() => this.examine());
       case 'stop':
@@ -162,6 +191,34 @@ export class TaskEffects {
       );
   }
 
+  /** @throws the reason of `abort`, and what may pass */
+  private async prepare(abort: AbortSignal): Promise<TaskEvent> {
+    const { life } = this.owner.state;
+    const task = assigned(this.context());
+    try {
+      // The intent comes first, on disk: whatever goes wrong from here on has a place to be noted.
+      if (life.kind === 'unrecorded') await this.recordIntent(task);
+      abort.throwIfAborted();
+      const onDoing = (text: string) => this.owner.post({ kind: 'doing', text });
+      for (const hook of this.hooks) {
+        await hook.prepare?.(task, onDoing, abort);
+        abort.throwIfAborted();
+      }
+      return { kind: 'prepared', port: this.shared.portOf(this.task) };
+    } catch (error) {
+      return this.unstarted(error);
+    }
+  }
+
+  private async recordIntent({ assignment }: AssignedTask): Promise<void> {
+    const { records, bootId } = this.parts;
+    await records.create({ assignment, bootId, phase: { kind: 'assigned' } }).catch((error: unknown) => {
+      const message = `no task directory: ${messageOf(error)}`;
+      throw new NotReady(kindOfFileError(error), message, { cause: error });
+    });
+    this.owner.post({ kind: 'recorded' });
+  }
+
   private announce(port: number | null): void {
     const { task, parts } = this;
     const network = this.owner.state.assignment?.spec.network ?? null;
@@ -172,6 +229,55 @@ export class TaskEffects {
       endpoints: parts.rendezvous.endpoints(network),
       testPort: port,
     });
+  }
+
+  /** @throws the reason of `abort` */
+  private async check({ check }: Extract<Order, { kind: 'check' }>, abort: AbortSignal): Promise<TaskEvent> {
+    const task = assigned(this.context());
+    const { node, checkpointDirs, rendezvous } = this.parts;
+    const { addresses, preflight } = check;
+    // What is measured has the job's environment and a rendezvous of its own. It has no lease, because it is not the task.
+    const release = preflight === null ? null : { ...preflight.master, addresses, lease: null };
+    const launch = launchOf(node, checkpointDirs, task, release);
+    const findings = await rendezvous.check(task.task, launch, check, abort);
+    // What was found while the check was being given up tells nothing about the paths.
+    abort.throwIfAborted();
+    return { kind: 'checked', findings };
+  }
+
+  /** @throws {LeaseExpired} and what failed before the driver was asked: nothing runs then */
+  private async start({ addr, port, addresses }: StartOrder, abort: AbortSignal): Promise<TaskEvent> {
+    const task = assigned(this.context());
+    const { node, checkpointDirs, leases } = this.parts;
+    let isAsked = false;
+    try {
+      for (const hook of this.hooks) await hook.starting?.(task);
+      abort.throwIfAborted();
+      const release = { addr, port, addresses, lease: leases.leaseOf(task.task) };
+      await writeLaunchFiles(node, task.location, task.assignment, release);
+      const launch = launchOf(node, checkpointDirs, task, release);
+      isAsked = true;
+      await task.driver.start(launch, abort);
+      return { kind: 'started' };
+    } catch (error) {
+      const isRefused =
+        error instanceof LeaseExpired || error instanceof DriverError || error instanceof WorkOutcome;
+      if (isAsked && !isRefused) return unanswered(error);
+      for (const hook of this.hooks) hook.notStarted?.(task);
+      return this.unstarted(error);
+    }
+  }
+
+  /** The end of a task that could not be prepared or started. @throws what may pass, and everything while the agent closes */
+  private unstarted(error: unknown): TaskEvent {
+    // A driver that is being closed may give up. That is no end of the task.
+    if (this.shared.closing.aborted || !(error instanceof NotReady || error instanceof DriverError))
+      throw error;
+    const given = error instanceof NotReady ? error.kind : error.causeKind;
+    const kind = isCauseKind(given) ? given : 'unknown';
+    const { task, parts } = this;
+    const startError = causeOf(kind, error.message, { nodeRank: task.nodeRank, node: parts.nodeName });
+    return { kind: 'ended', end: { ...nothingRan, startError, logBytes: parts.records.outputSize(task) } };
   }
 
   private follow(how: 'started' | 'found' | 'frozen' | 'unseen'): void {
@@ -248,13 +354,9 @@ export class TaskEffects {
     );
   }
 
-  private worker(): TaskWorker {
-    const { shared, owner } = this;
-    return { shared, context: this.context(), life: owner.state.life, post: (event) => owner.post(event) };
-  }
-
   private async remove(): Promise<TaskEvent> {
-    for (const hook of this.hooks.toReversed()) await hook.removed?.(this.context());
+    const context = this.context();
+    for (const hook of this.hooks.toReversed()) await hook.removed?.(context);
     await this.parts.records.remove(this.task);
     return { kind: 'removed' };
   }
@@ -275,4 +377,15 @@ export class TaskEffects {
     const name = assignment === null ? this.foundBy : assignment.spec.image === null ? 'process' : 'docker';
     return { task, assignment, location, outputPath: records.outputPath(task), driver: drivers[name] };
   }
+}
+
+/** The driver was asked to start the task and has not answered: the task may be running. */
+function unanswered(error: unknown): TaskEvent {
+  return { kind: 'failed', message: messageOf(error), mayRun: true };
+}
+
+function assigned(context: TaskContext): AssignedTask {
+  const { assignment } = context;
+  if (assignment === null) throw new Error('the coordinator has not sent which job this task belongs to');
+  return { ...context, assignment };
 }

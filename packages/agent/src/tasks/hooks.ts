@@ -5,7 +5,6 @@
  */
 
 import { untilAborted } from '@muster/common/async';
-import { causeOf, nothingRan } from '@muster/common/cause';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
@@ -371,16 +370,4 @@ function usage({ gpuUsage }: HookParts): TaskHook {
     measure: ({ task, assignment }) =>
       assignment !== null && assignment.gpuUuids.length === 0 ? {} : { gpuUsage: gpuUsage(task) },
   };
-}
-
-/** The end of a task that could not be prepared or started. */
-export function unstartedEnd(
-  { task }: TaskContext,
-  nodeName: string,
-  kind: Cause['kind'],
-  message: string,
-  logBytes: number,
-): TaskEnd {
-  const startError = causeOf(kind, message, { nodeRank: task.nodeRank, node: nodeName });
-  return { ...nothingRan, startError, logBytes };
 }

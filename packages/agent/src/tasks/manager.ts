@@ -10,10 +10,10 @@ import type { TaskReport } from '@muster/common/views';
 import type { Driver } from '../drivers/driver.ts';
 import { endPreflight, parsePreflightKey, preflightLocation } from '../rendezvous/preflightRun.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import type { RunnerParts, RunnerShared } from './effects.ts';
 import { taskHooks } from './hooks.ts';
 import { TaskRunner } from './runner.ts';
 import { mayHoldGpus, type Order, type TaskState } from './state.ts';
-import type { RunnerParts, RunnerShared } from './work.ts';
 
 /** What the tasks of a node are built on. */
 export type ManagerParts = Omit<RunnerParts, 'gpuHolder' | 'isShared'>;

@@ -7,13 +7,12 @@ import type { TaskRef } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import type { TaskDriver } from '../drivers/driver.ts';
 import type { TaskObservation } from '../taskFacts/execution.ts';
-import { TaskEffects } from './effects.ts';
+import { type RunnerShared, TaskEffects } from './effects.ts';
 import type { TaskEvent, TaskMoment } from './events.ts';
 import type { TaskRecord } from './records.ts';
 import { reportOf } from './report.ts';
 import { type TaskState, unrecordedTask } from './state.ts';
 import { restored, step } from './step.ts';
-import type { RunnerShared } from './work.ts';
 
 /** Most short tasks end within this time, and the report of the end then shows that the task ran, too. */
 const runningReportMs = 100;
