@@ -91,6 +91,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
   const { muster, agentHub } = coordinator.calls({
     authorityDigest: null,
+    idTokens: null,
     nodeCertificates: null,
     storeAdminToken: () => {},
   });

@@ -13,8 +13,9 @@ import {
   withConfigFlag,
   withLogLevel,
 } from './flags.ts';
+import { type OidcFlags, withOidcFlags } from './oidcFlags.ts';
 
-export interface CoordinatorFlags {
+export interface CoordinatorFlags extends OidcFlags {
   readonly data: string;
   readonly listen?: string;
   readonly advertise?: readonly string[];
@@ -154,5 +155,6 @@ export function withCoordinatorFlags(sub: Command): void {
       'run by sh for each silent node with tasks, with MUSTER_NODE and MUSTER_NODE_ADDRESSES; exits 0 once the node ' +
         'is dead for certain',
     );
+  withOidcFlags(sub);
   withLogLevel(sub);
 }

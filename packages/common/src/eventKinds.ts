@@ -240,7 +240,7 @@ export const eventKinds = {
   'token.expired': { subject: 'cluster', when: 'a credential has expired', data: ['id', 'node?', 'user?'] },
   'token.issued': {
     subject: 'cluster',
-    when: 'a user got a token: by `login`, by `create`, or by `rotate` in the place of `replaced`',
+    when: 'a user got a token: by `login`, by `id_token` of an issuer, by `create`, or by `rotate` in the place of `replaced`',
     data: ['id', 'user', 'label', 'by', 'replaced?'],
   },
   'token.renewed': {

@@ -4,14 +4,15 @@
 export const verbs = ['read', 'submit', 'change', 'tokens', 'operate', 'administer'] as const;
 export type Verb = (typeof verbs)[number];
 
-export const roles = ['viewer', 'user', 'operator', 'admin'] as const;
+export const roles = ['disabled', 'viewer', 'user', 'operator', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
 /**
- * What each role may do. `change` concerns jobs, `tokens` one's own tokens, `operate` nodes and the jobs of everybody, and
- * `administer` users, credentials and the store.
+ * What each role may do. Somebody who is `disabled` is known, and may do nothing, not even log in. `change` concerns jobs, `tokens`
+ * one's own tokens, `operate` nodes and the jobs of everybody, and `administer` users, credentials and the store.
  */
 export const verbsOf: Readonly<Record<Role, readonly Verb[]>> = {
+  disabled: [],
   viewer: ['read', 'tokens'],
   user: ['read', 'submit', 'change', 'tokens'],
   operator: ['read', 'submit', 'change', 'tokens', 'operate'],

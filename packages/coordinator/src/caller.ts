@@ -15,6 +15,7 @@ export type Identity =
   | UserIdentity
   | (Authenticated & { readonly kind: 'login'; readonly user: string })
   | AgentIdentity
+  | AnonymousIdentity
   | (Authenticated & { readonly kind: 'join'; readonly node: NodeName });
 
 export type AgentIdentity = Authenticated & {
@@ -23,6 +24,9 @@ export type AgentIdentity = Authenticated & {
   /** It has shown the secret that its credential is being renewed to. */
   readonly renewed: boolean;
 };
+
+/** Somebody who has shown nothing, in a call that anybody may make. */
+export type AnonymousIdentity = Authenticated & { readonly kind: 'anonymous' };
 
 /** A person, or a program with a token of a user. */
 export type UserIdentity = Authenticated & {
@@ -62,6 +66,7 @@ export function userOf(caller: Caller): string {
       return caller.node;
     case 'admin':
       return builtInAdmin;
+    case 'anonymous':
     case 'coordinator':
       return caller.kind;
     default: {

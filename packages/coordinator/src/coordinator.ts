@@ -37,7 +37,7 @@ import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts'
 import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
 import { nodeCalls } from './rpc/nodes.ts';
-import { peopleCalls } from './rpc/people.ts';
+import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
 import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
@@ -92,6 +92,7 @@ export interface CoordinatorPorts {
 
 /** What only the one who serves the calls knows. */
 export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'> &
+  Pick<PeopleCallParts, 'idTokens'> &
   Pick<JoinParts, 'nodeCertificates'>;
 
 export type OpenedCoordinator = Awaited<ReturnType<typeof openCoordinator>>;

@@ -9,10 +9,12 @@ import { Client, Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
+import type { OidcSettings } from '@muster/common/oidcSettings';
 import { unlimitedScope } from '@muster/common/people';
 import { channelTo } from '@muster/common/wire/channel';
 import { connectMuster } from '@muster/common/wire/client';
 import type { ClientIdentity } from '@muster/common/wire/trust';
+import { IdTokens } from './auth/idTokens.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
@@ -80,6 +82,8 @@ export async function startTestCoordinator(
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
     log?: Logger;
+    /** How ID tokens are accepted. Default: none are. */
+    oidc?: OidcSettings;
     /** Its clock begins at this one, by which clients verify certificates. */
     tls?: { wallMs: () => number; open: (dataDir: string) => Promise<ServerTls | null> };
   } = {},
@@ -142,6 +146,10 @@ export async function startTestCoordinator(
   const caCertificate = tls === null ? null : readFileSync(tls.authorityPath, 'utf8');
   const calls = coordinator.calls({
     authorityDigest: tls?.authorityDigest ?? null,
+    idTokens:
+      options.oidc === undefined
+        ? null
+        : new IdTokens({ settings: options.oidc, wallMs: () => clock.wallMs() }),
     nodeCertificates: tls?.nodeCertificates ?? null,
     storeAdminToken: (token) => void storedAdminTokens.push(token),
   });

@@ -134,7 +134,13 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       monotonicMs: () => clock.monotonicMs(),
       log,
     });
+    // Loaded only where it is used: the library costs memory too.
+    const idTokens =
+      options.oidc === null
+        ? null
+        : new (await import('./auth/idTokens.ts')).IdTokens({ settings: options.oidc, wallMs: clock.wallMs });
     const calls = coordinator.calls({
+      idTokens,
       authorityDigest: tls?.authorityDigest ?? null,
       nodeCertificates: tls?.nodeCertificates ?? null,
       storeAdminToken: (token) => adminToken.write(token),

@@ -1,4 +1,5 @@
 /** What the coordinator is started with. Flags and environment are read by the CLI; nothing here reads either. */
+import type { OidcSettings } from '@muster/common/oidcSettings';
 
 /** How long what is over is kept. Ages in milliseconds, by the wall clock. */
 export interface Keep {
@@ -53,6 +54,8 @@ export interface CoordinatorOptions {
   readonly clockRateError: number;
   /** Shell command that makes sure that a silent node is dead, and exits 0 only then. null: there is none. */
   readonly fenceCommand: string | null;
+  /** The issuer by which users may log in (OpenID Connect). null: by codes only. */
+  readonly oidc: OidcSettings | null;
   readonly logLevel: string;
 }
 
@@ -79,5 +82,6 @@ export const coordinatorDefaults = {
   fenceMarginMs: 5_000,
   clockRateError: 0.005,
   fenceCommand: null,
+  oidc: null,
   logLevel: 'info',
 } as const satisfies Omit<CoordinatorOptions, 'dataDir'>;

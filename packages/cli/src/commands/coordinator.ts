@@ -7,6 +7,7 @@ import { runDaemon } from '../daemon.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { pageListen, readSecretFile } from '../flags.ts';
+import { oidcSettings } from '../oidcFlags.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -63,6 +64,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     fenceMarginMs: flags.fenceMargin ?? defaults.fenceMarginMs,
     clockRateError: defaults.clockRateError,
     fenceCommand: flags.fenceCommand ?? defaults.fenceCommand,
+    oidc: oidcSettings(flags),
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
 }

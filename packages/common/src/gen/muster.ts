@@ -33,6 +33,7 @@ import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest_
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
+import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
@@ -62,8 +63,10 @@ import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest_
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from './muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
 import type { LoginCode as _muster_v1_LoginCode, LoginCode__Output as _muster_v1_LoginCode__Output } from './muster/v1/LoginCode.ts';
+import type { LoginMethod as _muster_v1_LoginMethod, LoginMethod__Output as _muster_v1_LoginMethod__Output } from './muster/v1/LoginMethod.ts';
 import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from './muster/v1/LoginRequest.ts';
 import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output as _muster_v1_LoginResponse__Output } from './muster/v1/LoginResponse.ts';
+import type { LoginWithIdTokenRequest as _muster_v1_LoginWithIdTokenRequest, LoginWithIdTokenRequest__Output as _muster_v1_LoginWithIdTokenRequest__Output } from './muster/v1/LoginWithIdTokenRequest.ts';
 import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _muster_v1_MachineDisk__Output } from './muster/v1/MachineDisk.ts';
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
@@ -172,6 +175,7 @@ export interface ProtoGrpcType {
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
+      GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
       GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
@@ -202,8 +206,10 @@ export interface ProtoGrpcType {
       ListUsersResponse: MessageTypeDefinition<_muster_v1_ListUsersResponse, _muster_v1_ListUsersResponse__Output>
       LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
       LoginCode: MessageTypeDefinition<_muster_v1_LoginCode, _muster_v1_LoginCode__Output>
+      LoginMethod: MessageTypeDefinition<_muster_v1_LoginMethod, _muster_v1_LoginMethod__Output>
       LoginRequest: MessageTypeDefinition<_muster_v1_LoginRequest, _muster_v1_LoginRequest__Output>
       LoginResponse: MessageTypeDefinition<_muster_v1_LoginResponse, _muster_v1_LoginResponse__Output>
+      LoginWithIdTokenRequest: MessageTypeDefinition<_muster_v1_LoginWithIdTokenRequest, _muster_v1_LoginWithIdTokenRequest__Output>
       MachineDisk: MessageTypeDefinition<_muster_v1_MachineDisk, _muster_v1_MachineDisk__Output>
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>

@@ -2,7 +2,7 @@
 import { MusterError } from '../errors.ts';
 import type { Project, User, Verb } from '../people.ts';
 import { projectFromWire, userFromWire } from './codec.ts';
-import type { UnaryCall } from './unaryCalls.ts';
+import type { ResponseOf, UnaryCall } from './unaryCalls.ts';
 
 export interface UserTokenRequest {
   /** Default: the caller. */
@@ -23,6 +23,20 @@ export interface IssuedToken {
   readonly expiresAtMs: number;
 }
 
+interface LoggedIn {
+  readonly user: User;
+  readonly clusterId: string;
+  /** When the token expires, wall clock. */
+  readonly expiresAtMs: number;
+}
+
+/** By OpenID Connect. */
+export interface LoginMethod {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly scope: string;
+}
+
 export interface PeopleApi {
   /** @param user without `projects`, they are a member of `default` */
   addUser(user: Pick<User, 'name' | 'role' | 'projects'>): Promise<User>;
@@ -33,7 +47,11 @@ export interface PeopleApi {
   listUsers(): Promise<readonly User[]>;
   createLoginCode(user: string): Promise<{ code: string; expiresAtMs: number }>;
   /** With a login code as the token of this client. @param token from 32 random bytes */
-  login(token: string): Promise<{ user: User; clusterId: string; expiresAtMs: number }>;
+  login(token: string): Promise<LoggedIn>;
+  /** How users log in there; no token is needed. @returns null: by codes only */
+  getLoginMethod(): Promise<LoginMethod | null>;
+  /** With an ID token of the issuer; no token is needed. @param token from 32 random bytes */
+  loginWithIdToken(idToken: string, token: string): Promise<LoggedIn>;
   createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
   /** @param id left out: the token of this client */
   rotateUserToken(id?: string): Promise<IssuedToken>;
@@ -53,12 +71,12 @@ export function peopleClient(call: UnaryCall): PeopleApi {
     },
     listUsers: async () => (await call('ListUsers', {})).users.map(userFromWire),
     createLoginCode: (user) => call('CreateLoginCode', { user }),
-    login: async (token) => {
-      const { user, clusterId, expiresAtMs } = await call('Login', { token });
-      if (user === null)
-        throw new MusterError('internal', 'the coordinator has not answered who has logged in');
-      return { user: userFromWire(user), clusterId, expiresAtMs };
+    login: async (token) => loggedIn(await call('Login', { token })),
+    getLoginMethod: async () => {
+      const { issuer, clientId, scope } = await call('GetLoginMethod', {});
+      return issuer === undefined ? null : { issuer, clientId, scope };
     },
+    loginWithIdToken: async (idToken, token) => loggedIn(await call('LoginWithIdToken', { idToken, token })),
     createUserToken: ({ user, label, projects, verbs, lifetimeMs }) =>
       call('CreateUserToken', {
         label,
@@ -71,4 +89,9 @@ export function peopleClient(call: UnaryCall): PeopleApi {
     setProject: async (project) => projectFromWire(await call('SetProject', project)),
     listProjects: async () => (await call('ListProjects', {})).projects.map(projectFromWire),
   };
+}
+
+function loggedIn({ user, clusterId, expiresAtMs }: ResponseOf<'Login'>): LoggedIn {
+  if (user === null) throw new MusterError('internal', 'the coordinator has not answered who has logged in');
+  return { user: userFromWire(user), clusterId, expiresAtMs };
 }

@@ -23,6 +23,7 @@ const tokens = {
   agent: 'muster_agent_of-node-1',
   join: 'muster_join_for-node-1',
   login: 'muster_login_for-vera',
+  disabled: 'muster_user_dora',
   viewer: 'muster_user_vera',
   user: 'muster_user_uma',
   operator: 'muster_user_olga',
@@ -41,6 +42,7 @@ const nobodys = {
 } as const;
 
 const byRole: Readonly<Record<Role, string>> = {
+  disabled: 'dora',
   viewer: 'vera',
   user: 'uma',
   operator: 'olga',
@@ -64,6 +66,7 @@ beforeAll(async () => {
   add('agent:node-1', tokens.agent, { kind: 'agent', ...node });
   add('join:1', tokens.join, { kind: 'join', ...node });
   add('login:1', tokens.login, { kind: 'login', subject: 'vera' });
+  add('user:dora:1', tokens.disabled, { kind: 'user', subject: 'dora' });
   add('user:vera:1', tokens.viewer, { kind: 'user', subject: 'vera' });
   add('user:uma:1', tokens.user, { kind: 'user', subject: 'uma' });
   add('user:olga:1', tokens.operator, { kind: 'user', subject: 'olga' });
@@ -115,6 +118,8 @@ const users = [...viewers, ...pathsOf('user')];
 const operators = [...users, ...pathsOf('operator')];
 const admins = [...operators, ...pathsOf('admin')];
 const joins = ['/muster.v1.AgentHub/Join'];
+/** Whatever they show, and also nothing. */
+const anyones = ['GetLoginMethod', 'LoginWithIdToken'].map((name) => `/muster.v1.Muster/${name}`);
 
 const allowedPaths: Readonly<Record<keyof typeof tokens | 'admin', readonly string[]>> = {
   admin: admins,
@@ -123,6 +128,7 @@ const allowedPaths: Readonly<Record<keyof typeof tokens | 'admin', readonly stri
   operator: operators,
   user: users,
   viewer: viewers,
+  disabled: [],
   agent: [
     ...commonPaths,
     ...Object.values(agentHubService).flatMap(({ path }) => (joins.includes(path) ? [] : [path])),
@@ -162,7 +168,7 @@ test('the policy lists exactly what is served', () => {
 });
 
 test('every call of the API is in the table of this test', () => {
-  const listed = new Set(Object.values(allowedPaths).flat());
+  const listed = new Set([...Object.values(allowedPaths).flat(), ...anyones]);
   expect([...listed].toSorted()).toEqual([...new Set(servedPaths)].toSorted());
 });
 
@@ -172,7 +178,17 @@ test('what is not listed may be called by nobody', () => {
     expect(mayCall(admin, path)).toBe(false);
 });
 
-test.each(servedPaths)('%s is refused without a token that is known and valid', async (path) => {
+test.each(anyones)('%s is answered whatever is shown', async (path) => {
+  const shown = [...Object.values(tokens), ...Object.values(nobodys)].map((token) => withToken(token));
+  for (const metadata of [new Metadata(), ...shown]) {
+    const code = await statusOf(path, metadata);
+    expect([status.UNAUTHENTICATED, status.PERMISSION_DENIED]).not.toContain(code);
+  }
+});
+
+const guardedPaths = servedPaths.filter((path) => !anyones.includes(path));
+
+test.each(guardedPaths)('%s is refused without a token that is known and valid', async (path) => {
   expect(await statusOf(path, new Metadata())).toBe(status.UNAUTHENTICATED);
   for (const [what, token] of Object.entries(nobodys))
     expect([what, await statusOf(path, withToken(token))]).toEqual([what, status.UNAUTHENTICATED]);
@@ -181,7 +197,7 @@ test.each(servedPaths)('%s is refused without a token that is known and valid', 
   expect(await statusOf(path, basic)).toBe(status.UNAUTHENTICATED);
 });
 
-test.each(servedPaths)('%s lets in those whom the table names, and nobody else', async (path) => {
+test.each(guardedPaths)('%s lets in those whom the table names, and nobody else', async (path) => {
   for (const kind of Object.keys(allowedPaths) as (keyof typeof allowedPaths)[]) {
     // One of these calls rotates it.
     const admin = coordinator.storedAdminTokens.at(-1) ?? coordinator.adminToken;

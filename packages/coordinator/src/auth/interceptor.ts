@@ -19,7 +19,7 @@ import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
 import { keyHashOf } from '../tls/nodeCertificates.ts';
 import type { Gate } from './gate.ts';
-import { jobUseOf, mayCall } from './policy.ts';
+import { isForAnyone, jobUseOf, mayCall } from './policy.ts';
 import type { RefusalKind } from './refusals.ts';
 import { hashToken } from './tokens.ts';
 
@@ -50,7 +50,7 @@ export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
             const answer = authorise(parts, metadata, method, call);
             const isRefused = 'code' in answer;
             const by = isRefused ? answer.by : answer;
-            if (by !== null) authenticated(call.getPeer(), by);
+            if (by !== null && by.kind !== 'anonymous') authenticated(call.getPeer(), by);
             if (isRefused) {
               call.sendStatus(answer);
               return;
@@ -101,6 +101,14 @@ function authorise(
     gate.refusals.note({ kind, method: path, peer, by: by?.id ?? null });
     return { code, details, by };
   };
+  if (isForAnyone(path)) {
+    // Each counts as a failure: whoever has nothing to show may ask as often as whoever shows something wrong.
+    if (!gate.refusals.mayFail(peer))
+      return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, 'too many calls from this address; wait');
+    const nobody = { kind: 'anonymous', id: 'anonymous', peer } as const;
+    identify(metadata, nobody);
+    return nobody;
+  }
   const header = metadata.get('authorization')[0];
   const token =
     typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;

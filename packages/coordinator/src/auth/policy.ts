@@ -9,8 +9,8 @@ import type { Verb } from '@muster/common/people';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import type { Identity, UserIdentity } from '../caller.ts';
 
-/** `login`: only with a login code, which is of no other use. */
-type Rule = Verb | 'login';
+/** `login`: only with a login code, which is of no other use. `anyone`: nothing that is shown counts. */
+type Rule = Verb | 'login' | 'anyone';
 
 const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetJob: 'read',
@@ -65,17 +65,24 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RotateSecretKey: 'administer',
 
   Login: 'login',
+
+  GetLoginMethod: 'anyone',
+  LoginWithIdToken: 'anyone',
 };
 
 type Allows = (identity: Identity) => boolean;
 
 function toPeople(rule: Rule): Allows {
+  if (rule === 'anyone') return () => true;
   if (rule === 'login') return ({ kind }) => kind === 'login';
   return (identity) =>
     identity.kind === 'admin' || (identity.kind === 'user' && identity.verbs.includes(rule));
 }
 
-const standing: Allows = ({ kind }) => kind === 'admin' || kind === 'user' || kind === 'agent';
+const standing: Allows = (identity) =>
+  identity.kind === 'admin' ||
+  identity.kind === 'agent' ||
+  (identity.kind === 'user' && identity.verbs.length > 0);
 
 const allowed: ReadonlyMap<string, Allows> = new Map<string, Allows>([
   ...Object.entries({ ...musterService }).flatMap(([name, { path }]): [string, Allows][] => {
@@ -105,11 +112,21 @@ export function listedPaths(): readonly string[] {
   return [...allowed.keys()];
 }
 
-const changing: ReadonlySet<string> = new Set(
-  Object.entries({ ...musterService }).flatMap(([name, { path }]) =>
-    ruleOfCall[name] === 'change' ? [path] : [],
-  ),
-);
+const changing = pathsOfRule('change');
+const forAnyone = pathsOfRule('anyone');
+
+function pathsOfRule(rule: Rule): ReadonlySet<string> {
+  return new Set(
+    Object.entries({ ...musterService }).flatMap(([name, { path }]) =>
+      ruleOfCall[name] === rule ? [path] : [],
+    ),
+  );
+}
+
+/** Whether a call is answered without looking at what the caller shows. */
+export function isForAnyone(path: string): boolean {
+  return forAnyone.has(path);
+}
 
 /** What a call does with the jobs that it names. */
 export function jobUseOf(path: string): UserIdentity['use'] {

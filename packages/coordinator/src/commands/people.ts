@@ -107,6 +107,7 @@ export function login(
   const code = draft.credential(codeId);
   if (code?.kind !== 'login') throw new MusterError('unauthenticated', 'the login code no longer exists');
   const user = knownUser(draft, code.subject);
+  requireEnabled(user);
   const holder = draft.credentialOf(tokenHash);
   if (code.usedFor === tokenHash && holder !== undefined)
     return { user, expiresAtMs: holder.expiresAtMs ?? nowMs };
@@ -122,6 +123,86 @@ export function login(
   const data = { id: token.id, user: user.name, label, by: 'login' };
   draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
   return { user, expiresAtMs: token.expiresAtMs };
+}
+
+/** @throws {MusterError} `permission_denied` */
+function requireEnabled({ name, role }: User): void {
+  if (role === 'disabled')
+    throw new MusterError(
+      'permission_denied',
+      `the user ${name} is disabled; an admin enables them with: muster user set ${name} --role user`,
+    );
+}
+
+export interface IdTokenLogin {
+  /** Who the ID token is of, and what groups give them. */
+  readonly person: { readonly name: string; readonly access: Pick<User, 'role' | 'projects'> | null };
+  /** The role of a user whom nobody has added; null: they are refused. */
+  readonly createRole: Role | null;
+  readonly idTokenHash: string;
+  readonly tokenHash: string;
+}
+
+/**
+ * Exchanges an ID token, which was verified, for a token of Muster. Like a login code it is used once, and repeating it with the
+ * same token changes nothing. What groups give a user replaces what they had.
+ * @returns when the token expires, wall clock
+ * @throws {MusterError} `permission_denied` for a user whom nobody has added, or who is disabled; `already_exists` for an ID token
+ *   or a secret that is in use
+ */
+export function loginWithIdToken(
+  draft: Draft,
+  { person, createRole, idTokenHash, tokenHash }: IdTokenLogin,
+  nowMs: number,
+): { readonly user: User; readonly expiresAtMs: number } {
+  const { name, access } = person;
+  const used = draft.credentialOf(idTokenHash);
+  const holder = draft.credentialOf(tokenHash);
+  if (used !== undefined) {
+    if (used.usedFor === tokenHash && holder !== undefined)
+      return { user: knownUser(draft, name), expiresAtMs: holder.expiresAtMs ?? nowMs };
+    throw new MusterError('already_exists', 'this ID token was used already: log in again with muster login');
+  }
+  if (holder !== undefined) throw new MusterError('already_exists', 'this token is in use already');
+  const user = userOfPerson(draft, name, access, createRole, nowMs);
+  requireEnabled(user);
+  // Remembered for longer than any ID token is accepted, also by a clock that is set back by hours.
+  const code = newCredential({
+    id: `login:${shortHash(idTokenHash)}`,
+    kind: 'login',
+    subject: name,
+    secretHash: idTokenHash,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + loginCodeLifetimeMs,
+  });
+  draft.putCredential({ ...code, usedFor: tokenHash });
+  const token = issue(draft, user, { secretHash: tokenHash, label: 'login', scope: unlimitedScope }, nowMs);
+  const data = { id: token.id, user: name, label: 'login', by: 'id_token' };
+  draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
+  return { user, expiresAtMs: token.expiresAtMs };
+}
+
+function userOfPerson(
+  draft: Draft,
+  name: string,
+  access: IdTokenLogin['person']['access'],
+  createRole: Role | null,
+  nowMs: number,
+): User {
+  const user = draft.people.user(name);
+  if (user === undefined) {
+    if (createRole === null)
+      throw new MusterError(
+        'permission_denied',
+        `the issuer knows ${name}, and this cluster does not; an admin adds them with: muster user add ${name} --no-login`,
+      );
+    return addUser(draft, { name, ...(access ?? { role: createRole, projects: [] }) }, nowMs);
+  }
+  const isAsBefore =
+    access === null ||
+    (access.role === user.role && access.projects.join() === [...user.projects].sort().join());
+  // Only an admin enables somebody whom an admin has disabled.
+  return isAsBefore || user.role === 'disabled' ? user : changeUser(draft, name, access, nowMs);
 }
 
 export interface UserTokenCommand {

@@ -58,7 +58,7 @@ describe('a user', () => {
     [{ name: 'admin', role: 'user' }, /^invalid: "admin" is the user of the built-in admin token/],
     [
       { name: 'ann', role: 'root' },
-      /^invalid: invalid role "root"; roles are viewer, user, operator, admin$/,
+      /^invalid: invalid role "root"; roles are disabled, viewer, user, operator, admin$/,
     ],
     [{ name: 'ann', role: 'user', projects: ['a b'] }, /^invalid: "a b": a project name has 1 to 63/],
   ])('%o is refused', async (user, message) => {

@@ -5,6 +5,7 @@ import type { RandomBytes } from '@muster/common/ids';
 import { type TokenScope, type Verb, verbs } from '@muster/common/people';
 import { userToWire } from '@muster/common/wire/codec';
 import { maySeeAllTokens } from '../auth/access.ts';
+import type { IdTokens } from '../auth/idTokens.ts';
 import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
 import type { Identity } from '../caller.ts';
 import { credentialNamed } from '../commands/credentials.ts';
@@ -14,6 +15,7 @@ import {
   createLoginCode,
   createUserToken,
   login,
+  loginWithIdToken,
   removeUser,
   rotateUserToken,
   setProject,
@@ -31,6 +33,8 @@ export interface PeopleCallParts {
   readonly random: RandomBytes;
   /** SHA-256 of the certificate that clients are to trust, which login codes contain; null: no TLS. */
   readonly authorityDigest: Uint8Array | null;
+  /** null: users log in by codes only. */
+  readonly idTokens: IdTokens | null;
 }
 
 type PeopleCalls = Pick<
@@ -41,13 +45,21 @@ type PeopleCalls = Pick<
   | 'ListUsers'
   | 'CreateLoginCode'
   | 'Login'
+  | 'GetLoginMethod'
+  | 'LoginWithIdToken'
   | 'CreateUserToken'
   | 'RotateUserToken'
   | 'SetProject'
   | 'ListProjects'
 >;
 
-export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCallParts): PeopleCalls {
+export function peopleCalls({
+  state,
+  loop,
+  random,
+  authorityDigest,
+  idTokens,
+}: PeopleCallParts): PeopleCalls {
   return {
     AddUser: unary(async (request, caller) =>
       userToWire(await loop.run(caller, (draft, nowMs) => addUser(draft, request, nowMs))),
@@ -73,10 +85,33 @@ export function peopleCalls({ state, loop, random, authorityDigest }: PeopleCall
     }),
 
     Login: unary(async ({ token }, caller) => {
-      if (!/^muster_user_[\w-]{43,128}$/.test(token))
-        throw new MusterError('invalid', 'the token is too short; clients make 32 random bytes');
+      requireRandom(token);
       const command = { codeId: caller.id, tokenHash: hashToken(token), label: 'login' };
       const { user, expiresAtMs } = await loop.run(caller, (draft, nowMs) => login(draft, command, nowMs));
+      return { user: userToWire(user), clusterId: state.clusterId, expiresAtMs };
+    }),
+
+    GetLoginMethod: unary(async () => {
+      if (idTokens === null) return {};
+      const { issuer, clientId, scope } = idTokens.settings;
+      return { issuer, clientId, scope };
+    }),
+
+    LoginWithIdToken: unary(async ({ idToken, token }, caller) => {
+      if (idTokens === null)
+        throw new MusterError(
+          'failed_precondition',
+          'this coordinator accepts no ID tokens; log in with a code, which an admin creates with: muster user code NAME',
+        );
+      requireRandom(token);
+      const person = await idTokens.verify(idToken);
+      const { createRole } = idTokens.settings;
+      const hashes = { idTokenHash: hashToken(idToken), tokenHash: hashToken(token) };
+      const command = { person, createRole, ...hashes };
+      const by = { ...caller, id: `id_token:${person.name}` };
+      const { user, expiresAtMs } = await loop.run(by, (draft, nowMs) =>
+        loginWithIdToken(draft, command, nowMs),
+      );
       return { user: userToWire(user), clusterId: state.clusterId, expiresAtMs };
     }),
 
@@ -163,6 +198,12 @@ function scopeOf(
       `the token of this call does not allow ${beyond ?? outside} itself`,
     );
   return { projects: wanted.projects ?? caller.onlyProjects, verbs: wanted.verbs ?? caller.verbs };
+}
+
+/** @throws {MusterError} `invalid` for a token that somebody could guess */
+function requireRandom(token: string): void {
+  if (!/^muster_user_[\w-]{43,128}$/.test(token))
+    throw new MusterError('invalid', 'the token is too short; clients make 32 random bytes');
 }
 
 function checkedLifetime(ms: number): number {

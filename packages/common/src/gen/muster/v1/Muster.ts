@@ -22,6 +22,7 @@ import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobRes
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from '../../muster/v1/ExtendJobRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
+import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
@@ -41,8 +42,10 @@ import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest_
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from '../../muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
 import type { LoginCode as _muster_v1_LoginCode, LoginCode__Output as _muster_v1_LoginCode__Output } from '../../muster/v1/LoginCode.ts';
+import type { LoginMethod as _muster_v1_LoginMethod, LoginMethod__Output as _muster_v1_LoginMethod__Output } from '../../muster/v1/LoginMethod.ts';
 import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from '../../muster/v1/LoginRequest.ts';
 import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output as _muster_v1_LoginResponse__Output } from '../../muster/v1/LoginResponse.ts';
+import type { LoginWithIdTokenRequest as _muster_v1_LoginWithIdTokenRequest, LoginWithIdTokenRequest__Output as _muster_v1_LoginWithIdTokenRequest__Output } from '../../muster/v1/LoginWithIdTokenRequest.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
 import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from '../../muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
@@ -214,6 +217,15 @@ export interface MusterClient extends grpc.Client {
   getJob(argument: _muster_v1_GetJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   getJob(argument: _muster_v1_GetJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   
+  GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  getLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  getLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  getLoginMethod(argument: _muster_v1_GetLoginMethodRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  getLoginMethod(argument: _muster_v1_GetLoginMethodRequest, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
+  
   GetNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   GetNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   GetNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -303,6 +315,15 @@ export interface MusterClient extends grpc.Client {
   login(argument: _muster_v1_LoginRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   login(argument: _muster_v1_LoginRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   login(argument: _muster_v1_LoginRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  
+  LoginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  LoginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  LoginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  LoginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
@@ -509,6 +530,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetJob: grpc.handleUnaryCall<_muster_v1_GetJobRequest__Output, _muster_v1_Job>;
   
+  GetLoginMethod: grpc.handleUnaryCall<_muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod>;
+  
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
@@ -528,6 +551,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   ListUsers: grpc.handleUnaryCall<_muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse>;
   
   Login: grpc.handleUnaryCall<_muster_v1_LoginRequest__Output, _muster_v1_LoginResponse>;
+  
+  LoginWithIdToken: grpc.handleUnaryCall<_muster_v1_LoginWithIdTokenRequest__Output, _muster_v1_LoginResponse>;
   
   QueryMetrics: grpc.handleUnaryCall<_muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse>;
   
@@ -587,6 +612,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
+  GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
@@ -597,6 +623,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
   ListUsers: MethodDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersResponse, _muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse__Output>
   Login: MethodDefinition<_muster_v1_LoginRequest, _muster_v1_LoginResponse, _muster_v1_LoginRequest__Output, _muster_v1_LoginResponse__Output>
+  LoginWithIdToken: MethodDefinition<_muster_v1_LoginWithIdTokenRequest, _muster_v1_LoginResponse, _muster_v1_LoginWithIdTokenRequest__Output, _muster_v1_LoginResponse__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
