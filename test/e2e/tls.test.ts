@@ -6,22 +6,33 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:http2';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { endAllNaming } from '../../scripts/processes.mjs';
 import { describeCallRules, targetOf } from '../support/callRules.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { MusterCommand } from '../support/command.ts';
+import { confirmDevice, type Issuer, issuerClientId, startIssuer } from '../support/issuer.ts';
 import { stablePort } from '../support/places.ts';
 import { bearerOf, callMethod } from '../support/rawCalls.ts';
 import { tempDir, waitFor } from '../support/services.ts';
 
 let cluster: Cluster;
+let issuer: Issuer;
 let port: number;
 /** More flags of the next agents to start. */
 let agentFlags: readonly string[] = [];
 beforeAll(async () => {
   port = await stablePort();
-  const flags = ['--listen', `0.0.0.0:${port}`, '--advertise', 'coordinator.test'];
+  issuer = await startIssuer();
+  const oidc = [
+    '--oidc-issuer',
+    issuer.url,
+    '--oidc-client-id',
+    issuerClientId,
+    '--oidc-create-role',
+    'viewer',
+  ];
+  const flags = ['--listen', `0.0.0.0:${port}`, '--advertise', 'coordinator.test', ...oidc];
   cluster = await startCluster({
     coordinatorFlags: flags,
     agentFlags: () => agentFlags,
@@ -29,6 +40,7 @@ beforeAll(async () => {
     expectedComplaints: /no certificate of a node that this cluster has made/,
   });
 });
+afterAll(() => issuer.close());
 
 const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
@@ -181,6 +193,24 @@ test('a user logs in with nothing but a code, and their role and their login hol
   expect(refused.stderr).toContain('role viewer');
   expect(refused.exitCode).toBe(6);
   expect((await cluster.muster(['user', 'remove', 'vera'])).exitCode).toBe(0);
+  expect((await cluster.muster(['nodes'], { env })).exitCode).toBe(6);
+});
+
+test('a user whom nobody has added logs in with a browser, at the issuer that the coordinator knows', async () => {
+  const home = tempDir('home').path;
+  const env = { HOME: home, XDG_CONFIG_HOME: '', MUSTER_DATA: '', MUSTER_ADDR: '', MUSTER_TOKEN: '' };
+  const login = cluster.startMuster(['login', `localhost:${port}`, '--ca', caFile()], {
+    env: { ...process.env, ...env },
+    cwd: home,
+  });
+  await login.untilPrinted('Waiting for that');
+  await confirmDevice(/http:\S+/.exec(login.stderr)?.[0] ?? '', 'wanda');
+  const { exitCode, stdout, stderr } = await login.ended;
+  expect(exitCode, stderr).toBe(0);
+  expect(stdout).toContain('as wanda (viewer; default)');
+  expect((await cluster.muster(['nodes'], { env })).stdout).toContain('node-1');
+  expect((await cluster.muster(['token'], { env })).stdout).toMatch(/^user:wanda:\S+ +user +wanda/m);
+  expect((await cluster.muster(['token', 'revoke', 'user:wanda'])).exitCode).toBe(0);
   expect((await cluster.muster(['nodes'], { env })).exitCode).toBe(6);
 });
 
