@@ -169,5 +169,5 @@ const noSecrets: AgentPorts['secrets'] & AgentPorts['node']['secrets'] = {
   async keepOnly() {},
   maskOf: () => null,
   async remove() {},
-  provided: () => ({ directory: null, variables: {} }),
+  provided: () => ({ directory: null, variables: {}, script: null }),
 };

@@ -49,10 +49,12 @@ export interface TaskLaunch extends TaskLocation {
   readonly volumes: readonly VolumeMount[];
   /** What the agent itself shows to a container, whatever the node's policy says of the volumes of jobs. */
   readonly ownVolumes: readonly VolumeMount[];
-  /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of processes only. */
+  /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of containers only with an account. */
   readonly directories: readonly string[];
   /** Absolute, of the agent alone until the start, which gives them to the account. Empty without an account. */
   readonly ownDirectories: readonly string[];
+  /** Absolute. A shell script that sets variables of the task which no container engine may know. Of containers. null: there are none. */
+  readonly variablesFile: string | null;
   /** Absolute; the account alone can read them from the start on. Each is in a directory of one that is the agent's alone until then. */
   readonly ownFiles: readonly string[];
   /** Of containers. `host`: the node's own, where the ranks of a gang on other nodes find it. Processes always have that. */
@@ -154,8 +156,8 @@ export interface Fence {
 
   /**
    * Whom a container of this account runs as, so that what it writes to a mount is the account's.
-   * @param ownFiles as of a launch
+   * @param launch its files and directories are given and made as of the start and the preparation of a launch
    * @throws {DriverError} when this node has no such account, or no task may run as it
    */
-  accountIds(account: TaskAccount, ownFiles: readonly string[]): Promise<AccountIds>;
+  accountIds(account: TaskAccount, launch: Pick<TaskLaunch, 'ownFiles' | 'directories'>): Promise<AccountIds>;
 }

@@ -18,6 +18,7 @@ export function aLaunch(launch: Pick<TaskLaunch, 'key' | 'directory'> & Partial<
     ownVolumes: [],
     directories: [],
     ownDirectories: [],
+    variablesFile: null,
     ownFiles: [],
     network: 'host',
     lease: null,

@@ -14,7 +14,7 @@ import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
 import { Accounts } from './account.ts';
-import { asAccount } from './asAccount.ts';
+import { asAccount, openAccounts } from './asAccount.ts';
 import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
@@ -105,8 +105,13 @@ async function main(): Promise<void> {
     },
     start: (launch) => supervisor.start(launch, null),
     startAs: ({ lease, ...launch }) => supervisor.start(launch, lease),
-    accountIds: async ({ account, ownFiles }) => {
-      const { uid, gid, groups } = await accounts.find(account);
+    accountIds: async ({ account, ownFiles, directories }) => {
+      const found = await accounts.find(account);
+      const { uid, gid, groups, umask } = found;
+      if (directories.length > 0) {
+        await openAccounts();
+        asAccount(found, () => makeAccountDirectories(found, directories, umask));
+      }
       giveFiles({ uid, gid, groups }, ownFiles);
       return { uid, gid, groups };
     },

@@ -80,9 +80,9 @@ export interface GuardMethods {
   /** As `prepare` and the starts, for a task with an account of its own: a guard that is older would start it as root. */
   prepareAs: { params: AccountLaunch; result: null };
   startAs: { params: AccountLaunch & { readonly lease: Lease | null }; result: null };
-  /** Whom a container of this account runs as. Gives it `ownFiles`, as of `giveFiles`. */
+  /** Whom a container of this account runs as. Gives it `ownFiles`, as of `giveFiles`, and makes `directories` as `prepareAs` does. */
   accountIds: {
-    params: { readonly account: TaskAccount; readonly ownFiles: readonly string[] };
+    params: Pick<AccountLaunch, 'account'> & Required<Pick<AccountLaunch, 'ownFiles' | 'directories'>>;
     result: AccountIds;
   };
   recover: { params: TaskLocation; result: TaskObservation };

@@ -10,10 +10,12 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
+  unlinkSync,
 } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import { type AccountIds, ownDirectory } from '../taskFacts/account.ts';
 import { DriverError } from '../taskFacts/errors.ts';
@@ -38,7 +40,7 @@ export async function makeTaskDirectories(paths: readonly string[], umask: numbe
 }
 
 /**
- * The same for a task with an account of its own, to be called as that account.
+ * The same for a task with an account of its own, to be called as that account, which has to be able to save there.
  * @throws {DriverError} as above
  */
 export function makeAccountDirectories(account: Account, paths: readonly string[], umask: number): void {
@@ -48,7 +50,28 @@ export function makeAccountDirectories(account: Account, paths: readonly string[
     } catch (error) {
       throw refused(path, account.name, error as NodeJS.ErrnoException);
     }
+    try {
+      tryToSave(path);
+    } catch (error) {
+      throw unusable(path, account.name, error as NodeJS.ErrnoException);
+    }
   }
+}
+
+/**
+ * The agent looks after what is there with more rights than the account: it writes an index, and deletes what is not to be kept.
+ * @throws {Error} with the kernel's code
+ */
+function tryToSave(directory: string): void {
+  readdirSync(directory);
+  const trial = join(directory, `.muster-write-check-${process.pid}`);
+  try {
+    // Exclusively: what is there already may be a link that somebody else has made.
+    closeSync(openSync(trial, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  unlinkSync(trial);
 }
 
 /**
@@ -104,6 +127,14 @@ function refused(path: string, user: string, error: NodeJS.ErrnoException): Driv
     `the checkpoint directory ${path} is missing and cannot be created on this node (${reasonOf(error)}): ${remedy}`,
     options,
   );
+}
+
+function unusable(path: string, user: string, error: NodeJS.ErrnoException): DriverError {
+  const message =
+    `the checkpoint directory ${path} cannot be used by ${user} on this node (${reasonOf(error)}): let that user read and write ` +
+    'there, or set checkpoint.dir to a directory of theirs';
+  const isFull = error.code === 'ENOSPC' || error.code === 'EDQUOT';
+  return new DriverError(isFull ? 'disk_full' : 'unknown', message, { cause: error });
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -35,6 +36,15 @@ test('a task gets files or variables, as its spec says, and the next agent knows
   expect(modeOf(join(directory ?? '', '..'))).toBe(0o700);
   expect(modeOf(join(directory ?? '', 'ssh'))).toBe(0o444);
   expect(secrets.maskOf(key, used)?.text('a hunter2-hunter2 b')).toBe('a *************** b');
+});
+
+test('a shell reads the variables as they are', () => {
+  const value = Buffer.from('it\'s $HOME `id` \\ "x"\n\xffend\n', 'latin1');
+  open().keep(key, [{ name: 'odd', variable: 'ODD' }], [{ name: 'odd', value }]);
+  const { script, directory } = open().provided(key, [{ name: 'odd', variable: 'ODD' }]);
+  expect(directory).toBeNull();
+  const shown = execFileSync('/bin/sh', ['-c', `. ${script}; env | od -An -c >/dev/null; printf %s "$ODD"`]);
+  expect(shown).toEqual(value);
 });
 
 test('what is there is kept as it is, and removed with its task', async () => {

@@ -4,6 +4,7 @@
  *
  *   KEY/values/NAME      what the agent knows, for the variables of the task and to mask its output
  *   KEY/task/files/NAME  what the task reads; `task` may be given to its account, and `files` is mounted into a container
+ *   KEY/task/variables/export.sh  sets the variables in a container, whose engine would show and store those that it is told
  */
 import { createHash } from 'node:crypto';
 import {
@@ -40,10 +41,26 @@ export interface ProvidedSecrets {
   readonly directory: string | null;
   /** Values by the names of variables. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Of a script that sets them in any POSIX shell, on the node. null: there are none. */
+  readonly script: string | null;
 }
 
 /** Of statfs(2). */
 const memoryFileSystems: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);
+
+/** Below the directory of a task. */
+const scriptPath = 'task/variables/export.sh';
+
+/** Names of variables are words of a shell: specs with others are refused. Whatever is between single quotes is the value. */
+function scriptOf(used: readonly UsedSecret[], values: readonly SecretValue[]): Buffer {
+  const lines = used.flatMap(({ name, variable }) => {
+    const value = values.find((each) => each.name === name)?.value;
+    if (variable === null || value === undefined) return [];
+    const quoted = Buffer.from(value).toString('latin1').replaceAll("'", String.raw`'\''`);
+    return `export ${variable}='${quoted}'\n`;
+  });
+  return Buffer.from(lines.join(''), 'latin1');
+}
 
 export class TaskSecrets {
   private readonly root: string;
@@ -79,6 +96,11 @@ export class TaskSecrets {
       // Whoever may pass through `task`, or sees `files` in a container, may read them.
       if (asFiles.has(name)) writeFileSync(join(files, name), value, { flag: 'wx', mode: 0o444 });
     }
+    const script = scriptOf(used, values);
+    if (script.length > 0) {
+      mkdirSync(join(unfinished, scriptPath, '..'), { mode: 0o755 });
+      writeFileSync(join(unfinished, scriptPath), script, { flag: 'wx', mode: 0o444 });
+    }
     this.masks.delete(key);
     renameSync(unfinished, this.directory(key));
   }
@@ -99,6 +121,7 @@ export class TaskSecrets {
     return {
       directory: hasFiles ? join(directory, 'task', 'files') : null,
       variables: Object.fromEntries(variables),
+      script: variables.length === 0 ? null : join(directory, scriptPath),
     };
   }
 

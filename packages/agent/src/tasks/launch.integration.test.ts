@@ -31,7 +31,7 @@ const node: NodeFacts = {
   }),
   baseEnvironment: { PATH: '/usr/bin:/bin', LANG: 'C.UTF-8' },
   accounts: { rules: [], others: 'agent' },
-  secrets: { provided: () => ({ directory: null, variables: {} }) },
+  secrets: { provided: () => ({ directory: null, variables: {}, script: null }) },
 };
 const lease = { deadlineBoottimeMs: 5_000, bootId: 'boot-1', onExpiry: 'freeze' } as const;
 const release: TaskRelease = { addr: '10.1.0.1', port: 20_500, addresses: ['10.1.0.1', '10.1.0.2'], lease };

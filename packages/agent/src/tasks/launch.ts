@@ -2,6 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
@@ -134,12 +135,12 @@ export function buildLaunch(
     cpus: spec.resources.cpus,
     memoryMb: spec.resources.memoryMb,
     shmMb: spec.resources.shmMb,
-    // The node's own directory is there already; what a container sees of its volumes is its user's to write.
-    directories: inContainer || checkpointDir === null || isOwn ? [] : [checkpointDir],
+    directories: checkpointsToMake(spec, account),
     ownDirectories:
       account === null || inContainer
         ? []
         : [...(checkpointDir === null || !isOwn ? [] : [checkpointDir]), ...secrets.directories],
+    variablesFile: inContainer ? secrets.script : null,
     ownFiles: account === null ? [] : secrets.files,
     volumes: spec.volumes,
     ownVolumes: inContainer ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes] : [],
@@ -148,21 +149,34 @@ export function buildLaunch(
   };
 }
 
+/** On the node. Its own directory is there already; what a container without an account sees of its volumes is its user's to write. */
+function checkpointsToMake(spec: JobSpec, account: TaskAccount | null): readonly string[] {
+  if (spec.image !== null && account === null) return [];
+  const directory = namedCheckpointDir(spec);
+  return directory === null ? [] : [directory];
+}
+
 const secretsInContainer = '/.muster/secrets';
 
-/** Variables, and where the files are. */
+/** Variables, and where the files are. A container gets its variables from a script: its engine shows and stores what it is told. */
 function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec) {
-  const none = { environment: {}, volumes: [], directories: [], files: [] };
+  const none = { environment: {}, volumes: [], directories: [], files: [], script: null };
   if (spec.secrets.length === 0) return none;
-  const { directory, variables } = secrets.provided(key, spec.secrets);
-  if (directory === null) return { ...none, environment: variables };
+  const { directory, variables: all, script } = secrets.provided(key, spec.secrets);
+  const variables = spec.image === null ? all : {};
+  const scripts = spec.image === null || script === null ? [] : [script];
+  if (directory === null) return { ...none, environment: variables, files: scripts, script };
   const seen = spec.image === null ? directory : secretsInContainer;
   const volume = { source: directory, target: secretsInContainer, readOnly: true };
   return {
     environment: { MUSTER_SECRETS_DIR: seen, ...variables },
     volumes: [volume],
     directories: [dirname(directory)],
-    files: spec.secrets.filter(({ variable }) => variable === null).map(({ name }) => join(directory, name)),
+    files: [
+      ...spec.secrets.filter(({ variable }) => variable === null).map(({ name }) => join(directory, name)),
+      ...scripts,
+    ],
+    script,
   };
 }
 

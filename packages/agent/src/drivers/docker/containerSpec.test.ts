@@ -64,6 +64,14 @@ describe('containerSpec', () => {
     expect(spec.HostConfig.Mounts).toEqual([outputMount]);
   });
 
+  it('lets that shell set what no engine may know', () => {
+    const { Entrypoint, HostConfig, Env } = specOf({ variablesFile: '/dev/shm/m/export.sh' });
+    expect(Entrypoint.at(-1)).toBe('exec >>/.muster/output.log 2>&1; . /.muster/variables && exec "$0" "$@"');
+    const mount = { Source: '/dev/shm/m/export.sh', Target: '/.muster/variables', ReadOnly: true };
+    expect(HostConfig.Mounts).toEqual([outputMount, { Type: 'bind', ...mount }]);
+    expect(Env.join()).not.toContain('m/export');
+  });
+
   it('runs the command alone where the engine keeps the output', () => {
     const spec = specOf({}, { output: 'engine' });
     expect([...spec.Entrypoint, ...spec.Cmd]).toEqual(['train', '--fast']);

@@ -50,6 +50,9 @@ export const shell = '/bin/sh';
 /** In the root of the container, where no volume can hide it. */
 const outputInContainer = '/.muster/output.log';
 const shellScript = `exec "$0" "$@" >>${outputInContainer} 2>&1`;
+const variablesInContainer = '/.muster/variables';
+/** Complaints of the shell about the script are output: they may hold a value, and output is masked. */
+const scriptWithVariables = `exec >>${outputInContainer} 2>&1; . ${variablesInContainer} && exec "$0" "$@"`;
 
 const mebibyte = 1024 * 1024;
 /** The engine's default of 64 MiB ends data loaders and NCCL with a bus error. A limit: unused pages cost nothing. */
@@ -96,7 +99,10 @@ export function containerSpec(plan: ContainerPlan): object {
   return {
     Image: launch.image,
     ...(plan.output === 'file'
-      ? { Entrypoint: [shell, '-c', shellScript], Cmd: argv }
+      ? {
+          Entrypoint: [shell, '-c', launch.variablesFile === null ? shellScript : scriptWithVariables],
+          Cmd: argv,
+        }
       : { Entrypoint: argv.slice(0, 1), Cmd: argv.slice(1) }),
     Env: Object.entries(environment(plan)).map(([name, value]) => `${name}=${value}`),
     ...(launch.workdir === null ? {} : { WorkingDir: launch.workdir }),
@@ -143,6 +149,7 @@ function hostConfig({ launch, ids, gpuWay, init, output, volumes, policy }: Cont
     ...(init ? { Init: true } : {}),
     Mounts: [
       ...(output === 'file' ? [bindMount(`${launch.directory}/output.log`, outputInContainer, false)] : []),
+      ...(launch.variablesFile === null ? [] : [bindMount(launch.variablesFile, variablesInContainer, true)]),
       ...volumes.map((volume) => bindMount(volume.source, volume.target, volume.readOnly)),
     ],
     ShmSize: shmBytes,

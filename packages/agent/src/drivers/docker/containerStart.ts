@@ -27,14 +27,7 @@ import { EngineError } from './engineHttp.ts';
 import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
 import { allowedVolumes, type MountRules } from './mounts.ts';
-import {
-  accountRefused,
-  type MeantCommand,
-  mappedUsers,
-  misnamed,
-  missingCommand,
-  noGpus,
-} from './startErrors.ts';
+import { type MeantCommand, mappedUsers, misnamed, missingCommand, noGpus } from './startErrors.ts';
 import { outputPath } from './taskOutputs.ts';
 
 /**
@@ -81,8 +74,8 @@ export class ContainerStart {
    */
   async prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort: AbortSignal): Promise<void> {
     // First what is quick: nobody should wait an hour for an image before a missing directory is reported.
-    await untilAborted(this.idsOf(launch), abort);
     await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
+    await untilAborted(this.idsOf(launch), abort);
     if (launch.gpus.some((gpu) => !gpu.simulated)) {
       await untilAborted(this.requireGpuSupport(launch), abort);
     }
@@ -111,6 +104,7 @@ export class ContainerStart {
       abort.throwIfAborted();
       const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
       if (needsShell && !(await this.engine.isExecutable(container.id, shell))) {
+        requireNoVariables(launch, `the image has no ${shell}`);
         await this.engine.removeContainer(container.id);
         container = await this.create(launch, image, ids, 'engine');
       }
@@ -176,16 +170,19 @@ export class ContainerStart {
 
   private async preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
     const { selinux } = await this.engineInfo();
-    return survivesShell(launch, image) && !selinux ? 'file' : 'engine';
+    if (survivesShell(launch, image) && !selinux) return 'file';
+    requireNoVariables(
+      launch,
+      selinux ? 'SELinux is on' : 'the environment has names that no shell passes on',
+    );
+    return 'engine';
   }
 
   /** null: the launch has no account. */
-  private async idsOf({ account, ownFiles }: TaskLaunch): Promise<AccountIds | null> {
+  private async idsOf({ account, ownFiles, directories }: TaskLaunch): Promise<AccountIds | null> {
     if (account === null) return null;
     if ((await this.engineInfo()).mapsUsers) throw mappedUsers();
-    return this.options.accounts.accountIds(account, ownFiles).catch((error: unknown) => {
-      throw error instanceof DriverError ? accountRefused(error) : error;
-    });
+    return this.options.accounts.accountIds(account, { ownFiles, directories });
   }
 
   /** Before the start: the container would have a group that its account is not in. */
@@ -280,6 +277,16 @@ export class ContainerStart {
     }
     return this.info;
   }
+}
+
+/** Without a shell of the image in front of the command, only the engine could set them. @throws {DriverError} */
+function requireNoVariables({ variablesFile }: TaskLaunch, reason: string): void {
+  if (variablesFile === null) return;
+  throw new DriverError(
+    'unknown',
+    `secrets cannot be variables in this container, because ${reason}, and the container engine would store and show them: ` +
+      'use them as files (--secret NAME)',
+  );
 }
 
 async function makeOutputFile(launch: TaskLaunch): Promise<void> {

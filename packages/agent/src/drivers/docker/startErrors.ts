@@ -54,11 +54,6 @@ export function mappedUsers(): DriverError {
   );
 }
 
-export function accountRefused(refusal: DriverError): DriverError {
-  const message = `${refusal.message}; for containers alone, \`--container-user UID:GID\` will do`;
-  return new DriverError(refusal.causeKind, message, { cause: refusal });
-}
-
 export function misnamed(image: string | null, group: number): DriverError {
   return new DriverError(
     'unknown',

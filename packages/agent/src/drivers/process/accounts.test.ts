@@ -1,6 +1,15 @@
 /** Tasks with accounts of their own, with real accounts of this machine: only root can start them. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ownDirectory } from '../../taskFacts/account.ts';
@@ -96,6 +105,25 @@ describe.runIf(isRoot)('as root', () => {
     expect(existsSync(refused)).toBe(false);
   });
 
+  test('a directory for checkpoints that is there has to be one where the account may save', async () => {
+    const node = aNode();
+    const theirs = join(node.root, 'theirs');
+    mkdirSync(theirs, { mode: 0o755 });
+    chmodSync(theirs, 0o755);
+    const refusal = {
+      name: 'DriverError',
+      message: expect.stringContaining(`cannot be used by ${alice} on this node (permission denied)`),
+    };
+    await expect(aTask(node, 'true', { directories: [theirs] })).rejects.toMatchObject(refusal);
+    const account = { name: alice, isRule: false };
+    const ofContainer = (directory: string) =>
+      node.fence().accountIds(account, { ownFiles: [], directories: [directory] });
+    await expect(ofContainer(theirs)).rejects.toMatchObject(refusal);
+    const made = join(home, 'of-container');
+    await ofContainer(made);
+    expect([statSync(made).uid, readdirSync(made)]).toEqual([statSync(home).uid, []]);
+  });
+
   test("the node's own directory for checkpoints belongs to the account from the start on", async () => {
     const node = aNode();
     const own = join(node.root, 'checkpoints');
@@ -125,11 +153,19 @@ describe.runIf(isRoot)('as root', () => {
     expect(output).toBe(`the key\n400 ${alice}\n`);
 
     const ofContainer = given('container');
-    const ids = await node.fence().accountIds({ name: alice, isRule: false }, [ofContainer]);
+    const ids = await node.fence().accountIds(
+      { name: alice, isRule: false },
+      {
+        ownFiles: [ofContainer],
+        directories: [],
+      },
+    );
     expect(ids).toMatchObject({ uid, gid });
     expect(ids.groups).toHaveLength(2);
     expect(statSync(ofContainer)).toMatchObject({ uid, gid, mode: 0o100400 });
-    await expect(node.fence().accountIds({ name: 'nobody-here', isRule: false }, [])).rejects.toMatchObject({
+    await expect(
+      node.fence().accountIds({ name: 'nobody-here', isRule: false }, { ownFiles: [], directories: [] }),
+    ).rejects.toMatchObject({
       name: 'DriverError',
       message: expect.stringContaining('no account nobody-here'),
     });
@@ -142,7 +178,13 @@ describe.runIf(isRoot)('as root', () => {
     writeFileSync(join(own, 'files', 'key'), '', { mode: 0o444 });
     const { uid, gid } = statSync(home);
     chownSync(own, uid, gid);
-    await node.fence().accountIds({ name: alice, isRule: false }, [join(own, 'files', 'key')]);
+    await node.fence().accountIds(
+      { name: alice, isRule: false },
+      {
+        ownFiles: [join(own, 'files', 'key')],
+        directories: [],
+      },
+    );
     expect(statSync(join(own, 'files', 'key'))).toMatchObject({ uid: 0, mode: 0o100444 });
   });
 

@@ -110,9 +110,12 @@ export class GuardClient implements Fence {
   }
 
   /** @throws {DriverError | GuardMismatch | GuardUnavailable} the first also where the guard is older than this question */
-  async accountIds(account: TaskAccount, ownFiles: readonly string[]): Promise<AccountIds> {
+  async accountIds(
+    account: TaskAccount,
+    { ownFiles, directories }: Parameters<Fence['accountIds']>[1],
+  ): Promise<AccountIds> {
     try {
-      return await this.request('accountIds', { account, ownFiles });
+      return await this.request('accountIds', { account, ownFiles, directories });
     } catch (error) {
       if (!(error instanceof GuardRefusal)) throw error;
       throw new DriverError(error.causeKind ?? 'unknown', error.message, { cause: error });
