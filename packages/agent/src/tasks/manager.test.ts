@@ -309,6 +309,27 @@ test('a thousand tasks are reported with one look at the clock', async () => {
   expect(looks).toBe(1);
 });
 
+test('a task that was forgotten, and is wanted by an older store, is not run again but reported as ended', async () => {
+  for (const order of [start, released, prepare()]) {
+    const node = new TestNode();
+    const agent = await node.agent();
+    await agent.bringToRunning();
+    node.process.end(aKey, exited(0));
+    await agent.sends('ended 0');
+    agent.order(forget);
+    agent.manager.setUploaded(aTask);
+    await vi.waitFor(() => expect(agent.knows()).toEqual([]));
+    agent.manager.connected();
+    agent.manager.setDesired(new Map([[aKey, { task: aTask, order, lease: null }]]));
+    await vi.waitFor(() => expect(agent.knows()).toEqual(['ended lost']));
+    expect(agent.sent.at(-1)).toMatch(/ended/);
+    expect(node.process.launches).toHaveLength(1);
+    agent.order(forget);
+    agent.manager.setUploaded(aTask);
+    await vi.waitFor(() => expect([node.hasRecord(), agent.knows()]).toEqual([false, []]));
+  }
+});
+
 test('an attempt that is removed leaves the checkpoint directory that a later one saves in', async () => {
   const node = new TestNode();
   const agent = await node.agent();

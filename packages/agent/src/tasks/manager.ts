@@ -95,7 +95,23 @@ export class TaskManager {
     this.parts.checkpoints.resend();
     for (const [key, runner] of Array.from(this.runners))
       if (!orders.has(key)) runner.post({ kind: 'unnamed' });
-    for (const given of orders.values()) this.setOrder(given);
+    for (const given of orders.values()) this.setOrder(this.asKnownHere(given));
+  }
+
+  /**
+   * A coordinator that wants a task which it had told this agent to forget has a store from before that. The task is not run again:
+   * the agent reports what can still be said, that it has ended.
+   */
+  private asKnownHere(given: GivenOrder): GivenOrder {
+    const { task, order } = given;
+    const key = taskKey(task);
+    if (order.kind === 'forget' || this.runners.has(key) || !this.forgotten.delete(key)) return given;
+    this.parts.log.warn(
+      { task: key },
+      'the coordinator wants a task whose end it had recorded: its store is older',
+    );
+    const { assignment } = order;
+    return { task, order: { kind: 'stop', assignment, signal: 'SIGKILL', graceMs: 0 }, lease: null };
   }
 
   setOrder({ task, order, lease }: GivenOrder): void {
