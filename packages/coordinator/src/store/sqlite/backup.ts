@@ -1,19 +1,22 @@
 /**
- * A backup is one file: the pages of the database, their sums, and a record of what it is. It is taken while the store is
- * at work: the database file changes only when the log is carried over, and that waits until the copy is made. So the
+ * A backup is one file: the pages of the database, their sums, the key files, and a record of what it is. It is taken while the
+ * store is at work: the database file changes only when the log is carried over, and that waits until the copy is made. So the
  * copy is the store as it was when the copying began, and every page of it is compared with its sum on the way.
  */
 import { closeSync, createReadStream, fstatSync, openSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { refuseUnknownSchema, schemaVersion } from '../schema.ts';
 import { StoreError } from '../store.ts';
+import { type Attached, type AttachedFile, attachedOf, isAttachedName } from './attached.ts';
 import { pagesText } from './inspection.ts';
 import { comparePages, sumBytes } from './pageSums.ts';
 import type { StoreFiles } from './storeFiles.ts';
 import { recordBytes, recordIn, recordOf } from './witness.ts';
 
+const format = 'muster-backup-2';
+
 export interface BackupAbout {
-  readonly format: 'muster-backup-1';
+  readonly format: typeof format;
   readonly clusterId: string;
   /** Version of the stored form. */
   readonly schema: number;
@@ -25,12 +28,19 @@ export interface BackupAbout {
   readonly lastSubmitSeq: number;
   /** Wall clock. */
   readonly takenAtMs: number;
+  /** Key files and settings; empty where it was taken without. */
+  readonly files: readonly Attached[];
 }
 
 const pagesPerPiece = 64;
 /** Whoever takes the pieces has so long for each: the log grows meanwhile, and would fill the disk for one that was stopped. */
 export const pieceTakenMs = 60_000;
 const readLater = promisify(read);
+
+interface BackupParts extends Pick<BackupAbout, 'clusterId' | 'takenAtMs'> {
+  /** Read at the moment whose state is copied. */
+  readonly readFiles: () => readonly AttachedFile[];
+}
 
 /**
  * The content of a backup, in pieces of a quarter of a megabyte. Nothing waits for whoever takes them; the log grows until
@@ -40,7 +50,7 @@ const readLater = promisify(read);
  */
 export async function* backupPieces(
   files: StoreFiles,
-  { clusterId, takenAtMs }: Pick<BackupAbout, 'clusterId' | 'takenAtMs'>,
+  { clusterId, takenAtMs, readFiles }: BackupParts,
 ): AsyncGenerator<Buffer> {
   if (!files.carryOver()) {
     throw new StoreError(
@@ -63,6 +73,7 @@ export async function* backupPieces(
   };
   try {
     const { pages, commits, lastEventSeq, lastSubmitSeq } = files.known;
+    const attached = readFiles();
     const { pageBytes, databaseFile, sumsFile } = files;
     for (let first = 1; first <= pages; first += pagesPerPiece) {
       const last = Math.min(pages, first + pagesPerPiece - 1);
@@ -77,8 +88,9 @@ export async function* backupPieces(
     const sums = Buffer.alloc(pages * sumBytes);
     readSync(sumsFile, sums, 0, sums.length, 0);
     yield sums;
+    for (const { content } of attached) yield content;
     yield recordOf({
-      format: 'muster-backup-1',
+      format,
       clusterId,
       schema: schemaVersion,
       pages,
@@ -87,6 +99,7 @@ export async function* backupPieces(
       lastEventSeq,
       lastSubmitSeq,
       takenAtMs,
+      files: attached.map(attachedOf),
     } satisfies BackupAbout);
   } finally {
     clearTimeout(late);
@@ -99,6 +112,7 @@ export interface OpenedBackup {
   /** The database in it, from its first byte on. */
   pages(): AsyncIterable<Buffer>;
   readonly sums: Buffer;
+  readonly files: readonly AttachedFile[];
   close(): void;
 }
 
@@ -126,6 +140,7 @@ export function openBackup(path: string): OpenedBackup {
     return {
       about,
       sums,
+      files: attachedIn(file, path, about),
       pages: () => createReadStream(path, { end: sumsOffset - 1, highWaterMark: 1024 * 1024 }),
       close: () => closeSync(file),
     };
@@ -135,14 +150,38 @@ export function openBackup(path: string): OpenedBackup {
   }
 }
 
+function attachedIn(file: number, path: string, about: BackupAbout): readonly AttachedFile[] {
+  let offset = databaseBytes(about);
+  return about.files.map((each) => {
+    const { name, bytes, sha256 } = each;
+    const content = Buffer.alloc(bytes);
+    readSync(file, content, 0, bytes, offset);
+    offset += bytes;
+    if (!isAttachedName(name) || attachedOf({ name, content }).sha256 !== sha256)
+      throw damagedBackup(path, `${name} in it was altered`);
+    return { name, content };
+  });
+}
+
+/** With their sums. */
+function databaseBytes({ pages, pageBytes }: BackupAbout): number {
+  return pages * (pageBytes + sumBytes);
+}
+
 function aboutOf(file: number, path: string): BackupAbout {
   const { size } = fstatSync(file);
   const block = Buffer.alloc(recordBytes);
   if (size > recordBytes) readSync(file, block, 0, recordBytes, size - recordBytes);
   const about = recordIn(block) as BackupAbout | null;
-  if (about?.format !== 'muster-backup-1')
+  if (typeof about?.format !== 'string')
     throw damagedBackup(path, 'it does not end with the record of a backup; it may be truncated');
-  if (size !== about.pages * (about.pageBytes + sumBytes) + recordBytes)
+  if (about.format !== format)
+    throw new StoreError(
+      'unknown_schema',
+      `${path} has the form ${about.format}, and this version reads ${format}: restore it with the version that wrote it`,
+    );
+  const filesBytes = about.files.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (size !== databaseBytes(about) + filesBytes + recordBytes)
     throw damagedBackup(path, `it has ${size} bytes, which is not the size in its record`);
   refuseUnknownSchema(path, about.schema);
   return about;

@@ -21,8 +21,11 @@ export interface StorePaths {
   readonly marker: string;
 }
 
-/** Of directories in the data directory that keep the files which `store restore` and `store accept` replaced. */
+/** Of directories in the data directory that keep the files which `restore` and `store accept` replaced. */
 export const keptNamePrefix = 'replaced-';
+
+/** What stores had that were replaced here: see `restoreStore.ts`. */
+export const restoredName = 'muster.restored';
 
 export function storePaths(dataDir: string): StorePaths {
   return {
@@ -92,7 +95,7 @@ function refuseRemains({ dataDir, database }: StorePaths): void {
   throw new StoreError(
     'missing',
     `${dataDir} has been used before (${found} is there), but its store ${database} is gone. Restore it from a backup ` +
-      `(muster store restore FILE --data ${dataDir}), or use another data directory for a new cluster.`,
+      `(muster restore FILE --data ${dataDir}), or use another data directory for a new cluster.`,
   );
 }
 
@@ -193,8 +196,8 @@ export function pagesText(pages: readonly number[]): string {
 }
 
 const remedy = (dataDir: string) =>
-  `Examine it with \`muster store check --data ${dataDir}\`; then restore a backup (muster store restore FILE --data ` +
-  `${dataDir}), or continue with what is left (muster store accept --data ${dataDir}).`;
+  `Examine it with \`muster store check --data ${dataDir}\`; then restore a backup (muster restore FILE --force ` +
+  `--data ${dataDir}), or continue with what is left (muster store accept --data ${dataDir}).`;
 
 export function damaged({ dataDir, database }: StorePaths, what: string): StoreError {
   return new StoreError('damaged', `the store ${database} is damaged: ${what}. ${remedy(dataDir)}`);

@@ -16,6 +16,7 @@ import {
   storePaths,
 } from './inspection.ts';
 import { writeAllPageSums } from './pageSums.ts';
+import { finishReplacement } from './replacement.ts';
 import { StoreFiles } from './storeFiles.ts';
 import { createWitness, firstWitness, readWitness, WitnessFile } from './witness.ts';
 
@@ -68,11 +69,12 @@ export function openDatabase(
   }: { readonly isLocked?: boolean; readonly onUpgrade?: (upgrade: Upgrade) => void } = {},
 ): OpenedDatabase {
   const paths = storePaths(dataDir);
-  const marked = readMarker(paths.marker);
   let lock: DirectoryLock | null = null;
   let opened: { readonly database: DatabaseSync; readonly files: StoreFiles | null } | null = null;
   try {
     lock = isLocked ? { release: () => {} } : lockFile(paths.lock);
+    finishReplacement(paths);
+    const marked = readMarker(paths.marker);
     const inspection = inspectStore(paths, limits);
     const isEmpty = inspection.kind !== 'whole' || inspection.schema === 0;
     if (isEmpty && marked !== null) throw damaged(paths, 'it is empty');

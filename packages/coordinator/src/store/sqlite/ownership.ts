@@ -13,7 +13,9 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { keptNamePrefix, type StorePaths, storePaths } from './inspection.ts';
+import { keyFiles, settingsName } from './attached.ts';
+import { keptNamePrefix, restoredName, storePaths } from './inspection.ts';
+import { replacementName, stagingOf } from './replacement.ts';
 
 /**
  * Gives the files of the store that root owns to the owner of their directory. Does nothing for anybody but root, and in a
@@ -26,7 +28,8 @@ import { keptNamePrefix, type StorePaths, storePaths } from './inspection.ts';
 export function giveStoreToItsOwner(dataDir: string): void {
   const owner = statSync(dataDir, { throwIfNoEntry: false });
   if (process.geteuid?.() !== 0 || owner === undefined || owner.uid === 0) return;
-  for (const path of [...filesOf(storePaths(dataDir)), ...keptIn(dataDir)]) {
+  const staging = stagingOf(storePaths(dataDir));
+  for (const path of [...filesIn(dataDir), ...keptIn(dataDir), ...filesIn(staging), staging]) {
     const file = openWithoutFollowing(path);
     if (file === null) continue;
     try {
@@ -41,8 +44,10 @@ export function giveStoreToItsOwner(dataDir: string): void {
   }
 }
 
-function filesOf({ database, wal, witness, sums, lock, marker }: StorePaths): readonly string[] {
-  return [database, wal, witness, sums, lock, marker];
+function filesIn(directory: string): readonly string[] {
+  const { database, wal, witness, sums, lock, marker } = storePaths(directory);
+  const names = [...keyFiles, settingsName, replacementName, restoredName, 'tls'];
+  return [database, wal, witness, sums, lock, marker, ...names.map((name) => join(directory, name))];
 }
 
 /** Directories with the files that a restore has replaced, and these files. */
@@ -50,7 +55,7 @@ function keptIn(dataDir: string): readonly string[] {
   return readdirSync(dataDir, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name.startsWith(keptNamePrefix))
     .map(({ name }) => join(dataDir, name))
-    .flatMap((directory) => [...filesOf(storePaths(directory)), directory]);
+    .flatMap((directory) => [...filesIn(directory), directory]);
 }
 
 /** @returns null: there is no such file, or it is a link or a device */

@@ -8,20 +8,21 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '@muster/common/errors';
 import { syncDirectory, writeFileDurably } from '@muster/common/files';
 import { type Restored, restoredMeta } from '../restored.ts';
 import { selectMeta, upsertMeta } from '../statements/cluster.ts';
 import { StoreError } from '../store.ts';
-import { type BackupAbout, openBackup } from './backup.ts';
-import { inspectStore, keptNamePrefix, type StorePaths, storePaths } from './inspection.ts';
+import { type AttachedFile, authorityFiles, keyFiles, mergedKeys, secretKeysName } from './attached.ts';
+import { type BackupAbout, type OpenedBackup, openBackup } from './backup.ts';
+import { inspectStore, keptNamePrefix, restoredName, type StorePaths, storePaths } from './inspection.ts';
 import {
   adopt,
   asOpenError,
@@ -32,77 +33,130 @@ import {
   openDatabase,
   readMarker,
 } from './open.ts';
+import { giveStoreToItsOwner } from './ownership.ts';
+import { commitReplacement, finishReplacement, type ReplacedStore, stagingOf } from './replacement.ts';
 import { createWitness, firstWitness, readWitness, type Witness } from './witness.ts';
-
-export interface ReplacedStore {
-  /** Newest event of the store as it is now. */
-  readonly lastEventSeq: number;
-  /** Acknowledged once and not in it. null: nobody knows. */
-  readonly lostEvents: number | null;
-  readonly lostJobs: number | null;
-  /** Where the files that were replaced are kept. null: there were none. */
-  readonly keptIn: string | null;
-}
 
 const everything = { pagesMs: Number.POSITIVE_INFINITY, monotonicMs: () => 0 };
 
 /**
+ * Killed at any moment, it leaves the store that was there or the restored one, which the next program that opens the directory
+ * completes. Key files that a directory of the same cluster has stay: those of the backup may be the ones that were replaced
+ * because somebody else had them.
  * @param dataDir absolute; made when it is not there
  * @param nowMs wall clock, for names and records
- * @throws {StoreError} `damaged`, `unknown_schema`: the backup; `locked`; `conflict`: the directory is another cluster's
+ * @param replaces whether a store that is there may be replaced; its files are kept
+ * @throws {StoreError} `damaged`, `unknown_schema`: the backup; `locked`; `conflict`: there is a store
  */
 export async function restoreStore(
   dataDir: string,
   backupPath: string,
   nowMs: number,
+  { replaces }: { readonly replaces: boolean },
 ): Promise<ReplacedStore> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const paths = storePaths(dataDir);
   const lock = lockOf(paths);
   try {
+    const completed = finishReplacement(paths);
     const backup = openBackup(backupPath);
     try {
-      const { about } = backup;
-      refuseOtherCluster(paths, about);
-      const before = knownBefore(paths);
-      const lost = lostBetween(before, about);
-      const staged = storePaths(join(dataDir, stagingName));
-      rmSync(staged.dataDir, { recursive: true, force: true });
-      mkdirSync(staged.dataDir, { mode: 0o700 });
-      await pipeline(backup.pages(), createWriteStream(staged.database, { mode: 0o600, flush: true }));
-      writeSums(staged, backup.sums);
-      createWitness(staged.witness, {
-        ...firstWitness,
-        ...numbersOf(about, before),
-        pages: about.pages,
-        isOpen: false,
-      });
-      // Before it is anybody's store: one that does not know that it was restored would give numbers out twice.
-      noteRestored(staged.dataDir, {
-        how: 'restored',
-        takenAtMs: about.takenAtMs,
-        ...lost,
-        atMs: nowMs,
-        ...eventFloor(before, about),
-      });
-      if (before !== null) writeFileDurably(begunPath(paths), `${JSON.stringify(before)}\n`, 0o600);
-      const keptIn = moveAside(paths, nowMs);
-      writeFileDurably(paths.marker, `${JSON.stringify({ clusterId: about.clusterId })}\n`, 0o600);
-      renameSync(staged.sums, paths.sums);
-      renameSync(staged.witness, paths.witness);
-      syncDirectory(dataDir);
-      // Last of all: without it there is no store, and the restore has to be done again.
-      renameSync(staged.database, paths.database);
-      syncDirectory(dataDir);
-      rmSync(begunPath(paths), { force: true });
-      rmSync(staged.dataDir, { recursive: true, force: true });
-      return { lastEventSeq: about.lastEventSeq, ...lost, keptIn };
+      // The same restore once more, because the first one was killed.
+      if (completed !== null && isDeepStrictEqual(completed.about, backup.about)) return completed.replaced;
+      if (!replaces) refuseStoreThere(paths, backup.about);
+      await stage(paths, backup, nowMs);
+      const done = finishReplacement(paths);
+      if (done === null) throw new StoreError('io', `${dataDir} has no restored store to complete`);
+      return done.replaced;
     } finally {
       backup.close();
     }
   } finally {
+    giveStoreToItsOwner(dataDir);
     lock.release();
   }
+}
+
+/** Makes all of the new store beside the other one, and last the record from which on it counts. */
+async function stage(paths: StorePaths, backup: OpenedBackup, nowMs: number): Promise<void> {
+  const { about } = backup;
+  const marked = markerOf(paths);
+  const isOwnCluster = marked === null || marked === about.clusterId;
+  const before = isOwnCluster ? knownBefore(paths) : null;
+  const lost = lostBetween(before, about);
+  const staged = storePaths(stagingOf(paths));
+  rmSync(staged.dataDir, { recursive: true, force: true });
+  mkdirSync(staged.dataDir, { mode: 0o700 });
+  await pipeline(backup.pages(), createWriteStream(staged.database, { mode: 0o600, flush: true }));
+  writeSynced(staged.sums, backup.sums);
+  createWitness(staged.witness, {
+    ...firstWitness,
+    ...numbersOf(about, before),
+    pages: about.pages,
+    isOpen: false,
+  });
+  // Before it is anybody's store: one that does not know that it was restored would give numbers out twice.
+  noteRestored(staged.dataDir, {
+    how: 'restored',
+    takenAtMs: about.takenAtMs,
+    ...lost,
+    atMs: nowMs,
+    ...eventFloor(before, about),
+  });
+  const files = isOwnCluster ? neededFiles(paths, backup.files) : backup.files;
+  for (const { name, content } of files) {
+    const path = join(staged.dataDir, name);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeSynced(path, content);
+    syncDirectory(dirname(path));
+  }
+  syncDirectory(staged.dataDir);
+  const names = [staged.marker, staged.sums, staged.witness, staged.database].map((path) => basename(path));
+  if (before !== null) writeFileDurably(begunPath(paths), `${JSON.stringify(before)}\n`, 0o600);
+  const leaves = [
+    ...presentFiles(paths).map((path) => basename(path)),
+    ...(isOwnCluster ? files.map(({ name }) => name) : keyFiles),
+  ].filter((name) => existsSync(join(paths.dataDir, name)));
+  const restoredFiles = files.map(({ name }) => name);
+  giveStoreToItsOwner(paths.dataDir);
+  commitReplacement(paths, {
+    about,
+    // The database last: without it there is no store.
+    takes: [...restoredFiles, ...names],
+    leaves,
+    keptName: leaves.length === 0 ? null : keptName(nowMs),
+    replaced: { lastEventSeq: about.lastEventSeq, ...lost, restoredFiles },
+  });
+}
+
+/** @throws {StoreError} `conflict` */
+function refuseStoreThere(paths: StorePaths, { clusterId }: BackupAbout): void {
+  const marked = markerOf(paths);
+  const isOther = marked !== null && marked !== clusterId;
+  if (!isOther && !existsSync(paths.database)) return;
+  const what = isOther
+    ? `is of cluster ${marked}, and the backup of cluster ${clusterId}`
+    : 'has a store already';
+  throw new StoreError(
+    'conflict',
+    `${paths.dataDir} ${what}. To replace what is there, and keep its files beside it: --force`,
+  );
+}
+
+/** What of a backup this directory has not got. */
+function neededFiles({ dataDir }: StorePaths, files: readonly AttachedFile[]): readonly AttachedFile[] {
+  const has = (name: string) => existsSync(join(dataDir, name));
+  const hasAuthority = authorityFiles.every(has);
+  return files.flatMap((file): readonly AttachedFile[] => {
+    const { name, content } = file;
+    if (name === secretKeysName && has(name)) {
+      const merged = mergedKeys(readFileSync(join(dataDir, name), 'utf8'), content.toString());
+      return [{ name, content: Buffer.from(merged) }];
+    }
+    const isAuthority = authorityFiles.some((each) => each === name);
+    const isKept = isAuthority ? hasAuthority : keyFiles.includes(name) && has(name);
+    return isKept ? [] : [file];
+  });
 }
 
 /**
@@ -114,6 +168,7 @@ export function acceptStore(dataDir: string, nowMs: number): ReplacedStore | nul
   const paths = storePaths(dataDir);
   const lock = lockOf(paths);
   try {
+    finishReplacement(paths);
     if (isWhole(paths)) return null;
     const marked = markerOf(paths);
     const before = knownBefore(paths);
@@ -147,7 +202,7 @@ export function acceptStore(dataDir: string, nowMs: number): ReplacedStore | nul
     if (marked === null) rmSync(paths.marker, { force: true });
     // Makes what else is missing.
     closeDatabase(openDatabase(dataDir, () => '', everything, { isLocked: true }));
-    return { lastEventSeq, ...lost, keptIn };
+    return { lastEventSeq, ...lost, keptIn, restoredFiles: [] };
   } finally {
     lock.release();
   }
@@ -187,7 +242,7 @@ function unreadable(paths: StorePaths, why: string): StoreError {
   return new StoreError(
     'damaged',
     `${paths.database} cannot be accepted, because SQLite cannot read all of it (${why.replaceAll('\n', ', ')}). Restore it ` +
-      `from a backup: muster store restore FILE --data ${paths.dataDir}`,
+      `from a backup: muster restore FILE --force --data ${paths.dataDir}`,
   );
 }
 
@@ -197,15 +252,6 @@ function lockOf(paths: StorePaths): ReturnType<typeof lockFile> {
   } catch (error) {
     throw asOpenError(error, paths.dataDir, paths.database);
   }
-}
-
-function refuseOtherCluster(paths: StorePaths, { clusterId }: BackupAbout): void {
-  const marked = markerOf(paths);
-  if (marked === null || marked === clusterId) return;
-  throw new StoreError(
-    'conflict',
-    `${paths.dataDir} belongs to cluster ${marked}, and the backup is of cluster ${clusterId}`,
-  );
 }
 
 function witnessOf({ witness }: StorePaths): Witness | null {
@@ -220,23 +266,21 @@ function witnessOf({ witness }: StorePaths): Witness | null {
 type Numbers = Pick<Witness, 'commits' | 'lastEventSeq' | 'lastSubmitSeq'>;
 type Lost = Pick<Restored, 'lostEvents' | 'lostJobs'>;
 
-/** The store that takes the place of the other one, until it does. */
-const stagingName = 'restoring';
-
-/** What the store had, while a restore that may be cut off has moved it aside. */
+/** What stores had that were replaced here: a second restore may follow before a coordinator has read the note of the first. */
 function begunPath({ dataDir }: StorePaths): string {
-  return join(dataDir, 'muster.restoring');
+  return join(dataDir, restoredName);
 }
 
-/** What was acknowledged once, by the witness, and by what a restore that was cut off has found. null: nobody knows. */
+/** What was acknowledged once, by the witness, and by what an earlier restore has found. null: nobody knows. */
 function knownBefore(paths: StorePaths): Numbers | null {
-  const witnesses = [existsSync(paths.witness) ? witnessOf(paths) : null, begunOf(paths)];
-  const known = witnesses.filter((each) => each !== null);
-  if (known.length === 0) return null;
+  const earlier = begunOf(paths);
+  const witness = existsSync(paths.witness) ? witnessOf(paths) : null;
+  if (witness === null) return earlier;
   return {
-    commits: Math.max(...known.map(({ commits }) => commits)),
-    lastEventSeq: Math.max(...known.map(({ lastEventSeq }) => lastEventSeq)),
-    lastSubmitSeq: Math.max(...known.map(({ lastSubmitSeq }) => lastSubmitSeq)),
+    commits: Math.max(witness.commits, earlier?.commits ?? 0),
+    lastEventSeq: Math.max(witness.lastEventSeq, earlier?.lastEventSeq ?? 0),
+    // Numbers of jobs are given out again after a restore, so those of an earlier store tell nothing.
+    lastSubmitSeq: witness.lastSubmitSeq,
   };
 }
 
@@ -287,8 +331,8 @@ function noteAccepted(database: DatabaseSync, restored: Restored): void {
   database.prepare(upsertMeta.sql).run({ name: restoredMeta, value: JSON.stringify(note) });
 }
 
-function writeSums({ sums }: StorePaths, content: Buffer): void {
-  const file = openSync(sums, 'w', 0o600);
+function writeSynced(path: string, content: Buffer): void {
+  const file = openSync(path, 'w', 0o600);
   try {
     writeFileSync(file, content);
     fsyncSync(file);
@@ -299,15 +343,6 @@ function writeSums({ sums }: StorePaths, content: Buffer): void {
 
 function presentFiles({ database, wal, witness, sums }: StorePaths): readonly string[] {
   return [database, wal, witness, sums].filter((path) => existsSync(path));
-}
-
-function moveAside(paths: StorePaths, nowMs: number): string | null {
-  const files = presentFiles(paths);
-  if (files.length === 0) return null;
-  const directory = asideFor(paths, nowMs);
-  for (const path of files) renameSync(path, join(directory, basename(path)));
-  syncDirectory(directory);
-  return directory;
 }
 
 /** The database itself stays: it is what is accepted. */
@@ -321,7 +356,11 @@ function copyAside(paths: StorePaths, nowMs: number): string {
 }
 
 function asideFor({ dataDir }: StorePaths, nowMs: number): string {
-  const directory = join(dataDir, `${keptNamePrefix}${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}`);
+  const directory = join(dataDir, keptName(nowMs));
   mkdirSync(directory, { mode: 0o700 });
   return directory;
+}
+
+function keptName(nowMs: number): string {
+  return `${keptNamePrefix}${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}`;
 }

@@ -78,6 +78,7 @@ import {
   StoreError,
 } from '../store.ts';
 import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
+import type { AttachedFile } from './attached.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
@@ -357,9 +358,13 @@ export class SqliteStore implements Store {
     return damaged(this.files.paths, damage);
   }
 
-  /** A copy of the store as it is now, in pieces; see `backup.ts`. @param takenAtMs wall clock */
-  backup(takenAtMs: number): AsyncIterable<Buffer> {
-    return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs });
+  /**
+   * A copy of the store as it is now, in pieces; see `backup.ts`.
+   * @param takenAtMs wall clock
+   * @param readFiles key files that belong to it, read at the moment that is copied
+   */
+  backup(takenAtMs: number, readFiles: () => readonly AttachedFile[]): AsyncIterable<Buffer> {
+    return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs, readFiles });
   }
 
   private sharedSpec({ array_id, spec }: JobWithAttemptRow): SharedSpec | undefined {
