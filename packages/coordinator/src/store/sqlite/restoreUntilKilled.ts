@@ -23,5 +23,5 @@ for (const name of ['exec', 'close'] as const)
   Object.assign(DatabaseSync.prototype, { [name]: counted(DatabaseSync.prototype[name]) });
 
 const { acceptStore, restoreStore } = await import('./restoreStore.ts');
-if (what === 'restore') await restoreStore(dataDir, backupPath, 0);
+if (what === 'restore') await restoreStore(dataDir, backupPath, 0, { replaces: true });
 else acceptStore(dataDir, 0);

@@ -2,17 +2,20 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import { seededRandom } from '../../modelFixture.ts';
 import { type Restored, restoredMeta } from '../restored.ts';
+import { readAttached } from './attached.ts';
 import { openBackup, pieceTakenMs } from './backup.ts';
 import { checkStore } from './checkStore.ts';
 import { flipBit, Jobs, lostIn, shownBy } from './damageFixture.ts';
@@ -34,6 +37,8 @@ beforeEach(() => {
 });
 afterEach(close);
 
+const readFiles = () => readAttached(dataDir, null);
+
 function open(): SqliteStore {
   store = openSqliteStore(dataDir, () => 'c0ffee');
   return store;
@@ -48,9 +53,17 @@ async function commit(target: SqliteStore, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch += 1) await target.commit(jobs.nextBatch(2));
 }
 
+function put(name: string, content: string): void {
+  const path = join(dataDir, name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+}
+
+const keyLine = (digit: string) => `${digit.repeat(64)}\n`;
+
 async function backUp(target: SqliteStore): Promise<void> {
   const pieces: Buffer[] = [];
-  for await (const piece of target.backup(1_000)) pieces.push(piece);
+  for await (const piece of target.backup(1_000, readFiles)) pieces.push(piece);
   writeFileSync(backupPath, Buffer.concat(pieces));
 }
 
@@ -62,7 +75,7 @@ describe('a backup', () => {
     await commit(live, 150);
     const before = await shownBy(live, jobs.count);
     const pieces: Buffer[] = [];
-    for await (const piece of live.backup(1_000)) {
+    for await (const piece of live.backup(1_000, readFiles)) {
       pieces.push(piece);
       // More than the log is carried over after, if nobody held it.
       await commit(live, 60);
@@ -76,7 +89,7 @@ describe('a backup', () => {
       takenAtMs: 1_000,
       lastEventSeq: 449,
     });
-    const replaced = await restoreStore(dataDir, backupPath, someMs);
+    const replaced = await restoreStore(dataDir, backupPath, someMs, { replaces: true });
     const restored = open();
     expect(await shownBy(restored, jobs.count)).toEqual(before);
     expect(replaced).toMatchObject({ lostJobs: jobs.count - 300, lostEvents: jobs.events - 449 });
@@ -92,7 +105,7 @@ describe('a backup', () => {
     await commit(live, 150);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
-      const pieces = live.backup(1_000)[Symbol.asyncIterator]();
+      const pieces = live.backup(1_000, readFiles)[Symbol.asyncIterator]();
       expect((await pieces.next()).done).toBe(false);
       vi.advanceTimersByTime(pieceTakenMs - 1);
       expect((await pieces.next()).done).toBe(false);
@@ -117,7 +130,10 @@ describe('a backup', () => {
     await close();
     dataDir = join(tempDir('elsewhere').path, 'data');
 
-    expect(await restoreStore(dataDir, backupPath, someMs)).toMatchObject({ lostEvents: null, keptIn: null });
+    expect(await restoreStore(dataDir, backupPath, someMs, { replaces: true })).toMatchObject({
+      lostEvents: null,
+      keptIn: null,
+    });
     expect(await shownBy(open(), jobs.count)).toEqual(shown);
     expect(readFileSync(join(dataDir, 'cluster.json'), 'utf8')).toContain('c0ffee');
   });
@@ -125,6 +141,7 @@ describe('a backup', () => {
   it('that was cut off or altered is refused, and the store stays as it is', async () => {
     const live = open();
     await commit(live, 20);
+    put('secrets.key', keyLine('a'));
     await backUp(live);
     const shown = await shownBy(live, jobs.count);
     await close();
@@ -134,12 +151,15 @@ describe('a backup', () => {
       () => truncateSync(backupPath, Math.floor(random() * whole.length)),
       ...Array.from({ length: 20 }, () => () => flipBit(backupPath, random)),
       () => writeFileSync(backupPath, ''),
+      () => writeFileSync(backupPath, whole.toString('latin1').replace('aaaa', 'aaba'), 'latin1'),
       () => copyFileSync(join(dataDir, 'muster.db'), backupPath),
     ];
     for (const damage of damages) {
       writeFileSync(backupPath, whole);
       damage();
-      await expect(restoreStore(dataDir, backupPath, someMs)).rejects.toMatchObject({ kind: 'damaged' });
+      await expect(restoreStore(dataDir, backupPath, someMs, { replaces: true })).rejects.toMatchObject({
+        kind: 'damaged',
+      });
     }
     expect(await shownBy(open(), jobs.count)).toEqual(shown);
   });
@@ -157,21 +177,74 @@ describe('a backup', () => {
     await expect(backUp(again)).rejects.toMatchObject({ kind: 'damaged' });
   });
 
-  it('of another cluster is refused', async () => {
+  it('replaces a store only where that is asked for, and one of another cluster with its key files', async () => {
     const live = open();
+    put('secrets.key', keyLine('a'));
     await backUp(live);
     await close();
+    const refused = { kind: 'conflict', message: expect.stringContaining('--force') };
+    await expect(restoreStore(dataDir, backupPath, someMs, { replaces: false })).rejects.toMatchObject(
+      refused,
+    );
     dataDir = join(tempDir('other').path);
     store = openSqliteStore(dataDir, () => 'another');
     await close();
+    put('tls/ca.key', 'of the other');
+    put('secrets.key', keyLine('b'));
+    await expect(restoreStore(dataDir, backupPath, someMs, { replaces: false })).rejects.toMatchObject(
+      refused,
+    );
 
-    await expect(restoreStore(dataDir, backupPath, someMs)).rejects.toMatchObject({ kind: 'conflict' });
+    const { keptIn } = await restoreStore(dataDir, backupPath, someMs, { replaces: true });
+
+    expect(readFileSync(join(dataDir, 'cluster.json'), 'utf8')).toContain('c0ffee');
+    expect(readFileSync(join(dataDir, 'secrets.key'), 'utf8')).toBe(keyLine('a'));
+    expect(existsSync(join(dataDir, 'tls/ca.key'))).toBe(false);
+    expect(readFileSync(join(keptIn ?? '', 'tls/ca.key'), 'utf8')).toBe('of the other');
+    open();
+  });
+
+  it('has the key files, and a restore keeps those of the same cluster', async () => {
+    const live = open();
+    for (const [name, content] of [
+      ['tls/ca.key', 'key'],
+      ['tls/ca.pem', 'certificate'],
+      ['secrets.key', keyLine('a')],
+      ['admin.token', 'token'],
+    ] as const)
+      put(name, content);
+    await backUp(live);
+    await close();
+
+    // 1. Where the key is lost and the keys of secrets were replaced.
+    rmSync(join(dataDir, 'tls/ca.key'));
+    put('secrets.key', keyLine('b'));
+    put('admin.token', 'rotated');
+    const { restoredFiles } = await restoreStore(dataDir, backupPath, someMs, { replaces: true });
+    expect([...restoredFiles].sort()).toEqual(['secrets.key', 'tls/ca.key', 'tls/ca.pem']);
+    const read = (name: string) => readFileSync(join(dataDir, name), 'utf8');
+    expect(read('tls/ca.key')).toBe('key');
+    expect(read('secrets.key')).toBe(keyLine('b') + keyLine('a'));
+    expect(read('admin.token')).toBe('rotated');
+
+    // 2. On another machine.
+    dataDir = join(tempDir('elsewhere').path, 'data');
+    await restoreStore(dataDir, backupPath, someMs, { replaces: false });
+    expect(['tls/ca.key', 'tls/ca.pem', 'secrets.key', 'admin.token'].map(read)).toEqual([
+      'key',
+      'certificate',
+      keyLine('a'),
+      'token',
+    ]);
+    expect(statSync(join(dataDir, 'tls/ca.key')).mode & 0o777).toBe(0o600);
   });
 
   it('is not restored under a coordinator that is at work', async () => {
     const live = open();
     await backUp(live);
-    await expect(restoreStore(dataDir, backupPath, someMs)).rejects.toMatchObject({ kind: 'locked' });
+    await expect(restoreStore(dataDir, backupPath, someMs, { replaces: true })).rejects.toMatchObject({
+      kind: 'locked',
+    });
     expect(() => acceptStore(dataDir, someMs)).toThrow(/another coordinator/);
     await expect(checkStore(dataDir)).rejects.toMatchObject({ kind: 'locked' });
   });
@@ -237,7 +310,7 @@ describe('accepting a store', () => {
     bytes.fill(0xa5, 8_192, bytes.length);
     writeFileSync(path, bytes);
 
-    expect(() => acceptStore(dataDir, someMs)).toThrow(/SQLite cannot read all of it.*muster store restore/s);
+    expect(() => acceptStore(dataDir, someMs)).toThrow(/SQLite cannot read all of it.*muster restore/s);
   });
 });
 
