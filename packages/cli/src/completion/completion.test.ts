@@ -33,7 +33,7 @@ test('commands, flags and fixed values complete', async () => {
   expect(await candidates('submit', '--topology', 'r')).toEqual(['required']);
   expect(await candidates('submit', '--node-loss', '')).toEqual(['requeue', 'hold']);
   expect(await candidates('completion', '')).toEqual(['bash', 'zsh', 'fish']);
-  expect(await candidates('store', '')).toEqual(['check', 'backup', 'restore', 'accept', 'advance']);
+  expect(await candidates('store', '')).toEqual(['check', 'accept', 'advance']);
   expect((await candidates('maintenance', '--')).map((line) => line.split('\t')[0])).toContain('--for');
   expect(await candidates('nothing', '')).toEqual([]);
   expect(await candidates('metrics', 'job_0123456789ab', 'gpu_p')).toEqual(['gpu_power_watts\twatts']);
