@@ -67,9 +67,11 @@ const answers = [
     '`{checkpoints: {path, verdict, depth, format, bytes, files, step, digest, version, problem, durationMs}[]}`',
   ],
   [
-    '`store backup`',
-    '`{file, bytes, format, clusterId, schema, pages, pageBytes, commits, lastEventSeq, lastSubmitSeq, takenAtMs}`',
+    '`backup`',
+    '`{file, bytes, format, clusterId, schema, pages, pageBytes, commits, lastEventSeq, lastSubmitSeq, takenAtMs, ' +
+      'files: {name, bytes, sha256}[]}`',
   ],
+  ['`restore`', '`{lastEventSeq, lostEvents, lostJobs, keptIn, restoredFiles}`'],
   ['`store check`', '`{ok, findings: {kind, message}[], contents}`'],
   [
     '`diagnose`',

@@ -67,8 +67,20 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry(
     'Cluster:',
+    'backup',
+    'copy the store and the key files of the running coordinator',
+    () => import('./commands/backup.ts'),
+  ),
+  entry(
+    'Cluster:',
+    'restore',
+    'put a backup into the data directory of a coordinator',
+    () => import('./commands/restore.ts'),
+  ),
+  entry(
+    'Cluster:',
     'store',
-    'check, back up and restore the store of the coordinator',
+    'check the store of the coordinator; continue after damage or a restore',
     () => import('./commands/store.ts'),
   ),
   entry('This program:', 'login', 'log in to a coordinator', () => import('./commands/login.ts')),

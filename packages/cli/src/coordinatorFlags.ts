@@ -16,6 +16,7 @@ import {
 import { type OidcFlags, withOidcFlags } from './oidcFlags.ts';
 
 export interface CoordinatorFlags extends OidcFlags {
+  readonly config?: string;
   readonly data: string;
   readonly listen?: string;
   readonly advertise?: readonly string[];

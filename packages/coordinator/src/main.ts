@@ -29,6 +29,7 @@ import { listenAddress, startServer } from './rpc/server.ts';
 import { SecretKeyFile } from './secrets/keyFile.ts';
 import { ClusterState } from './state/state.ts';
 import { openStore } from './store/openStore.ts';
+import { readAttached } from './store/sqlite/attached.ts';
 import { StoreError } from './store/store.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
 import { Contained } from './work/contained.ts';
@@ -108,7 +109,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
       secretKeys: new SecretKeyFile(options.dataDir),
-      backup: () => openedStore.backup(clock.wallMs()),
+      backup: ({ hasKeys }) =>
+        openedStore.backup(clock.wallMs(), () =>
+          hasKeys ? readAttached(options.dataDir, options.configPath) : [],
+        ),
       onFatal,
       onCommitted: (change) => metrics?.committed(change),
       onViolation: (guarantee) => metrics?.violated(guarantee),

@@ -12,6 +12,8 @@ export interface Keep {
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */
   readonly dataDir: string;
+  /** The file of settings that these options were read from, absolute; backups have a copy. null: there is none. */
+  readonly configPath: string | null;
   /** `host:port`; port 0 picks a free one. TLS unless the host is loopback. */
   readonly listen: string;
   /** Names or addresses by which other machines reach this one, best first; empty: its own. */
@@ -62,6 +64,7 @@ export interface CoordinatorOptions {
 const dayMs = 24 * 60 * 60_000;
 
 export const coordinatorDefaults = {
+  configPath: null,
   listen: '127.0.0.1:7070',
   advertise: [] as readonly string[],
   httpListen: '127.0.0.1:7071',

@@ -37,6 +37,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
   }
   return {
     dataDir: resolve(workingDir, flags.data),
+    configPath: flags.config === undefined ? defaults.configPath : resolve(workingDir, flags.config),
     listen: flags.listen ?? defaults.listen,
     advertise: flags.advertise ?? defaults.advertise,
     httpListen: pageListen(flags.http, defaults.httpListen),

@@ -208,8 +208,8 @@ export interface MusterApi extends PeopleApi {
   setMaintenance(forMs: number): Promise<ClusterView>;
   /** Goes on from a store that was restored from an old copy. */
   advanceStore(): Promise<ClusterView>;
-  /** The content of a backup, in pieces. */
-  backupStore(abort?: AbortSignal): AsyncIterable<Buffer>;
+  /** The content of a backup, in pieces. @param options.hasKeys with the key files beside the store */
+  backupStore(options: { readonly hasKeys: boolean }, abort?: AbortSignal): AsyncIterable<Buffer>;
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** What the output of a job tells of each metric, in short. */
   summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;
@@ -346,7 +346,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     },
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
-    backupStore: (abort) => stream(backupStore, {}, ({ data }) => data, abort),
+    backupStore: ({ hasKeys }, abort) => stream(backupStore, { hasKeys }, ({ data }) => data, abort),
     advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
     summarizeTraining: async (query) => {

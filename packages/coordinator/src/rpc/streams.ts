@@ -31,8 +31,8 @@ export interface StreamCallParts {
   readonly notices: Notices;
   /** Where watches read events. */
   readonly events: Pick<Store, 'readEvents'>;
-  /** A copy of the store as it is now, in pieces. */
-  readonly backup: () => AsyncIterable<Buffer>;
+  /** A copy of the store as it is now, in pieces. @param options.hasKeys whether the key files are in it */
+  readonly backup: (options: { readonly hasKeys: boolean }) => AsyncIterable<Buffer>;
 }
 
 export function streamCalls(
@@ -100,9 +100,17 @@ export function streamCalls(
       }
     }),
 
-    BackupStore: serverStream(async function* () {
+    BackupStore: serverStream(async function* (request, _abort, caller) {
+      if (request.hasKeys && caller.kind !== 'admin') {
+        // Who may administer the cluster may not read its secrets, nor sign as its CA.
+        throw new MusterError(
+          'permission_denied',
+          "a backup with key files is for the coordinator's own admin token: run this on its machine, or take one without them " +
+            '(--without-keys)',
+        );
+      }
       try {
-        for await (const data of parts.backup()) yield { data };
+        for await (const data of parts.backup({ hasKeys: request.hasKeys })) yield { data };
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         throw new MusterError(

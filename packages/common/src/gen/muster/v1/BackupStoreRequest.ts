@@ -2,7 +2,9 @@
 
 
 export interface BackupStoreRequest {
+  'hasKeys'?: (boolean);
 }
 
 export interface BackupStoreRequest__Output {
+  'hasKeys': (boolean);
 }
