@@ -12,12 +12,12 @@ beforeAll(async () => {
 
 test('a restore leaves no task unseen and no GPU held for ever', async () => {
   const file = join(cluster.workDir, 'backup');
-  expect(await cluster.muster(['store', 'backup', file])).toMatchObject({ exitCode: 0 });
+  expect(await cluster.muster(['backup', file])).toMatchObject({ exitCode: 0 });
   const resources = { gpus: 2 };
   const lost = await cluster.submit({ name: 'lost', command: 'echo up; sleep 600', resources });
   await cluster.untilOutput(lost, 'up');
   await cluster.coordinator.stop();
-  const restored = await cluster.muster(['store', 'restore', file, '--data', cluster.dataDir]);
+  const restored = await cluster.muster(['restore', file, '--force', '--data', cluster.dataDir]);
   expect(restored.exitCode, restored.stderr).toBe(0);
   await cluster.coordinator.start();
   await cluster.untilOnline();

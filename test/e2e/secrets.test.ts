@@ -73,7 +73,7 @@ test('a task reads its secrets, and nobody reads them in what it prints, or on a
   }
   expect((await cluster.muster(['explain', id])).stdout).toContain('cuda_oom');
   const backup = join(cluster.workDir, 'backup');
-  expect(await cluster.muster(['store', 'backup', backup])).toMatchObject({ exitCode: 0 });
+  expect(await cluster.muster(['backup', backup])).toMatchObject({ exitCode: 0 });
   // The node's copy of the output stays until the coordinator has it.
   await waitFor('the value is in no file of the cluster', () => holders(cluster.workDir), {
     until: (paths) => paths.length === 0,
