@@ -121,20 +121,18 @@ function storeCopy(old: ReleaseTree, fresh: ReleaseTree): { copy(): void; putBac
     bytes.reduce((sum, each) => sum + each, 0) * 2,
     'a copy of the store and its new form',
   );
-  const store = (action: string) => {
+  const run = (...words: readonly string[]) => {
     const launcher = join(old.top, 'lib/muster/muster');
-    const { status, stderr } = spawnSync(launcher, ['store', action, file, '--data', dataDir], {
-      encoding: 'utf8',
-    });
+    const { status, stderr } = spawnSync(launcher, [...words, '--data', dataDir], { encoding: 'utf8' });
     if (status === 0) return;
-    throw new CliError(`muster store ${action} ${file} failed`, { hints: (stderr ?? '').trim().split('\n') });
+    throw new CliError(`muster ${words.join(' ')} failed`, { hints: (stderr ?? '').trim().split('\n') });
   };
   return {
     copy() {
       rmSync(file, { force: true });
-      store('backup');
+      run('backup', file);
     },
-    putBack: () => store('restore'),
+    putBack: () => run('restore', file, '--force'),
   };
 }
 
