@@ -175,10 +175,11 @@ function aboutOf(file: number, path: string): BackupAbout {
   const about = recordIn(block) as BackupAbout | null;
   if (typeof about?.format !== 'string')
     throw damagedBackup(path, 'it does not end with the record of a backup; it may be truncated');
-  if (about.format !== format)
+  const form: string = about.format;
+  if (form !== format)
     throw new StoreError(
       'unknown_schema',
-      `${path} has the form ${about.format}, and this version reads ${format}: restore it with the version that wrote it`,
+      `${path} has the form ${form}, and this version reads ${format}: restore it with the version that wrote it`,
     );
   const filesBytes = about.files.reduce((sum, { bytes }) => sum + bytes, 0);
   if (size !== databaseBytes(about) + filesBytes + recordBytes)

@@ -358,11 +358,7 @@ export class SqliteStore implements Store {
     return damaged(this.files.paths, damage);
   }
 
-  /**
-   * A copy of the store as it is now, in pieces; see `backup.ts`.
-   * @param takenAtMs wall clock
-   * @param readFiles key files that belong to it, read at the moment that is copied
-   */
+  /** See `backup.ts`. @param takenAtMs wall clock @param readFiles key files, at the moment that is copied */
   backup(takenAtMs: number, readFiles: () => readonly AttachedFile[]): AsyncIterable<Buffer> {
     return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs, readFiles });
   }
