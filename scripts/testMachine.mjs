@@ -12,6 +12,7 @@ import {
   natsServerProgram,
   prometheusPrograms,
   pythonWithTorch,
+  sshServer,
   staticBusybox,
   systemdAnalyze,
   waitFor,
@@ -54,6 +55,11 @@ const needs = [
     what: 'Prometheus, with promtool',
     packages: ['prometheus'],
     isMissing: () => throwsMissing(prometheusPrograms),
+  },
+  {
+    what: 'OpenSSH, client and server',
+    packages: ['openssh-client', 'openssh-server'],
+    isMissing: () => throwsMissing(sshServer),
   },
   { what: 'systemd-analyze', packages: ['systemd'], isMissing: () => throwsMissing(systemdAnalyze) },
 ];

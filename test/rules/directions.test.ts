@@ -178,10 +178,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['upgrade', 'install', 'it puts one release in the place of another'],
     ['doctor', 'config nodes output', 'it looks at this machine'],
     ['supervisor', 'jobs output', 'it starts and ends daemons'],
+    ['userAgent', 'config supervisor', 'it installs an agent that is kept running like `muster up`'],
+    ['remote', 'arrays output', 'it works on several machines, and prints what became of them'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'arrays config diagnose doctor install jobs logs metrics nodes output submit supervisor top upgrade',
+      'arrays config diagnose doctor install jobs logs metrics nodes output remote submit supervisor top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

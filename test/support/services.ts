@@ -183,6 +183,17 @@ export function cCompiler(): string {
 }
 
 /** @throws {MissingServiceError} */
+export function sshServer(): string {
+  const program = findProgram('sshd');
+  if (program === null || findProgram('ssh') === null || findProgram('ssh-keygen') === null) {
+    throw new MissingServiceError(
+      `no OpenSSH here (Debian packages openssh-client openssh-server; ${installWith})`,
+    );
+  }
+  return program;
+}
+
+/** @throws {MissingServiceError} */
 export function prometheusPrograms(): { readonly prometheus: string; readonly promtool: string } {
   const prometheus = findProgram('prometheus');
   const promtool = findProgram('promtool');
