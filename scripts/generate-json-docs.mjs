@@ -41,7 +41,11 @@ const answers = [
   ['`nodes`', '`{nodes: `[Node](#node)`[]}`'],
   ['`top`', '`{nodes: `[Node](#node)`[], telemetry: {node, host, gpus}[], jobs: `[Job](#job)`[]}`'],
   ['`node`, `node drain`, `node undrain`, `node clear`, `node confirm-dead`', '[Node](#node)'],
-  ['`node remove`', '`{node}`'],
+  [
+    '`node add`',
+    '`{hosts: {ssh, node, gpus, findings, error, hint}[]}`; `findings` are problems that `doctor` found there; `error` is null once the host is a node',
+  ],
+  ['`node remove`', '`{node, uninstalled}`'],
   ['`maintenance`, `store advance`', '[Cluster](#cluster)'],
   ['`token create`', '`{token, expiresAtMs}`'],
   ['`token list`', '`{credentials: `[Credential](#credential)`[]}`'],

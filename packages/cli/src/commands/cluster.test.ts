@@ -101,8 +101,11 @@ test('token revoke, token rotate and node remove say what they have done', async
   expect(revoked.stdout).toBe('agent:gpu-1:2 is revoked.\njoin:3 is revoked.\n');
   const RotateAdminToken = () => ({ token: 'muster_admin_x' });
   expect((await run(['token', 'rotate'], { RotateAdminToken })).stdout).toBe('muster_admin_x\n');
-  const removed = await run(['node', 'remove', 'gpu-1'], { RemoveNode: () => ({}) });
-  expect(removed.requests).toMatchObject([{ request: { name: 'gpu-1' } }]);
+  const removed = await run(['node', 'remove', 'gpu-1'], {
+    ListNodes: () => ({ nodes: [wire.node(aNode({ name: 'gpu-1', state: 'silent' }))] }),
+    RemoveNode: () => ({}),
+  });
+  expect(removed.requests.at(-1)).toMatchObject({ method: 'RemoveNode', request: { name: 'gpu-1' } });
   expect(removed.stdout).toBe('gpu-1 was removed from the cluster.\n');
 });
 

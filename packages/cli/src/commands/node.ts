@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { durationMs } from '../flags.ts';
+import { collect, durationMs, wholeNumberFlag } from '../flags.ts';
 import { cardText, worstFirst } from '../nodes/conditionText.ts';
 import { formatNode } from '../nodes/nodeDetail.ts';
 import { orphanLines } from '../nodes/nodeText.ts';
@@ -16,6 +16,8 @@ import { type Column, formatTable, type View } from '../output/table.ts';
 import { count } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { ask, print, type QueryFlags, type TextOf, withQuery } from '../query.ts';
+import type { AddFlags } from '../remote/addHosts.ts';
+import type { RemoveFlags } from '../remote/removeHost.ts';
 import { withSession } from '../session.ts';
 
 interface DrainFlags extends QueryFlags {
@@ -72,7 +74,72 @@ const clear: Subcommand = {
   run: clearCondition,
 };
 
+const add: Subcommand = {
+  name: 'add',
+  summary: 'make machines nodes through ssh: copies the release, installs the agent, joins, and examines',
+  define(sub) {
+    sub
+      .argument('<host...>', '[USER@]HOST, as ssh takes it')
+      .option('--release <file>', 'archive of a release; default: the release that this program runs from')
+      .option('--name <node>', 'name of the node, for one host; default: the host name of the machine')
+      .option('--parallel <count>', 'hosts at a time', wholeNumberFlag('--parallel', 1, 64), 8)
+      .option(
+        '--coordinator <host:port>',
+        'address that the agents dial; default: the one that this call uses',
+      )
+      .option('--tunnel', 'the hosts cannot reach the coordinator: a unit here leads them to it by ssh -R')
+      .option(
+        '--tunnel-port <port>',
+        'port of the tunnel, on the loopback interface of the hosts',
+        wholeNumberFlag('--tunnel-port', 1, 65_535),
+        17_070,
+      )
+      .option('--user', 'without root: the agent runs as the user that logs in')
+      .option('--allow <network>', 'as `muster install agent` takes it; default: any', collect)
+      .option('--set <key=value>', 'setting of the agent; may be repeated', collect)
+      .option('--replace', 'the machine takes the name of a node: the old credential of that node ends');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nUses the ssh of this machine: its keys, ~/.ssh/config and known_hosts; it asks nothing. Run it again after a failure: ' +
+        'it\ncontinues where each host stopped. `muster node remove NODE` undoes it.',
+    );
+  },
+  run: async (context: Context, hosts: readonly string[], flags: AddFlags) =>
+    (await import('../remote/addHosts.ts')).addHosts(context, hosts, flags),
+};
+
+const remove: Subcommand = {
+  name: 'remove',
+  summary: 'remove a node: drain it, uninstall Muster where `node add` put it, and revoke its credential',
+  define(sub) {
+    sub
+      .argument('<node>', 'its name')
+      .option(
+        '--deadline <duration>',
+        'time in which its jobs are saved and stopped, such as 10m or 0',
+        durationMs('--deadline', 0, weekMs),
+        10 * 60_000,
+      )
+      .option('--no-drain', 'do not stop its jobs: refused while there are any')
+      .option(
+        '--force',
+        'the machine is dead: its tasks count as ended, and nothing is uninstalled if it does not answer',
+      )
+      .option('--purge', 'also remove settings and data of the agent from the machine');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nAn agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
+        'join again: `muster token create NODE --replace`.',
+    );
+  },
+  run: async (context: Context, node: string, flags: RemoveFlags) =>
+    (await import('../remote/removeHost.ts')).removeHost(context, node, flags),
+};
+
 const subcommands: readonly Subcommand[] = [
+  add,
   onNode({
     name: 'drain',
     summary: 'give no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
@@ -122,18 +189,7 @@ const subcommands: readonly Subcommand[] = [
       return `${what} on ${node}:\n${orphanLines(ended)}`;
     },
   }),
-  onNode({
-    name: 'remove',
-    summary: 'remove a node without tasks: its credential is revoked, and its name can be used again',
-    help:
-      'An agent that still runs there is refused from then on. A reinstalled machine only needs to ' +
-      'join again: `muster token create NODE --replace`.',
-    question: async (api, node) => {
-      await api.removeNode(node);
-      return { node };
-    },
-    text: ({ node }) => `${node} was removed from the cluster.\n`,
-  }),
+  remove,
 ];
 
 export const command: CommandModule = {

@@ -54,12 +54,13 @@ test('names and ids come from the cluster', async () => {
   expect(await candidates('logs', '--rank', '1', 'job_0')).toEqual([jobs[2]]);
   expect(await candidates('stop', 'job_aaaaaaaaaaaa', '')).toEqual(jobs);
   expect(await candidates('node', '')).toEqual([
+    'add\tmake machines nodes through ssh: copies the release, installs the agent, joins, and examines',
     'drain\tgive no new tasks to a node; with a deadline its jobs save, stop and are rescheduled before it',
     'undrain\tgive new tasks to a drained node again',
     'clear\tclear a condition by hand, once its problem is fixed',
     'confirm-dead\tconfirm that nothing runs on a silent node: its jobs are rescheduled at once',
     'end-orphans\tkill the tasks of a node that the store does not know, as after a restore from a backup',
-    'remove\tremove a node without tasks: its credential is revoked, and its name can be used again',
+    'remove\tremove a node: drain it, uninstall Muster where `node add` put it, and revoke its credential',
     'node-1\tonline',
   ]);
   expect(await candidates('node', 'clear', '')).toEqual(['node-1\tonline']);
