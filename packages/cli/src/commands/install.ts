@@ -40,6 +40,9 @@ interface InstallFlags {
   readonly allow?: readonly string[];
   readonly root?: string;
   readonly dryRun?: boolean;
+  readonly user?: boolean;
+  /** The process that keeps the agent of a user running. */
+  readonly inBackground?: boolean;
 }
 
 type Settings = ReadonlyMap<string, readonly string[]>;
@@ -74,6 +77,8 @@ export const command: CommandModule = {
         collect,
       )
       .option('--root <dir>', 'install into the system image in this directory; nothing is started')
+      .option('--user', 'without root: the agent runs as you, with settings and data in your home')
+      .addOption(sub.createOption('--in-background').hideHelp())
       .option('--dry-run', 'print each change, and change nothing')
       .addHelpText(
         'after',
@@ -95,6 +100,7 @@ async function install(context: Context, words: readonly string[], flags: Instal
   const { environment } = context;
   const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
   const chosen = rolesOf(words);
+  if (flags.user === true) return installForUser(context, chosen, flags);
   requireRoot(environment, 'install', flags.dryRun === true);
   const release = releaseFiles(environment.programDir);
   const machine = openMachine(root);
@@ -116,6 +122,22 @@ async function install(context: Context, words: readonly string[], flags: Instal
   }
   await report(context, chosen, changes, flags);
   return exitCodes.ok;
+}
+
+async function installForUser(
+  context: Context,
+  chosen: readonly MachineRole[],
+  flags: InstallFlags,
+): Promise<ExitCode> {
+  if (chosen.join() !== 'agent') throw usageError('--user is for an agent: muster install agent --user');
+  const { root, dryRun, allow } = flags;
+  if (root !== undefined || dryRun !== undefined || allow !== undefined)
+    throw usageError('--root, --dry-run and --allow are for services of the system, and exclude --user');
+  const { installUserAgent, superviseUserAgent } = await import('../userAgent/userAgent.ts');
+  if (flags.inBackground === true) return superviseUserAgent(context);
+  const typed = settingsOf(chosen, flags).get('agent') ?? new Map();
+  const token = flags.joinTokenFile === undefined ? null : readTyped(flags.joinTokenFile, context);
+  return installUserAgent(context, typed, token);
 }
 
 /** Services run the copy, and people call it: the folder that the archive was unpacked to may go. */

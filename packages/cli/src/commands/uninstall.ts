@@ -22,6 +22,7 @@ interface UninstallFlags extends ForceFlag {
   readonly purge?: boolean;
   readonly root?: string;
   readonly dryRun?: boolean;
+  readonly user?: boolean;
 }
 
 export const command: CommandModule = {
@@ -30,6 +31,7 @@ export const command: CommandModule = {
       .argument('[role...]', `${machineRoles.join(', ')}, or both; default: what is installed`)
       .option('--purge', 'also remove settings and data: jobs, output, credentials')
       .option('--force', 'do not ask, though tasks run or data is removed')
+      .option('--user', 'the agent that `muster install agent --user` has installed')
       .option('--root <dir>', 'remove from the system image in this directory')
       .option('--dry-run', 'print each change, and change nothing')
       .addHelpText(
@@ -47,6 +49,10 @@ async function uninstall(
   flags: UninstallFlags,
 ): Promise<ExitCode> {
   const { environment, io } = context;
+  if (flags.user === true) {
+    const { uninstallUserAgent } = await import('../userAgent/userAgent.ts');
+    return uninstallUserAgent(context, flags.purge === true);
+  }
   const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
   const isDryRun = flags.dryRun === true;
   const isPurge = flags.purge === true;
