@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { patienceMs } from '../patience.ts';
 import { MissingServiceError, tempDir, waitFor } from '../services.ts';
 import { controlGroupsOf, type Hierarchy, hierarchies } from './controlGroups.ts';
 import { childrenOf, type ProgramResult, runProgram } from './programs.ts';
@@ -18,7 +19,12 @@ export interface BootedMachine {
   /** Asks systemd to shut down, and starts it again. The kernel is the same, and so is its boot id. */
   reboot(): Promise<void>;
   remove(): Promise<void>;
+  /** Of its systemd, as this machine counts: names its namespaces. Another one after each reboot. */
+  readonly pid: number;
 }
+
+/** Each has control groups of its own. */
+let booted = 0;
 
 /** What no machine of a test needs, and what would act on the kernel that it shares. */
 const maskedUnits = [
@@ -74,7 +80,10 @@ export async function bootMachine(
     },
     {},
   );
-  const groups = controlGroupsOf('self').map((group) => makeChild(group, `muster-machine-${process.pid}`));
+  booted += 1;
+  const groups = controlGroupsOf('self').map((group) =>
+    makeChild(group, `muster-machine-${process.pid}-${booted}`),
+  );
   const machine = new OverlayMachine(name, place, holder, groups);
   await machine.boot();
   return machine;
@@ -93,6 +102,10 @@ class OverlayMachine implements BootedMachine {
     this.place = place;
     this.holder = holder;
     this.groups = groups;
+  }
+
+  get pid(): number {
+    return this.initPid;
   }
 
   async boot(): Promise<void> {
@@ -131,7 +144,8 @@ class OverlayMachine implements BootedMachine {
     const inside = ['--mount', '--uts', '--ipc', '--net', '--pid', '--cgroup', '--root'];
     const variables = ['HOME=/root', 'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'LANG=C.UTF-8'];
     const enter = ['nsenter', '--target', String(this.initPid), ...inside, '--'];
-    return runProgram([...enter, 'env', '--chdir=/', '-i', ...variables, ...argv]);
+    // Installing on several machines is many waits in one.
+    return runProgram([...enter, 'env', '--chdir=/', '-i', ...variables, ...argv], 3 * patienceMs);
   }
 
   async must(...argv: readonly string[]): Promise<string> {

@@ -1,0 +1,218 @@
+/** Machines that become nodes through ssh, from the machine of the admin, and what can go wrong with them meanwhile. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { nativeParts } from '../../scripts/package/native.mjs';
+import { makeTree } from '../../scripts/package/tree.mjs';
+import { type BootedMachine, bootMachine } from '../support/hosts/bootedMachine.ts';
+import { connectMachines, runAtSwitch, startSshdOn, stopSshdOn } from '../support/hosts/machineNetwork.ts';
+import { tempDir, waitFor } from '../support/services.ts';
+
+const release = {
+  version: '0.1.0',
+  arch: process.arch as 'x64' | 'arm64',
+  commit: '0123456789abcdef0123456789abcdef01234567',
+  epochS: 1_700_000_000,
+};
+const muster = '/usr/local/bin/muster';
+const hostNames = ['gpu-1', 'gpu-2', 'gpu-3'] as const;
+type HostName = (typeof hostNames)[number];
+
+/** Of the admin, with the coordinator. */
+let head: BootedMachine;
+const hosts = new Map<HostName, BootedMachine>();
+const hostKeys = new Map<HostName, string>();
+let publicKey: string;
+
+const at = (name: HostName) => hosts.get(name) ?? head;
+
+beforeAll(async () => {
+  const tree = join(tempDir('release').path, 'muster');
+  const native = tempDir('native').path;
+  mkdirSync(tree);
+  await makeTree(tree, release, await nativeParts(release, native, new AbortController().signal));
+  const machines = await Promise.all([
+    bootMachine('head', { '/srv/muster': tree }),
+    ...hostNames.map((name) => bootMachine(name, {})),
+  ]);
+  const [first, ...others] = machines;
+  head = first ?? head;
+  hostNames.forEach((name, index) => hosts.set(name, others[index] ?? head));
+  await connectMachines(head, others);
+  const setUp = [
+    'mkdir -p -m 700 ~/.ssh; cd ~/.ssh; rm -f known_hosts config',
+    'ssh-keygen -q -t ed25519 -N "" -f id_ed25519',
+    ...hostNames.map((name, index) => `echo "10.77.0.${index + 2} ${name}" >> /etc/hosts`),
+    // This one cannot reach the coordinator.
+    'iptables -A INPUT -s 10.77.0.4 -p tcp --dport 7070 -j DROP',
+  ];
+  await head.must('sh', '-euc', setUp.join('\n'));
+  publicKey = await head.must('sh', '-c', 'cat ~/.ssh/id_ed25519.pub');
+  await Promise.all([
+    ...hostNames.map(async (name) => hostKeys.set(name, await startSshdOn(at(name), publicKey))),
+    head.must(
+      '/srv/muster/bin/muster',
+      'install',
+      'coordinator',
+      '--listen',
+      '0.0.0.0:7070',
+      '--allow',
+      'any',
+    ),
+  ]);
+  return () => Promise.all(machines.map((machine) => machine.remove())).then(() => {});
+});
+
+/** @param wrong whose key is known as another one */
+async function know(wrong: HostName | null = null): Promise<void> {
+  const keyOf = (name: HostName) => hostKeys.get(name === wrong ? 'gpu-1' : name);
+  const lines = hostNames.map((name) => `${name} ${keyOf(name)}`);
+  await head.must('sh', '-c', `printf '%s\\n' "$@" > ~/.ssh/known_hosts`, 'sh', ...lines);
+}
+
+interface Added {
+  readonly ssh: string;
+  readonly node: string | null;
+  readonly error: string | null;
+  readonly hint: string | null;
+}
+
+async function add(...words: readonly string[]) {
+  const { stdout, stderr, exitCode } = await head.run(muster, 'node', 'add', ...words, '-o', 'json');
+  const { hosts: list } = JSON.parse(stdout || '{"hosts":[]}') as { hosts: readonly Added[] };
+  return { of: (ssh: string) => list.find((each) => each.ssh === ssh), stderr, exitCode };
+}
+
+async function nodes(): Promise<ReadonlyMap<string, string>> {
+  const { nodes: list } = JSON.parse(await head.must(muster, 'nodes', '-o', 'json')) as {
+    nodes: readonly { readonly name: string; readonly state: string }[];
+  };
+  return new Map(list.map(({ name, state }) => [name, state]));
+}
+
+const savedHosts = async () =>
+  JSON.parse(await head.must('sh', '-c', 'cat ~/.config/muster/hosts.json')) as Record<string, unknown>;
+
+/** Bytes of the archive that have arrived. */
+async function arrivedAt(name: HostName): Promise<number> {
+  const { stdout } = await at(name).run('sh', '-c', 'stat -c %s /var/cache/muster-node-add/*.part');
+  return Number(stdout);
+}
+
+test('of three hosts at once one vanishes during the copy and one has a wrong key; the third is a node', async () => {
+  await know('gpu-3');
+  await runAtSwitch(
+    head,
+    'tc',
+    'qdisc',
+    'add',
+    'dev',
+    'port3',
+    'root',
+    'tbf',
+    'rate',
+    '8mbit',
+    'burst',
+    '64kb',
+    'latency',
+    '1s',
+  );
+  const adding = add('root@gpu-1', 'root@gpu-2', 'root@gpu-3');
+  await waitFor('a part of the release on gpu-2', async () => (await arrivedAt('gpu-2')) > 1_000_000);
+  await stopSshdOn(at('gpu-2'));
+  const { of, exitCode, stderr } = await adding;
+  expect(of('root@gpu-1'), stderr).toMatchObject({ node: 'gpu-1', error: null });
+  expect(of('root@gpu-2')).toMatchObject({ error: expect.stringContaining('the connection to gpu-2 broke') });
+  expect(of('root@gpu-3')).toMatchObject({
+    error: 'gpu-3 shows another host key than the one that is known for it here',
+    hint: expect.stringContaining('ssh-keygen -R gpu-3'),
+  });
+  expect(exitCode).not.toBe(0);
+  expect(await nodes()).toEqual(new Map([['gpu-1', 'online']]));
+  // A part of a release is not one.
+  expect((await at('gpu-2').run('ls', '/opt/muster/current')).exitCode).not.toBe(0);
+});
+
+test('the same command continues where it ended, and jobs run on each node', async () => {
+  const arrived = await arrivedAt('gpu-2');
+  expect(arrived).toBeGreaterThan(1_000_000);
+  await runAtSwitch(head, 'tc', 'qdisc', 'del', 'dev', 'port3', 'root');
+  await startSshdOn(at('gpu-2'), publicKey);
+  const { of, stderr } = await add('root@gpu-1', 'root@gpu-2');
+  expect([of('root@gpu-1')?.error, of('root@gpu-2')?.error], stderr).toEqual([null, null]);
+  const output = await head.must(muster, 'submit', '--follow', '--nodes', '2', '--', 'hostname');
+  expect(output).toContain('gpu-1');
+  expect(output).toContain('gpu-2');
+  expect(await savedHosts()).toEqual({
+    local: {
+      'gpu-1': { ssh: 'root@gpu-1', tunnel: false },
+      'gpu-2': { ssh: 'root@gpu-2', tunnel: false },
+    },
+  });
+  // Neither the token nor what was copied is left.
+  for (const path of ['/etc/muster/join-token', '/var/cache/muster-node-add'])
+    expect((await at('gpu-2').run('ls', path)).exitCode, path).not.toBe(0);
+});
+
+test('a host that cannot reach the coordinator is led to it by a tunnel, which comes back', async () => {
+  await know();
+  const { of, stderr } = await add('root@gpu-3', '--tunnel', '--set', 'gpus=1');
+  expect(of('root@gpu-3')?.error, stderr).toBe(null);
+  await head.must('systemctl', 'kill', '--signal=KILL', 'muster-tunnel-gpu-3');
+  await waitFor('the node without its tunnel, and with it again', async () => {
+    const restarts = await head.must(
+      'systemctl',
+      'show',
+      '-p',
+      'NRestarts',
+      '--value',
+      'muster-tunnel-gpu-3',
+    );
+    return Number(restarts) > 0 && (await nodes()).get('gpu-3') === 'online';
+  });
+  const output = await head.must(muster, 'submit', '--follow', '--gpus', '1', '--', 'hostname');
+  expect(output).toContain('gpu-3');
+});
+
+test('remove drains, uninstalls and revokes; a dead machine is removed by force', async () => {
+  await head.must(muster, 'submit', '--gpus', '1', '--name', 'long', '--', 'sleep', '100000');
+  await waitFor('the task', () => at('gpu-3').must('pgrep', '-x', 'sleep'));
+  await head.must(muster, 'node', 'remove', 'gpu-3', '--deadline', '0');
+  expect([...(await nodes()).keys()]).toEqual(['gpu-1', 'gpu-2']);
+  expect((await at('gpu-3').run('pgrep', '-x', 'sleep')).stdout).toBe('');
+  // Saved and rescheduled: it waits for another GPU.
+  await head.must(muster, 'stop', 'long');
+  expect(await at('gpu-3').must('systemctl', 'list-units', '--plain', '--no-legend', 'muster*')).toBe('');
+  expect((await at('gpu-3').run('ls', '/opt/muster')).exitCode).not.toBe(0);
+  expect(
+    await head.must('systemctl', 'list-units', '--all', '--plain', '--no-legend', 'muster-tunnel*'),
+  ).toBe('');
+  const { credentials } = JSON.parse(await head.must(muster, 'token', 'list', '-o', 'json')) as {
+    credentials: readonly { readonly node: string | null }[];
+  };
+  expect(credentials.some(({ node }) => node === 'gpu-3')).toBe(false);
+
+  await stopSshdOn(at('gpu-2'));
+  const refused = await head.run(muster, 'node', 'remove', 'gpu-2');
+  expect(refused.stderr).toContain('gpu-2 accepts no ssh connections');
+  expect(refused.stderr).toContain('muster node remove gpu-2 --force');
+  expect((await nodes()).has('gpu-2')).toBe(true);
+  await head.must(muster, 'node', 'remove', 'gpu-2', '--force');
+  expect(await savedHosts()).toEqual({ local: { 'gpu-1': { ssh: 'root@gpu-1', tunnel: false } } });
+});
+
+test('without root the agent runs as the user, outlives the ssh connection and its own end, and is removed', async () => {
+  await at('gpu-3').must('useradd', '--create-home', '--password', '*', 'ada');
+  const { of, stderr } = await add('ada@gpu-3', '--user', '--tunnel', '--name', 'ada-1', '--set', 'gpus=1');
+  expect(of('ada@gpu-3')?.error, stderr).toBe(null);
+  const job = ['submit', '--follow', '--gpus', '1', '--', 'id', '-un'] as const;
+  expect(await head.must(muster, ...job)).toContain('ada\n');
+  const agentPid = async () => (await at('gpu-3').must('pgrep', '-u', 'ada', '-f', 'agent --config')).trim();
+  const before = await agentPid();
+  await at('gpu-3').must('kill', '-KILL', before);
+  await waitFor('another agent', async () => (await agentPid()) !== before);
+  expect(await head.must(muster, ...job)).toContain('ada\n');
+  await head.must(muster, 'node', 'remove', 'ada-1', '--purge');
+  expect((await nodes()).has('ada-1')).toBe(false);
+  expect((await at('gpu-3').run('pgrep', '-u', 'ada', '-a')).stdout).toBe('');
+});
