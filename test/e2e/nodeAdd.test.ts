@@ -214,5 +214,7 @@ test('without root the agent runs as the user, outlives the ssh connection and i
   expect(await head.must(muster, ...job)).toContain('ada\n');
   await head.must(muster, 'node', 'remove', 'ada-1', '--purge');
   expect((await nodes()).has('ada-1')).toBe(false);
-  expect((await at('gpu-3').run('pgrep', '-u', 'ada', '-a')).stdout).toBe('');
+  const left = () => at('gpu-3').run('pgrep', '-u', 'ada', '-a');
+  await waitFor('nothing of the agent', left, { until: ({ stdout }) => stdout === '' });
+  expect((await at('gpu-3').run('sh', '-c', 'ls -A ~ada/.local/share/muster')).stdout).toBe('');
 });

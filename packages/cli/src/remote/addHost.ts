@@ -48,8 +48,8 @@ export interface AddTools {
   readonly api: Pick<MusterApi, 'listNodes' | 'createJoinToken'>;
   /** What is being done, for people. */
   readonly show: (step: string) => void;
-  /** Called once the agent is installed. */
-  readonly onInstalled: (node: string) => void;
+  /** Called before anything of Muster is started there. */
+  readonly onChosen: (node: string) => void;
   /** Brings the tunnel to a machine up. */
   readonly openTunnel: (node: string, port: number) => void;
 }
@@ -81,6 +81,7 @@ export async function addHost(plan: AddPlan, tools: AddTools): Promise<AddedNode
     if (mode === 'user') await root.must(placeForUserScript(archive));
     else unpacked = archive.sum;
   }
+  tools.onChosen(node);
   if (tunnelPort !== null) {
     show('opening the tunnel');
     tools.openTunnel(node, tunnelPort);
@@ -105,7 +106,6 @@ export async function addHost(plan: AddPlan, tools: AddTools): Promise<AddedNode
 `,
         },
   );
-  tools.onInstalled(node);
   show('waiting for the node');
   const { inventory } = await onlineNode(node, tools, root, mode);
   show('examining');
@@ -242,7 +242,7 @@ function installWords(
 }
 
 const onlinePollMs = 250;
-const onlineWithinMs = 60_000;
+const onlineWithinMs = 120_000;
 
 async function onlineNode(
   name: string,
@@ -260,7 +260,7 @@ async function onlineNode(
       ? 'tail -n 3 "$HOME"/.local/share/muster-agent/agent.log'
       : 'journalctl -u muster-agent -n 3 -o cat --no-pager -q';
   const { stdout } = await shell.run(log);
-  throw new CliError(`the agent on ${shell.host} runs, but its node is not online after 1 min`, {
+  throw new CliError(`the agent on ${shell.host} runs, but its node is not online after 2 min`, {
     code: 'deadline_exceeded',
     hints: [
       ...stdout.split('\n').filter((line) => line.trim() !== ''),

@@ -53,6 +53,8 @@ export async function addHosts(
       '--name is the name of one node, and several hosts are given',
       'Add that host by itself.',
     );
+  if (flags.user === true && flags.allow !== undefined)
+    throw usageError('--allow is for units of the system, and excludes --user');
   const { io, environment } = context;
   const key = contextKey(flags, environment);
   const stop = abortOnStopRequest(io);
@@ -78,7 +80,8 @@ export async function addHosts(
           const tools = { session, lines, key, plan, signal: stop.signal };
           results.push(await addOne(target, tools, context));
         });
-        if (isJson) await io.stdout.write(`${jsonText({ hosts: results })}\n`);
+        const asTyped = targets.flatMap(({ text }) => results.filter(({ ssh }) => ssh === text));
+        if (isJson) await io.stdout.write(`${jsonText({ hosts: asTyped })}\n`);
         return verdict(results, stop.signal.aborted);
       } finally {
         archive.close();
@@ -110,7 +113,7 @@ async function addOne(target: SshTarget, tools: OneTools, context: Context): Pro
       show: (step) => lines.show(text, step),
       openTunnel: (node, port) =>
         openTunnel(node, { target, port, coordinator: session.endpoint.address }, environment),
-      onInstalled: (node) =>
+      onChosen: (node) =>
         noteHost(
           key,
           node,

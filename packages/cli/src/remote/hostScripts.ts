@@ -175,6 +175,6 @@ export function waitForPortScript(port: number, mode: AgentMode, unpacked: strin
   const program =
     `const dial = (left) => require('node:net').connect(${port}, '127.0.0.1')` +
     `.on('connect', () => process.exit(0)).on('error', () => left > 0 ? setTimeout(dial, 250, left - 1) : process.exit(1));` +
-    'dial(120)';
+    'dial(240)';
   return `exec ${top}/lib/muster/node -e ${shellText([program])}`;
 }

@@ -1,5 +1,6 @@
 /** `muster node remove`: its jobs are saved and rescheduled, Muster is uninstalled where it was added by ssh, its credential ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MusterError } from '@muster/common/errors';
 import type { NodeView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { Context } from '../context.ts';
@@ -47,7 +48,11 @@ export async function removeHost(context: Context, node: string, flags: RemoveFl
       }
       if (isForced && known !== null && known.state !== 'online' && known.tasks.length > 0)
         await api.confirmDead(node);
-      await api.removeNode(node);
+      // A host that was never online is known only here.
+      await api.removeNode(node).catch((error: unknown) => {
+        const isUnknown = error instanceof MusterError && error.code === 'not_found' && host !== null;
+        if (!isUnknown) throw error;
+      });
       if (host !== null) noteHost(key, node, null, environment);
       return { node, uninstalled: host !== null && unreached === null, unreached };
     });
@@ -78,7 +83,7 @@ async function drainUntilEmpty(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
-  let node: NodeView | undefined = await api.drainNode(name, 'is being removed', deadlineMs);
+  let node: NodeView | undefined = await api.drainNode(name, 'node remove', deadlineMs);
   while (node !== undefined && node.tasks.length > 0) {
     if (signal.aborted) throw new CliError(`${name} stays drained: interrupted`);
     if (node.state !== 'online') {

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRunning } from '@muster/agent/fence/processes';
+import { allProcesses, isRunning } from '@muster/agent/fence/processes';
 import { whenAborted } from '@muster/common/async';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import { toLabel } from '@muster/common/spec/forms';
@@ -113,10 +113,11 @@ export async function superviseUserAgent({ io, environment, clock }: Context): P
   }
 }
 
-/** Tasks that run are ended with `purge`, which removes what is known of them. @throws {CliError} */
+/** Ends the agent, its guard and the tasks that still run. @throws {CliError} */
 export async function uninstallUserAgent({ io, environment }: Context, purge: boolean): Promise<ExitCode> {
   const places = placesIn(environment);
   await stopAgent(environment);
+  killWhatIsLeft(places.dataDir);
   if (existsSync(places.unit)) {
     systemctl(['disable', '--quiet', unit], environment);
     rmSync(places.unit);
@@ -209,13 +210,40 @@ async function stopAgent(environment: ProgramEnvironment): Promise<void> {
   if (existsSync(places.unit)) runs('systemctl', ['--user', 'stop', unit], environment);
   const running = readUpState(places.dataDir);
   if (running === null) return;
-  process.kill(running.pid, 'SIGTERM');
+  kill(running.pid, 'SIGTERM');
   for (let waitedMs = 0; isRunning(running); waitedMs += pollMs) {
     if (waitedMs >= 2 * stopGraceMs)
       throw new CliError(`process ${running.pid}, which keeps the agent running, has not ended`, {
         hints: [`kill -9 ${running.pid}`],
       });
     await sleep(pollMs);
+  }
+}
+
+/** The guard and tasks outlive their agent; in `muster uninstall` of a system, systemd knows them by their unit. */
+function killWhatIsLeft(dataDir: string): void {
+  for (const { pid } of allProcesses()) {
+    if (pid === process.pid) continue;
+    const isGuard = readOf(pid, 'cmdline').includes(`\0--runtime-dir\0${dataDir}/`);
+    const isOfTask = readOf(pid, 'environ').includes(`\0MUSTER_TASK_DIRECTORY=${dataDir}/`);
+    if (isGuard || isOfTask) kill(pid, 'SIGKILL');
+  }
+}
+
+/** @returns empty: it has ended, or is another user's */
+function readOf(pid: number, file: 'cmdline' | 'environ'): string {
+  try {
+    return `\0${readFileSync(`/proc/${pid}/${file}`, 'utf8')}`;
+  } catch {
+    return '';
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
