@@ -10,7 +10,7 @@ import { tunnelUnit } from './tunnel.ts';
 test.each([
   [['gpu-1'], 'serves this machine only', '--tunnel'],
   [['gpu-1', 'gpu-2', '--name', 'a'], '--name is the name of one node', 'by itself'],
-  [['--', '-oProxyCommand=x'], '"-oProxyCommand=x" is not a host', ''],
+  [['root@-oProxyCommand=x'], '"root@-oProxyCommand=x" is not a host', ''],
   [['a b'], '"a b" is not a host', '~/.ssh/config'],
   [['gpu-1', '--tunnel', '--coordinator', 'h:1'], '--coordinator and --tunnel exclude each other', ''],
   [['gpu-1', '--coordinator', 'h'], '--coordinator takes HOST:PORT', ''],
