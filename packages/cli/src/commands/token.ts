@@ -9,7 +9,7 @@ import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, durationMs } from '../flags.ts';
 import { type Column, formatTable } from '../output/table.ts';
-import { agoText, validityText } from '../output/times.ts';
+import { agoText, durationText, validityText } from '../output/times.ts';
 import { ask, type ForceFlag, print, type QueryFlags, requireConsent, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 
@@ -18,6 +18,11 @@ interface CreateFlags extends QueryFlags {
 }
 
 type RevokeFlags = QueryFlags & ForceFlag;
+
+interface RotateFlags extends QueryFlags {
+  /** Milliseconds. */
+  readonly keep?: number;
+}
 
 const create: Subcommand = {
   name: 'create',
@@ -129,9 +134,15 @@ const revoke: Subcommand = {
 
 const rotate: Subcommand = {
   name: 'rotate',
-  summary: 'replace a token by another with the same limits; the current one ends at once',
+  summary:
+    'replace a token by another with the same limits; the current one ends, at once or with --keep later',
   define(sub) {
     sub.argument('[id]', 'id of a token of a user, or unique beginning; default: the token that you use');
+    sub.option(
+      '--keep <duration>',
+      'so long the current one stays valid, until every program has the new one; default: it ends at once',
+      durationMs('--keep', 1_000, 30 * dayMs),
+    );
     withQuery(sub);
     sub.addHelpText(
       'after',
@@ -154,14 +165,19 @@ export const command: CommandModule = {
   subcommands: [create, issue, list, revoke, rotate],
 };
 
-async function rotateToken(context: Context, id: string | undefined, flags: QueryFlags): Promise<ExitCode> {
+async function rotateToken(context: Context, id: string | undefined, flags: RotateFlags): Promise<ExitCode> {
   const { environment } = context;
+  const { keep } = flags;
   const { answer, used } = await withSession(context, flags, async (session) => {
     const isAdminToken = id === undefined && !session.endpoint.token.startsWith('muster_user_');
+    if (isAdminToken && keep !== undefined)
+      throw usageError(
+        '--keep is for tokens of users; the admin token ends at once, and commands on its machine read the new one',
+      );
     return {
       answer: isAdminToken
         ? { token: await session.api.rotateAdminToken() }
-        : await session.api.rotateUserToken(id),
+        : await session.api.rotateUserToken(id, keep),
       used: session.endpoint.token,
     };
   });
@@ -172,6 +188,7 @@ async function rotateToken(context: Context, id: string | undefined, flags: Quer
     const contexts = { ...saved.contexts, [name]: { ...login, token: answer.token } };
     writeContexts(environment, { ...saved, contexts });
   }
+  const earlier = keep === undefined ? 'no longer valid' : `valid for another ${durationText(keep)} at most`;
   return print(
     context,
     flags,
@@ -179,7 +196,7 @@ async function rotateToken(context: Context, id: string | undefined, flags: Quer
     ({ token }) => `${token}\n`,
     () =>
       'id' in answer
-        ? `The earlier token is no longer valid.${isOfLogin ? ` The context ${name} has the new one.` : ''}\n`
+        ? `The earlier token is ${earlier}.${isOfLogin ? ` The context ${name} has the new one.` : ''}\n`
         : 'The earlier admin token is no longer valid; commands on its machine use the new one.\n',
   );
 }

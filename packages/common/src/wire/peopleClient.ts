@@ -53,8 +53,8 @@ export interface PeopleApi {
   /** With an ID token of the issuer; no token is needed. @param token from 32 random bytes */
   loginWithIdToken(idToken: string, token: string): Promise<LoggedIn>;
   createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
-  /** @param id left out: the token of this client */
-  rotateUserToken(id?: string): Promise<IssuedToken>;
+  /** @param id left out: the token of this client; @param keepMs so long the earlier one stays valid, default: not at all */
+  rotateUserToken(id?: string, keepMs?: number): Promise<IssuedToken>;
   setProject(project: Project): Promise<Project>;
   listProjects(): Promise<readonly Project[]>;
 }
@@ -85,7 +85,8 @@ export function peopleClient(call: UnaryCall): PeopleApi {
         ...(user === undefined ? {} : { user }),
         ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
       }),
-    rotateUserToken: (id) => call('RotateUserToken', id === undefined ? {} : { id }),
+    rotateUserToken: (id, keepMs = 0) =>
+      call('RotateUserToken', { keepMs, ...(id === undefined ? {} : { id }) }),
     setProject: async (project) => projectFromWire(await call('SetProject', project)),
     listProjects: async () => (await call('ListProjects', {})).projects.map(projectFromWire),
   };

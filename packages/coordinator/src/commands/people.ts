@@ -226,12 +226,12 @@ export function createUserToken(draft: Draft, command: UserTokenCommand, nowMs: 
 
 /**
  * Another token with the limits and the lifetime of this one, which ends.
+ * @param keepMs so long the earlier one stays valid; 0: it ends at once
  * @throws {MusterError} `not_found`
  */
 export function rotateUserToken(
   draft: Draft,
-  id: string,
-  secretHash: string,
+  { id, secretHash, keepMs }: { readonly id: string; readonly secretHash: string; readonly keepMs: number },
   nowMs: number,
 ): IssuedCredential {
   const before = draft.credential(id);
@@ -239,7 +239,9 @@ export function rotateUserToken(
   const user = knownUser(draft, before.subject);
   const lifetimeMs =
     before.expiresAtMs === null ? userTokenLifetimeMs : before.expiresAtMs - before.createdAtMs;
-  draft.removeCredential(before);
+  const endMs = Math.min(before.expiresAtMs ?? Number.POSITIVE_INFINITY, nowMs + keepMs);
+  if (endMs <= nowMs) draft.removeCredential(before);
+  else draft.putCredential({ ...before, expiresAtMs: endMs });
   const { label, scope } = before;
   const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, nowMs);
   const data = { id: token.id, user: user.name, label, by: 'rotate', replaced: id };

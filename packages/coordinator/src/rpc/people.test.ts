@@ -185,6 +185,25 @@ describe('a token of a user', () => {
   });
 });
 
+test('a token that is rotated with time to spare is valid beside the new one, and no longer than that', async () => {
+  const ann = await loggedIn({ name: 'ann', role: 'user' });
+  const issued = await ann.createUserToken({ label: 'ci', projects: [], verbs: [], lifetimeMs: 3 * hourMs });
+  const rotated = await as(issued.token).rotateUserToken(undefined, hourMs);
+  for (const token of [issued.token, rotated.token])
+    expect(await as(token).listJobs({})).toMatchObject({ jobs: [] });
+  coordinator.clock.nowMs += hourMs;
+  expect(await refusal(as(issued.token).listJobs({}))).toMatch(/^unauthenticated: .*has expired/);
+  expect(await as(rotated.token).listJobs({})).toMatchObject({ jobs: [] });
+  // It never gets more time than it had.
+  const last = await as(rotated.token).rotateUserToken(rotated.id, 30 * 24 * hourMs);
+  expect((await admin.listCredentials()).find(({ id }) => id === rotated.id)?.expiresAtMs).toBe(
+    rotated.expiresAtMs,
+  );
+  expect(await refusal(as(last.token).rotateUserToken(undefined, 31 * 24 * hourMs))).toMatch(
+    /^invalid: keep_ms/,
+  );
+});
+
 describe('a job', () => {
   const spec = (project: string) => JSON.stringify({ name: 'train', command: ['true'], project });
 

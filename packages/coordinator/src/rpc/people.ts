@@ -132,11 +132,13 @@ export function peopleCalls({
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
     }),
 
-    RotateUserToken: unary(async ({ id: named }, caller) => {
+    RotateUserToken: unary(async ({ id: named, keepMs = 0 }, caller) => {
+      if (!Number.isSafeInteger(keepMs) || keepMs < 0 || keepMs > tokenKeptMaxMs)
+        throw new MusterError('invalid', `keep_ms: ${keepMs} ms; expected 0 to 30 days`);
       const token = newToken('user', random);
       const issued = await loop.run(caller, (draft, nowMs) => {
         const id = named === undefined ? caller.id : credentialNamed(draft, caller, named).id;
-        return rotateUserToken(draft, id, hashToken(token), nowMs);
+        return rotateUserToken(draft, { id, secretHash: hashToken(token), keepMs }, nowMs);
       });
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
     }),
@@ -205,6 +207,9 @@ function requireRandom(token: string): void {
   if (!/^muster_user_[\w-]{43,128}$/.test(token))
     throw new MusterError('invalid', 'the token is too short; clients make 32 random bytes');
 }
+
+/** How long a token may stay valid beside the one that replaces it. */
+const tokenKeptMaxMs = 30 * 24 * 60 * 60_000;
 
 function checkedLifetime(ms: number): number {
   if (Number.isSafeInteger(ms) && ms > 0 && ms <= userTokenLifetimeMaxMs) return ms;
