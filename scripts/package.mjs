@@ -15,14 +15,17 @@ const fullCompression = { gzip: 9, xz: 6 };
 /** What a slow line can still load in a minute or two. */
 const sizeMaxBytes = 60_000_000;
 
+/** @typedef {'tarball' | 'npm' | 'deb'} Kind */
+
 /**
  * @param {string} outDir gets the files; made where it is missing
  * @param {Release} release
  * @param {import('./package/archives.mjs').Making} making
+ * @param {readonly Kind[]} kinds
  * @returns {Promise<string[]>} the names of the files
  * @throws {Stop}
  */
-export async function makePackages(outDir, release, making) {
+export async function makePackages(outDir, release, making, kinds = ['tarball', 'npm', 'deb']) {
   const { nativeParts } = await import('./package/native.mjs');
   const { makeTree } = await import('./package/tree.mjs');
   const archives = await import('./package/archives.mjs');
@@ -36,13 +39,14 @@ export async function makePackages(outDir, release, making) {
     for (const folder of folders) await mkdir(folder);
     await makeTree(tree, release, await nativeParts(release, native, making.interrupted));
     const { tarballName, npmPackageName, debName } = archives;
-    const names = [tarballName(release), npmPackageName(release), debName(release)];
-    const [tarball = '', npmPackage = '', debian = ''] = names.map((name) => join(done, name));
+    const nameOf = { tarball: tarballName, npm: npmPackageName, deb: debName };
+    const target = (/** @type {Kind} */ kind) => join(done, nameOf[kind](release));
     await Promise.all([
-      archives.makeTarball(tree, tarball, release, making),
-      archives.makeNpmPackage(tree, npmPackage, npm, release, making),
+      kinds.includes('tarball') && archives.makeTarball(tree, target('tarball'), release, making),
+      kinds.includes('npm') && archives.makeNpmPackage(tree, target('npm'), npm, release, making),
     ]);
-    await archives.makeDeb(tree, debian, deb, release, making);
+    if (kinds.includes('deb')) await archives.makeDeb(tree, target('deb'), deb, release, making);
+    const names = kinds.map((kind) => nameOf[kind](release));
     await writeFile(join(done, 'SHA256SUMS'), await sums('sha256', done, names.toSorted()));
     for (const name of [...names, 'SHA256SUMS']) await rename(join(done, name), join(outDir, name));
     return [...names, 'SHA256SUMS'];

@@ -1,6 +1,7 @@
 // The tree of a release as files to hand out: the deb, the tarball and the npm package. The same tree gives the same bytes.
 import { cp, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { root } from '../setup.mjs';
 import { run } from './run.mjs';
 import { filesBelow, sums } from './sums.mjs';
@@ -89,8 +90,12 @@ export async function makeNpmPackage(tree, target, work, release, making) {
  */
 export async function makeDeb(tree, target, work, release, making) {
   await rename(tree, join(work, 'usr'));
-  // Where Debian looks for the licence of a package.
-  await cp(join(root, 'LICENSE'), join(work, 'usr/share/doc/muster/copyright'));
+  // Where Debian looks for the licence and the changes of a package, and for reasons why lintian should be silent.
+  const doc = join(work, 'usr/share/doc/muster');
+  await cp(join(root, 'packaging/deb/copyright'), join(doc, 'copyright'));
+  await writeFile(join(doc, 'changelog.gz'), gzipSync(changelog(release), { level: 9 }));
+  await mkdir(join(work, 'usr/share/lintian/overrides'), { recursive: true });
+  await cp(join(root, 'packaging/deb/lintian-overrides'), join(work, 'usr/share/lintian/overrides/muster'));
   const paths = (await filesBelow(join(work, 'usr'))).map((path) => relative(work, path)).sort();
   const control = join(work, 'DEBIAN');
   await mkdir(control);
@@ -106,6 +111,16 @@ export async function makeDeb(tree, target, work, release, making) {
     { env: { SOURCE_DATE_EPOCH: String(release.epochS) } },
     making.interrupted,
   );
+}
+
+/** One entry in Debian's form; what has changed stands in CHANGELOG.md. @param {Release} release */
+function changelog({ version, epochS }) {
+  const date = new Date(epochS * 1000).toUTCString().replace('GMT', '+0000');
+  return [
+    `muster (${version}) stable; urgency=medium\n`,
+    `  * Release ${version}. Changes: /usr/share/doc/muster/CHANGELOG.md\n`,
+    ` -- Muster maintainers <maintainers@users.noreply.example>  ${date}\n`,
+  ].join('\n');
 }
 
 /** @param {string} work @param {readonly string[]} paths @param {Release} release */
