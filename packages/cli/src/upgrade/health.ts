@@ -41,14 +41,20 @@ export function programOf(pid: number): string | null {
   }
 }
 
+export interface HealthProblem {
+  readonly what: string;
+  /** It will not become healthy, however long one waits. */
+  readonly isFinal?: boolean;
+}
+
 /**
- * Asks again and again until nothing is wrong.
+ * Asks again and again until nothing is wrong, or nothing can become right.
  * @param problem what is wrong now; null: nothing
  * @param waitMs for how long; the last answer is one from the end of that time
  * @returns null, or what was wrong at last
  */
-export async function untilNull(
-  problem: () => Promise<string | null>,
+export async function untilHealthy(
+  problem: () => Promise<HealthProblem | null>,
   waitMs: number,
   { monotonicMs, pause }: { readonly monotonicMs: () => number; readonly pause: () => Promise<void> },
 ): Promise<string | null> {
@@ -56,7 +62,8 @@ export async function untilNull(
   for (;;) {
     const isLast = monotonicMs() >= endMs;
     const found = await problem();
-    if (found === null || isLast) return found;
+    if (found === null) return null;
+    if (isLast || found.isFinal === true) return found.what;
     await pause();
   }
 }

@@ -12,7 +12,7 @@ import { currentLink, type ReleaseTree, releaseLauncher, requireSpace } from '..
 import { type MachineRole, roleFacts, unitFilesOf } from '../install/roles.ts';
 import { runningTasks } from '../install/runningTasks.ts';
 import { withSession } from '../session.ts';
-import { fetchPage, programOf, readAgentPage, untilNull } from './health.ts';
+import { fetchPage, programOf, readAgentPage, untilHealthy } from './health.ts';
 import type { ServiceMachine } from './switchRelease.ts';
 
 export interface ServicesParts {
@@ -27,6 +27,12 @@ export interface ServicesParts {
 }
 
 const pauseMs = 250;
+
+/** Nothing is left to go back to from the old release, so it gets more time than a new one. */
+const oldWaitMinMs = 5 * 60_000;
+
+/** A daemon that has ended so often since it was restarted will not stay. */
+const endsMax = 3;
 
 /** @throws {CliError} when there is no space for a copy of the store */
 export async function openServices(parts: ServicesParts): Promise<ServiceMachine> {
@@ -53,11 +59,22 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
     restart: (unit) => systemctl('restart', '--no-block', unit),
     stop: (unit) => systemctl('stop', unit),
     hasTasks: async () => (await runningTasks(roleFacts.agent.dataDir)) > 0,
-    untilHealthy: (role, which) =>
-      untilNull(() => problemOf(role, which), parts.waitMs, {
+    untilHealthy(role, which) {
+      const unit = roleFacts[role].units.at(-1) ?? '';
+      const endsBefore = Number(property(unit, 'NRestarts'));
+      const waitMs = which === 'new' ? parts.waitMs : Math.max(parts.waitMs, oldWaitMinMs);
+      const problem = async () => {
+        const what = await problemOf(role, which);
+        if (what === null) return null;
+        const ends = Number(property(unit, 'NRestarts')) - endsBefore;
+        if (ends < endsMax) return { what };
+        return { what: `it has ended ${ends} times since it was restarted`, isFinal: which === 'new' };
+      };
+      return untilHealthy(problem, waitMs, {
         monotonicMs: () => context.clock.monotonicMs(),
         pause: () => sleep(pauseMs),
-      }),
+      });
+    },
     newestLog,
     say: (sentence) => context.io.stderr.write(`${sentence}\n`),
   };
