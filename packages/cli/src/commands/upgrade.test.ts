@@ -76,6 +76,7 @@ test.each([
   ['a release with a changed file', () => changed(), 'is damaged: lib/muster/muster is not the file'],
   ['a release for other machines', () => archiveOf('1.3.0', 17, 'mips'), 'is for machines of the kind mips'],
   ['a release that cannot read the store', () => archiveOf('1.1.0', 16), 'cannot read the store of 1.2.3'],
+  ['a release that is too far away', () => archiveOf('1.9.0'), 'from 1.2.3 to 1.9.0 is more than one minor'],
   ['a package', () => '/tmp/muster_1.3.0_amd64.deb', 'Muster on this machine is from an archive'],
 ])('%s is refused, and the machine keeps its release', async (_what, file, message) => {
   const { root, upgrade } = await anImage();

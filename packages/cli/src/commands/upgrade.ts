@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { agentDefaults } from '@muster/agent/options';
+import { tooOld } from '@muster/common/version';
 import { Command } from 'commander';
 import { withAgentFlags } from '../agentFlags.ts';
 import { parseConfig } from '../config/configFile.ts';
@@ -63,6 +64,7 @@ async function upgrade(context: Context, file: string, flags: UpgradeFlags): Pro
         await io.stderr.write(`Nothing to change: ${fresh.version} is the current release.\n`);
         return exitCodes.ok;
       }
+      if (tooOld(old.version, fresh.version) !== null) throw tooFar(old, fresh);
       if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
       const isGuardNew =
         root === '/' ? await switchServices(old, fresh, flags, context) : switchImage(folder, root);
@@ -100,6 +102,14 @@ function requireArchive(file: string, root: string, programName: string): void {
 
 function isCoordinator(root: string): boolean {
   return existsSync(join(root, mainUnitPath('coordinator')));
+}
+
+/** Agents, clients and coordinators of these two would refuse each other. */
+function tooFar(old: ReleaseTree, fresh: ReleaseTree): CliError {
+  return new CliError(
+    `from ${old.version} to ${fresh.version} is more than one minor version: nodes that still have ${old.version} would be refused`,
+    { hints: [`Upgrade the machines of this cluster one minor version at a time, ${fresh.version} last.`] },
+  );
 }
 
 function olderStore(old: ReleaseTree, fresh: ReleaseTree): CliError {

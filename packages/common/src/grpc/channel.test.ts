@@ -22,7 +22,12 @@ function channelAt(port: number, dialled: (socket: Socket) => void = () => {}): 
     dialled(socket);
     return new Http2Connection(socket, 'connect');
   };
-  const channel = grpcChannel(dial, { scheme: 'http', authority: `127.0.0.1:${port}`, token: 'secret' });
+  const channel = grpcChannel(dial, {
+    scheme: 'http',
+    authority: `127.0.0.1:${port}`,
+    token: 'secret',
+    headers: [['muster-version', '0.1.0']],
+  });
   onTestFinished(() => channel.close());
   return channel;
 }
@@ -80,6 +85,7 @@ test('a call says what it is, and by whom', async () => {
     ':method': 'POST',
     ':path': '/a.B/C',
     authorization: 'Bearer secret',
+    'muster-version': '0.1.0',
     'content-type': 'application/grpc',
     'grpc-timeout': `${timeoutMs}m`,
     te: 'trailers',

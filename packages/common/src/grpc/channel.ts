@@ -45,17 +45,24 @@ export interface GrpcChannel {
   close(): void;
 }
 
+interface ChannelCalls {
+  readonly scheme: 'http' | 'https';
+  readonly authority: string;
+  readonly token: string;
+  readonly headers: readonly (readonly [string, string])[];
+}
+
 const answerBytesMax = 64 * 1024 * 1024;
 /** One byte that says whether the message is compressed, four with its length. */
 const prefixBytes = 5;
 
 /**
  * @param connect opens a connection
- * @param target `authority` as in a URL, and the scheme by which it is reached
+ * @param target `authority` as in a URL, the scheme by which it is reached, and headers of every call beside the usual ones
  */
 export function grpcChannel(
   connect: () => Http2Connection,
-  { scheme, authority, token }: { scheme: 'http' | 'https'; authority: string; token: string },
+  { scheme, authority, token, headers }: ChannelCalls,
 ): GrpcChannel {
   let connection: Http2Connection | null = null;
 
@@ -71,6 +78,7 @@ export function grpcChannel(
         ['te', 'trailers'],
         ['content-type', 'application/grpc'],
         ['authorization', `Bearer ${token}`],
+        ...headers,
         ...(timeoutMs === null ? [] : [['grpc-timeout', `${Math.ceil(timeoutMs)}m`] as const]),
       ],
       framed(request),

@@ -2,7 +2,11 @@
 import { connect, isIP } from 'node:net';
 import { type GrpcChannel, grpcChannel } from '../grpc/channel.ts';
 import { Http2Connection } from '../grpc/connection.ts';
+import { musterVersion, versionKey } from '../version.ts';
 import { type ChannelTarget, nameForIpAddresses, trustedTarget } from './trust.ts';
+
+/** The coordinator tells those who are too old, or too new for it. */
+const headers = [[versionKey, musterVersion]] as const;
 
 /**
  * A channel that dials at its first call.
@@ -14,7 +18,7 @@ export function openChannel(target: ChannelTarget, token: string): GrpcChannel {
   const authority = target.address;
   if (secureContext === null) {
     const dial = () => new Http2Connection(connect({ host, port }), 'connect');
-    return grpcChannel(dial, { scheme: 'http', authority, token });
+    return grpcChannel(dial, { scheme: 'http', authority, token, headers });
   }
   const { checkServerIdentity, connect: connectTls } = process.getBuiltinModule('node:tls');
   const dial = () => {
@@ -29,5 +33,5 @@ export function openChannel(target: ChannelTarget, token: string): GrpcChannel {
     });
     return new Http2Connection(socket, 'secureConnect');
   };
-  return grpcChannel(dial, { scheme: 'https', authority, token });
+  return grpcChannel(dial, { scheme: 'https', authority, token, headers });
 }

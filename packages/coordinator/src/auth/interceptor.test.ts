@@ -4,6 +4,7 @@
  */
 import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { type Role, roles, unlimitedScope } from '@muster/common/people';
+import { musterVersion, versionKey } from '@muster/common/version';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import { service as healthService } from 'grpc-health-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -170,6 +171,19 @@ test('the policy lists exactly what is served', () => {
 test('every call of the API is in the table of this test', () => {
   const listed = new Set([...Object.values(allowedPaths).flat(), ...anyones]);
   expect([...listed].toSorted()).toEqual([...new Set(servedPaths)].toSorted());
+});
+
+test('a client that is two minor versions ahead is refused, one that names no version is not', async () => {
+  const { path } = musterService.GetCluster;
+  const [major, minor] = musterVersion.split('.').map(Number);
+  const answerTo = (version: string | null) => {
+    const metadata = withToken(tokens.viewer);
+    if (version !== null) metadata.set(versionKey, version);
+    return statusOf(path, metadata);
+  };
+  expect(await answerTo(null)).toBe(status.OK);
+  expect(await answerTo(`${major}.${Number(minor) + 1}.0`)).toBe(status.OK);
+  expect(await answerTo(`${major}.${Number(minor) + 2}.0`)).toBe(status.FAILED_PRECONDITION);
 });
 
 test('what is not listed may be called by nobody', () => {

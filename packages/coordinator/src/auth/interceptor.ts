@@ -15,6 +15,7 @@ import {
   type ServerMethodDefinition,
   status,
 } from '@grpc/grpc-js';
+import { musterVersion, skewRefusal, versionKey } from '@muster/common/version';
 import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
 import { keyHashOf } from '../tls/nodeCertificates.ts';
@@ -142,6 +143,9 @@ function authorise(
                 : '');
     return refuse('unauthenticated', status.UNAUTHENTICATED, details);
   }
+  const [theirs] = metadata.get(versionKey);
+  const skew = typeof theirs === 'string' ? skewRefusal('this client', theirs, musterVersion) : null;
+  if (skew !== null) return { code: status.FAILED_PRECONDITION, details: skew, by: identity };
   if (!mayCall(identity, path)) {
     const details = `${nameOfCaller(identity, token === null)} may not call ${path}`;
     return refuse('permission_denied', status.PERMISSION_DENIED, details, identity);

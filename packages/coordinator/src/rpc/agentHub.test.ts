@@ -2,6 +2,7 @@ import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import { musterVersion } from '@muster/common/version';
 import { gpuUsage as gpuUsageWire } from '@muster/common/wire/codec';
 import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { agentHubService } from '@muster/common/wire/service';
@@ -80,6 +81,22 @@ test('a session of another protocol, or that does not begin with Hello, is refus
   const rude = openSession(token);
   rude.send({ heartbeat: { seq: 1, sentBoottimeMs: 0, observed: [] } });
   await vi.waitFor(() => expect(rude.errors[0]?.details).toBe('a session begins with Hello'));
+});
+
+test('an agent that is two minor versions ahead is refused, with both versions', async () => {
+  const [major, minor] = musterVersion.split('.').map(Number);
+  const ahead = (versions: number) => `${major}.${Number(minor) + versions}.0`;
+  const session = openSession(await joined('node-1'));
+  session.send(helloMessage({ agentVersion: ahead(2) }));
+  await vi.waitFor(() =>
+    expect(session.errors[0]?.details).toBe(
+      `the agent of node-1 has version ${ahead(2)}, and this coordinator ${musterVersion}; they may differ by one minor version: ` +
+        'upgrade the coordinator; the agent reconnects automatically then',
+    ),
+  );
+  const near = openSession(await joined('node-2'));
+  near.send(helloMessage({ agentVersion: ahead(1) }));
+  await vi.waitFor(() => expect(near.received[0]?.welcome).toBeDefined());
 });
 
 test.each([protocolVersionMin, protocolVersion])(

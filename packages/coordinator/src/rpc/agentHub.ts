@@ -13,6 +13,7 @@ import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus
 import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { musterVersion, skewRefusal } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
 import {
   conditionFromWire,
@@ -157,6 +158,9 @@ async function beginSession(
     );
   }
   const { instanceId, bootId, agentVersion } = wire;
+  const skew = skewRefusal(`the agent of ${node}`, agentVersion, musterVersion);
+  if (skew !== null)
+    throw new MusterError('failed_precondition', `${skew}; the agent reconnects automatically then`);
   // Somebody's mistake, which ends the second agent, before what only has to be waited for.
   parts.agents.refuseSecond(node, instanceId, bootId);
   refuseOtherMachine(new Draft(parts.state), { name: node, instanceId });
