@@ -15,6 +15,8 @@ export interface CommandOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly stdin?: string;
+  /** Absolute: another `muster` than that of this checkout. */
+  readonly program?: string;
   /** Root is held back by the modes of files, as everybody else is. */
   readonly obeysModes?: boolean;
 }
@@ -32,10 +34,11 @@ export class MusterCommand {
   readonly ended: Promise<CommandResult>;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
 
-  constructor(args: readonly string[], { env, cwd, stdin = '', obeysModes = false }: CommandOptions) {
+  constructor(args: readonly string[], options: CommandOptions) {
+    const { env, cwd, stdin = '', obeysModes = false, program: muster = musterProgram } = options;
     // Not another user: that one may not be able to reach the programs themselves.
     const dropped = ['--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
-    const argv = obeysModes ? ['setpriv', ...dropped, musterProgram, ...args] : [musterProgram, ...args];
+    const argv = obeysModes ? ['setpriv', ...dropped, muster, ...args] : [muster, ...args];
     const [program = '', ...rest] = argv;
     const child = spawn(program, rest, {
       cwd,

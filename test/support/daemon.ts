@@ -17,6 +17,8 @@ export interface DaemonOptions {
   readonly env: () => Promise<NodeJS.ProcessEnv>;
   /** argv in front of the command's own, of a program that becomes what follows it. */
   readonly wrapper?: readonly string[];
+  /** Absolute: the `muster` to start, asked before every start. Default: that of this checkout. */
+  readonly program?: () => string;
   /** Everything it says goes here, appended. */
   readonly logPath: string;
 }
@@ -79,7 +81,8 @@ export class Daemon {
   private async launch(): Promise<{ readonly serving: Promise<string | null> }> {
     if (this.child !== null) throw new Error(`${this.options.title} runs already`);
     const { title, args, wrapper = [], logPath } = this.options;
-    const [program = musterProgram, ...rest] = [...wrapper, musterProgram, ...args()];
+    const muster = this.options.program?.() ?? musterProgram;
+    const [program = muster, ...rest] = [...wrapper, muster, ...args()];
     const env = await this.options.env();
     const log = openSync(logPath, 'a');
     // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.

@@ -33,6 +33,8 @@ export interface ClusterOptions {
   readonly coordinatorFlags?: readonly string[];
   /** More flags of `muster agent`. With `--gpu-source` among them the GPUs are not simulated. */
   readonly agentFlags?: (name: string) => readonly string[];
+  /** Which `muster` a daemon is started with, by its title. Default: that of this checkout. */
+  readonly programOf?: (title: string) => string;
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
   readonly expectedComplaints?: RegExp;
 }
@@ -91,7 +93,9 @@ export class Cluster {
 
   private daemon(title: string, options: Partial<DaemonOptions> & Pick<DaemonOptions, 'args'>): Daemon {
     const env = async () => ({ ...this.environment, ...(await options.env?.()) });
-    return new Daemon({ title, ...options, env, logPath: join(this.workDir, `${title}.log`) });
+    const { programOf } = this.options;
+    const program = programOf === undefined ? {} : { program: () => programOf(title) };
+    return new Daemon({ title, ...options, ...program, env, logPath: join(this.workDir, `${title}.log`) });
   }
 
   /** The agent joins anew at its next start, with the data directory that it has. */
