@@ -233,9 +233,9 @@ function run(program: string, args: readonly string[]): void {
   );
 }
 
-/** The newest lines that a unit logged, as far as they can be read. */
+/** The newest lines that the processes of a unit logged, without systemd's own, as far as they can be read. */
 export function newestLog(unit: string): readonly string[] {
-  const args = ['--unit', unit, '--lines', '5', '--output', 'cat', '--no-pager', '--quiet'];
+  const args = [`_SYSTEMD_UNIT=${unit}`, '--lines', '5', '--output', 'cat', '--no-pager', '--quiet'];
   const { stdout } = spawnSync('journalctl', args, { encoding: 'utf8' });
   return (stdout ?? '').split('\n').filter((line) => line !== '');
 }
