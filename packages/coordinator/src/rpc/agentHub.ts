@@ -13,7 +13,6 @@ import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus
 import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { musterVersion, skewRefusal } from '@muster/common/version';
 import type { TaskReport } from '@muster/common/views';
 import {
   conditionFromWire,
@@ -21,7 +20,6 @@ import {
   findingsFromWire,
   taskRefFromWire,
 } from '@muster/common/wire/codec';
-import { protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { forgotten, verdictOn } from '../agents/desired.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -56,6 +54,7 @@ import { type RowUploadParts, serveRows } from './rowUploads.ts';
 import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
+import { refuseOtherVersions } from './versions.ts';
 
 export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts, TelemetryUploadParts {
   readonly state: ClusterState;
@@ -148,19 +147,8 @@ async function beginSession(
   wire: Hello__Output,
 ): Promise<AgentSession> {
   const { node } = caller;
-  const { protocolVersion: theirs } = wire;
-  if (theirs < protocolVersionMin || theirs > protocolVersion) {
-    const older = theirs > protocolVersion ? 'the coordinator' : 'the agent';
-    throw new MusterError(
-      'failed_precondition',
-      `the agent of ${node} uses protocol ${theirs}, and this coordinator ${protocolVersionMin} and ${protocolVersion}: ` +
-        `upgrade ${older}; the agent reconnects automatically then`,
-    );
-  }
   const { instanceId, bootId, agentVersion } = wire;
-  const skew = skewRefusal(`the agent of ${node}`, agentVersion, musterVersion);
-  if (skew !== null)
-    throw new MusterError('failed_precondition', `${skew}; the agent reconnects automatically then`);
+  refuseOtherVersions(node, wire);
   // Somebody's mistake, which ends the second agent, before what only has to be waited for.
   parts.agents.refuseSecond(node, instanceId, bootId);
   refuseOtherMachine(new Draft(parts.state), { name: node, instanceId });
