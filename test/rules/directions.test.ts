@@ -175,11 +175,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['config', '', 'a file of settings is read for whichever daemon has these flags'],
     ['install', 'output', 'it changes a machine step by step, whatever the steps are for'],
-    ['upgrade', 'install', 'it puts one release in the place of another'],
     ['doctor', 'config nodes output', 'it looks at this machine'],
     ['supervisor', 'jobs output', 'it starts and ends daemons'],
     ['userAgent', 'config supervisor', 'it installs an agent that is kept running like `muster up`'],
     ['remote', 'arrays output', 'it works on several machines, and prints what became of them'],
+    ['upgrade', 'install output remote', 'it puts one release in the place of another, here and on nodes'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',

@@ -17,7 +17,7 @@ import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { unpackedRelease } from '../install/releaseFixture.ts';
 import { runCli } from '../program.ts';
-import { newCall } from '../testing/testContext.ts';
+import { newCall, run } from '../testing/testContext.ts';
 
 async function muster(programDir: string, ...argv: readonly string[]) {
   const { context, stdout, stderr } = newCall(null, { environment: { programDir, uid: 0 } });
@@ -105,6 +105,31 @@ function changed(): string {
   execFileSync('tar', ['-czf', join(path, 'muster.tar.gz'), '-C', path, 'muster-1.3.0']);
   return join(path, 'muster.tar.gz');
 }
+
+test('a release that was refused does not stay, and one that was there does', async () => {
+  const { root, upgrade } = await anImage();
+  await upgrade(archiveOf('1.3.0', 18));
+  expect((await upgrade(archiveOf('1.5.0', 18))).complaint).toContain('more than one minor version');
+  expect((await upgrade(archiveOf('1.2.3'))).complaint).toContain('cannot read the store of 1.3.0');
+  expect(readdirSync(join(root, 'opt/muster')).sort()).toEqual(['1.2.3', '1.3.0', 'current']);
+});
+
+test.each([
+  [['--nodes', 'gpu-9'], 'no host is known for node gpu-9'],
+  [['--nodes', 'all'], 'no host was recorded by `muster node add`'],
+  [['--wave', '2'], '--wave is for --nodes'],
+])('%j is refused', async (flags, message) => {
+  const { complaint, exitCode } = await muster('/x', 'upgrade', archiveOf('1.3.0'), ...flags);
+  expect(complaint).toContain(message);
+  expect(exitCode).toBe(exitCodes.usage);
+});
+
+test('nodes wait for their coordinator', async () => {
+  const ask = { GetCluster: () => ({ id: 'c', version: '1.2.3' }) };
+  const { stderr, requests } = await run(['upgrade', archiveOf('1.3.0'), '--nodes', 'gpu-1=root@h'], ask);
+  expect(stderr).toContain('the coordinator has version 1.2.3, and it is upgraded before its nodes');
+  expect(requests.map(({ method }) => method)).toEqual(['GetCluster']);
+});
 
 test('a disk without space keeps its release', async () => {
   const { root, upgrade } = await anImage();

@@ -5,26 +5,36 @@ import { tooOld } from '@muster/common/version';
 import { Command } from 'commander';
 import { withAgentFlags } from '../agentFlags.ts';
 import { parseConfig } from '../config/configFile.ts';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
-import { durationMs, pageListen } from '../flags.ts';
+import { durationMs, pageListen, wholeNumberFlag } from '../flags.ts';
 import { pointLink } from '../install/machine.ts';
 import { currentLink, type ReleaseTree, readReleaseTree, releasesDir } from '../install/releaseTree.ts';
 import { configPathOf, machineRoles, mainUnitPath } from '../install/roles.ts';
 import { requireRoot } from '../install/steps.ts';
+import { abortOnStopRequest } from '../io.ts';
+import { contextKey, hostsOf } from '../remote/hostsFile.ts';
+import { openArchive } from '../remote/releaseArchive.ts';
+import { openRemoteShell } from '../remote/remoteShell.ts';
+import { withSession } from '../session.ts';
 import { unpackArchive } from '../upgrade/archive.ts';
 import { upgradingAlone } from '../upgrade/exclusive.ts';
 import { programOf } from '../upgrade/health.ts';
 import { openServices } from '../upgrade/services.ts';
 import { switchRelease } from '../upgrade/switchRelease.ts';
+import { nodeHosts, upgradeInWaves } from '../upgrade/upgradeNodes.ts';
 
-interface UpgradeFlags {
+interface UpgradeFlags extends ConnectionFlags {
   readonly wait?: number;
   readonly root?: string;
+  readonly nodes?: string;
+  readonly wave?: number;
 }
 
 const waitDefaultMs = 30_000;
+const waveDefault = 4;
 
 export const command: CommandModule = {
   define(sub) {
@@ -35,17 +45,34 @@ export const command: CommandModule = {
         'how long each daemon may take to become healthy before the old release runs again; default: 30s',
         durationMs('--wait', 1_000, 24 * 3_600_000),
       )
+      .option(
+        '--nodes <names>',
+        'upgrade machines of the cluster through ssh, after the coordinator: all that `muster node add` has recorded, or names with ' +
+          'commas between them, such as gpu-1,gpu-2=root@10.0.0.8',
+      )
+      .option(
+        '--wave <count>',
+        `how many of them at a time; the wave in which one fails is the last; default ${waveDefault}`,
+        wholeNumberFlag('--wave', 1, 1_000),
+      )
       .option('--root <dir>', 'upgrade the system image in this directory; nothing is restarted')
       .addHelpText(
         'after',
         '\nFor machines that `muster install` made from an archive. Restarts the coordinator, then the agent; tasks keep running. When ' +
           'a daemon\ndoes not become healthy, the old release and its store are put back. It stays beside the new one until the next upgrade.',
       );
+    withConnection(sub);
   },
   run: upgrade,
 };
 
 async function upgrade(context: Context, file: string, flags: UpgradeFlags): Promise<ExitCode> {
+  if (flags.nodes !== undefined) return upgradeCluster(context, file, flags.nodes, flags);
+  if (flags.wave !== undefined) throw usageError('--wave is for --nodes: this call upgrades one machine');
+  return upgradeMachine(context, file, flags);
+}
+
+async function upgradeMachine(context: Context, file: string, flags: UpgradeFlags): Promise<ExitCode> {
   const { environment, io, clock } = context;
   const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
   requireRoot(environment, 'upgrade', false);
@@ -59,15 +86,15 @@ async function upgrade(context: Context, file: string, flags: UpgradeFlags): Pro
     return await upgradingAlone(join(root, '/run/muster-upgrade'), holder, async () => {
       const old = readReleaseTree(join(releases, readlinkSync(join(root, currentLink))));
       const path = resolve(environment.workingDir, file);
-      const { tree: fresh, folder } = await unpackArchive(path, releases, process.arch);
+      const { tree: fresh, folder, isNew } = await unpackArchive(path, releases, process.arch);
       if (fresh.top === old.top) {
         await io.stderr.write(`Nothing to change: ${fresh.version} is the current release.\n`);
         return exitCodes.ok;
       }
-      if (tooOld(old.version, fresh.version) !== null) throw tooFar(old, fresh);
-      if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
-      const isGuardNew =
-        root === '/' ? await switchServices(old, fresh, flags, context) : switchImage(folder, root);
+      const isGuardNew = await switchTo(fresh, old, root, flags, context).catch((error: unknown) => {
+        if (isNew && !isRunning(fresh.top)) rmSync(fresh.top, { recursive: true, force: true });
+        throw error;
+      });
       prune(releases, [basename(old.top), folder]);
       await io.stdout.write(`upgraded from ${old.version} to ${fresh.version}\n`);
       if (!isGuardNew) await io.stderr.write(guardHint(old));
@@ -76,6 +103,64 @@ async function upgrade(context: Context, file: string, flags: UpgradeFlags): Pro
   } finally {
     dispose();
   }
+}
+
+/** @returns whether the guard has the new release @throws {CliError} when this machine stays with the old one */
+async function switchTo(
+  fresh: ReleaseTree,
+  old: ReleaseTree,
+  root: string,
+  flags: UpgradeFlags,
+  context: Context,
+): Promise<boolean> {
+  if (tooOld(old.version, fresh.version) !== null) throw tooFar(old, fresh);
+  if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
+  if (root === '/') return switchServices(old, fresh, flags, context);
+  pointLink(join(root, currentLink), basename(fresh.top));
+  return true;
+}
+
+/** The coordinator first, then the machines through ssh. */
+async function upgradeCluster(
+  context: Context,
+  file: string,
+  typed: string,
+  flags: UpgradeFlags,
+): Promise<ExitCode> {
+  const { environment, io } = context;
+  const hosts = nodeHosts(typed, hostsOf(contextKey(flags, environment), environment));
+  const archive = await openArchive(file, environment);
+  const stop = abortOnStopRequest(io);
+  try {
+    const versionNow = () => withSession(context, flags, async ({ api }) => (await api.getCluster()).version);
+    const version = await versionNow();
+    if (version !== archive.version) {
+      const isHere = environment.uid === 0 && isCoordinator('/');
+      if (!isHere) throw coordinatorFirst(version, archive.version, file, environment.programName);
+      await upgradeMachine(context, file, flags);
+    }
+    await withSession(context, flags, ({ api }) =>
+      upgradeInWaves(
+        { hosts, archive, wave: flags.wave ?? waveDefault, waitMs: flags.wait ?? waitDefaultMs },
+        {
+          openShell: (target) => openRemoteShell(target, environment, stop.signal),
+          listNodes: () => api.listNodes(),
+          say: (line) => io.stdout.write(line),
+          signal: stop.signal,
+        },
+      ),
+    );
+    return exitCodes.ok;
+  } finally {
+    stop.dispose();
+    archive.close();
+  }
+}
+
+function coordinatorFirst(version: string, wanted: string, file: string, programName: string): CliError {
+  return new CliError(`the coordinator has version ${version}, and it is upgraded before its nodes`, {
+    hints: [`On its machine, as root, for ${wanted}: ${programName} upgrade ${basename(file)}`],
+  });
 }
 
 /** @throws {CliError} with the command that upgrades this machine, or this file */
@@ -140,11 +225,6 @@ function agentPage(): string | null {
   const parsed = parseConfig(readFileSync(path, 'utf8'), sub);
   const typed = parsed.ok ? parsed.settings.find(({ key }) => key === 'metrics')?.values[0] : undefined;
   return pageListen(typed, agentDefaults.metricsListen ?? 'off');
-}
-
-function switchImage(folder: string, root: string): boolean {
-  pointLink(join(root, currentLink), folder);
-  return true;
 }
 
 /** Keeps the current release, the one before it, and what still runs, such as a guard with tasks. */

@@ -30,6 +30,8 @@ export interface UnpackedRelease {
   readonly tree: ReleaseTree;
   /** Name of its folder, below that of the releases. */
   readonly folder: string;
+  /** It was not there before. */
+  readonly isNew: boolean;
 }
 
 /**
@@ -59,11 +61,12 @@ export async function unpackArchive(path: string, releases: string, arch: string
       throw new CliError(`${path} is for machines of the kind ${tree.arch}, and this one is ${arch}`);
     const folder = releaseFolder(tree, releases);
     const place = join(releases, folder);
-    if (!isReleaseAt(tree, place)) {
+    const isNew = !isReleaseAt(tree, place);
+    if (isNew) {
       syncFiles(part);
       putInPlace(part, place);
     }
-    return { tree: { ...tree, top: place }, folder };
+    return { tree: { ...tree, top: place }, folder, isNew };
   } catch (error) {
     const reason = fileErrorReason(error);
     throw reason === null ? error : new CliError(`cannot unpack ${path} below ${releases}: ${reason}`);

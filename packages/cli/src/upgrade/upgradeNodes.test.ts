@@ -1,0 +1,105 @@
+/** Which machines are upgraded, in which order, and where it ends; the machines are shells that only note what they are told. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { CliError } from '../errors.ts';
+import type { RemoteShell } from '../remote/remoteShell.ts';
+import { nodeHosts, upgradeInWaves } from './upgradeNodes.ts';
+
+const known = {
+  'gpu-1': { ssh: 'root@a', tunnel: false },
+  'gpu-2': { ssh: 'b', tunnel: true },
+  mine: { ssh: 'me@c', tunnel: false, user: true },
+};
+
+test('nodes are named with or without their hosts', () => {
+  const { mine: _mine, ...services } = known;
+  const names = (typed: string) =>
+    nodeHosts(typed, services).map(({ node, target }) => `${node} ${target.text}`);
+  expect(names('all')).toEqual(['gpu-1 root@a', 'gpu-2 b']);
+  expect(names('gpu-2,gpu-7=root@x,gpu-2')).toEqual(['gpu-2 b', 'gpu-7 root@x']);
+  expect(() => nodeHosts('gpu-9', known)).toThrow('no host is known for node gpu-9');
+  expect(() => nodeHosts('constructor', known)).toThrow('no host is known for node constructor');
+  expect(() => nodeHosts('all', {})).toThrow('no host was recorded');
+  expect(() => nodeHosts('gpu-1=-oProxyCommand=x', known)).toThrow('is not a host');
+  expect(() => nodeHosts('mine', known)).toThrow('the agent of mine runs without root');
+});
+
+/** Nodes a to e at 0.1.0, of which those that are named stay there. */
+function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []) {
+  const folder = mkdtempSync(join(tmpdir(), 'muster-waves-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'release.tar.gz');
+  writeFileSync(path, 'the release');
+  const versions = new Map(['a', 'b', 'c', 'd', 'e'].map((name) => [name, '0.1.0']));
+  const said: string[] = [];
+  const ran: string[] = [];
+  const shellOf = (host: string, isRoot: boolean): RemoteShell => ({
+    host,
+    async run(script) {
+      if (script === 'id -u') return { exitCode: 0, stdout: '1000\n', stderr: '' };
+      if (!isRoot) throw new Error('not as root');
+      if (script.includes(' upgrade ')) {
+        if (refused.includes(host)) throw new CliError(`${host}: no space`, { hints: ['Free some.'] });
+        ran.push(host);
+        if (!stuck.includes(host)) versions.set(host, '0.2.0');
+      }
+      return { exitCode: 0, stdout: '', stderr: '' };
+    },
+    async must(script, call) {
+      if (call?.input instanceof Readable) expect(String(await buffer(call.input))).toBe('the release');
+      return shellOf(host, isRoot).run(script);
+    },
+    elevated: (sudo) => shellOf(host, sudo),
+  });
+  const upgrade = (wave: number) =>
+    upgradeInWaves(
+      {
+        hosts: nodeHosts('a=a,b=b,c=c,d=d,e=e', {}),
+        archive: { path, sum: 'f'.repeat(64), version: '0.2.0' },
+        wave,
+        waitMs: 1_000,
+      },
+      {
+        openShell: ({ text }) => shellOf(text, false),
+        listNodes: async () =>
+          Array.from(versions, ([name, agentVersion]) => ({ name, state: 'online', agentVersion }) as const),
+        say: async (line) => void said.push(line),
+        signal: new AbortController().signal,
+      },
+    );
+  return { upgrade, said, ran, versions };
+}
+
+test('every machine gets the release, and one that has it is left alone', async () => {
+  const { upgrade, said, ran, versions } = aCluster();
+  versions.set('c', '0.2.0');
+  await upgrade(2);
+  expect(ran.toSorted()).toEqual(['a', 'b', 'd', 'e']);
+  expect(said.toSorted()).toEqual([
+    'a: upgraded from 0.1.0 to 0.2.0\n',
+    'b: upgraded from 0.1.0 to 0.2.0\n',
+    'c: has 0.2.0 already\n',
+    'd: upgraded from 0.1.0 to 0.2.0\n',
+    'e: upgraded from 0.1.0 to 0.2.0\n',
+  ]);
+});
+
+test('the wave with a machine that fails or does not come back is the last one', async () => {
+  const full = aCluster([], ['b']);
+  await expect(full.upgrade(2)).rejects.toThrow(
+    'b did not come back healthy with 0.2.0; c, d, e were not touched',
+  );
+  expect(full.said).toContain('b: not upgraded: b: no space\n  Free some.\n');
+  expect(full.ran).toEqual(['a']);
+
+  const silent = aCluster(['d']);
+  await expect(silent.upgrade(1)).rejects.toThrow(
+    'd did not come back healthy with 0.2.0; e was not touched',
+  );
+  expect(silent.ran).toEqual(['a', 'b', 'c', 'd']);
+  expect(silent.said.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
+});

@@ -1,0 +1,153 @@
+/** Upgrades machines of a cluster through ssh, a wave at a time: each copies the archive and runs `muster upgrade` there. */
+import { createReadStream } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NodeView } from '@muster/common/views';
+import { CliError, failureOf, usageError } from '../errors.ts';
+import { shellText } from '../output/text.ts';
+import type { AddedHost } from '../remote/hostsFile.ts';
+import type { ReleaseArchive } from '../remote/releaseArchive.ts';
+import type { RemoteShell } from '../remote/remoteShell.ts';
+import { parseTarget, type SshTarget } from '../remote/sshTarget.ts';
+
+export interface NodeHost {
+  readonly node: string;
+  readonly target: SshTarget;
+}
+
+/**
+ * @param typed `all`, or names with commas between them; a name may bring its host: `gpu-1=root@10.0.0.7`
+ * @param known what `muster node add` has recorded, by node
+ * @throws {CliError} for a node without a host, or whose agent is no service of its machine
+ */
+export function nodeHosts(typed: string, known: Readonly<Record<string, AddedHost>>): readonly NodeHost[] {
+  const words = typed === 'all' ? Object.keys(known) : typed.split(',').filter((word) => word !== '');
+  if (words.length === 0)
+    throw usageError(
+      '--nodes all: no host was recorded by `muster node add`',
+      'Name nodes and hosts: --nodes gpu-1=root@10.0.0.7,gpu-2=root@10.0.0.8',
+    );
+  const hosts = words.map((word) => {
+    const [, node = word, host] = /^([^=]*)=(.*)$/.exec(word) ?? [];
+    const added = Object.hasOwn(known, node) ? known[node] : undefined;
+    if (host === undefined && added?.user === true)
+      throw new CliError(`the agent of ${node} runs without root, and \`muster upgrade\` upgrades services`, {
+        hints: [`Install the new release over the old one: muster node add ${added.ssh} --user`],
+      });
+    const ssh = host ?? added?.ssh;
+    if (ssh !== undefined) return { node, target: parseTarget(ssh) };
+    throw usageError(`no host is known for node ${node}`, `Name it: --nodes ${node}=root@HOST`);
+  });
+  return [...new Map(hosts.map((host) => [host.node, host])).values()];
+}
+
+export interface NodesPlan {
+  readonly hosts: readonly NodeHost[];
+  readonly archive: Pick<ReleaseArchive, 'path' | 'sum' | 'version'>;
+  /** How many machines at a time. */
+  readonly wave: number;
+  /** How long each daemon, and then the node, may take to become healthy. */
+  readonly waitMs: number;
+}
+
+export interface NodesTools {
+  openShell(target: SshTarget): RemoteShell;
+  listNodes(): Promise<readonly Pick<NodeView, 'name' | 'state' | 'agentVersion'>[]>;
+  /** A line for each machine that has ended. */
+  say(line: string): Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/** @throws {CliError} once a wave has a machine that did not come back healthy: the machines after it are left as they are */
+export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promise<void> {
+  const { hosts, wave } = plan;
+  for (let first = 0; first < hosts.length; first += wave) {
+    const failed: string[] = [];
+    await Promise.all(
+      hosts.slice(first, first + wave).map(async (host) => {
+        try {
+          await tools.say(`${host.node}: ${await upgradeOne(host, plan, tools)}\n`);
+        } catch (error) {
+          const { message, hints } = failureOf(error);
+          failed.push(host.node);
+          await tools.say([`${host.node}: not upgraded: ${message}`, ...hints].join('\n  ').concat('\n'));
+        }
+      }),
+    );
+    if (failed.length === 0) continue;
+    const left = hosts.slice(first + wave).map(({ node }) => node);
+    const rest =
+      left.length === 0 ? '' : `; ${left.join(', ')} ${left.length === 1 ? 'was' : 'were'} not touched`;
+    throw new CliError(`${failed.join(', ')} did not come back healthy with ${plan.archive.version}${rest}`, {
+      hints: [
+        'The same command continues once that is fixed: machines that have the release are left alone.',
+      ],
+    });
+  }
+}
+
+/** For root alone; programs are not run from it. */
+const incoming = '/var/cache/muster-upgrade';
+
+/** @returns what became of it @throws {CliError} */
+async function upgradeOne(
+  { node, target }: NodeHost,
+  { archive, waitMs }: NodesPlan,
+  tools: NodesTools,
+): Promise<string> {
+  const before = (await tools.listNodes()).find(({ name }) => name === node);
+  if (before === undefined) throw new CliError(`the cluster has no node ${node}`);
+  if (before.agentVersion === archive.version && before.state === 'online')
+    return `has ${archive.version} already`;
+  const login = tools.openShell(target);
+  const isRoot = (await login.must('id -u')).stdout.trim() === '0';
+  const shell = login.elevated(!isRoot);
+  const file = `${incoming}/${archive.sum}.tar.gz`;
+  const input = createReadStream(archive.path);
+  await shell.must(receiveArchive(file, archive.sum), { input }).finally(() => input.destroy());
+  const wait = `${Math.ceil(waitMs / 1_000)}s`;
+  try {
+    await shell.must(runUpgrade(file, wait));
+  } finally {
+    await shell.run(`rm -rf ${incoming}`).catch(() => {});
+  }
+  await untilBack(node, archive.version, waitMs, tools);
+  return `upgraded from ${before.agentVersion} to ${archive.version}`;
+}
+
+function receiveArchive(file: string, sum: string): string {
+  return [
+    'set -eu; umask 077',
+    `mkdir -p ${incoming}; cat >${file}.part`,
+    `[ "$(sha256sum <${file}.part | cut -d ' ' -f 1)" = ${sum} ] || { echo "what arrived differs from what was sent" >&2; exit 1; }`,
+    `mv ${file}.part ${file}`,
+  ].join('; ');
+}
+
+/** Where Muster is Debian's package, that one says how it is upgraded. */
+function runUpgrade(file: string, wait: string): string {
+  return [
+    'm=/opt/muster/current/bin/muster; [ -x $m ] || m=muster',
+    `exec $m ${shellText(['upgrade', file, '--wait', wait])}`,
+  ].join('; ');
+}
+
+const pollMs = 500;
+
+/** The coordinator has to see it too: an agent that runs and is refused is of no use. */
+async function untilBack(
+  node: string,
+  version: string,
+  waitMs: number,
+  { listNodes, signal }: NodesTools,
+): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += pollMs) {
+    const seen = (await listNodes()).find(({ name }) => name === node);
+    if (seen?.state === 'online' && seen.agentVersion === version) return;
+    if (waitedMs >= waitMs)
+      throw new CliError(
+        `the coordinator sees it ${seen?.state ?? 'no longer'} with version ${seen?.agentVersion ?? 'none'}`,
+        { hints: ['Its log, on that machine: journalctl -u muster-agent'] },
+      );
+    await sleep(pollMs, undefined, { signal });
+  }
+}
