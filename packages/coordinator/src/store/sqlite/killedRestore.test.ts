@@ -1,10 +1,19 @@
 /** `muster restore` and `accept`, killed before every step: no store that forgets what it was is ever served. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
-import { triesAll } from '../../../../../test/support/trials.ts';
 import { type Restored, restoredMeta } from '../restored.ts';
 import { StoreError } from '../store.ts';
 import { Jobs } from './damageFixture.ts';
@@ -48,14 +57,38 @@ function putBack(): void {
   cpSync(join(directory, 'before'), dataDir, { recursive: true });
 }
 
-/** @returns null: it was killed at its step; else its exit status */
-function runUntil(what: 'restore' | 'accept', step: number): number | null {
-  const { status, stderr } = spawnSync(process.execPath, [program, what, dataDir, backupPath, String(step)], {
-    encoding: 'utf8',
-  });
-  if (status !== null && status !== 0) throw new Error(stderr);
-  return status;
+/** Runs it to its end, or to the call at which it is killed. @returns the places of its copies: one before each of its calls */
+function run(what: 'restore' | 'accept', killedAt = 0): readonly string[] {
+  const copies = join(directory, `copies-${killedAt}`);
+  mkdirSync(copies);
+  const args = [program, what, dataDir, backupPath, copies, String(killedAt)];
+  const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  if (killedAt > 0 ? signal !== 'SIGKILL' : status !== 0) throw new Error(stderr);
+  return readdirSync(copies)
+    .map(Number)
+    .sort((one, other) => one - other)
+    .map((call) => join(copies, String(call)));
 }
+
+/** What a run leaves behind when it is killed before each of its calls, and when it ends. */
+function leftBy(what: 'restore' | 'accept'): readonly string[] {
+  putBack();
+  return [...run(what), dataDir];
+}
+
+const filesOf = (path: string) =>
+  readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .map((name) => `${name} ${statSync(join(path, name)).size}`)
+    .sort();
+
+it('leaves behind what its copies show when it is killed', () => {
+  const left = leftBy('restore');
+  for (const call of [Math.floor(left.length / 3), Math.floor((2 * left.length) / 3)]) {
+    putBack();
+    run('restore', call);
+    expect(filesOf(dataDir), `call ${call}`).toEqual(filesOf(left[call - 1] ?? ''));
+  }
+});
 
 interface Found {
   readonly lastEventSeq: number;
@@ -87,14 +120,10 @@ async function foundInCopy(): Promise<Found | null> {
   return answer;
 }
 
-/** Each is a process; `npm run test:faults` tries every step. */
-const stride = triesAll ? 1 : 3;
-
 it('leaves the old or the restored store, with its key files, wherever a restore is killed', async () => {
   const seen = new Set<string>();
-  for (let step = 1; ; step += stride) {
-    putBack();
-    const status = runUntil('restore', step);
+  for (const [step, left] of leftBy('restore').entries()) {
+    dataDir = left;
     const after = await foundInCopy();
     const isOld = after?.lastEventSeq === lastEventSeq;
     seen.add(after === null ? 'refused' : isOld ? 'old' : 'restored');
@@ -108,7 +137,6 @@ it('leaves the old or the restored store, with its key files, wherever a restore
     expect(again?.note?.eventSeqMin, `again after step ${step}`).toBeGreaterThan(lastEventSeq);
     expect(again?.lastEventSeq).toBeLessThan(lastEventSeq);
     expect(existsSync(join(dataDir, 'restoring'))).toBe(false);
-    if (status === 0) break;
   }
   expect([...seen].sort()).toEqual(['old', 'restored']);
 });
@@ -116,14 +144,12 @@ it('leaves the old or the restored store, with its key files, wherever a restore
 it('accepts a store with the note of what it lacks, or not at all, wherever it is killed', async () => {
   const log = join(directory, 'before', 'muster.db-wal');
   truncateSync(log, Math.floor(readFileSync(log).length / 2));
-  for (let step = 1; ; step += stride) {
-    putBack();
-    const status = runUntil('accept', step);
+  for (const [step, left] of leftBy('accept').entries()) {
+    dataDir = left;
     const after = await foundInCopy();
     if (after !== null) expect(after.note?.eventSeqMin, `step ${step}`).toBeGreaterThan(lastEventSeq);
 
     acceptStore(dataDir, step + 1);
     expect((await found())?.note?.eventSeqMin, `again after step ${step}`).toBeGreaterThan(lastEventSeq);
-    if (status === 0) break;
   }
 });
