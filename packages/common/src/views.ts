@@ -127,6 +127,8 @@ export interface AttemptFacts {
   readonly leaseMs: number | null;
   /** What was noticed in its output, each once, oldest first. */
   readonly signs: readonly AttemptSign[];
+  /** Wall-clock time at which it was last found to hang. null: never. */
+  readonly hungAtMs: number | null;
 }
 
 export interface AttemptView extends AttemptFacts {
@@ -135,8 +137,6 @@ export interface AttemptView extends AttemptFacts {
   readonly masterPort: number | null;
   /** Of the tasks that have ended. */
   readonly gpuUsage: GpuUsage | null;
-  /** When it was last found hung. null: never. */
-  readonly hungAtMs: number | null;
   /** A task of it hangs now. */
   readonly hangs: boolean;
 }

@@ -137,8 +137,6 @@ export interface Attempt extends AttemptFacts {
   readonly stoppingAtMs: number | null;
   /** A checkpoint begun after that is safe: the rest of the grace is of no use. */
   readonly savedAfterStop: boolean;
-  /** Wall-clock time of the last report that the attempt hangs. It is null if there was none. */
-  readonly hungToldAtMs: number | null;
   /** The addresses whose paths are being tried, or were found good. null: not every task is prepared, or it is alone. */
   readonly network: AttemptNetwork | null;
 }

@@ -135,7 +135,7 @@ export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attemp
     stoppingAtMs: null,
     savedAfterStop: false,
     signs: [],
-    hungToldAtMs: null,
+    hungAtMs: null,
     network: null,
     ...fields,
   };

@@ -158,9 +158,8 @@ function attemptView(
     masterAddr: attempt.master?.addr ?? null,
     masterPort: attempt.master?.port ?? null,
     gpuUsage: gpuUsageOf(attempt),
-    hungAtMs: attempt.hungToldAtMs,
     // What one agent suspects is a hang only once the coordinator has found it to be one.
-    hangs: attempt.hungToldAtMs !== null && noted.some(({ hang }) => hang !== null),
+    hangs: attempt.hungAtMs !== null && noted.some(({ hang }) => hang !== null),
   };
 }
 

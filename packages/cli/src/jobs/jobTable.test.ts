@@ -40,13 +40,13 @@ const running = anAttempt(2, {
 const hung = {
   ...running,
   signs: [{ kind: 'nan_loss', step: 80, lastGoodStep: 70 }],
-  hungToldAtMs: someMs + 9_000,
+  hungAtMs: someMs + 9_000,
 } as const;
 const ended = anAttempt(3, {
   state: 'ended',
   runningAtMs: someMs + 5_000,
   endedAtMs: someMs + 8_000,
-  hungToldAtMs: someMs + 7_000,
+  hungAtMs: someMs + 7_000,
   cause: { ...cause, kind: 'hung' },
   tasks: [aTask(0, { state: 'ended', exit: anExit({ exitCode: 1, training: training(0.25) }) })],
 });

@@ -84,7 +84,7 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     stoppingAtMs: null,
     savedAfterStop: false,
     signs: [],
-    hungToldAtMs: null,
+    hungAtMs: null,
     network: null,
   };
   return {

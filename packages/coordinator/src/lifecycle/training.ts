@@ -61,8 +61,8 @@ export const hung: Handler<'hung'> = (job, event, nowMs) => {
   const { quietForMs, usualMs, gpus, rank } = event.sign;
   // A repeated report of the same hang began before the last report.
   const sinceMs = nowMs - quietForMs;
-  if (before.hungToldAtMs !== null && sinceMs <= before.hungToldAtMs) return unchanged(job);
-  const attempt: Attempt = { ...before, hungToldAtMs: nowMs };
+  if (before.hungAtMs !== null && sinceMs <= before.hungAtMs) return unchanged(job);
+  const attempt: Attempt = { ...before, hungAtMs: nowMs };
   const { nodeRank, node } = task;
   const change = attemptEvent(job, attempt, 'attempt.hung', {
     nodeRank,

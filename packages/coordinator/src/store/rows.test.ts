@@ -38,3 +38,21 @@ test('a job of version 14, whose body had other names for two fields', () => {
   expect(jobFromRow(read, null)).toEqual(job);
   expect(Object.keys(JSON.parse(read.body))).not.toEqual(expect.arrayContaining(['leftOut']));
 });
+
+test('an attempt of version 17, whose last hang had another name', () => {
+  const database = new DatabaseSync(':memory:');
+  const later = migrationsFrom(17);
+  for (const { sql, version } of migrationsFrom(0)) if (version <= 17) database.exec(sql);
+  database.exec('pragma foreign_keys = off');
+  const insert = database.prepare("insert into attempts values ('job_1', ?, 'ended', ?)");
+  insert.run(1, JSON.stringify({ signs: [], hungToldAtMs: 7 }));
+  insert.run(2, JSON.stringify({ signs: [], hungToldAtMs: null }));
+
+  for (const { sql } of later) database.exec(sql);
+
+  const bodies = database.prepare('select body from attempts order by number').all();
+  expect(bodies.map(({ body }) => JSON.parse(String(body)))).toEqual([
+    { signs: [], hungAtMs: 7 },
+    { signs: [], hungAtMs: null },
+  ]);
+});

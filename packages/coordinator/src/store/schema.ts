@@ -166,8 +166,13 @@ create table secrets (
 ) strict, without rowid;
 `;
 
+/** The time at which an attempt was last found to hang has the name under which it is shown. */
+const hungAt = /* sql */ `
+update attempts set body = json_remove(json_set(body, '$.hungAtMs', body -> '$.hungToldAtMs'), '$.hungToldAtMs');
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
-const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable];
+const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable, hungAt];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
 

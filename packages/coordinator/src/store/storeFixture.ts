@@ -45,7 +45,7 @@ const runningAttempt = anAttempt(2, {
   stoppingAtMs: someMs + 2,
   savedAfterStop: true,
   signs: [{ kind: 'nan_loss', step: 620, lastGoodStep: null }],
-  hungToldAtMs: someMs + 3,
+  hungAtMs: someMs + 3,
   master: { addr: '127.0.0.1', port: 29_500 },
 });
 
