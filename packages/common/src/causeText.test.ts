@@ -39,6 +39,9 @@ test('a node that refuses to start a task has reported what to do about it', () 
   const refused =
     'rank 0 on node-1 did not start: the checkpoint directory /ckpt cannot be created on this node';
   expect(adviceOn(causeOf('unknown', refused, place))).toMatch(/^Its node refused to start it: /);
+  const directory =
+    'rank 0 on node-1 did not start: the working directory /root may not be entered by alice: choose another one with --workdir';
+  expect(adviceOn(causeOf('exit_code', directory, place))).toMatch(/^Its node refused to start it: /);
   expect(adviceOn(causeOf('unknown', 'rank 0 on node-1 ended', place))).toBe(causeFacts.unknown.advice);
 });
 

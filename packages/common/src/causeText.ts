@@ -109,7 +109,7 @@ export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ra
     const question = meant === undefined ? '' : `Did you mean ${meant}? `;
     return `${question}The script is not there: correct its name, or the working directory (workdir in the spec).`;
   }
-  if (cause.kind === 'unknown' && cause.message.includes(' did not start: '))
+  if ((cause.kind === 'unknown' || cause.kind === 'exit_code') && didNotStart(cause))
     return 'Its node refused to start it: follow the remedy in the message, then run it again.';
   if (cause.kind === 'exit_code' || cause.kind === 'unknown') {
     const signal = /\bSIG(?:KILL|SEGV|BUS|ABRT)\b/u.exec(
@@ -120,4 +120,9 @@ export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ra
     if (advice !== undefined) return advice;
   }
   return causeFacts[cause.kind].advice;
+}
+
+/** The task that ended the job never ran, so it has no output. */
+export function didNotStart({ message }: Pick<Cause, 'message'>): boolean {
+  return message.includes(' did not start: ');
 }

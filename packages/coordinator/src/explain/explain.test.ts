@@ -173,6 +173,14 @@ describe('explain', () => {
     expect(nextSteps.at(-1)).toBe('run it again: muster requeue job_000000000001');
   });
 
+  it('sends nobody to the output of a task that its node refused to start', () => {
+    const message = 'rank 0 on node-1 did not start: the working directory /root may not be entered by alice';
+    const cause = { ...crash, kind: 'exit_code', message } as const;
+    const { nextSteps } = explain(aView({ state: 'failed', cause }), 0, []);
+    expect(nextSteps.join(' ')).not.toContain('output');
+    expect(nextSteps[0]).toMatch(/^Its node refused to start it: /);
+  });
+
   it('advises on a missing module by what the job ran in', () => {
     const cause = { ...crash, kind: 'import_error' } as const;
     const advice = (spec: Readonly<Record<string, unknown>>) =>

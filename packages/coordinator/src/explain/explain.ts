@@ -3,6 +3,7 @@ import { causeFacts } from '@muster/common/causeFacts';
 import {
   adviceOn,
   causeInShort,
+  didNotStart,
   evidenceShownMax,
   type Surroundings,
   shortened,
@@ -96,7 +97,7 @@ export function explain(
         nextSteps: [
           ...(job.cause === null ? [] : [adviceOn(job.cause, surroundingsOf(job))]),
           ...hintsAfter(job),
-          `its last output: muster logs --tail 50 ${job.id}`,
+          ...lastOutput(job),
           `run it again: muster requeue ${job.id}`,
         ],
       };
@@ -171,7 +172,7 @@ function waitingText(message: string): string {
 
 /** What to do about a failure comes before what one can look at. */
 function waitingSteps(job: JobView): readonly string[] {
-  const { id, pending, cause } = job;
+  const { pending, cause } = job;
   const remedy = pending?.remedy ?? null;
   const isRetry = pending?.kind === 'backoff' || pending?.kind === 'circuit_open';
   if (!isRetry) return [...(remedy === null ? [] : [remedy]), 'see what is running: muster nodes'];
@@ -179,8 +180,13 @@ function waitingSteps(job: JobView): readonly string[] {
   return [
     ...(cause === null ? [] : [adviceOn(cause, surroundingsOf(job))]),
     ...scaleTexts(job).hints,
-    `its last output: muster logs --tail 50 ${id}`,
+    ...lastOutput(job),
   ];
+}
+
+/** Where nothing ran there is no output to look at. */
+function lastOutput({ id, cause }: JobView): readonly string[] {
+  return cause !== null && didNotStart(cause) ? [] : [`its last output: muster logs --tail 50 ${id}`];
 }
 
 function describeCause(cause: Cause | null): string {
