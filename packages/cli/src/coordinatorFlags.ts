@@ -6,12 +6,12 @@ import type { Command } from 'commander';
 import {
   advertisedHosts,
   durationMs,
-  natsUrl,
   pageAddress,
   sizeBytes,
   wholeNumberFlag,
   withConfigFlag,
   withLogLevel,
+  withNatsFlags,
 } from './flags.ts';
 import { type OidcFlags, withOidcFlags } from './oidcFlags.ts';
 
@@ -68,16 +68,8 @@ export function withCoordinatorFlags(sub: Command): void {
       '--telemetry-memory <size>',
       `memory for GPU readings of the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
       sizeBytes('--telemetry-memory', 1, 1024 * 1024),
-    )
-    .option(
-      '--nats <url>',
-      'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
-      natsUrl,
-    )
-    .option(
-      '--nats-credentials <file>',
-      'file with its credentials: `user:password`, a token, or a file of nsc',
-    )
+    );
+  withNatsFlags(sub)
     .option(
       '--reserve-mb <size>',
       `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,

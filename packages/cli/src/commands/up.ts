@@ -15,10 +15,10 @@ import {
   advertisedHosts,
   collect,
   listenHost,
-  natsUrl,
   pageAddress,
   pageListen,
   wholeNumberFlag,
+  withNatsFlags,
 } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { activeJobs } from '../jobs/pages.ts';
@@ -92,21 +92,12 @@ export const command: CommandModule = {
         '--advertise <host>',
         'name or address at which other machines reach this one; may be repeated; default: its own',
         advertisedHosts,
-      )
-      .option(
-        '--nats <url>',
-        'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
-        natsUrl,
-      )
-      .option(
-        '--nats-credentials <file>',
-        'file with its credentials: `user:password`, a token, or a file of nsc',
-      )
-      .option(
-        '--http <host:port>',
-        `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
-        pageAddress('--http', coordinatorDefaults.httpListen),
       );
+    withNatsFlags(sub).option(
+      '--http <host:port>',
+      `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
+      pageAddress('--http', coordinatorDefaults.httpListen),
+    );
     sub.option(
       '--mount-root <dir[:ro]>',
       'also allow containers to mount this directory, besides your home and the working directory; may be repeated',
