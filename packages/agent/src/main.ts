@@ -1,6 +1,7 @@
 /** The ports of an agent on a real machine: connections, drivers, records and what it watches. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { readBootId } from '@muster/common/boot';
 import { systemClock } from '@muster/common/clock';
 import { MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
@@ -21,7 +22,7 @@ import { openHighestTerm } from './leases/highestTerm.ts';
 import { Leaving } from './leaving/leaving.ts';
 import { openObservers } from './observers.ts';
 import type { AgentOptions } from './options.ts';
-import { boottimeMs, readBootId } from './probes/boot.ts';
+import { boottimeMs } from './probes/boot.ts';
 import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';

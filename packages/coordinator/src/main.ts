@@ -1,9 +1,10 @@
 /** The coordinator on the ports of a machine: opens them in order, serves the calls, and closes all in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAddress, parseAddress } from '@muster/common/address';
+import { readBootId } from '@muster/common/boot';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
@@ -84,7 +85,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         heartbeatIntervalMs: options.heartbeatIntervalMs,
         credentialLifetimeMs: options.credentialLifetimeMs,
         leases: leaseSettings(options),
-        leaseFreeBootId: options.localLeases ? null : readBootId(),
+        leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
       },
       state,
@@ -219,9 +220,9 @@ function leaseSettings(options: CoordinatorOptions): LeaseSettings {
 }
 
 /** null: it cannot be read, so no machine counts as this one. */
-function readBootId(): string | null {
+function ownBootId(): string | null {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() || null;
+    return readBootId() || null;
   } catch {
     return null;
   }

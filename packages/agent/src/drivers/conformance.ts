@@ -358,7 +358,7 @@ export function describeDriver(
     });
 
     it('knows the end and the whole output of a task that ended while no agent was there', async () => {
-      const launch = await aScript('seq 1 2000; sleep 2; seq 2001 4000; exit 5');
+      const launch = await aScript('seq 1 2000; sleep 0.5; seq 2001 4000; exit 5');
       const before = await conformance.driver();
       await before.start(launch);
       await before.close();

@@ -3,9 +3,10 @@
  * is gone by then. A frozen task is one whose output stands still; who says so of itself is not believed.
  */
 
+import { readBootId } from '@muster/common/boot';
 import { describe, expect, it } from 'vitest';
 import { waitFor } from '../../../../test/support/services.ts';
-import { boottimeMs, readBootId } from '../probes/boot.ts';
+import { boottimeMs } from '../probes/boot.ts';
 import { LeaseExpired } from '../taskFacts/errors.ts';
 import type { Lease } from '../taskFacts/execution.ts';
 import { exitedWith, never, outputOf } from './conformanceTasks.ts';

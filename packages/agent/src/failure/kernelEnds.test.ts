@@ -13,6 +13,7 @@ import { writeProcessRecord } from '../guard/records.ts';
 import { KernelLog } from '../health/kernelLog.ts';
 import { boottimeMs as realBoottimeMs } from '../probes/boot.ts';
 import type { TaskExit } from '../taskFacts/execution.ts';
+import { killed } from './failureFixture.ts';
 import { KernelEnds } from './kernelEnds.ts';
 
 const task: TaskRef = { jobId: 'job_aaaaaaaaaaaa' as JobId, attempt: 1, nodeRank: 0 };
@@ -24,17 +25,6 @@ const exit: TaskExit = {
   finishedAtMs: 1,
   statusLost: false,
 };
-const killed: TaskFailure = {
-  source: 'exit',
-  consequence: false,
-  rank: null,
-  message: 'ended by SIGKILL',
-  kind: null,
-  blame: null,
-  line: null,
-  atBoottimeMs: 100_000,
-};
-
 let directory: string;
 let nowMs: number;
 let running: TaskRef[];

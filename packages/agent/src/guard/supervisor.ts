@@ -2,13 +2,13 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { readBootId } from '@muster/common/boot';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { ControlGroup, removeEmptyGroups } from '../fence/controlGroup.ts';
 import { isExpired } from '../fence/leaseFile.ts';
 import { type ProcessIdentity, readStat } from '../fence/processes.ts';
-import { readBootId } from '../probes/boot.ts';
 import { DriverError, LeaseExpired } from '../taskFacts/errors.ts';
 import type {
   Lease,

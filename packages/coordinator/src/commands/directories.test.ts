@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobArray } from '../model.ts';
 import { aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { emptySnapshot } from '../store/storeFixture.ts';
 import { requireDirectoryToItself } from './directories.ts';
 
 const submit = (draft: Draft, spec: JobSpec, place: JobArray | null = null) =>
@@ -14,18 +15,8 @@ const savingIn = (dir: string, more: Partial<JobSpecFile> = {}) => aSpec({ ...mo
 /** With jobs 1, 2, … of these specs in the queue. */
 function draftWith(...specs: readonly Partial<JobSpecFile>[]): Draft {
   const state = new ClusterState({
-    clusterId: 'c',
-    unfilledArrays: [],
-    outcomes: new Map(),
-    successors: new Map(),
-    arrayFailures: new Map(),
-    nodes: [],
-    credentials: [],
-    users: [],
-    projects: [],
+    ...emptySnapshot,
     lastSubmitSeq: specs.length,
-    lastEventSeq: 0,
-    subjectSeqs: new Map(),
     activeJobs: specs.map((spec, index) => aJob(index + 1, { spec: aSpec(spec) })),
   });
   return new Draft(state);

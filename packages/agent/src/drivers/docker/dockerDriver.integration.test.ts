@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { readBootId } from '@muster/common/boot';
 import { silentLogger } from '@muster/common/log';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket } from '../../../../../test/support/services.ts';
-import { readBootId } from '../../probes/boot.ts';
 import { describeDriver } from '../conformance.ts';
 import { GuardFixture } from '../process/guardFixture.ts';
 import { containerDefaults } from './containerPolicy.ts';

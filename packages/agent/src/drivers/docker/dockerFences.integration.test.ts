@@ -1,10 +1,11 @@
 /** Containers prepared and fenced, with the real engine: what the conformance suite cannot ask of every driver. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readBootId } from '@muster/common/boot';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocketPath, tempDir, waitFor } from '../../../../../test/support/services.ts';
-import { boottimeMs, readBootId } from '../../probes/boot.ts';
+import { boottimeMs } from '../../probes/boot.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { RecordingFence } from '../recordingFence.ts';

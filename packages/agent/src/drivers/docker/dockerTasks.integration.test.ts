@@ -8,6 +8,7 @@ import { type Logger, silentLogger } from '@muster/common/log';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
 import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
+import { killed } from '../../failure/failureFixture.ts';
 import { KernelEnds } from '../../failure/kernelEnds.ts';
 import { KernelLog, type KernelRecord } from '../../health/kernelLog.ts';
 import { boottimeMs } from '../../probes/boot.ts';
@@ -30,17 +31,6 @@ import { Engine } from './engine.ts';
 useDocker();
 
 const gpu = { uuid: 'GPU-11111111-2222-3333-4444-555555555555', simulated: false };
-
-const killed: TaskFailure = {
-  source: 'exit',
-  consequence: false,
-  rank: null,
-  message: 'ended by SIGKILL',
-  kind: null,
-  blame: null,
-  line: null,
-  atBoottimeMs: 0,
-};
 
 /** What an agent asked the engine for before it died. */
 function createdBefore(launch: TaskLaunch): { HostConfig: { Mounts: readonly object[] } } {

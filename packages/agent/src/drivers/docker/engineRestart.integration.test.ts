@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readBootId } from '@muster/common/boot';
 import { silentLogger } from '@muster/common/log';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureTestImage } from '../../../../../test/support/images.ts';
@@ -15,7 +16,7 @@ import {
   tempDir,
   waitFor,
 } from '../../../../../test/support/services.ts';
-import { boottimeMs, readBootId } from '../../probes/boot.ts';
+import { boottimeMs } from '../../probes/boot.ts';
 import type { Lease } from '../../taskFacts/execution.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';

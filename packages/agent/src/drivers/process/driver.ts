@@ -1,13 +1,13 @@
 /** Runs tasks as bare processes on the node, through the guard: the agent is never their parent. */
 
 import { untilAborted } from '@muster/common/async';
+import { readBootId } from '@muster/common/boot';
 import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
 import { openGroup } from '../../guard/containment.ts';
 import type { AccountLaunch, GuardLaunch } from '../../guard/protocol.ts';
 import { readStoredTask } from '../../guard/records.ts';
-import { readBootId } from '../../probes/boot.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
   Lease,

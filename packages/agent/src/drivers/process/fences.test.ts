@@ -2,11 +2,12 @@
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readBootId } from '@muster/common/boot';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { waitFor } from '../../../../../test/support/services.ts';
 import { parseCgroupHomes } from '../../fence/cgroupMounts.ts';
 import { ControlGroup } from '../../fence/controlGroup.ts';
-import { boottimeMs, readBootId } from '../../probes/boot.ts';
+import { boottimeMs } from '../../probes/boot.ts';
 import type { Lease } from '../../taskFacts/execution.ts';
 import { aForeignProcess, canContain, idleScript, processGone, useGuards } from './guardFixture.ts';
 

@@ -1,10 +1,11 @@
 /** What a guard does about tasks that write too much: real processes that write as fast as they can. */
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readBootId } from '@muster/common/boot';
 import { describe, expect, test, vi } from 'vitest';
 import { writeLease } from '../../fence/leaseFile.ts';
 import { readOutputRecord } from '../../logs/outputRecord.ts';
-import { boottimeMs, readBootId } from '../../probes/boot.ts';
+import { boottimeMs } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { groupOf } from './driver.ts';
 import { GuardFixture, idleScript } from './guardFixture.ts';
