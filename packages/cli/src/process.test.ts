@@ -1,7 +1,7 @@
 /** `muster` as a process of its own: exit codes, pipes, signals, memory. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -9,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { compileCache } from '../../../test/support/services.ts';
 import { exitCodes } from './exitCodes.ts';
+import { runCli } from './program.ts';
 import { aJob, fakeToken, logPiece, silentStream, wire } from './testing/fakeCoordinator.ts';
-import { fakeCoordinator, temporaryDir } from './testing/testContext.ts';
+import { fakeCoordinator, newCall, temporaryDir } from './testing/testContext.ts';
 
 /** Those who run a real coordinator want no page: the usual port may be somebody's. */
 const noPage = ['--http', 'off', '--log-level', 'silent'];
@@ -48,12 +49,6 @@ function startMuster(argv: readonly string[], address: string | null, ipc = fals
 
 test.each([
   [['jbos'], exitCodes.usage, /^muster: unknown command 'jbos'\n/],
-  [['jobs'], exitCodes.unreachable, /^muster: no coordinator is known on this machine\n/],
-  [
-    ['submit', '-f', '/no/such.yaml'],
-    exitCodes.usage,
-    /^muster: cannot read the job file \/no\/such.yaml: it does not exist\n/,
-  ],
   [
     ['coordinator', '--data', '/dev/null/x', '--log-level', 'silent'],
     exitCodes.refused,
@@ -63,6 +58,27 @@ test.each([
     ['coordinator', '--data', 'd', '--listen', '127.0.0.1', ...noPage],
     exitCodes.usage,
     /^muster: invalid address "127\.0\.0\.1" to listen on/,
+  ],
+  // Below /proc a directory can neither be found nor made.
+  [['up', '--data', '/proc/muster/data'], exitCodes.refused, /: ENOENT: .* '\/proc\/muster'\n/],
+  [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
+])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {
+  const dir = temporaryDir();
+  const muster = startMuster(
+    argv.map((word) => (word === 'd' ? join(dir, 'd') : word)),
+    null,
+  );
+  expect(await muster.ended).toBe(exitCode);
+  expect(muster.stderr()).toMatch(message);
+  expect(muster.stderr()).not.toMatch(/^ +at /m);
+});
+
+test.each([
+  [['jobs'], exitCodes.unreachable, /^muster: no coordinator is known on this machine\n/],
+  [
+    ['submit', '-f', '/no/such.yaml'],
+    exitCodes.usage,
+    /^muster: cannot read the job file \/no\/such.yaml: it does not exist\n/,
   ],
   [
     ['coordinator', '--data', 'd', '--advertise', 'gpu-head:7070', ...noPage],
@@ -104,18 +120,14 @@ test.each([
     exitCodes.usage,
     /^muster: --shutdown-grace takes a duration from 1s to 1h, such as 30s; got "0s"\n/,
   ],
-  // Below /proc a directory can neither be found nor made.
-  [['up', '--data', '/proc/muster/data'], exitCodes.refused, /: ENOENT: .* '\/proc\/muster'\n/],
-  [['up', '--data', '/dev/null'], exitCodes.refused, /^muster: cannot use the data directory \/dev\/null: /],
-])('%j fails with a sentence and the right code', async (argv, exitCode, message) => {
+])('%j is refused before it starts anything', async (argv, exitCode, message) => {
   const dir = temporaryDir();
-  const muster = startMuster(
-    argv.map((word) => (word === 'd' ? join(dir, 'd') : word)),
-    null,
-  );
-  expect(await muster.ended).toBe(exitCode);
-  expect(muster.stderr()).toMatch(message);
-  expect(muster.stderr()).not.toMatch(/^ +at /m);
+  const call = newCall(null);
+  const words = argv.map((word) => (word === 'd' ? join(dir, 'd') : word));
+  expect(await runCli(words, call.context)).toBe(exitCode);
+  expect(call.stderr()).toMatch(message);
+  expect(call.stderr()).not.toMatch(/^ +at /m);
+  expect(existsSync(join(dir, 'd'))).toBe(false);
 });
 
 test('a coordinator on a taken port names it', async () => {
