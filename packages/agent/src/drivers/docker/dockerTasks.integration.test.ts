@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
-import type { TaskFailure } from '@muster/common/gangs';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ensureTestImage, serveTestImage } from '../../../../../test/support/images.ts';
