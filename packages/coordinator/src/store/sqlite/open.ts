@@ -1,5 +1,5 @@
 /** Opens, checks and migrates the database file; every way this can go wrong has its own sentence. */
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
@@ -338,6 +338,7 @@ export function asOpenError(error: unknown, dataDir: string, path: string): Stor
       );
     case sqliteCodes.readOnly:
     case sqliteCodes.cannotOpen:
+      if (isAbsent(dataDir)) return new StoreError('io', `${dataDir} is no directory`, options);
       return new StoreError(
         'no_permission',
         `${path} cannot be opened for writing; check owner and mode.`,
@@ -347,6 +348,17 @@ export function asOpenError(error: unknown, dataDir: string, path: string): Stor
       return new StoreError('full', `no space left for ${path}; free some and start again.`, options);
     default:
       return new StoreError('io', `${path} cannot be opened: ${messageOf(error)}`, options);
+  }
+}
+
+/** Nothing has this path. One that may not be looked at counts as there. */
+function isAbsent(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR';
   }
 }
 
