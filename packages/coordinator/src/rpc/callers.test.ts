@@ -21,6 +21,7 @@ afterEach(() => coordinator.close());
 const reading: ReadonlySet<string> = new Set([
   'BackupStore',
   'GetJob',
+  'GetLoginMethod',
   'ResolveJob',
   'ListJobs',
   'ExplainJob',
@@ -208,8 +209,8 @@ function eventsAfter(seq: number): readonly StoredEvent[] {
 }
 
 test('every call of the API is one that reads or one that is tried here', () => {
-  // Whoever logs in is no admin: what Login emits has a test beside the other calls about people.
-  expect([...reading, ...Object.keys(changing), 'Login'].toSorted()).toEqual(
+  // Whoever logs in is no admin: what logging in emits has tests beside the other calls about people.
+  expect([...reading, ...Object.keys(changing), 'Login', 'LoginWithIdToken'].toSorted()).toEqual(
     Object.keys(musterService).toSorted(),
   );
 });
