@@ -108,6 +108,6 @@ test('bash offers what muster offers', async () => {
       { cwd: dir, env: { PATH: `${dir}:${process.env['PATH']}`, HOME: dir }, encoding: 'utf8' },
     ).split('\n');
   expect(complete('jobs', '--sta')).toEqual(['--state', '']);
-  expect(complete('re')).toEqual(['requeue', '']);
+  expect(complete('req')).toEqual(['requeue', '']);
   expect(complete('submit', '-f', 'sp')).toEqual(['spec.yaml', '']);
 });

@@ -81,7 +81,7 @@ describe.each(['cgroup2', 'freezer'] as const)('a container without an agent (%s
       expired.begin();
       const fence = guard.fence();
       // Long enough to be forgotten before it runs out, on a busy machine too; the other one runs out later.
-      const lease = leaseFor(2_000);
+      const lease = leaseFor(5_000);
       await fence.renew(task, lease, [forgotten.path]);
       await fence.forget(task);
       const later = { ...lease, deadlineBoottimeMs: lease.deadlineBoottimeMs + 100 };
