@@ -65,7 +65,7 @@ test.each([
 test('words below a command are known too', async () => {
   expect(await hints('node', 'cordon', 'gpu-1')).toBe('Try: muster node drain NODE\nSee: muster node --help');
   expect(await hints('scontrol', 'hold', 'job_1')).toContain('A job cannot be held.');
-  expect(await hints('node', 'drian', 'gpu-1')).toMatch(/^Subcommands: drain, undrain, /);
+  expect(await hints('node', 'drian', 'gpu-1')).toMatch(/^Subcommands: add, drain, undrain, /);
   expect(await hints('token', 'crate', 'gpu-1')).toMatch(/^Did you mean create\?\nSubcommands: create, /);
   expect(await hints('token', 'ls')).toBe('Try: muster token list\nSee: muster token --help');
 });
