@@ -1,6 +1,7 @@
 import { defaultExclude, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longestFirst.ts';
 import { patienceMs, testPatienceMs } from './test/support/patience.ts';
+import { triesAll } from './test/support/trials.ts';
 
 /** Parts of the product with the real service behind them: Docker, NATS, Prometheus, PyTorch. */
 const integrationTests = 'packages/*/src/**/*.integration.test.ts';
@@ -59,6 +60,8 @@ export default defineConfig({
           ...patient,
           name: 'e2e',
           include: ['test/{e2e,faults,examples}/**/*.test.ts'],
+          // It is not reliable yet: docs/decisions/node-add.md, "Known fault".
+          exclude: [...defaultExclude, ...(triesAll ? [] : ['test/e2e/nodeAdd.test.ts'])],
           globalSetup: ['test/support/currentBuild.ts'],
         },
       },
