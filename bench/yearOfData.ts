@@ -157,7 +157,7 @@ function severalFilters(api: MusterApi): readonly (readonly [string, () => Promi
 async function reportLookUps(dataDir: string, jobs: number): Promise<void> {
   const server = await start(dataDir);
   const { api } = server;
-  // The oldest tenth is not there any more in a directory that was kept: retention removes it below.
+  // The oldest tenth is no longer there in a directory that was kept: retention removes it below.
   const someId = () => idOfJob(Math.ceil(jobs * (0.2 + 0.8 * Math.random())));
   const lookUps: readonly (readonly [string, (() => Promise<unknown>) | null])[] = [
     ['nothing beside the comparison of pages', null],

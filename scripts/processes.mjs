@@ -182,7 +182,7 @@ export function commandOf(pid) {
  */
 export async function endAllNaming(folder, graceMs) {
   const politeUntilMs = performance.now() + graceMs;
-  // Bounded: a process stuck in the kernel must not hold up whoever cleans up.
+  // Bounded: a process stuck in the kernel must not hold up the clean-up.
   const giveUpAtMs = politeUntilMs + 5_000;
   while (performance.now() < giveUpAtMs) {
     const pids = processesNaming(folder);

@@ -1,4 +1,4 @@
-/** The event log: a gap-free record of everything that happened, for whoever watches, and its copy on NATS JetStream. */
+/** The event log: a gap-free record of everything that happened, for anyone who watches, and its copy on NATS JetStream. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

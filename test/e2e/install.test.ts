@@ -88,7 +88,7 @@ test('a job outlives kills of the agent and the guard and an upgrade; the servic
   expect(await taskPids()).toBe(before);
   expect(await jobs()).toContainEqual(expect.objectContaining({ name: 'long', state: 'running' }));
 
-  // Whoever removes it is asked first.
+  // Anyone who removes it is asked first.
   const refused = await dpkg('--remove', 'muster');
   expect(refused.stderr).toContain('This ends 1 running task');
   expect(refused.exitCode).not.toBe(0);

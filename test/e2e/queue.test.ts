@@ -154,7 +154,7 @@ describe('an array', () => {
 
 describe('a submit', () => {
   const request = (spec: Spec) => ({ specJson: JSON.stringify(spec), requestId: randomUUID() });
-  /** The cluster when nothing is going on any more: from here on every change is that of the test. */
+  /** The cluster when nothing is going on any longer: from here on every change is that of the test. */
   const atRest = () =>
     waitFor('nothing runs', () => cluster.api.getCluster(), { until: ({ jobsActive }) => jobsActive === 0 });
 

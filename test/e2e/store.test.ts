@@ -71,7 +71,7 @@ test('a backup that is taken while jobs run is restored, and what runs on nodes 
   for await (const { kind } of cluster.api.watchEvents({ sinceSeq: 0, follow: false, subject: 'cluster' }))
     events.push(kind);
   expect(events).toContain('store.restored');
-  // One runs on, as the attempt that it was. The other one has ended after the backup: its end is not known any more.
+  // One runs on, as the attempt that it was. The other one has ended after the backup: its end is no longer known.
   writeFileSync(join(gate, 'long'), '');
   expect(await cluster.untilEnded(long)).toMatchObject({ state: 'succeeded', attempts: [{ number: 1 }] });
   expect(runsOf('long')).toBe('run\n');

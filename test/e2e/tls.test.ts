@@ -274,7 +274,7 @@ test('after the CA was lost, agents stay away until each has joined by a new tok
   await cluster.coordinator.start();
   expect(cluster.caCertificate).not.toBe(old);
 
-  // 1. Whoever knows the old one alone refuses the new, and says why.
+  // 1. Anyone who knows the old one alone refuses the new, and says why.
   const node = cluster.agent(0);
   await node.restart();
   await waitFor('the agent says why', () => node.log, {

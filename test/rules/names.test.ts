@@ -1,4 +1,4 @@
-/** Keeps each exported name of the product to one thing, so that whoever searches for it finds that thing. */
+/** Keeps each exported name of the product to one thing, so that anyone who searches for it finds that thing. */
 import { expect, test } from 'vitest';
 import { codeOfFile, expectNone, productFiles, type SourceFile } from './source.ts';
 

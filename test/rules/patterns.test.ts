@@ -1,5 +1,5 @@
 /**
- * Whoever writes an output chooses what the patterns are tried on. Each must take time with the length of a line at most:
+ * Anyone who writes an output chooses what the patterns are tried on. Each must take time with the length of a line at most:
  * one that takes its square turns a few megabytes of a task's output into a minute of silence.
  *
  * Times are those of this thread's processor, and compared with each other only: what grows like the text is well whatever

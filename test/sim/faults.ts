@@ -242,7 +242,7 @@ export function lose(world: World, site: Site): void {
   });
 }
 
-/** Nothing is in the way any more. */
+/** Nothing is in the way any longer. */
 export function healAll(world: World): void {
   world.network.lossy = false;
   Object.assign(world.storeFaults, { fullCommits: 0, ioError: false, slowUntilMs: 0 });

@@ -5,7 +5,7 @@ import type { Random } from './random.ts';
 
 /**
  * `corrupt`: a verification sees that. `rotten`: none sees it, and what begins from it reports that and dies. `poisoned`: it
- * loads, and what begins from it dies all the same.
+ * loads, and what begins from it dies anyway.
  */
 export type Quality = 'good' | 'corrupt' | 'rotten' | 'poisoned';
 

@@ -33,7 +33,7 @@ export interface FakeGpu {
     | 'reset_required'
     /** Fails every call that touches it. */
     | 'dead'
-    /** The driver does not know it any more. */
+    /** The driver does not know it any longer. */
     | 'gone';
   /** What `--query-gpu` prints, by field, in place of or beyond the usual values. */
   readonly values: Readonly<Record<string, string>>;

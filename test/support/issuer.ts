@@ -14,7 +14,7 @@ export interface Issuer {
   close(): Promise<void>;
 }
 
-/** @param groups of its users, by name; whoever logs in exists */
+/** @param groups of its users, by name; each user who logs in exists */
 export async function startIssuer(groups: Readonly<Record<string, readonly string[]>> = {}): Promise<Issuer> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const server = createServer();

@@ -67,7 +67,7 @@ export class Cluster {
     this.ownDataDir = join(this.workDir, 'data');
     this.agentsDir = join(this.workDir, 'agents');
     mkdirSync(this.agentsDir);
-    // Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test.
+    // Nothing of the user who runs the tests: neither another Muster of theirs nor their settings may decide a test.
     this.environment = { PATH: process.env.PATH, HOME: this.workDir, TMPDIR: process.env.TMPDIR };
     const flags = [
       '--listen',

@@ -14,7 +14,7 @@ function aDirectory(): string {
   return directory;
 }
 
-/** Bare processes need a guard and these tests run none: an agent without one serves its node all the same. */
+/** Bare processes need a guard and these tests run none: an agent without one serves its node anyway. */
 function optionsOf(hub: TestHub, dataDir: string): AgentOptions {
   return {
     ...agentDefaults,

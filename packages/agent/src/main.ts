@@ -62,7 +62,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   };
   try {
     const closed = Promise.withResolvers<void>();
-    // Whoever runs the agent may look at it a moment after the coordinator's refusal.
+    // Somebody may look at the agent a moment after the coordinator's refusal.
     closed.promise.catch(() => {});
     const leaving = await openOnMachine(options, opened, closed.reject);
     const close = () => closeAll().then(closed.resolve);

@@ -1,5 +1,5 @@
 /**
- * Directories by descriptor. Whoever writes the checkpoints may rename and link as it pleases while they are looked at; a
+ * Directories by descriptor. The writer of the checkpoints may rename and link at will while they are looked at; a
  * path would then lead elsewhere, a descriptor never does. Node has no openat(2): Linux leads there through /proc.
  */
 

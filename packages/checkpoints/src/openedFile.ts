@@ -1,4 +1,4 @@
-/** A file of a checkpoint while it is read. Reads block: whoever verifies does so in a process of its own. */
+/** A file of a checkpoint while it is read. Reads block: verification has a process of its own. */
 
 import type { Hash } from 'node:crypto';
 import { readSync } from 'node:fs';

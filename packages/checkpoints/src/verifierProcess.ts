@@ -24,7 +24,7 @@ export interface VerifierProcessOptions {
   /** How long it stays without work, ≥ 1. Usual: 30. */
   readonly idleSeconds?: number;
   /**
-   * Somebody waits for its verdicts, and they cost little: it runs at the priority of whoever started it. Left out: behind
+   * Somebody waits for its verdicts, and they cost little: it runs at the priority of its parent. Left out: behind
    * everything else that wants a processor or a disk.
    */
   readonly isUrgent?: boolean;

@@ -194,7 +194,7 @@ function installedCoordinator(): KnownCoordinator | null {
 }
 
 /**
- * The coordinator of this machine, if it is the one at this address. Whoever names address and token may have none here,
+ * The coordinator of this machine, if it is the one at this address. A user who names address and token may have none here,
  * or a damaged one.
  */
 function knownAt(

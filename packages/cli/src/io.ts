@@ -49,7 +49,7 @@ export interface SupervisorLink {
   tell(message: DaemonMessage): Promise<void>;
 }
 
-/** Not a failure: whoever read our output has seen enough. */
+/** Not a failure: the reader of our output has seen enough. */
 export class OutputClosedError extends Error {
   override readonly name = 'OutputClosedError';
 
@@ -67,7 +67,7 @@ export function abortOnStopRequest(io: Io): { readonly signal: AbortSignal; disp
 
 /**
  * Remembers stop requests from now on: with the returned `io`, a listener that is added later is notified at once of one that came
- * before. Call `dispose` when nobody asks any more.
+ * before. Call `dispose` when nobody asks any longer.
  */
 export function rememberStopRequests(io: Io): { readonly io: Io; dispose(): void } {
   const listeners = new Set<() => void>();

@@ -5,7 +5,7 @@ import { processIo } from './processIo.ts';
 import { runCli } from './program.ts';
 
 const environment = readEnvironment(process.env, process.argv[1] ?? '', process.cwd());
-// Programs that this one starts would inherit them, and show them to whoever may look at those.
+// Programs that this one starts would inherit them, and show them to anyone who may look at those.
 for (const name of privateVariables) delete process.env[name];
 
 // No `await` at the top: in the bundle of short commands this is a script.

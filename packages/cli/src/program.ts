@@ -17,7 +17,7 @@ export async function runCli(argv: readonly string[], context: Context): Promise
     try {
       return (await reportFailure(error, context, failureFormat(argv))).exitCode;
     } catch {
-      // Not even stderr takes our words any more; the exit code is all that is left to say.
+      // Not even stderr takes our words any longer; the exit code is all that is left to say.
       return failureOf(error).exitCode;
     }
   }

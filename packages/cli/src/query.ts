@@ -73,7 +73,7 @@ export interface ForceFlag {
 /**
  * Asks on a terminal; anywhere else, and for any answer but y, it is refused.
  * @param consequence one sentence without its full stop: what would end
- * @param command what to type to do it all the same
+ * @param command what to type to do it anyway
  * @throws {CliError} unless a person has confirmed
  */
 export async function requireConsent({ io }: Context, consequence: string, command: string): Promise<void> {

@@ -21,7 +21,7 @@ const pingsPerWatchdog = 3;
 
 /**
  * @param onTrouble gets one sentence, once: systemd ends a daemon that sends nothing
- * @returns a notification that fails is no error: the daemon serves all the same
+ * @returns a notification that fails is no error: the daemon serves anyway
  */
 export async function notifyServiceManager(
   { notifySocket, watchdogMs }: ServiceManager,

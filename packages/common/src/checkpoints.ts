@@ -98,7 +98,7 @@ export interface Checkpoint extends CheckpointFacts {
   readonly node: string;
   /** It lies on storage that other nodes see under the same path. */
   readonly shared: boolean;
-  /** Attempts that were offered it died twice in the same way: not chosen any more. */
+  /** Attempts that were offered it died twice in the same way: not chosen any longer. */
   readonly suspect: boolean;
   /** Saved at or after the moment when the loss became NaN or diverged: chosen only when there is no other. Absent: it was not. */
   readonly diverged?: true;

@@ -178,7 +178,7 @@ export function bareGpu(uuid: string): Gpu {
   };
 }
 
-/** UUIDs of simulated GPUs begin with it, so that whoever sees nothing but a UUID knows. */
+/** UUIDs of simulated GPUs begin with it, so that anyone who sees nothing but a UUID knows. */
 export const simulatedUuidPrefix = 'GPU-SIMULATED-';
 
 export function isSimulatedUuid(uuid: string): boolean {

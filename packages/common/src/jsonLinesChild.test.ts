@@ -51,7 +51,7 @@ test.each([
   expect(end.exitCode).toBe(exitCode);
   expect(end.description).toMatch(description);
   expect(received).toEqual([]);
-  // Whoever still tells it something is not hurt.
+  // Anyone who still tells it something is not hurt.
   child.tell({ id: 2 });
 });
 

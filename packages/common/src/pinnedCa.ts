@@ -2,7 +2,7 @@
  * The CA of a coordinator that somebody knows only by the SHA-256 of its certificate, from a join token or a login code.
  *
  * The server at the address is asked for its chain, without believing a word of it, and the certificate with that digest is kept:
- * whoever handed it over, it is the one that the coordinator made. Nothing is sent on that connection. Every later connection is
+ * no matter who handed it over, it is the one that the coordinator made. Nothing is sent on that connection. Every later connection is
  * verified against this CA and the host that was dialled, so somebody in between can pass the real chain on but never finish a
  * handshake: that takes a key which this CA has certified.
  */
@@ -47,7 +47,7 @@ export async function fetchCa(address: string, pin: Buffer, known: string | null
   );
 }
 
-/** The certificates that a server shows, whoever it is. Nothing is sent to it but the handshake. */
+/** The certificates that a server shows, no matter who it is. Nothing is sent to it but the handshake. */
 function peerChain(address: string): Promise<readonly X509Certificate[]> {
   const { host, port } = parseAddress(address) ?? { host: address, port: 0 };
   return new Promise((resolve, reject) => {

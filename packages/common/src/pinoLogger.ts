@@ -28,7 +28,7 @@ function terminalLogger(name: string, level: string): Logger {
     try {
       writeSync(stderr, lineOf({ atMs: systemClock.wallMs(), name, level: of, message, fields }));
     } catch {
-      // The terminal was closed: nobody reads it any more.
+      // The terminal was closed: nobody reads it any longer.
     }
   };
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };

@@ -93,7 +93,7 @@ export interface MetricsView {
   readonly series: readonly MetricSeries[];
   /** Ask for the rest with this `skip`; absent: this is all. */
   readonly nextSkip?: number;
-  /** Not every value that was printed is kept any more; absent: they are. */
+  /** Not every value that was printed is kept any longer; absent: they are. */
   readonly thinned?: true;
 }
 

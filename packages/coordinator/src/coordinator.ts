@@ -2,7 +2,7 @@
  * The composition root: the coordinator's parts, wired on ports. `main.ts` gives it the ports of a machine, the simulation
  * simulated ones, and tests a store in memory, so that all three run the same wiring.
  *
- * It listens nowhere and sets no timer: whoever opens it serves `calls` and runs the reconcilers.
+ * It listens nowhere and sets no timer: its opener serves `calls` and runs the reconcilers.
  */
 import type { Clock } from '@muster/common/clock';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
@@ -82,7 +82,7 @@ export interface CoordinatorPorts {
   readonly secretKeys: SecretKeys;
   /** Of the store, while it is in use. @throws {StoreError} when there is none */
   readonly backup: StreamCallParts['backup'];
-  /** The store is in an unknown state: nothing may be acknowledged any more. */
+  /** The store is in an unknown state: nothing may be acknowledged any longer. */
   readonly onFatal: (error: StoreError) => void;
   /** Called with each commit after the coordinator's own parts. */
   readonly onCommitted?: (change: Committed) => void;

@@ -181,7 +181,7 @@ function briefAttemptView(
   };
 }
 
-/** Empty unless all of them are known: a GPU that was replaced has no number any more. */
+/** Empty unless all of them are known: a GPU that was replaced has no number any longer. */
 function gpuIndexesOf(uuids: readonly string[], inventory: NodeInventory | null): readonly number[] {
   const indexes = uuids.flatMap((uuid) => {
     const index = inventory?.gpus.find((gpu) => gpu.uuid === uuid)?.index ?? null;

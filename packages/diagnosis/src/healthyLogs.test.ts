@@ -73,7 +73,7 @@ describe.each(
 });
 
 test('a failed work request of RDMA that the run survives is no end of it', () => {
-  // libmlx5 writes this of a request that has failed, and never of one that was only flushed: whoever has posted it may do
+  // libmlx5 writes this of a request that has failed, and never of one that was only flushed: anyone who has posted it may do
   // so again on another path.
   const words = '00000000 00000000 00000000 00000000\n'.repeat(3);
   const talk = `mlx5: node-1: got completion with error:\n${words}00000000 00008716 0a001f8e 000027d2\n`;

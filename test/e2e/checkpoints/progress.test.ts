@@ -277,7 +277,7 @@ describe('a node that is to be left', () => {
     expect(await ended).toMatchObject({ exitCode: 0 });
     await cluster.api.stopJobs([jobId]);
     await cluster.untilEnded(jobId);
-    // Started again it says nothing of that any more, and is taken for what it is.
+    // Started again it says nothing of that any longer, and is taken for what it is.
     await agent.start();
     await cluster.untilOnline();
     expect(await cluster.api.getNode('node-2')).toMatchObject({ drain: null, drained: false });

@@ -4,7 +4,7 @@ import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import { type Beat, boottimeMs, violations } from '../../support/hosts/signOfLife.ts';
 
 /**
- * Wall time becomes boot time by one reading of both, one in steps of 10 ms, and whoever keeps the machine's wall clock
+ * Wall time becomes boot time by one reading of both, one in steps of 10 ms, and anyone who keeps the machine's wall clock
  * right moves it a little in the course of a wave. A gang that starts in part does so seconds too early.
  */
 const clockErrorMs = 250;

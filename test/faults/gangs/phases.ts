@@ -56,7 +56,7 @@ export async function bringTo(phase: Phase, stage: Stage): Promise<void> {
       return untilPhase(stage, (tasks) => tasks.victim.address !== null);
     case 'released': {
       await holdPeer(stage);
-      // It hears nothing any more, and so not that its peer is ready, too.
+      // It hears nothing any longer, and so not that its peer is ready, too.
       const mend = await cutOff(victim, 'nothing gets in', stage.cluster.coordinatorMachine.address);
       await letGo(stage);
       holds.push(mend);

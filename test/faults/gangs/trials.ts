@@ -24,7 +24,7 @@ export interface Trial {
   readonly hasToMove: boolean;
   /**
    * For hosts that stood still beyond their lease: no fence could act there either, and so many milliseconds after they go
-   * on nothing of the old attempt may run any more.
+   * on nothing of the old attempt may run any longer.
    */
   readonly leftoversMs?: number;
 }

@@ -24,7 +24,7 @@ export class ExecutionCheck {
   /** Of those that run, the ones that execute nothing. */
   readonly frozen = new Set<TaskKey>();
   readonly started = new Set<TaskKey>();
-  /** When those that are not executing any more did last. */
+  /** When those that are no longer executing did last. */
   private readonly executedMs = new Map<TaskKey, number>();
   /** Recorded as lost: their end was not seen. */
   private readonly lost = new Set<TaskKey>();

@@ -103,7 +103,7 @@ export class RetryCheck {
     this.failedOn.set(job, (this.failedOn.get(job) ?? new Set()).add(cause.node));
   }
 
-  /** Whatever kept a job from starting is over; one that keeps failing may do without these nodes all the same. */
+  /** Whatever kept a job from starting is over; one that keeps failing may do without these nodes anyway. */
   private onRunning(job: string): void {
     const nodes = this.excludedNodes.get(job)?.nodes ?? [];
     this.excludedNodes.delete(job);

@@ -19,7 +19,7 @@ import type { Machine, MachineRoom } from './machine.ts';
 import { openGangCluster } from './openCluster.ts';
 import { mustRun, readLinesOf, signalProcess } from './programs.ts';
 
-/** The pid of the tests that made a container or network; by it the next run knows what nobody owns any more. */
+/** The pid of the tests that made a container or network; by it the next run knows what nobody owns any longer. */
 const ownerLabel = 'muster-test.hosts-of';
 const homeDir = '/var/lib/muster';
 

@@ -1,5 +1,5 @@
 /**
- * Runs in the network of a host and takes over a socket that listens outside: whoever connects to that is connected to a
+ * Runs in the network of a host and takes over a socket that listens outside: anyone who connects to that is connected to a
  * server in here. A host's network leads nowhere, and sockets stay in the network that they were opened in.
  */
 import { connect, type Server, type Socket } from 'node:net';

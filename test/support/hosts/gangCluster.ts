@@ -228,7 +228,7 @@ export class GangCluster {
 
   // ---- Its end
 
-  /** The room itself is removed by whoever calls this. */
+  /** The room itself is removed by the caller. */
   closeConnections(): void {
     this.client?.api.close();
     this.currentCoordinator?.doorway.close();
@@ -296,7 +296,7 @@ export class GangCluster {
     });
   }
 
-  /** Nothing of whoever runs the tests: neither another Muster of theirs nor their settings may decide a test. */
+  /** Nothing of the user who runs the tests: neither another Muster of theirs nor their settings may decide a test. */
   private environmentOn({ homeDir }: Machine): Readonly<Record<string, string>> {
     return {
       PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin`,

@@ -1,4 +1,4 @@
-/** The place of a checkpoint below its root, for whoever changes it. */
+/** The place of a checkpoint below its root, for anyone who changes it. */
 import { belowAll, Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
 import { messageOf } from '@muster/common/errors';
 

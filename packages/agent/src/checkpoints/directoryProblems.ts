@@ -20,7 +20,7 @@ export class DirectoryProblems {
   private readonly onChange: (gravest: DirectoryProblem | null) => void;
   private published: DirectoryProblem | null = null;
 
-  /** @param onChange gets the first that there is; null: there is none any more */
+  /** @param onChange gets the first that there is; null: there is no longer valid */
   constructor(onChange: (gravest: DirectoryProblem | null) => void) {
     this.onChange = onChange;
   }

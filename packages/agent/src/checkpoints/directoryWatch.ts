@@ -122,7 +122,7 @@ export class DirectoryWatch {
   }
 
   /**
-   * Nothing of the task runs any more: whatever there is stays as it is, unless others of its gang still write. What can
+   * Nothing of the task runs any longer: whatever there is stays as it is, unless others of its gang still write. What can
    * be reported of it by now is reported; resolves within some 10 s whatever the storage does.
    */
   async lastLook(): Promise<void> {
@@ -178,7 +178,7 @@ export class DirectoryWatch {
     }
   }
 
-  /** What fails is logged; the next one gets its turn all the same. */
+  /** What fails is logged; the next one gets its turn anyway. */
   private inTurn(act: () => Promise<void>): Promise<void> {
     const done = this.turn.then(act).catch((error: unknown) => this.warn(messageOf(error)));
     this.turn = done;
@@ -244,7 +244,7 @@ export class DirectoryWatch {
 
   private isOvertaken({ of, isSecond }: Verifying, { observation }: Step): boolean {
     const isOther = of.name !== observation.candidate.name;
-    // Nobody is interested any more in what has been written over.
+    // Nobody is interested any longer in what has been written over.
     const isOver = this.observations.get(of.name)?.candidate.version !== of.version;
     return isSecond || isOver || (this.isStopping && isOther);
   }
@@ -342,7 +342,7 @@ export class DirectoryWatch {
       hints.on('error', forget);
       this.hints = hints;
     } catch {
-      // It vanished, or the node has no watches left: looking regularly finds it all the same.
+      // It vanished, or the node has no watches left: looking regularly finds it anyway.
     }
   }
 

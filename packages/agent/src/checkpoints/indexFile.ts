@@ -23,7 +23,7 @@ import { isMapping } from '@muster/common/spec/path';
 export const indexName = 'checkpoints_index.json';
 const temporaryName = `.${indexName}.tmp`;
 
-/** Those beyond it are the oldest: on disk they are all the same. */
+/** Those beyond it are the oldest: on disk they are anyway. */
 export const indexedMax = 1_000;
 /** Far above what so many take. */
 const bytesMax = 8 * 1024 * 1024;

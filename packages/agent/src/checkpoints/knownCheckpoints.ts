@@ -66,7 +66,7 @@ export class KnownCheckpoints {
   private readonly of: CheckpointedTask;
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
-  /** Last messages on checkpoints that are not known, or not any more. */
+  /** Last messages on checkpoints that are not known, or no longer. */
   private readonly finalUpdates = new Map<string, CheckpointFacts>();
   private quarantined: CheckpointIndex['quarantined'] = [];
   /** What was saved before is none of this job's. */
@@ -139,7 +139,7 @@ export class KnownCheckpoints {
     await this.write();
   }
 
-  /** Says of those that are not there any more that they are not; of a directory that cannot be read nothing follows. */
+  /** Says of those that are no longer there that they are not; of a directory that cannot be read nothing follows. */
   async lookedAt({ candidates, problem }: CheckpointScan): Promise<void> {
     this.present = new Map(candidates.map(({ name, version }) => [name, version]));
     if (problem === null) await this.sendMissing();
@@ -224,7 +224,7 @@ export class KnownCheckpoints {
     this.firstReadings.note({ root: this.of.root, name, version }, this.parts.monotonicMs());
   }
 
-  /** Not written down: whoever looks next finds out. */
+  /** Not written down: the next look finds out. */
   sendUnverified(observation: CheckpointObservation, problem: string): void {
     const { format, bytes, files, step, version } = observation.candidate;
     const nothing = { format, bytes, files, step, version, digest: null, depth: null };

@@ -67,7 +67,7 @@ export interface DirectoryToEnter {
 
 /**
  * Whether a directory holds checkpoints of a job that has nothing to do with this one, which would write over them. An index
- * alone does no harm: whoever has deleted the checkpoints wants the directory to be used again.
+ * alone does no harm: anyone who has deleted the checkpoints wants the directory to be used again.
  * @returns a sentence with the ways out; null: it holds none
  */
 export async function conflictIn({ root, pattern, lineage }: DirectoryToEnter): Promise<string | null> {
@@ -92,7 +92,7 @@ export async function resumeProblem(root: string, name: string): Promise<string 
     : `the checkpoint ${name} from which this attempt resumes is not in ${root} on this node`;
 }
 
-/** More under one name are no evidence any more. */
+/** More under one name are no evidence any longer. */
 const numbersMax = 1_000;
 
 /**

@@ -365,7 +365,7 @@ export function describeDriver(
       await waitFor('the task to end', async () => (await processesCarrying(marker)).length === 0);
 
       const after = await openDriver();
-      // The processes are gone a moment before whoever watches them has written that down.
+      // The processes are gone a moment before anyone who watches them has written that down.
       await waitFor('the end to be known', async () => (await after.recover(launch)).kind === 'exited');
       expect(await after.recover(launch)).toMatchObject({ kind: 'exited', exit: exitedWith(5) });
       expect(await after.wait(launch, never())).toMatchObject(exitedWith(5));

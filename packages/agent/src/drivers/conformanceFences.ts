@@ -1,5 +1,5 @@
 /**
- * What every driver must do about leases: freeze and thaw, start nothing too late, and be fenced at the deadline whoever
+ * What every driver must do about leases: freeze and thaw, start nothing too late, and be fenced at the deadline whatever
  * is gone by then. A frozen task is one whose output stands still; who says so of itself is not believed.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Asks a process of its own why a task has failed. Heartbeats do not wait for it: the output of a task is as long and as
  * strange as the task likes. One output has a budget of processor time, so that a busy machine changes nothing, and a
- * deadline, both of which begin with its turn: what waits behind many others is read all the same. What is not known by
+ * deadline, both of which begin with its turn: what waits behind many others is read anyway. What is not known by
  * then is reported as unknown.
  */
 import { type ChildProcess, fork } from 'node:child_process';

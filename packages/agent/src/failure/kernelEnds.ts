@@ -1,5 +1,5 @@
 /**
- * Ends of tasks that the kernel log alone explains. For lack of memory the kernel kills one process: whoever waits for the
+ * Ends of tasks that the kernel log alone explains. For lack of memory the kernel kills one process: who waits for the
  * task sees a SIGKILL like any other, or, when it was a worker, an error of the process that waited for it. Of a
  * segmentation fault the log names the library.
  *

@@ -17,14 +17,14 @@ export interface LiveProcess {
   readonly environment: string | null;
 }
 
-/** The server through which programs share a GPU (MPS) is the node's, and computes for whoever has the GPU. */
+/** The server through which programs share a GPU (MPS) is the node's, and computes for the holder of the GPU. */
 const ofTheNode = /^nvidia-cuda-mps/;
 
 /**
  * Nobody for a GPU whose driver does not report its processes. An instance of a divided card has its own.
  * @param samples of a moment ago, by UUID
  * @param tasks that run on this node, on whatever GPUs
- * @param look null: the process has ended, and holds nothing any more
+ * @param look null: the process has ended, and holds nothing any longer
  */
 export function foreignProcessesOn(
   gpuUuids: readonly string[],

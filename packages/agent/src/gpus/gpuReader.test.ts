@@ -99,7 +99,7 @@ test('a sample that hangs is a problem at its deadline, is never made twice, and
   const stuck = reader.sample();
   expect(await after(stuck, deadlines.sampleMs - 10)).toBe('not yet');
   expect(await after(stuck, 20)).toMatchObject({ samples: [], problems: [{ kind: 'hung', gpuUuid: null }] });
-  // Whoever comes now does not wait at all.
+  // A caller that comes now does not wait at all.
   expect(await after(reader.sample(), 0)).toMatchObject({ samples: [], problems: [{ kind: 'hung' }] });
   expect(samples.made).toBe(2);
 

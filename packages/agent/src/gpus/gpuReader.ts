@@ -101,7 +101,7 @@ export class GpuReader {
     };
   }
 
-  /** Resolves when nothing of the sources runs any more. A source that hangs in the kernel never gets there. */
+  /** Resolves when nothing of the sources runs any longer. A source that hangs in the kernel never gets there. */
   async close(): Promise<void> {
     await Promise.all([this.options.source.close(), this.options.profiling?.close()]);
   }
@@ -190,7 +190,7 @@ class Lane {
     const untilMs = this.clock.monotonicMs() + deadlineMs;
     while (this.flight !== null && (this.flight.call !== call || this.isLate(this.flight))) {
       const flight = this.flight;
-      // One that is late has had its time: whoever comes now is not kept waiting again.
+      // One that is late has had its time: a caller that comes now is not kept waiting again.
       if (this.isLate(flight)) return this.late(flight);
       const leftMs = untilMs - this.clock.monotonicMs();
       if ((await withDeadline(flight.landed, leftMs)) === 'late') return this.late(flight);

@@ -173,7 +173,7 @@ export interface GpuSource {
   /** Xids as they come; null for sources that have no events. */
   readonly onXid: ((listener: (event: XidEvent) => void) => void) | null;
   /**
-   * Resolves when nothing of the source runs any more: a reader that hangs in the kernel is not gone by being killed, and
+   * Resolves when nothing of the source runs any longer: a reader that hangs in the kernel is not gone by being killed, and
    * no second one may be started behind it.
    */
   close(): Promise<void>;

@@ -146,7 +146,7 @@ function openKernel(koffi: Koffi): Kernel {
   const capset = libc.func('capset', 'int', ['void *', 'void *']);
   const getrlimit = libc.func('getrlimit64', 'int', ['int', 'void *']);
   const prctl = libc.func('prctl', 'int', ['int', 'ulong', 'ulong', 'ulong', 'ulong']);
-  // For good: whoever starts tasks as accounts wants none of them to become another one, root least of all.
+  // For good: anyone who starts tasks as accounts wants none of them to become another one, root least of all.
   done('prctl', prctl(noNewPrivileges, 1, 0, 0, 0));
   return {
     setGroups(groups) {

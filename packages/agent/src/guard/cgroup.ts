@@ -59,7 +59,7 @@ export class CgroupContainment implements Containment {
    */
   spawnInside<T>(task: TaskLocation, limits: TaskLimits, spawn: () => T): T {
     const cgroup = this.cgroupOf(task);
-    // One that an earlier guard left behind may be frozen, and whoever enters it then is frozen too.
+    // One that an earlier guard left behind may be frozen, and anyone who enters it then is frozen too.
     if (!makeGroup(cgroup)) new ControlGroup(cgroup).thaw();
     const leave = this.resources.enter(task, limits);
     try {

@@ -53,7 +53,7 @@ function readOptions(argv: string[]): GuardOptions {
 }
 
 /**
- * Everyone who may write there may start programs as us. The directory is made by whoever starts the guard: one that
+ * Everyone who may write there may start programs as us. The directory is made by what starts the guard: one that
  * was removed in the meantime must not come back.
  */
 function requirePrivate(runtimeDir: string): void {

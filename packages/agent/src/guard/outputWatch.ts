@@ -44,7 +44,7 @@ export interface OutputWatchParts {
 /** A task whose output is looked at. */
 export interface WatchedTask {
   readonly location: TaskLocation;
-  /** What it consists of now; empty: nothing is there yet, or any more. */
+  /** What it consists of now; empty: nothing is there yet, or any longer. */
   readonly groups: () => readonly TaskGroup[];
   /** It has been signalled to end, and needs its time to save. */
   readonly isStopping: () => boolean;
@@ -109,7 +109,7 @@ export class OutputWatch {
     const output = this.watched.get(key);
     if (output === undefined) return;
     this.watched.delete(key);
-    // Whoever drops a part of it now still needs the descriptor.
+    // Dropping a part of it still needs the descriptor.
     if (!output.isDropping) close(output);
   }
 
@@ -188,12 +188,12 @@ export class OutputWatch {
   }
 
   private release(output: Watched): void {
-    // It stays held for as long as its lease does not allow it to run: whoever renews that lets it go on.
+    // It stays held for as long as its lease does not allow it to run: the renewal of the lease thaws it.
     if (!this.parts.mayRun(output.task.location)) return;
     const groups = output.task.groups();
     for (const group of groups) group.thaw();
     // The agent's lease may have ended between the look and the thaw, and the agent have stopped it before the thaw: nobody
-    // would stop it again. Whoever ends a lease does so before it stops the task, so this look cannot miss it.
+    // would stop it again. A lease is ended before its task is stopped, so this look cannot miss it.
     if (this.parts.mayRun(output.task.location)) output.held = false;
     else for (const group of groups) group.freeze();
   }
@@ -247,7 +247,7 @@ export class OutputWatch {
     if (output.isDropping || output.isWhole || output.file === null) return;
     const range = rangeToDrop(size, storedBytes, capBytes);
     if (range === null) return;
-    // Of a file that the task has cut, nothing is known any more.
+    // Of a file that the task has cut, nothing is known any longer.
     const before = output.dropped === null || output.dropped.to > size ? null : output.dropped;
     if (before !== null && range.to <= before.to) return;
     const dropped = { from: Math.min(before?.from ?? range.from, range.from), to: range.to };
@@ -292,7 +292,7 @@ export class OutputWatch {
     }
   }
 
-  /** Of the file that was there first: one that a task removes while it writes takes space all the same. */
+  /** Of the file that was there first: one that a task removes while it writes takes space anyway. */
   private stat(output: Watched): Stats | null {
     output.file ??= openIfThere(output.path);
     return output.file === null ? null : fstatSync(output.file);

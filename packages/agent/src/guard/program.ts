@@ -32,7 +32,7 @@ export function requireWorkdir({ workdir, as }: Pick<TaskStart, 'workdir' | 'as'
     if (!statSync(workdir).isDirectory()) {
       throw new DriverError('command_not_found', `the working directory ${workdir} is not a directory`);
     }
-    // Looks into it, which `access` would do as the real user, whoever this thread acts as.
+    // Looks into it, which `access` would do as the real user, no matter who this thread acts as.
     statSync(`${workdir}/.`);
   } catch (error) {
     if (error instanceof DriverError) throw error;

@@ -91,7 +91,7 @@ export interface GuardMethods {
   signal: { params: TaskLocation & { readonly signal: string }; result: null };
   /** The guard keeps the grace: the task is killed in time even when the agent is gone by then. */
   stop: { params: TaskLocation & StopOptions; result: TaskExit };
-  /** At the deadline the guard freezes or kills the task, whoever is there then. null: never fenced. */
+  /** At the deadline the guard freezes or kills the task, whatever else runs then. null: never fenced. */
   renew: { params: TaskLocation & Renewal; result: null };
   /** For tasks that are not the guard's own: what they were armed with is void, they have ended or never begun. */
   forget: { params: TaskLocation; result: null };

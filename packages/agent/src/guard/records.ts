@@ -177,7 +177,7 @@ function recordPath(directory: string): string {
   return join(directory, 'process.jsonl');
 }
 
-/** By rename: whoever reads sees the old or the new one whole. */
+/** By rename: anyone who reads sees the old or the new one whole. */
 export function replaceJson(path: string, value: object): void {
   writeFileAtomically(path, `${JSON.stringify(value)}\n`, 0o600);
 }

@@ -5,7 +5,7 @@
  *
  * Whatever is left when the main process ends is killed, at once or, during a stop, when the grace is over: a shell
  * that dies of the signal must not cost the training below it the time to save. A task is `ended` only when the
- * kernel shows no process of it any more; one that cannot be killed keeps it `ending` for as long as it takes.
+ * kernel shows no process of it any longer; one that cannot be killed keeps it `ending` for as long as it takes.
  *
  * A frozen task that is stopped with a grace is thawed, to save what it has; unless its lease has run out, then it has
  * to end where it is.
@@ -153,7 +153,7 @@ export class GuardedTask implements KnownTask, OwnTask {
     return this.isEnded && this.endRecorded && this.groupReleased;
   }
 
-  /** Whoever is the parent of the main process calls this; `checkMain` does it for tasks nobody is the parent of. */
+  /** The parent of the main process calls this; `checkMain` does it for tasks nobody is the parent of. */
   mainEnded(mainExit: MainExit): void {
     if (this.phase.kind !== 'running') return;
     this.phase = { kind: 'ending', mainExit };

@@ -1,4 +1,4 @@
-/** Directories that a task is to find: made before it starts, by whoever it runs as. */
+/** Directories that a task is to find: made before it starts, as the account that it runs as. */
 import {
   chmodSync,
   closeSync,
@@ -75,7 +75,7 @@ function tryToSave(directory: string): void {
 }
 
 /**
- * Gives a task what it alone can write to. Whoever can pass through the task's directory finds nothing there that is open.
+ * Gives a task what it alone can write to. Anyone who can pass through the task's directory finds nothing there that is open.
  * @throws {Error} with the kernel's code
  */
 export function giveDirectories(

@@ -132,7 +132,7 @@ function clear(
   draft.entries.delete(conditionKey({ kind, gpuUuid }));
   if (kind === 'gpu_missing' && gpuUuid !== null) {
     draft.cards.delete(gpuUuid);
-    // Nothing could ever end what else was wrong with a card that is not here any more.
+    // Nothing could ever end what else was wrong with a card that is no longer here.
     const isBack = observation?.gpus.some((gpu) => cardUuid(gpu) === gpuUuid) === true;
     for (const [key, { condition }] of draft.entries) {
       if (!isBack && condition.gpuUuid === gpuUuid) draft.entries.delete(key);

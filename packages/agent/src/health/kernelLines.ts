@@ -3,7 +3,7 @@
 export interface KernelFact {
   readonly kind:
     | 'xid'
-    | 'sxid' /** A GPU does not answer any more; there need not be an Xid. */
+    | 'sxid' /** A GPU no longer answers; there need not be an Xid. */
     | 'fallen_off'
     /** The GPU's own processor fails so often that the driver prints only some of it. */
     | 'gsp_errors';

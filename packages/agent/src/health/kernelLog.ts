@@ -19,7 +19,7 @@ const recordsPerTickMax = 500;
 const bufferBytes = 16 * 1024;
 
 /**
- * As a path: the log was opened by whoever started the agent and is its standard input. The kernel asks for CAP_SYSLOG where
+ * As a path: the log was opened by what started the agent and is its standard input. The kernel asks for CAP_SYSLOG where
  * the log is opened, and not where it is read, so that the agent needs none.
  */
 export const kernelLogOnStdin = '-';
@@ -148,7 +148,7 @@ export class KernelLog {
     if (this.current.kind !== 'reading') return;
     const overruns = this.current.overruns + 1;
     this.current = { kind: 'reading', overruns };
-    // Said once: whoever floods the log would flood ours too.
+    // Said once: a flood of the log would flood ours too.
     if (overruns > 1) return;
     const { log, path } = this.parts;
     log.warn({ path }, 'the kernel log was overwritten before it could be read; Xids may have been missed');

@@ -18,7 +18,7 @@ import { emptyHealthState, type HealthState, type Moment } from './state.ts';
 const refreshIntervalMs = 60_000;
 /**
  * Until the GPUs were listed once, nobody knows which GPU an Xid of the kernel log belongs to. A driver that hangs lists
- * none, and its Xids must be reported all the same.
+ * none, and its Xids must be reported anyway.
  */
 const waitForGpusMs = 30_000;
 const waitingFactsMax = 1_000;

@@ -78,7 +78,7 @@ function keepCounters(draft: HealthDraft, counters: ReadonlyMap<string, DeviceCo
 function applyRecovery(draft: HealthDraft, context: HealthContext, gpuUuid: string, action: number): void {
   const card = draft.cards.get(gpuUuid);
   if (card === undefined) return;
-  // The driver wanted something and does not any more: it was done.
+  // The driver wanted something and does no longer: it was done.
   if (action === 0 && (card.recovery?.action ?? 0) !== 0) endByReset(draft, context.table, gpuUuid);
   draft.cards.set(gpuUuid, { ...card, recovery: { action, atMs: context.now.uptimeMs } });
   const task = holderOf(context.observation, gpuUuid, null);

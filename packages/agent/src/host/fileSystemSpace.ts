@@ -1,7 +1,7 @@
 /**
  * How full file systems are, and where a path really is. Asking a dead NFS mount never returns, and the question holds one of the
  * four threads that all file access of the process shares. So the questions of the whole process go through one place: a path has at
- * most one question open, whoever asks, and all paths together at most two. The data directory is asked about beside these: dead
+ * most one question open, no matter who asks, and all paths together at most two. The data directory is asked about beside these: dead
  * mounts of others must not hide that it is full.
  */
 import type { StatsFs } from 'node:fs';

@@ -20,7 +20,7 @@ test.each([
   ['offline\n', null, false],
   ['running\n', scheduled(60_000), true],
   ['running\n', scheduled(-5_000), true],
-  // `shutdown +60`: whoever restarts the agent meanwhile means the agent.
+  // `shutdown +60`: anyone who restarts the agent meanwhile means the agent.
   ['running\n', scheduled(3_600_000), false],
   ['running\n', scheduled(60_000, 'WARN_ONLY=1\n'), false],
   ['running\n', 'USEC=\nMODE=poweroff\n', false],

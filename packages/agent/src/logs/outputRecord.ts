@@ -1,5 +1,5 @@
 /**
- * What is done to the output file of a task, noted beside it. It is noted before it is done: whoever reads the
+ * What is done to the output file of a task, noted beside it. It is noted before it is done: a reader of the
  * file first and this afterwards never takes a hole for output.
  */
 import { readFileSync } from 'node:fs';

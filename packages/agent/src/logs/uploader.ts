@@ -157,7 +157,7 @@ export class LogUploader {
     if (nextPosition(output) !== offset) return true;
     const data = read.subarray(0, Math.max(0, firstDropped(output, offset) - offset));
     const end = offset + data.length;
-    // Without data it is shorter than when the task ended: what was cut off cannot be sent any more.
+    // Without data it is shorter than when the task ended: what was cut off can no longer be sent.
     const complete = output.size !== null && (end >= output.size || data.length === 0);
     if (data.length === 0 && !complete) return false;
     if (complete && end < (output.size ?? 0)) {
@@ -325,7 +325,7 @@ function newOutput(task: TaskRef, path: string, size: number | null): Output {
   };
 }
 
-/** For the coordinator, or for nothing any more. */
+/** For the coordinator, or for nothing any longer. */
 function isWaiting(output: Output, nowMs: number): boolean {
   const isWindowFull = output.sentOffset - output.ackedOffset >= windowBytes;
   return output.complete || output.completeSent || isWindowFull || nowMs < output.pausedUntilMs;

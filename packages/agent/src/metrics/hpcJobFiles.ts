@@ -99,7 +99,7 @@ export class HpcJobFiles {
   private async isOurs(name: string): Promise<boolean> {
     const path = join(this.options.dir, name);
     if (!(await lstat(path)).isFile()) return false;
-    // Whoever can write here could put a link in its place meanwhile.
+    // Anyone who can write here could put a link in its place meanwhile.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if ((await file.stat()).size > fileBytesMax) return false;

@@ -264,7 +264,7 @@ export class NodeWatch {
 
   clearCondition(kind: string, gpuUuid: string | null): void {
     this.health?.monitor.clear(kind, gpuUuid);
-    // Also when there was none: whoever asked is waiting to see that it is gone.
+    // Also when there was none: anyone who asked is waiting to see that it is gone.
     this.parts.onStatusChange();
   }
 

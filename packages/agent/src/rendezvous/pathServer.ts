@@ -3,7 +3,7 @@
  * connections, their bytes, their time; and only who names this very attempt gets a yes.
  *
  * The side that ends a TCP connection first keeps its port in TIME_WAIT for a minute, in which a program that does not ask
- * for SO_REUSEADDR could not listen on it. So the peer ends it, and whoever does not is reset.
+ * for SO_REUSEADDR could not listen on it. So the peer ends it, and a peer that does not is reset.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TaskRef } from '@muster/common/ids';

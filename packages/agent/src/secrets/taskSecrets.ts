@@ -93,7 +93,7 @@ export class TaskSecrets {
     const asFiles = new Set(used.filter(({ variable }) => variable === null).map(({ name }) => name));
     for (const { name, value } of values) {
       writeFileSync(join(unfinished, 'values', name), value, { flag: 'wx', mode: 0o400 });
-      // Whoever may pass through `task`, or sees `files` in a container, may read them.
+      // Anyone who may pass through `task`, or sees `files` in a container, may read them.
       if (asFiles.has(name)) writeFileSync(join(files, name), value, { flag: 'wx', mode: 0o444 });
     }
     const script = scriptOf(used, values);

@@ -11,7 +11,7 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
 /**
  * @param privateKey PEM, ECDSA P-256
- * @returns PEM, PKCS #10; that the key has signed it shows that whoever sends it holds the key
+ * @returns PEM, PKCS #10; that the key has signed it shows that its sender holds the key
  */
 export async function certificateRequest(privateKey: string, nodeName: string): Promise<string> {
   const key = createPrivateKey(privateKey);

@@ -47,7 +47,7 @@ export class Mask {
   }
 }
 
-/** Hides all but line ends: where the values are not known any more, nobody can tell what is none. */
+/** Hides all but line ends: where the values are no longer known, nobody can tell what is none. */
 export const everything: Pick<Mask, keyof Mask> = {
   longest: 1,
   hide(bytes) {

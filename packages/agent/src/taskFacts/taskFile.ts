@@ -1,6 +1,6 @@
 /**
  * Files in the directory of a task. A bare process can reach them too, and may have put anything in their place: a pipe
- * that nobody else opens would stop whoever opens it, agent or guard, and with it the fence of every task.
+ * that nobody else opens would stop the process that opens it, agent or guard, and with it the fence of every task.
  */
 import { closeSync, constants, fstatSync, openSync, type Stats, writeFileSync } from 'node:fs';
 

@@ -138,7 +138,7 @@ function ordered(state: TaskState, order: Order, now: TaskMoment): TaskStep {
     const shortened = withShorterGrace(next, order.graceMs, now);
     return { state: shortened.state, effects: [...shortened.effects, ...cancel] };
   }
-  // Whoever waits for the stop that is under way learns of the end.
+  // The stop that is under way learns of the end.
   const kill: readonly Effect[] =
     isNew && order.kind === 'forget' && work?.kind === 'stop' ? [{ kind: 'kill' }] : [];
   return { state: next, effects: [...cancel, ...kill] };

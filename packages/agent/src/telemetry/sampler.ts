@@ -1,6 +1,6 @@
 /**
  * Looks at the GPUs and the host at a steady pace, and hands on what it saw: the newest observation to the Prometheus page
- * and to whoever judges the node's health, readings of ten seconds to the coordinator, totals to the usage of each task.
+ * and to the judge of the node's health, readings of ten seconds to the coordinator, totals to the usage of each task.
  *
  * Everything it calls answers within a deadline, so nothing here can wait for a driver that hangs; and nobody waits for
  * the sampler.

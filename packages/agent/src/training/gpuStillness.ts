@@ -47,7 +47,7 @@ const stillSm = 0.05;
 const workingSm = 0.25;
 const stillTensor = 0.01;
 const workingTensor = 0.05;
-/** Older than any source is slow: beyond, nobody looks at the GPU any more. */
+/** Older than any source is slow: beyond, nobody looks at the GPU any longer. */
 const staleMs = 30_000;
 /** One reading may be wrong. */
 const samplesMin = 3;

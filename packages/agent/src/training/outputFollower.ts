@@ -1,6 +1,6 @@
 /**
  * Reads the output file of one task from its beginning to its end, a slice at a time, while the task writes it. What is
- * written faster than it can be read is skipped, and whoever reads is notified.
+ * written faster than it can be read is skipped, and its reader is notified.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { closeOutput, isOutputEmpty, openOutput, outputFileSize } from '../logs/outputFile.ts';
@@ -39,7 +39,7 @@ export class OutputFollower {
   async size(): Promise<number> {
     if (this.file === null && this.isEmpty) return 0;
     this.file ??= await openOutput(this.parts.path);
-    // Closed meanwhile or before: nobody would close it any more.
+    // Closed meanwhile or before: nobody would close it any longer.
     if (this.isClosed) this.close();
     return this.file === null ? 0 : outputFileSize(this.file);
   }

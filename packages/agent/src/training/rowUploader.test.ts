@@ -83,7 +83,7 @@ test('a coordinator that comes back is asked how far it has them', async () => {
   await vi.waitFor(() => expect(rowsOf()).toEqual(range(1, 11)));
   hub.crash();
   for (const position of range(11, 21)) uploader.add(aTask, row(position));
-  // As after a power cut: it has lost some, which are not here any more either.
+  // As after a power cut: it has lost some, which are no longer here either.
   rowsOf()?.splice(5);
   uploads.length = 0;
   await hub.serve();

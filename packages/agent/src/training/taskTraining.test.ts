@@ -155,7 +155,7 @@ describe('bad output', () => {
     node.write(step(1) + step(2, 'nan'));
     await vi.waitFor(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
     expect(node.warnings).toEqual([expect.stringContaining('lines of them are missing')]);
-    // Which line it is nobody knows any more.
+    // Which line it is nobody knows any longer.
     expect(node.sent.map(({ sign }) => [sign.kind, sign.step, sign.line])).toEqual([['nan_loss', 2, 0]]);
   });
 

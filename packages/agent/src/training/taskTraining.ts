@@ -3,7 +3,7 @@
  *
  * One reader takes turns over all tasks, a slice each, and everybody else has the event loop while it waits for the next one:
  * no output, however much there is of it, holds up a heartbeat, and no more than one slice of one task is in memory. Output that was
- * there before this agent was is read from its beginning all the same, in the background, because totals and trends need it.
+ * there before this agent was is read from its beginning anyway, in the background, because totals and trends need it.
  */
 
 import { messageOf } from '@muster/common/errors';
@@ -158,7 +158,7 @@ export class TaskTraining {
   }
 
   /**
-   * Nothing of the task runs any more: reads the rest of its output, at most the last 64 MiB.
+   * Nothing of the task runs any longer: reads the rest of its output, at most the last 64 MiB.
    * @returns where its training was. null: its output showed none, or could not be read
    */
   async finish(task: TaskRef): Promise<TrainingProgress | null> {
@@ -279,7 +279,7 @@ export class TaskTraining {
     ending?.resolve(output.progress);
   }
 
-  /** @param running null: it does not run any more */
+  /** @param running null: it no longer runs */
   private follow(task: TaskRef, running: RunningTask | null): Followed {
     const hang = running === null ? null : hangWatch(running);
     const now = () => this.parts.monotonicMs();

@@ -1,6 +1,6 @@
 /**
  * The verifier: a process of its own, because reading checkpoints blocks, takes a core, and may hang where they lie on a file
- * server that is away. Ends when it is not needed, and at once when nobody can ask any more.
+ * server that is away. Ends when it is not needed, and at once when nobody can ask any longer.
  *
  *     verifier [seconds without work until it ends]
  */
@@ -64,6 +64,6 @@ process.stdin.setEncoding('utf8');
 process.stdin.on('data', (part: string) => {
   for (const line of lines.push(part)) receive(JSON.parse(line) as VerifierRequest);
 });
-// Whoever asked is gone, and what it asked for interests nobody.
+// The process that asked is gone, and nothing else needs the answer.
 process.stdin.on('end', () => process.exit(0));
 process.stdout.on('error', () => process.exit(0));

@@ -77,7 +77,7 @@ function agentOptions(flags: AgentFlags, { environment }: Context): AgentOptions
   };
 }
 
-/** The file may be gone once the agent has joined: whoever left it for the first start is right to remove it. */
+/** The file may be gone once the agent has joined: who placed it for the first start is right to remove it. */
 function joinTokenOf({ joinTokenFile, data }: AgentFlags, environment: ProgramEnvironment): string | null {
   if (joinTokenFile === undefined) return environment.joinToken;
   const { workingDir } = environment;

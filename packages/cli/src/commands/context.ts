@@ -73,7 +73,7 @@ function listContexts(context: Context, flags: OutputFlags): Promise<ExitCode> {
   );
 }
 
-/** A token that the coordinator does not end, because it is away or has ended it, is forgotten all the same. */
+/** A token that the coordinator does not end, because it is away or has ended it, is forgotten anyway. */
 async function removeContext(context: Context, name: string, flags: OutputFlags): Promise<ExitCode> {
   const { environment } = context;
   const saved = readContexts(environment);

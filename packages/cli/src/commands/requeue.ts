@@ -99,7 +99,7 @@ async function requeueWhole(
     (flags.wait === true || flags.follow === true) &&
     result.refused.length === 0 &&
     result.requeued.length > 0;
-  // Whoever has read the id may press Ctrl-C at once, and leaves the jobs running like anybody later.
+  // Ctrl-C right after the id was printed leaves the jobs running, as it does later.
   const stops = rememberStopRequests(context.io);
   try {
     const { stdout } = stops.io;
@@ -142,13 +142,13 @@ async function requeueOne(
   const answer = await explainingSilence(`job ${jobId}`, context, () =>
     patiently(session, context, (api) => api.requeueJob(jobId, requestId, from, specJson, force)),
   );
-  // Whoever has read the id may press Ctrl-C at once, and leaves the job running like anybody later.
+  // Ctrl-C right after the id was printed leaves the job running, as it does later.
   const stops = rememberStopRequests(io);
   try {
     const staying = { ...context, io: stops.io };
     await printAnswer(answer, flags, staying);
     if (flags.wait !== true && flags.follow !== true) return exitCodes.ok;
-    // The attempts before are known to whoever runs the job again.
+    // The attempts before are known to anyone who runs the job again.
     const reported = answer.newJob ? nothingReported : allReported(await session.api.getJob(answer.jobId));
     const report = flags.follow === true ? followAndReport : waitAndReport;
     const { job, exitCode } = await report(staying, session, answer.jobId, reported);

@@ -104,7 +104,7 @@ async function submit(
       await printResult(result, flags, context);
       return exitCodes.ok;
     }
-    // Whoever has read the id may press Ctrl-C at once, and leaves the job running like anybody later.
+    // Ctrl-C right after the id was printed leaves the job running, as it does later.
     const stops = rememberStopRequests(context.io);
     const staying = { ...context, io: stops.io };
     const { job, exitCode } = await printResult(result, flags, staying)

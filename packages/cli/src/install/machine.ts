@@ -188,7 +188,7 @@ function linkDifference(
   return now === target ? null : `point ${path} to ${target}${now === null ? '' : `, instead of ${now}`}`;
 }
 
-/** At once: whoever follows the link meanwhile finds the old target or the new one. */
+/** At once: anyone who follows the link meanwhile finds the old target or the new one. */
 export function pointLink(path: string, target: string): void {
   const fresh = `${path}.new`;
   rmSync(fresh, { force: true });

@@ -13,7 +13,7 @@ export interface ReleaseFiles {
   readonly units: ReadonlyMap<string, string>;
 }
 
-/** Services do not see these places, and whoever owns them could replace the program. */
+/** Services do not see these places, and anyone who owns them could replace the program. */
 const privatePlaces = ['home', 'root', 'tmp', 'var/tmp', 'run'].map((name) => `/${name}/`);
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What has become of a job since it was last looked at, a line for each step. By its state, not by its events: whoever was
+ * What has become of a job since it was last looked at, a line for each step. By its state, not by its events: a reader that was
  * away, or watches a coordinator that was restarted, misses nothing and gets nothing twice. Pure.
  */
 import { causeInBrackets } from '@muster/common/causeText';

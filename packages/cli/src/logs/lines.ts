@@ -3,7 +3,7 @@
  *
  * Progress bars overwrite their line with a carriage return instead of ending it. Of the texts between carriage returns
  * only the last one counts, as on a terminal; while a bar runs its latest state is let through from time to time, for
- * otherwise whoever follows a training run would see nothing until the epoch ends.
+ * otherwise anyone who follows a training run would see nothing until the epoch ends.
  */
 
 /** A longer line is broken, so that output without line ends cannot fill memory. */

@@ -5,7 +5,7 @@ const acting = /[\u007f-\u009f\p{Bidi_Control}\u2028\u2029]/gu;
 
 /**
  * The value as JSON that is safe to print: in it every control and direction character is an escape of JSON, so that
- * whoever reads it as JSON gets the text to the character, and whoever reads it on a terminal gets no control sequence.
+ * anyone who reads it as JSON gets the text to the character, and anyone who reads it on a terminal gets no control sequence.
  * @param indent spaces for each level; 0: one line
  */
 export function jsonText(value: unknown, indent = 0): string {

@@ -9,7 +9,7 @@ import { durationText } from './times.ts';
 export interface Screen {
   /** Paints the picture as it is now; calls that come faster than the terminal takes them are one. */
   refresh(): void;
-  /** Rejects when the terminal takes nothing any more. */
+  /** Rejects when the terminal takes nothing any longer. */
   readonly broken: Promise<never>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export function openScreen(
   picture: (size: { readonly columns: number; readonly rows: number }) => readonly string[],
 ): Screen {
   const broken = Promise.withResolvers<never>();
-  // Whoever closes the screen first does not ask for it any more.
+  // A caller that closes the screen first no longer asks for it.
   broken.promise.catch(() => {});
   let stale = false;
   let painting: Promise<void> | null = null;

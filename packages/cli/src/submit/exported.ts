@@ -11,7 +11,7 @@ interface Wanted {
   readonly isContainer: boolean;
   /** As given by flag or file; relative to the current directory. */
   readonly workdir: string | null | undefined;
-  /** Names that the job sets by itself. Whoever sets PATH has chosen an environment. */
+  /** Names that the job sets by itself. Anyone who sets PATH has chosen an environment. */
   readonly set: ReadonlySet<string>;
 }
 

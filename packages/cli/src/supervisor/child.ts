@@ -30,7 +30,7 @@ export interface SupervisedChild {
 }
 
 const restartBackoff = { initialMs: 1_000, maxMs: 30_000 } as const;
-/** Whoever ran this long starts with a clean slate. */
+/** A process that ran this long starts with no failures counted. */
 const settledMs = 60_000;
 
 export function superviseChild(
@@ -41,7 +41,7 @@ export function superviseChild(
   const stopping = new AbortController();
   const served = Promise.withResolvers<string | null>();
   let running: RunningChild | null = null;
-  // Whoever stops everything before it serves does not ask for it any more.
+  // A caller that stops everything before it serves no longer asks for it.
   served.promise.catch(() => {});
 
   async function runOnce(): Promise<CliError> {

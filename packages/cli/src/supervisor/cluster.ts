@@ -102,7 +102,7 @@ export function agentPlan(
 }
 
 /**
- * Whoever starts `muster up` owns these nodes and is, as a rule, the one who submits: containers write files as they would,
+ * The user who starts `muster up` owns these nodes and is, as a rule, the one who submits: containers write files as they would,
  * into what is theirs. Not into what Muster keeps, where the admin token is.
  */
 function ownMachineFlags(
@@ -124,7 +124,7 @@ function ownMachineFlags(
 type JoinApi = Pick<MusterApi, 'createJoinToken' | 'listCredentials'>;
 
 /**
- * Whoever starts `muster up` has the admin token, so its agents join anew where what they have is good no more: expired in the weeks
+ * The user who starts `muster up` has the admin token, so its agents join anew where what they have is good no more: expired in the weeks
  * in which the machine was off, or of the time before the coordinator had TLS.
  * @param nowMs wall clock
  * @returns null: the agent's credential is good

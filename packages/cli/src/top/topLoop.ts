@@ -44,7 +44,7 @@ const scrollKeys: ReadonlyMap<string, (pageLines: number) => number> = new Map([
   [' ', (pageLines: number) => pageLines],
 ]);
 
-/** @param first is on the screen from the start: whoever finds no coordinator never sees the screen change */
+/** @param first is on the screen from the start: anyone who finds no coordinator never sees the screen change */
 export async function watchTop(context: Context, first: TopSnapshot, source: TopSource): Promise<void> {
   const { io, clock } = context;
   const stop = abortOnStopRequest(io);

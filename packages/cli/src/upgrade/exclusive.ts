@@ -1,4 +1,4 @@
-/** One upgrade of a machine at a time: whoever comes second is told who was first. */
+/** One upgrade of a machine at a time: a second one is told who was first. */
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { takeFileLock } from '@muster/agent/dataDir/fileLock';

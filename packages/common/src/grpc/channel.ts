@@ -97,7 +97,7 @@ export function grpcChannel(
       }, timeoutMs);
       try {
         const answer = await answers.next();
-        // The status follows the answer, and may be an error all the same.
+        // The status follows the answer, and may be an error anyway.
         if (answer !== null && (await answers.next()) === null) return answer;
         throw new CallError(grpcStatus.internal, 'the coordinator did not answer with one message');
       } finally {

@@ -27,7 +27,7 @@ export type StreamFailure =
 export interface Http2Stream {
   /** Lets the server send so many more bytes. */
   credit(bytes: number): void;
-  /** Ends the stream; its listener is not called any more. */
+  /** Ends the stream; its listener is no longer called. */
   cancel(): void;
 }
 

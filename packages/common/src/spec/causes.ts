@@ -48,7 +48,7 @@ export function isCauseKind(text: string): text is CauseKind {
 }
 
 export const blames = ['job', 'gpu', 'node', 'network', 'storage', 'platform', 'unknown'] as const;
-/** Whose fault it is: whoever has to do something about it. */
+/** Whose fault it is: who has to do something about it. */
 export type Blame = (typeof blames)[number];
 
 /** What shows that a cause is the cause. */
@@ -76,7 +76,7 @@ export const retryableCauses: readonly RetryableCause[] = causeKinds.filter(
  * the same program can succeed on the next attempt, and those that the next attempt does something about: a smaller batch
  * after `cuda_oom`, an earlier checkpoint and a smaller learning rate after a divergence, the checkpoint before after
  * `corrupt_checkpoint`. Any other program error (`exit_code`, `import_error` …) repeats itself and would only burn GPU
- * hours; whoever knows better names it.
+ * hours; a user who knows better names it.
  */
 export const defaultRetryCauses: readonly RetryableCause[] = [
   'node_lost',

@@ -2,7 +2,7 @@
  * The kinds of settings that a job file has: how a value is checked, read, written again, and given as a flag. The table in
  * `fields.ts` is made of them.
  *
- * zod checks job files, and is an argument here: whoever only reads checked specs (the agent) has no memory to spare for it.
+ * zod checks job files, and is an argument here: a program that only reads checked specs (the agent) has no memory to spare for it.
  */
 import type * as zod from 'zod';
 import { durationPattern, formatDuration, parseDurationMs, suggestDuration } from './duration.ts';

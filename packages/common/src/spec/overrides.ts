@@ -100,7 +100,7 @@ function layOver(
     case 'text':
     case undefined: {
       const reading = field.readFlag?.(typed as string) ?? { value: typed };
-      // What is refused stands in its place all the same: other checks must not take it for left out.
+      // What is refused stands in its place anyway: other checks must not take it for left out.
       merge.set(path, 'value' in reading ? reading.value : reading.got, long);
       if ('got' in reading) merge.refuse(path, long, `got ${quote(reading.got, 60)}`, reading.expected);
     }

@@ -19,7 +19,7 @@ export function quote(text: string, lengthMax: number): string {
   return escapeControls(JSON.stringify(shown));
 }
 
-/** Escape sequences in a spec must not reach the terminal of whoever reads the error. */
+/** Escape sequences in a spec must not reach the terminal of the reader of the error. */
 export function escapeControls(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

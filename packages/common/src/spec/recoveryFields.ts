@@ -37,7 +37,7 @@ export const retryFields = {
     help: 'failures without a newer checkpoint; 1: no retry',
     aliases: ['retries'],
   }),
-  /** After them it cannot be preempted any more. null: any number of times. */
+  /** After them it can no longer be preempted. null: any number of times. */
   maxPreemptions: optional('max_preemptions', wholeNumber(0, 1_000), {
     about: 'How often it can be preempted. Default: unlimited.',
     flag: '--max-preemptions <count>',

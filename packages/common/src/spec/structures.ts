@@ -212,7 +212,7 @@ const backoffFields = {
   }),
 };
 
-/** Whoever sets one of the two to the far side of the other's default means "always this long". */
+/** A user who sets one of the two to the far side of the other's default means "always this long". */
 export const backoff: ValueKind<SpecOf<typeof backoffFields>, FileOf<typeof backoffFields>> = {
   ...mapping(backoffFields, 'a mapping such as {initial: 2s, max: 60s}'),
   read: (written) => {

@@ -112,7 +112,7 @@ export interface TrainingQuery {
 
 export interface TrainingSummaries {
   readonly metrics: readonly TrainingSummary[];
-  /** Not every row is kept any more. */
+  /** Not every row is kept any longer. */
   readonly thinned: boolean;
 }
 
@@ -176,7 +176,7 @@ export interface MusterApi extends PeopleApi {
   clearCondition(
     condition: Pick<Condition, 'kind' | 'gpuUuid'> & { readonly node: string },
   ): Promise<NodeView>;
-  /** A person's word that nothing of a silent node runs any more: its tasks end as lost. Refused while it answers. */
+  /** A person's word that nothing of a silent node runs any longer: its tasks end as lost. Refused while it answers. */
   confirmDead(node: string): Promise<NodeView>;
   /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
   drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
@@ -193,7 +193,7 @@ export interface MusterApi extends PeopleApi {
    * @returns the ids of those that ended
    */
   revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
-  /** @returns another admin token: the one of this client is none any more */
+  /** @returns another admin token: the one of this client is no longer valid */
   rotateAdminToken(): Promise<string>;
   setSecret(project: string, name: string, value: Uint8Array): Promise<SecretView>;
   /** By project and name. @param project left out: every project */

@@ -26,7 +26,7 @@ export interface Silence {
   readonly number: number;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** An administrator or a fencing command has confirmed that the node runs nothing any more. */
+  /** An administrator or a fencing command has confirmed that the node runs nothing any longer. */
   readonly isDead: boolean;
 }
 
@@ -169,7 +169,7 @@ export class AgentRegistry {
     return this.nodes.get(node)?.silence ?? null;
   }
 
-  /** Nothing runs on this silent node any more. @param number of the silence in which that was found out */
+  /** Nothing runs on this silent node any longer. @param number of the silence in which that was found out */
   noteDead(node: NodeName, number: number): void {
     const presence = this.nodes.get(node);
     if (presence?.silence?.number === number) presence.silence = { ...presence.silence, isDead: true };

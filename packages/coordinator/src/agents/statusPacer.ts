@@ -58,7 +58,7 @@ export class StatusPacer {
     return this.heldBack.get(node) ?? null;
   }
 
-  /** @param published the status that was published last; null if nothing is held back any more */
+  /** @param published the status that was published last; null if nothing is held back any longer */
   note(node: NodeName, published: PublishedStatus | null): void {
     if (published === null) this.heldBack.delete(node);
     else this.heldBack.set(node, published);

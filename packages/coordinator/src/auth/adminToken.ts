@@ -1,4 +1,4 @@
-/** The file that holds the admin token: whoever may read it is admin. */
+/** The file that holds the admin token: anyone who may read it is admin. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileDurably } from '@muster/common/files';
@@ -22,7 +22,7 @@ export class AdminTokenFile {
   async ensure(state: ClusterState, store: Store, random: RandomBytes, nowMs: number): Promise<void> {
     const known = existsSync(this.path) ? readFileSync(this.path, 'utf8').trim() : null;
     if (known !== null && state.credentialOf(hashToken(known))?.kind === 'admin') return;
-    // No file, or a file that is not of this store: whoever can write here is admin anyway, so a new one is made.
+    // No file, or a file that is not of this store: anyone who can write here is admin anyway, so a new one is made.
     const token = newToken('admin', random);
     const credential = adminCredential(hashToken(token), nowMs);
     const earlier = [...state.credentials.values()].filter(({ kind }) => kind === 'admin');

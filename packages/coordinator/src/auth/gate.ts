@@ -41,7 +41,7 @@ export class Gate {
     return identity;
   }
 
-  /** What the holder of an expired credential is told. @returns null: it has not expired, or nobody knows it any more */
+  /** What the holder of an expired credential is told. @returns null: it has not expired, or nobody knows it any longer */
   expiryOf(secretHash: string): MusterError | null {
     const nowMs = this.parts.wallMs();
     const { id, expiresAtMs = null } = this.parts.state.credentialOf(secretHash) ?? {};

@@ -83,7 +83,7 @@ type Method = Pick<ServerMethodDefinition<unknown, unknown>, 'path' | 'requestSt
 interface Refused {
   readonly code: status;
   readonly details: string;
-  /** Who has shown a valid token all the same. */
+  /** Who has shown a valid token anyway. */
   readonly by: Identity | null;
 }
 
@@ -94,7 +94,7 @@ function authorise(
   method: Method,
   call: ServerInterceptingCallInterface,
 ): Refused | Identity {
-  // A client that sends this key itself must not become whoever it names.
+  // A client that sends this key itself must not become the caller that it names.
   metadata.remove(identityKey);
   const { path } = method;
   const peer = addressOf(call.getPeer());
@@ -103,7 +103,7 @@ function authorise(
     return { code, details, by };
   };
   if (isForAnyone(path)) {
-    // Each counts as a failure: whoever has nothing to show may ask as often as whoever shows something wrong.
+    // Each counts as a failure: a caller without a credential may ask as often as one with a wrong credential.
     if (!gate.refusals.mayFail(peer))
       return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, 'too many calls from this address; wait');
     const nobody = { kind: 'anonymous', id: 'anonymous', peer } as const;

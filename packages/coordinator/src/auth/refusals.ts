@@ -28,7 +28,7 @@ const linesPerSecond = 0.5;
 /** Fifty programs with an old token behind one address, each of which tries again every few seconds, stay below. */
 const failuresAtOnce = 500;
 const failuresPerSecond = 10;
-/** Peers that failed lately. Whoever has more addresses is held up by what limits connections. */
+/** Peers that failed lately. A peer with more addresses is held up by what limits connections. */
 const peersMax = 1_024;
 
 export interface RefusalParts {

@@ -49,7 +49,7 @@ export function newCredential(
 }
 
 /**
- * The credential that makes whoever shows its secret the admin. It never expires.
+ * The credential that makes the bearer of its secret the admin. It never expires.
  * @param nowMs wall clock
  */
 export function adminCredential(secretHash: string, nowMs: number): Credential {

@@ -169,7 +169,7 @@ export function rotateAdminToken(draft: Draft, secretHash: string, nowMs: number
 
 /**
  * The secret that an agent will use from now on is valid beside the one in use.
- * @returns false for a credential that is none any more, and for a secret that is another credential's
+ * @returns false for a credential that is no longer valid, and for a secret that is another credential's
  */
 export function offerSecret(draft: Draft, id: string, nextHash: string): boolean {
   const credential = draft.credential(id);

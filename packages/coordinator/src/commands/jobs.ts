@@ -91,7 +91,7 @@ export type RequeueCommand = SubmitCommand & {
   readonly saved: Omit<Predecessor, 'id'>;
   /** `spec` is another one, which only a new job can have. */
   readonly isEdited: boolean;
-  /** Whoever asks knows that a running attempt is stopped. */
+  /** The caller knows that a running attempt is stopped. */
   readonly force: boolean;
 };
 

@@ -78,7 +78,7 @@ export class RecentEvents implements Pick<Store, 'readEvents'> {
   committed(events: readonly StoredEvent[]): void {
     const [first] = events;
     if (first === undefined) return;
-    // After a gap in the numbers, the events before it are of no use any more.
+    // After a gap in the numbers, the events before it are of no use any longer.
     const isNext = this.newest.at(-1)?.seq === first.seq - 1;
     this.newest = (isNext ? this.newest.concat(events) : events).slice(-keptMax);
   }

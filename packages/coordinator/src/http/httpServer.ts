@@ -195,7 +195,7 @@ interface TargetGroup {
 }
 
 /**
- * @param address `host:port` under which whoever asks reaches the coordinator
+ * @param address `host:port` under which the client reaches the coordinator
  * @param nodes silent ones too: Prometheus is to see that they are down
  */
 function targetGroups(address: string, nodes: readonly string[]): readonly TargetGroup[] {

@@ -8,7 +8,7 @@ export interface MetaStoreParts {
   readonly store: MetaStore;
   /** Gives back space kept for this moment; false when there is none left. */
   readonly freeBallast: () => boolean;
-  /** The store is in an unknown state: nothing may be acknowledged any more. */
+  /** The store is in an unknown state: nothing may be acknowledged any longer. */
   readonly onFatal: (error: StoreError) => void;
 }
 

@@ -119,7 +119,7 @@ describe('the prepared nodes of a gang', () => {
     story.prepared(nodeRank, fields);
     expect(story.states).toEqual(['prepared', 'prepared']);
     expect(story.attempt?.network?.round).toBe(2);
-    // What was found about the round before counts for nothing: the port that was tried is not there any more.
+    // What was found about the round before counts for nothing: the port that was tried is no longer there.
     const before = story.job;
     expect(story.checked(1, {}, { round: 1 }).checked(0, {}, { round: 1 }).job).toBe(before);
     expect(story.checked(0).checked(1).attempt?.state).toBe('released');

@@ -12,7 +12,7 @@
  *   earlier attempt.
  *
  * So starting + productive + lost = g × (ended − allocated). Wall clocks may jump: each moment counts as no earlier than the
- * one before it, and what is negative all the same is not booked.
+ * one before it, and what is negative anyway is not booked.
  */
 
 import type { CauseKind } from '@muster/common/spec/causes';

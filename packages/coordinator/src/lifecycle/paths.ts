@@ -89,7 +89,7 @@ export function judgePaths(
   return judgeBandwidths(measuredPairs(attempt), minBandwidthMbps);
 }
 
-/** Agents name both ends; whoever does not is helped out. */
+/** Agents name both ends; for one that does not, the missing end is filled in. */
 function inWords({ from, to, address, error }: TriedPath): string {
   const reported = error ?? '';
   return reported.includes(from) && reported.includes(to)

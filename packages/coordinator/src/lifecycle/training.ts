@@ -7,7 +7,7 @@ import { attemptEvent, fencedAttempt, followedBy, type Handler, unchanged, withA
 import { recoveryOf } from './recovery.ts';
 import { beginStopping } from './stopping.ts';
 
-/** Of each kind, in one attempt. Whoever has not listened by then will not. */
+/** Of each kind, in one attempt. A reader that has not reacted by then will not. */
 const signsMax = 16;
 
 const signWords: Readonly<Record<DivergenceKind, string>> = {
@@ -42,7 +42,7 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const { rank, line, text } = sign;
   const data = { nodeRank, node, rank, step, lastGoodStep, line, text };
   const change = attemptEvent(job, attempt, `training.${kind}`, data);
-  // One that has jumped may come back, and a program that ignores its checkpoint does work all the same.
+  // One that has jumped may come back, and a program that ignores its checkpoint does work anyway.
   if (!isDivergence(kind) || job.spec.onDivergence === 'warn' || job.state.kind === 'stopping')
     return { job: withAttempt(marked, attempt), ended: null, events: [change] };
   const message = `${inWords(kind, sign)}; rank ${rank ?? nodeRank} on ${node} reported it first`;

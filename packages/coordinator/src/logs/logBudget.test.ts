@@ -111,7 +111,7 @@ test('tasks whose files had to be closed for others are held all the same', asyn
   const budget = aBudget(4_000);
   await budget.run();
   expect(logs.writtenCount).toBe(jobs);
-  // The first one's file is not open any more.
+  // The first one's file is no longer open.
   expect([budget.holds(taskOf(1)), logs.writtenBytes(taskOf(1))]).toEqual([true, 2_000]);
   await logs.clear(jobIdOf(1), 'removed');
   expect([logs.writtenCount, logs.writtenBytes(taskOf(1))]).toEqual([jobs - 1, 0]);

@@ -224,7 +224,7 @@ export class LogStore {
     return freed;
   }
 
-  /** Of a job that nobody knows any more: its directory and all that is in it. @returns bytes of output freed */
+  /** Of a job that nobody knows any longer: its directory and all that is in it. @returns bytes of output freed */
   async remove(jobId: JobId): Promise<number> {
     const freed = await this.clear(jobId, 'removed');
     for (const key of Array.from(this.layouts.keys()))
@@ -239,7 +239,7 @@ export class LogStore {
    */
   async dropRemoved(): Promise<void> {
     const removed = [...this.open.values()].filter(
-      // A file that is being closed for the next one of its task has no descriptor any more.
+      // A file that is being closed for the next one of its task has no descriptor any longer.
       ({ file }) => file.fd >= 0 && fstatSync(file.fd).nlink === 0,
     );
     for (const { task } of removed)

@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** The job changes, and whoever watches it hears so. */
+/** The job changes, and its watchers are notified. */
 function become(state: JobState, history: readonly Attempt[]): void {
   job = aJob(1, { state, lastAttempt: history.length });
   attempts = history;

@@ -76,7 +76,7 @@ export async function segmentsOf(
   return own.length === 0 ? [beginning] : own.map(({ start, reason }) => ({ start, reason }));
 }
 
-/** The size of a segment in bytes; 0 if it does not exist any more. */
+/** The size of a segment in bytes; 0 if it no longer exists. */
 export async function bytesIn(directory: string, task: TaskOfJob, segment: Segment): Promise<number> {
   return (await ifThere(stat(join(directory, segmentName(task, segment))), null))?.size ?? 0;
 }

@@ -9,7 +9,7 @@ interface ReadMetric<Label extends string = string> {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly Label[];
-  /** One value, or each with its labels. What is not among them any more is gone from the page. */
+  /** One value, or each with its labels. What is not among them any longer is gone from the page. */
   readonly read: () => number | Iterable<readonly [labels: Labels, value: number]>;
 }
 

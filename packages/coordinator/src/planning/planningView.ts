@@ -224,7 +224,7 @@ function excludedNodesOf({ excludedNodes }: Job): ExcludedNodes {
   return new Map(excludedNodes.map(({ node, cause }) => [node as NodeName, cause.kind]));
 }
 
-/** One that has begun once waits for nobody any more, whoever is requeued. */
+/** One that has begun once waits for nobody any longer, no matter who is requeued. */
 function dependenciesNow(draft: Draft, job: Job): DependencyState {
   const isMet = job.spec.after.length === 0 || job.lastAttempt > 0;
   return isMet ? { kind: 'met' } : dependencyState(knownTo(draft), job);

@@ -39,7 +39,7 @@ export class WaitTimes {
     else this.waiting.delete(sinceMs);
   }
 
-  /** A job that has come into the queue in this very turn is not followed yet; its backoff counts all the same. */
+  /** A job that has come into the queue in this very turn is not followed yet; its backoff counts anyway. */
   of(job: Job, monotonicMs: number): WaitTime {
     return this.times.get(job.id) ?? startingNow(job, monotonicMs);
   }

@@ -71,7 +71,7 @@ interface Noted {
 interface Watched {
   readonly attempt: number;
   readonly tasks: Map<TaskKey, Noted>;
-  /** Of this stretch; a new one begins when no task shows a sign any more. */
+  /** Of this stretch; a new one begins when no task shows a sign any longer. */
   isReported: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface ScrubbedStore {
 
 export interface ScrubParts {
   readonly store: ScrubbedStore;
-  /** Called once, and nothing is looked at any more. */
+  /** Called once, and nothing is looked at any longer. */
   readonly onDamage: (damage: string) => void;
   readonly onFailed: (error: unknown) => void;
   /** Resolves after so many milliseconds, or when it is aborted. */
@@ -33,7 +33,7 @@ export class PageScrub {
     this.done = this.run().catch(parts.onFailed);
   }
 
-  /** Resolves when nothing is read any more. */
+  /** Resolves when nothing is read any longer. */
   async close(): Promise<void> {
     this.abort.abort();
     await this.done;

@@ -86,7 +86,7 @@ export class Retention {
     }
   }
 
-  /** A full disk wrote nothing, and may have room later; after any other failure nothing may be written any more. */
+  /** A full disk wrote nothing, and may have room later; after any other failure nothing may be written any longer. */
   private async tried(piece: Piece): Promise<boolean> {
     try {
       return await piece();

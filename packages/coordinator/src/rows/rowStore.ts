@@ -136,7 +136,7 @@ export class RowStore {
    * @returns what `use` returns; null: there are none
    */
   async lookAt<T>(jobId: JobId, use: (rows: RowsOfJob) => Promise<T>): Promise<T | null> {
-    // Opened in turn: thinning puts another file in its place, and this one stays what it is for whoever reads it.
+    // Opened in turn: thinning puts another file in its place, and this one stays what it is for anyone who reads it.
     const opened = await this.order.run(jobId, async () => {
       const { bytes, isThinned, firstSteps } = await this.load(jobId);
       const file = bytes === 0 ? null : await openIfThere(this.path(jobId));
@@ -181,7 +181,7 @@ export class RowStore {
     return found;
   }
 
-  /** Resolves when nothing of what was asked for is under way any more. */
+  /** Resolves when nothing of what was asked for is under way any longer. */
   close(): Promise<void> {
     return this.order.settled();
   }
@@ -272,7 +272,7 @@ export class RowStore {
         for (const row of rows) tally.add(row);
       });
       const plan = tally.plan(shareBytes * leftShare);
-      // Frames of a row each take more than their rows: without a plan they are put together all the same.
+      // Frames of a row each take more than their rows: without a plan they are put together anyway.
       const thinner = new Thinner(plan ?? keepAll, (frame) => frames.push(encodeFrame(frame)));
       const frames: Buffer[] = [encodeHead(known.isThinned || plan !== null)];
       const target = await open(temporary, 'w', 0o600);

@@ -186,7 +186,7 @@ async function beginSession(
     completeTraining(draft, node, observed, nowMs);
     hello(draft, command, nowMs, parts.pacer);
   });
-  // Removed in the same commit, it is none of ours any more.
+  // Removed in the same commit, it is no longer one of ours.
   if (!parts.state.nodes.has(node)) throw revoked(caller.id);
   const stream = {
     write: (message: CoordinatorMessage) => void call.write(message),

@@ -209,7 +209,7 @@ function eventsAfter(seq: number): readonly StoredEvent[] {
 }
 
 test('every call of the API is one that reads or one that is tried here', () => {
-  // Whoever logs in is no admin: what logging in emits has tests beside the other calls about people.
+  // A user who logs in is no admin: what logging in emits has tests beside the other calls about people.
   expect([...reading, ...Object.keys(changing), 'Login', 'LoginWithIdToken'].toSorted()).toEqual(
     Object.keys(musterService).toSorted(),
   );

@@ -87,7 +87,7 @@ describe('a credential that is revoked', () => {
     const ends = Array.from({ length: agentStreamsMax - 1 }, () => endOfStream('UploadTelemetry', token));
     await vi.waitFor(async () => expect(await openCalls(/^agent:/)).toBe(agentStreamsMax));
     expect(await endOfStream('UploadLogs', token)).toBe(status.RESOURCE_EXHAUSTED);
-    // Whoever else there is has room.
+    // Every other client has room.
     const other = await connected(coordinator, client, nodeNameOf('node-2'));
     expect([...errors, ...other.errors]).toEqual([]);
     await coordinator.api.revokeCredential(name);

@@ -26,7 +26,7 @@ type IsNamed = (job: Job) => boolean;
 
 /**
  * Why a queued job waits. `withHolders` names the jobs that have the GPUs which it waits for.
- * @param isNamed whether a job may be named to whoever asks
+ * @param isNamed whether a job may be named to the caller
  * @returns undefined when no pass has looked at it yet
  */
 export function pendingNow(

@@ -49,7 +49,7 @@ export class SessionAllowances {
 
 /**
  * @param take admits a message: throws for one that is one too many
- * @param handle deals with it; resolves when nothing of it waits any more
+ * @param handle deals with it; resolves when nothing of it waits any longer
  * @param refuse ends the session
  */
 export function takeInTurn<Message extends object>(

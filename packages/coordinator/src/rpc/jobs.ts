@@ -143,7 +143,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     return record;
   }
 
-  /** A known id costs no look-up: whoever waits for an array asks for its jobs all the time. */
+  /** A known id costs no look-up: a client that waits for an array asks for its jobs all the time. */
   async function arrayIdOf(text: string, caller: Identity): Promise<ArrayId> {
     return isArrayId(text) ? text : resolveArrayId(parts, text, caller);
   }

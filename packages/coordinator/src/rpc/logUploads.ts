@@ -33,7 +33,7 @@ export function serveUpload(
   const caller = callerOf(call);
   const node = caller.kind === 'agent' ? caller.node : null;
   const over = new AbortController();
-  /** Whoever does not read its answers sends no more: they would pile up here. */
+  /** An agent that does not read its answers sends no more: they would pile up here. */
   const answer = async (ack: LogUploadAck) => {
     if (!call.write(ack)) await drained(call, over.signal);
   };

@@ -105,7 +105,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     DrainNode: unary(async ({ node, reason, deadlineMs = null }, caller) => {
       const { name } = nodeNamed(node);
-      // By the time of the answer those that are stopped at once may be gone, and are to be named all the same.
+      // By the time of the answer those that are stopped at once may be gone, and are to be named anyway.
       const held = await loop.run(caller, (draft, nowMs) => {
         drainNode(draft, { node: name, reason, deadlineMs }, nowMs);
         return heldTasks(draft.activeJobs());

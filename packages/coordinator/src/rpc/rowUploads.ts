@@ -63,7 +63,7 @@ export function serveRows(
     call.pause();
     answerTo(upload).then(
       async (answer) => {
-        // Whoever does not read its answers sends no more: they would pile up here.
+        // An agent that does not read its answers sends no more: they would pile up here.
         if (answer !== null && !call.write(answer)) await drained(call, over.signal);
         call.resume();
       },

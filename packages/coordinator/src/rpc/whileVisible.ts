@@ -1,4 +1,4 @@
-/** Streams about one job, which end when the job becomes invisible to whoever reads them: its project may be made private. */
+/** Streams about one job, which end when the job becomes invisible to anyone who reads them: its project may be made private. */
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { JobId } from '@muster/common/ids';
 import { mayUseEveryJob } from '../auth/access.ts';

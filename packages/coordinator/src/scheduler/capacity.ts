@@ -11,7 +11,7 @@ export function driverOf({ image }: JobSpec): DriverName {
 
 /**
  * Tasks that one node has at once. Leases go out by what its heartbeats name, which are some more
- * (`observedMax` of the protocol): tasks that nobody counts any more may still be on their way out there.
+ * (`observedMax` of the protocol): tasks that nobody counts any longer may still be on their way out there.
  */
 export const nodeTasksMax = 1_000;
 

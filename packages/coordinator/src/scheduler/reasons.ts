@@ -1,4 +1,4 @@
-/** Why a queued job does not start, as data. `explain/waiting.ts` makes sentences of it for whoever asks. */
+/** Why a queued job does not start, as data. `explain/waiting.ts` makes sentences of it for clients. */
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { DependencyCondition } from '@muster/common/spec/after';
 import type { JobResources } from '@muster/common/spec/types';

@@ -134,7 +134,7 @@ export interface Holder {
 export type DependencyState =
   | { readonly kind: 'met' }
   | { readonly kind: 'waiting'; readonly on: JobId | ArrayId; readonly when: DependencyCondition }
-  /** It cannot be met any more, unless `on` is requeued. */
+  /** It can no longer be met, unless `on` is requeued. */
   | { readonly kind: 'failed'; readonly on: JobId | ArrayId; readonly what: string };
 
 export interface SchedulerView {

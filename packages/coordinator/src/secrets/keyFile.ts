@@ -1,5 +1,5 @@
 /**
- * The keys that secrets are encrypted with, in a file of their own beside the store: whoever has only the store, or a backup of it,
+ * The keys that secrets are encrypted with, in a file of their own beside the store: anyone who has only the store, or a backup of it,
  * has no secret. A key a line, the newest first.
  */
 import { readFileSync } from 'node:fs';

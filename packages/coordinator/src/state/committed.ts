@@ -2,14 +2,14 @@ import type { NodeName } from '@muster/common/ids';
 import type { Job, StoredEvent } from '../model.ts';
 import type { Batch } from '../store/store.ts';
 
-/** What a committed draft changed; whoever talks to agents and watchers starts from here. */
+/** What a committed draft changed; what talks to agents and watchers starts from here. */
 export interface Committed {
   /** As they are now, ended ones included. */
   readonly jobs: readonly Job[];
   /** Every attempt that began, changed or ended; several of one job when it went through the queue in between. */
   readonly attempts: Batch['attempts'];
   readonly events: readonly StoredEvent[];
-  /** Ids of credentials that are none any more. */
+  /** Ids of credentials that are no longer valid. */
   readonly endedCredentials: readonly string[];
   readonly removedNodes: readonly NodeName[];
   /** Names of users who have another role or other projects now. Removed ones are among them. */

@@ -283,7 +283,7 @@ class ChunkMemory {
     return { slot, beganMs, endMs: beganMs, count: 0 };
   }
 
-  /** The chunk must not be used any more. */
+  /** The chunk must no longer be used. */
   release(chunk: Chunk): void {
     this.freeSlots.push(chunk.slot);
   }

@@ -24,7 +24,7 @@ interface Pending {
 
 export class PageRequests {
   private readonly streams = new Map<NodeName, PageStream>();
-  /** At most one per node: whoever asks meanwhile gets the same page. */
+  /** At most one per node: a caller that asks meanwhile gets the same page. */
   private readonly pending = new Map<NodeName, Pending>();
   private lastPageId = 0;
 
@@ -52,7 +52,7 @@ export class PageRequests {
 
   /**
    * The page of a node as it is now.
-   * @param timeoutMs of whoever is first to ask
+   * @param timeoutMs of the first caller
    * @throws {MusterError} `unavailable` when its agent is not connected, `deadline_exceeded` when it does not answer in time,
    *   `resource_exhausted` and `invalid` when its answer is not handed on
    */

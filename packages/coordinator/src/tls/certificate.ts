@@ -57,7 +57,7 @@ export interface Issuer {
   readonly privateKey: KeyObject;
 }
 
-/** Whoever does not understand a critical extension must refuse the certificate. */
+/** A client that does not understand a critical extension must refuse the certificate. */
 const critical = true;
 
 /** @returns PEM; may sign servers, and no further CA */
@@ -79,7 +79,7 @@ export function serverCertificate(request: ServerRequest, issuer: Issuer): Promi
   ]);
 }
 
-/** @returns PEM; good for one thing, being a client: whoever holds it cannot pass for the coordinator */
+/** @returns PEM; good for one thing, being a client: anyone who holds it cannot pass for the coordinator */
 export function nodeCertificate(request: NodeRequest, issuer: Issuer): Promise<string> {
   return leafCertificate(request, issuer, [new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth])]);
 }
@@ -101,7 +101,7 @@ export async function certifiableKey(request: string): Promise<KeyObject> {
     if (publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1' && (await parsed.verify()))
       return publicKey;
   } catch {
-    // What a parser finds wrong is the same to whoever sent it.
+    // What a parser finds wrong is the same to its sender.
   }
   throw new MusterError(
     'invalid',

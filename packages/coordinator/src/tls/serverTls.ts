@@ -16,7 +16,7 @@ import { NodeCertificates } from './nodeCertificates.ts';
 
 const dayMs = 24 * 60 * 60_000;
 export const serverLifetimeMs = 90 * dayMs;
-/** For a client to prove that it speaks TLS at all; Node would wait two minutes for whoever just holds a connection. */
+/** For a client to prove that it speaks TLS at all; Node would wait two minutes for a client that just holds a connection. */
 const handshakeTimeoutMs = 10_000;
 /** Timers cannot count 60 days, and a machine may sleep; so the clock is looked at. */
 const renewalCheckMs = 60 * 60_000;

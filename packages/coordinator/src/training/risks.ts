@@ -91,7 +91,7 @@ function badCheckpoints(checkpoints: readonly Checkpoint[]): readonly string[] {
   return left === 0 ? shown : [...shown, `${left} more checkpoints are corrupt or suspect`];
 }
 
-/** Only while it runs: of a job that waits nothing is lost any more. */
+/** Only while it runs: of a job that waits nothing is lost any longer. */
 function unsavedRisk({ state, attempts, checkpoints }: JobView, nowMs: number): readonly string[] {
   const runningAtMs = attempts.find(({ endedAtMs }) => endedAtMs === null)?.runningAtMs ?? null;
   if (state !== 'running' || runningAtMs === null) return [];

@@ -14,7 +14,7 @@ export const collectiveRules: readonly SignatureRule[] = [
       /Timed out waiting \d{1,12} ?ms for (?:send|recv) operation/,
     ],
     hints: ['collective operation timeout', 'collective timeout', 'Timed out waiting'],
-    // Somebody was silent for as long as that; whoever complains has only waited.
+    // A peer was silent for as long as that; the rank that complains has only waited.
     consequence: true,
     blame: 'unknown',
   },

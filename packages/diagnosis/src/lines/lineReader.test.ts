@@ -154,7 +154,7 @@ test('where a line ends is known while it is reported, whatever the chunks and w
     let told = 0;
     const reader: LineReader = new LineReader(
       () => {
-        // Whoever asks for some lines only gets the same for these.
+        // Anyone who asks for some lines only gets the same for these.
         if (told % 2 === 0 || seed % 2 === 0) found.push(reader.position);
         told += 1;
       },

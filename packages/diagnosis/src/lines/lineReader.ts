@@ -51,7 +51,7 @@ export class LineReader {
       this.feedPiece(piece);
       this.before += piece.length;
     }
-    // Nothing of it is needed any more, and it may be used again by whoever fed it.
+    // Nothing of it is needed any longer, and its owner may use it again.
     this.beginPiece(Buffer.alloc(0));
   }
 

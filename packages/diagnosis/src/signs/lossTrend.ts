@@ -116,7 +116,7 @@ export class UsualLoss {
     if (this.window.length >= rowsOfLowest) this.lowest = Math.min(this.lowest, middle(this.sorted));
   }
 
-  /** @param place of what is not needed any more: what stands between it and where `loss` belongs moves by one */
+  /** @param place of what is no longer needed: what stands between it and where `loss` belongs moves by one */
   private sort(loss: number, place: number): void {
     const sorted = this.sorted;
     let at = place;

@@ -90,7 +90,7 @@ export class TrendWatch {
       const isBad = norm === null || gnorm === null;
       this.badNorms = isBad ? this.badNorms + 1 : 0;
       this.badNormAt = isBad ? (this.badNormAt ?? place) : null;
-      // What a Trainer prints in half precision once the weights are no numbers any more.
+      // What a Trainer prints in half precision once the weights are no longer numbers.
       if (isBad && row.canonical.train_loss === 0) return true;
     }
     return this.badNorms >= badNormsMax;

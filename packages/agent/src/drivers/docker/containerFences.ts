@@ -75,7 +75,7 @@ export class ContainerFences {
     else await this.kill(task);
   }
 
-  /** @returns the control groups of a container that runs; null: it does not, or not any more */
+  /** @returns the control groups of a container that runs; null: it does not, or no longer */
   learn(task: TaskLocation, container: Container): readonly string[] | null {
     if (container.phase !== 'running' || container.pid === null) return null;
     const groups = readGroupsOfProcess(container.pid, container.id);
@@ -180,7 +180,7 @@ export class ContainerFences {
     try {
       writeFileAtomically(groupsPath(task), `${JSON.stringify({ version: 1, groups })}\n`, 0o600);
     } catch (error) {
-      // A full disk: this agent knows them all the same, and the next asks the engine.
+      // A full disk: this agent knows them anyway, and the next asks the engine.
       this.options.log.warn({ task: task.key, error: String(error) }, 'cannot note where a container is');
     }
   }

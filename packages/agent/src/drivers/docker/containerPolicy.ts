@@ -1,5 +1,5 @@
 /**
- * What containers may do on this node. A job asks; its node decides, because whoever writes a job need not be somebody
+ * What containers may do on this node. A job asks; its node decides, because the author of a job need not be somebody
  * whom the node's owner would give root: an engine makes root of everybody who may say what it mounts and as whom it runs.
  */
 import type { AccountIds } from '../../taskFacts/account.ts';
@@ -14,7 +14,7 @@ export interface MountRoot {
 
 export interface ContainerPolicy {
   readonly mountRoots: readonly MountRoot[];
-  /** Absolute. What jobs may not mount all the same, nor what is above it or below. */
+  /** Absolute. What jobs may not mount anyway, nor what is above it or below. */
   readonly mountDenied: readonly string[];
   /**
    * `account`: as the account that bare tasks of the job would have; where they have none, as 65532:65532. `uid:gid` and that
@@ -97,7 +97,7 @@ export function misnamedGroup(groups: readonly number[], database: string): numb
 /**
  * @param real where the source leads once every link is followed
  * @param roots and `forbidden`: as real paths, too
- * @returns a sentence for whoever wrote the job; null: it may be mounted
+ * @returns a sentence for the author of the job; null: it may be mounted
  */
 export function mountProblem(
   volume: VolumeMount,

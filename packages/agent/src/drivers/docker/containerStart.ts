@@ -221,7 +221,7 @@ export class ContainerStart {
     return container;
   }
 
-  /** Before the start: the init and the shell would start all the same and end with exit code 127. */
+  /** Before the start: the init and the shell would start anyway and end with exit code 127. */
   private async checkCommand(launch: TaskLaunch, image: ImageDetails, container: Container): Promise<void> {
     const command = argvOf(launch, image)[0] ?? '';
     const paths = commandPaths(command, container.workdir, container.env);
@@ -291,7 +291,7 @@ function requireNoVariables({ variablesFile }: TaskLaunch, reason: string): void
 
 async function makeOutputFile(launch: TaskLaunch): Promise<void> {
   await using file = await open(outputPath(launch), 'a');
-  // The container's user opens it, whoever that is; on the node the task's directory keeps everybody else out.
+  // The container's user opens it, no matter who that is; on the node the task's directory keeps everybody else out.
   await file.chmod(0o666);
 }
 

@@ -46,7 +46,7 @@ export interface DockerDriverOptions extends ContainerIdentity {
   /** Of the agent: no container gets to see it. */
   readonly dataDir: string;
   readonly policy: ContainerPolicy;
-  /** What holds the tasks' leases without this agent. It is whoever opened it that closes it. */
+  /** What holds the tasks' leases without this agent. Its opener closes it. */
   readonly fence: Fence;
   readonly log: Logger;
 }

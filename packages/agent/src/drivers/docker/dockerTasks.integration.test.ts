@@ -226,7 +226,7 @@ describe('what cannot be started', () => {
     const launch = aTask();
     const error: unknown = await driver.start(launch).catch((reason: unknown) => reason);
     const words = `there is no socket ${socketPath}; start it with \`systemctl start docker\``;
-    // No verdict on the task: whoever asked has to find out once there is an engine.
+    // No verdict on the task: anyone who asked has to find out once there is an engine.
     expect(error).toMatchObject({ name: 'EngineError', message: expect.stringContaining(words) as string });
     for (const call of [driver.list(), driver.recover(launch), driver.signal(launch, 'SIGTERM')]) {
       await expect(call).rejects.toMatchObject({

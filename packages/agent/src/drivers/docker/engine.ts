@@ -149,7 +149,7 @@ export class Engine {
     return unlessAbsent(this.exchange({ ...call, deadlineMs: changeDeadlineMs }, readPath));
   }
 
-  /** Resolves when the container does not run (any more) or is gone. */
+  /** Resolves when the container does not run (any longer) or is gone. */
   async waitForEnd(id: string, signal: AbortSignal): Promise<void> {
     await unlessAbsent(this.post(`/containers/${id}/wait`, { deadlineMs: null, signal }));
   }

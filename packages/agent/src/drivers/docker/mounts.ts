@@ -15,7 +15,7 @@ export interface MountRules {
 
 /**
  * Links are followed here and what they lead to is handed to the engine, which follows none on the way then. Known limit:
- * whoever may rename directories above a source on the node can still exchange one in the moment before the mount.
+ * anyone who may rename directories above a source on the node can still exchange one in the moment before the mount.
  * @throws {DriverError} for a source that is not there or may not be mounted
  */
 export async function allowedVolumes(

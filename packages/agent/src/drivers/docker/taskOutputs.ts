@@ -49,7 +49,7 @@ export class TaskOutputs {
     this.copies.set(task.key, { abort, done });
   }
 
-  /** Whoever watches over the file adds nothing to a copy: its length says how much has been copied. */
+  /** Anyone who watches over the file adds nothing to a copy: its length says how much has been copied. */
   private noteCopied(task: TaskLocation): void {
     const path = outputPath(task);
     const record = readOutputRecord(path);
@@ -86,7 +86,7 @@ export class TaskOutputs {
     this.copies.delete(key);
   }
 
-  /** After this no file is written any more: another agent may do so from now on. */
+  /** After this no file is written any longer: another agent may do so from now on. */
   async close(): Promise<void> {
     const copies = [...this.copies.values()];
     for (const copy of copies) copy.abort.abort(new Error('the Docker driver was closed'));

@@ -78,7 +78,7 @@ class ProcessDriver implements TaskDriver {
     await this.guard.request('renew', { key, directory, lease, groups: [] });
   }
 
-  /** Without the guard: it may be stopped, and this fence must hold all the same. */
+  /** Without the guard: it may be stopped, and this fence must hold anyway. */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
     return this.fencing.run(task.key, async () => {
       const group = groupOf(task);

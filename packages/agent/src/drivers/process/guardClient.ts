@@ -26,7 +26,7 @@ import { ConnectionLost, GuardConnection, GuardRefusal } from './guardConnection
 export interface GuardClientOptions {
   /** argv that starts a guard, paths absolute; `--runtime-dir` is appended. null: somebody else sees to it. */
   readonly guardCommand: readonly string[] | null;
-  /** Of a guard that is started here. It outlives this agent, and whoever may look at it must not find secrets of ours. */
+  /** Of a guard that is started here. It outlives this agent, and anyone who may look at it must not find secrets of ours. */
   readonly environment: Readonly<Record<string, string>>;
   /** Absolute, one per agent. Made 0700 by the guard. */
   readonly runtimeDir: string;

@@ -126,7 +126,7 @@ export class GuardFixture {
     return readFileSync(join(this.runtimeDir, 'guard.log'), 'utf8');
   }
 
-  /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any more. */
+  /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any longer. */
   async cleanup(): Promise<void> {
     try {
       if (this.launches.length > 0) await this.endTasks();

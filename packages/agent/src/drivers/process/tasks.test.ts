@@ -81,7 +81,7 @@ describe('a task', () => {
     expect(outputOf(task).match(/told/g)).toHaveLength(1);
   });
 
-  // What the kernel does not let go of: a group below one that is frozen stays so, whoever thaws it.
+  // What the kernel does not let go of: a group below one that is frozen stays so, whatever thaws it.
   it.runIf(canContain('freezer'))(
     'that cannot be killed is not called ended (needs a v1 freezer)',
     async () => {

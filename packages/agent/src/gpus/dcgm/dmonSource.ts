@@ -2,7 +2,7 @@
  * Profiling values of `dcgmi dmon`: one process that prints a row per card and second, because starting it costs a third
  * of a second. It is started by the first sample, and again by a later one when it has ended, less and less often.
  *
- * A process that prints nothing any more hangs with its host engine. It is killed, and nothing is started until it is
+ * A process that prints nothing any longer hangs with its host engine. It is killed, and nothing is started until it is
  * gone: behind a stuck driver every further reader would be stuck too.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -167,7 +167,7 @@ describe('one card fails', () => {
       const listing = await source.list();
       expect(listing.gpus.map(({ uuid }) => uuid)).toEqual([first.uuid, third.uuid]);
       const listed = listing.problems.map(({ kind, gpuUuid }) => [kind, gpuUuid]);
-      // A card that the driver does not know any more leaves no trace in a listing: counts are compared elsewhere.
+      // A card that the driver does not know any longer leaves no trace in a listing: counts are compared elsewhere.
       expect(listed).toEqual(state === 'gone' ? [] : [['lost', second.uuid]]);
       const still = await source.sample();
       expect(still.samples).toHaveLength(2);

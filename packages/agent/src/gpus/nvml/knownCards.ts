@@ -84,7 +84,7 @@ export class Suspects {
     this.byIndex.set(index, { problem, failures, avoidUntilMs });
   }
 
-  /** Every card but the avoided ones has been read, so none of them is suspect any more. */
+  /** Every card but the avoided ones has been read, so none of them is suspect any longer. */
   clearAllBut(avoided: readonly number[]): void {
     for (const index of this.byIndex.keys()) if (!avoided.includes(index)) this.byIndex.delete(index);
   }

@@ -68,7 +68,7 @@ test('no second reader is started behind one that cannot be ended', async () => 
     const { samples, problems } = await source.sample();
     expect({ samples, kinds: problems.map(({ kind, gpuUuid }) => ({ kind, gpuUuid })) }).toEqual({
       samples: [],
-      // The node, of which nothing is read any more, and the card that began it.
+      // The node, of which nothing is read any longer, and the card that began it.
       kinds: [
         { kind: 'hung', gpuUuid: null },
         { kind: 'hung', gpuUuid: uuid },

@@ -33,7 +33,7 @@ export interface BackupAbout {
 }
 
 const pagesPerPiece = 64;
-/** Whoever takes the pieces has so long for each: the log grows meanwhile, and would fill the disk for one that was stopped. */
+/** The reader of the pieces has so long for each: the log grows meanwhile, and would fill the disk for one that was stopped. */
 export const pieceTakenMs = 60_000;
 const readLater = promisify(read);
 
@@ -43,7 +43,7 @@ interface BackupParts extends Pick<BackupAbout, 'clusterId' | 'takenAtMs'> {
 }
 
 /**
- * The content of a backup, in pieces of a quarter of a megabyte. Nothing waits for whoever takes them; the log grows until
+ * The content of a backup, in pieces of a quarter of a megabyte. Nothing waits for their reader; the log grows until
  * the last one was taken.
  * @throws {StoreError} `damaged`: a page is not as it was written; `full`: the disk leaves no room to begin; `io`: a piece was not
  *   taken in time, or the store was closed

@@ -56,7 +56,7 @@ export interface Upgrade {
  * `cluster.json`, written once, says that there is a store; `muster.db` and its log hold it; `muster.witness` and
  * `muster.sums` tell whether it is all there. A directory with a past whose store is gone gets no empty one in its place.
  * @param limits how long pages are looked at before this returns
- * @param isLocked whoever calls has locked the directory, and keeps it locked
+ * @param isLocked the caller has locked the directory, and keeps it locked
  * @param onUpgrade called before the first change, which may take minutes for a large store; not for a new one
  */
 export function openDatabase(
@@ -364,7 +364,7 @@ function isAbsent(path: string): boolean {
 
 /**
  * One program at a time works on a data directory. The lock is SQLite's own, on an empty file: the kernel takes it back
- * from whoever dies, and the store itself need not be opened to hold it.
+ * from a process that dies, and the store itself need not be opened to hold it.
  */
 interface DirectoryLock {
   release(): void;

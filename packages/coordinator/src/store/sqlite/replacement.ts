@@ -1,6 +1,6 @@
 /**
  * The exchange of a store for another one that lies ready beside it. It takes several renames, so a record is written first: before it,
- * the old store is what there is, and after it the new one, whoever is killed when. Whatever opens the directory completes it.
+ * the old store is what there is, and after it the new one, no matter who is killed when. Whatever opens the directory completes it.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -270,7 +270,7 @@ export class SqliteStore implements Store {
     const records: JobRecord[] = [];
     let size = 0;
     for (const [index, { id }] of found.slice(0, query.limit).entries()) {
-      // A thousand jobs of years ago are a thousand places on the disk: whoever else has something to say comes in between.
+      // A thousand jobs of years ago are a thousand places on the disk: other calls are served in between.
       if (index > 0 && index % jobsPerRound === 0) await nextRound();
       const [row] = this.rows<JobWithAttemptRow>(selectJob.sql, { id });
       if (row === undefined || !isWanted(query, row)) continue;

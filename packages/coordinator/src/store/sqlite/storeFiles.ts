@@ -151,7 +151,7 @@ export class StoreFiles {
 
   /**
    * Carries the log over into the database. On a full disk it stays in the log: another time will do.
-   * @returns whether the log holds nothing any more that the database does not
+   * @returns whether the log holds nothing any longer that the database does not
    */
   carryOver(): boolean {
     if (this.holds > 0) return false;

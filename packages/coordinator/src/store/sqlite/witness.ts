@@ -2,7 +2,7 @@
  * What the store must be able to show, kept in a small file beside it. Each commit is noted there before it is acknowledged,
  * so a store that shows less has lost something.
  *
- * The note itself is not waited for: whoever kills this program, the kernel still writes it. Within a second it is on disk
+ * The note itself is not waited for: however this program ends, the kernel still writes it. Within a second it is on disk
  * as well, in one of two slots that are written in turn. So a power cut can leave a witness that is a second older than the
  * store, or a note that was cut off; both ask for less than there is, and never for more. Waiting for each note would make
  * every commit cost twice as much (docs/decisions/store-integrity.md).
@@ -94,7 +94,7 @@ export class WitnessFile {
   /** Of the two that are synced, the one that may be lost: the other one is newer. */
   private olderSlot: number;
 
-  /** @param file descriptor, open for writing; whoever opened it closes it */
+  /** @param file descriptor, open for writing; its opener closes it */
   constructor(file: number, current: Witness) {
     this.file = file;
     this.current = current;
@@ -126,7 +126,7 @@ export class WitnessFile {
     this.olderSlot = 1 - this.olderSlot;
   }
 
-  /** Nothing is written any more when this returns. */
+  /** Nothing is written any longer when this returns. */
   close(): void {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;

@@ -30,7 +30,7 @@ export const insertRemovedJob = {
 
 export const deleteAttemptsOfJob = { sql: /* sql */ `delete from attempts where job_id = :id` };
 
-/** An active job is never deleted, whoever asks. */
+/** An active job is never deleted, no matter who asks. */
 export const deleteEndedJob = {
   sql: /* sql */ `delete from jobs where id = :id and ended_at_ms is not null returning array_id`,
 };
