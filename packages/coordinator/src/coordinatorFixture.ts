@@ -32,6 +32,7 @@ import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type Store, StoreError } from './store/store.ts';
 import type { ServerTls } from './tls/serverTls.ts';
+import { certificateEnds } from './upkeep/certificates.ts';
 import { Contained } from './work/contained.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -140,9 +141,16 @@ export async function startTestCoordinator(
     onCommitted: (change) => metrics?.committed(change),
   });
   const { gate, agents, pages } = coordinator;
-  metrics = new CoordinatorMetrics({ ...coordinator, contained, connections, clock, log: silentLogger });
   const storedAdminTokens: string[] = [];
   const tls = (await options.tls?.open(directory)) ?? null;
+  metrics = new CoordinatorMetrics({
+    ...coordinator,
+    contained,
+    connections,
+    clock,
+    certificates: () => certificateEnds(tls?.ends() ?? null, state),
+    log: silentLogger,
+  });
   const caCertificate = tls === null ? null : readFileSync(tls.authorityPath, 'utf8');
   const calls = coordinator.calls({
     authorityDigest: tls?.authorityDigest ?? null,

@@ -33,6 +33,7 @@ import { openStore } from './store/openStore.ts';
 import { readAttached } from './store/sqlite/attached.ts';
 import { StoreError } from './store/store.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
+import { certificateEnds } from './upkeep/certificates.ts';
 import { Contained } from './work/contained.ts';
 
 export interface RunningCoordinator {
@@ -160,7 +161,13 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       // Loaded only where they are used: the metrics library costs memory too.
       const { CoordinatorMetrics } = await import('./metrics/coordinatorMetrics.ts');
       const { startHttpServer } = await import('./http/httpServer.ts');
-      const own = new CoordinatorMetrics({ ...coordinator, contained, connections, clock });
+      const own = new CoordinatorMetrics({
+        ...coordinator,
+        contained,
+        connections,
+        clock,
+        certificates: () => certificateEnds(tls?.ends() ?? null, state),
+      });
       metrics = own;
       http = await startHttpServer(options.httpListen, {
         ownPage: () => own.page(),

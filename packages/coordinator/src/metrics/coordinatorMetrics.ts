@@ -28,11 +28,12 @@ import type { Contained } from '../work/contained.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
 import { TrainingMetrics } from './trainingMetrics.ts';
+import { addUpkeepMetrics, type UpkeepMetricParts } from './upkeepMetrics.ts';
 
 /** Kinds of conditions come from agents' configuration. */
 const conditionLabelsMax = 200;
 
-export interface MetricsParts {
+export interface MetricsParts extends UpkeepMetricParts {
   readonly state: ClusterState;
   readonly clock: Clock;
   readonly waitTimes: WaitTimes;
@@ -107,6 +108,7 @@ export class CoordinatorMetrics {
     addTelemetryMetrics(this.registry, parts);
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
     addConnectionMetrics(this.registry, parts.connections);
+    addUpkeepMetrics(this.registry, parts);
     this.training = new TrainingMetrics(this.registry, parts);
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }

@@ -10,6 +10,7 @@ import { formatAddress, isLoopbackHost, parseAddress } from '@muster/common/addr
 import { messageOf } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { OwnCertificateEnds } from '../upkeep/certificates.ts';
 import { type Authority, backdatedMs, hasAuthority, openAuthority } from './authority.ts';
 import { certifiedHosts, hostsForOthers, type Machine } from './hosts.ts';
 import { NodeCertificates } from './nodeCertificates.ts';
@@ -28,6 +29,8 @@ export interface ServerTls {
   /** What join tokens pin: SHA-256 of the CA's certificate, DER. */
   readonly authorityDigest: Buffer;
   readonly nodeCertificates: NodeCertificates;
+  /** When its certificates end, as of now. */
+  ends(): OwnCertificateEnds;
   close(): void;
 }
 
@@ -72,6 +75,7 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
     credentials,
     authorityPath: authority.certificatePath,
     nodeCertificates: new NodeCertificates(authority, parts.random),
+    ends: () => ({ authorityMs: authority.notAfterMs, serverMs: serverEndMs(issuedMs, authority) }),
     authorityDigest: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest(),
     close: () => clearInterval(timer),
   };
@@ -106,6 +110,10 @@ function interfacesOrNone(): Machine['interfaces'] {
   }
 }
 
+function serverEndMs(issuedMs: number, { notAfterMs }: Authority): number {
+  return Math.min(issuedMs + serverLifetimeMs, notAfterMs);
+}
+
 async function issue(
   parts: ServerTlsParts,
   authority: Authority,
@@ -121,7 +129,7 @@ async function issue(
       hosts: certifiedHosts(parts.host, parts.advertise, thisMachine()),
       serial: parts.random(16),
       notBeforeMs: nowMs - backdatedMs,
-      notAfterMs: Math.min(nowMs + serverLifetimeMs, authority.notAfterMs),
+      notAfterMs: serverEndMs(nowMs, authority),
     },
     authority,
   );

@@ -1,0 +1,54 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+import { parseAddress } from '@muster/common/address';
+import { afterEach, expect, test } from 'vitest';
+import { joinByCertificate, newKey, ownTls } from '../../../../test/support/nodeKeys.ts';
+import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+
+let coordinator: TestCoordinator;
+afterEach(() => coordinator.close());
+
+const readPage = async () => (await fetch(`${coordinator.httpUrl}/metrics`)).text();
+
+/** Seconds since 1970 by kind and node. */
+async function readEnds(): Promise<Readonly<Record<string, number>>> {
+  const found = (await readPage()).matchAll(
+    /^muster_certificate_expiry_timestamp_seconds\{kind="(.*)",node="(.*)"\} (\S+)$/gm,
+  );
+  return Object.fromEntries(Array.from(found, ([, kind, node, value]) => [`${kind}/${node}`, Number(value)]));
+}
+
+const endOf = (certificate: X509Certificate | undefined) => (certificate?.validToDate.getTime() ?? 0) / 1_000;
+
+/** Of the certificate that it shows to whoever connects. */
+async function endOfServer(): Promise<number> {
+  const { host, port } = parseAddress(coordinator.address) ?? expect.fail();
+  const socket = connect({ host, port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const certificate = socket.getPeerX509Certificate();
+  socket.destroy();
+  return endOf(certificate);
+}
+
+test('the page has the ends of the CA, of the server and of each node until it is removed', async () => {
+  coordinator = await startTestCoordinator({ tls: ownTls });
+  const { certificate } = await joinByCertificate(coordinator, 'node-1', newKey());
+
+  const ends = await readEnds();
+  expect(Object.keys(ends)).toEqual(['ca/', 'server/', 'node/node-1']);
+  expect(ends['ca/']).toBe(endOf(new X509Certificate(coordinator.caCertificate ?? '')));
+  // A certificate counts whole seconds.
+  expect(Math.floor(ends['server/'] ?? 0)).toBe(await endOfServer());
+  expect(Math.floor(ends['node/node-1'] ?? 0)).toBe(endOf(new X509Certificate(certificate)));
+  expect(await complaintsOfPromtool(await readPage())).toBe('');
+
+  await coordinator.api.revokeCredential('node-1');
+  expect(Object.keys(await readEnds())).toEqual(['ca/', 'server/']);
+});
+
+test('without TLS there is no certificate that could expire', async () => {
+  coordinator = await startTestCoordinator();
+  expect(await readEnds()).toEqual({});
+});

@@ -1,0 +1,39 @@
+/** When the certificates that a cluster works with end: whoever watches that is never surprised by it. */
+import type { NodeName } from '@muster/common/ids';
+import type { ClusterState } from '../state/state.ts';
+
+export interface CertificateEnd {
+  readonly kind: 'ca' | 'server' | 'node';
+  /** Whose it is. null: the coordinator's. */
+  readonly node: NodeName | null;
+  /** Wall clock. */
+  readonly expiresAtMs: number;
+}
+
+/** Of the coordinator's own certificates, wall clock. */
+export interface OwnCertificateEnds {
+  readonly authorityMs: number;
+  /** Changes with each renewal. */
+  readonly serverMs: number;
+}
+
+/**
+ * @param own null: there is no TLS, and so agents prove themselves by secrets and there is no certificate at all
+ * @returns those of the coordinator first, then nodes by name
+ */
+export function certificateEnds(
+  own: OwnCertificateEnds | null,
+  { credentials }: Pick<ClusterState, 'credentials'>,
+): readonly CertificateEnd[] {
+  if (own === null) return [];
+  const nodes = [...credentials.values()].flatMap(({ kind, subject, expiresAtMs }): CertificateEnd[] =>
+    kind === 'agent' && expiresAtMs !== null
+      ? [{ kind: 'node', node: subject as NodeName, expiresAtMs }]
+      : [],
+  );
+  return [
+    { kind: 'ca', node: null, expiresAtMs: own.authorityMs },
+    { kind: 'server', node: null, expiresAtMs: own.serverMs },
+    ...nodes.toSorted((a, b) => ((a.node ?? '') < (b.node ?? '') ? -1 : 1)),
+  ];
+}
