@@ -93,6 +93,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts lifecycle model.ts scheduler spec store',
       'it is changed by commands and knows none',
     ],
+    ['upkeep', 'state tls', 'it tells what will run out, whoever shows it'],
     ['events', 'model.ts store work', 'it reads what is committed'],
     ['paths', 'model.ts state store', 'it remembers measurements of paths'],
     ['leases', 'model.ts state store', 'it says who may run, and ends nothing by itself'],
@@ -139,7 +140,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'metrics',
-      'agents auth lifecycle model.ts planning reconcilers rpc state store telemetry views.ts work',
+      'agents auth lifecycle model.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
       'it counts what others do',
     ],
     [
@@ -159,7 +160,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'main.ts',
-      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls work',
+      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls upkeep work',
       'it brings the ports of a machine',
     ],
   ],

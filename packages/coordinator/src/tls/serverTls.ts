@@ -10,7 +10,6 @@ import { formatAddress, isLoopbackHost, parseAddress } from '@muster/common/addr
 import { messageOf } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { OwnCertificateEnds } from '../upkeep/certificates.ts';
 import { type Authority, backdatedMs, hasAuthority, openAuthority } from './authority.ts';
 import { certifiedHosts, hostsForOthers, type Machine } from './hosts.ts';
 import { NodeCertificates } from './nodeCertificates.ts';
@@ -21,6 +20,13 @@ export const serverLifetimeMs = 90 * dayMs;
 const handshakeTimeoutMs = 10_000;
 /** Timers cannot count 60 days, and a machine may sleep; so the clock is looked at. */
 const renewalCheckMs = 60 * 60_000;
+
+/** Of the coordinator's own certificates, wall clock. */
+export interface OwnCertificateEnds {
+  readonly authorityMs: number;
+  /** Changes with each renewal. */
+  readonly serverMs: number;
+}
 
 export interface ServerTls {
   readonly credentials: ServerCredentials;

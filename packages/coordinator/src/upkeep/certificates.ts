@@ -1,6 +1,7 @@
 /** When the certificates that a cluster works with end: whoever watches that is never surprised by it. */
 import type { NodeName } from '@muster/common/ids';
 import type { ClusterState } from '../state/state.ts';
+import type { OwnCertificateEnds } from '../tls/serverTls.ts';
 
 export interface CertificateEnd {
   readonly kind: 'ca' | 'server' | 'node';
@@ -8,13 +9,6 @@ export interface CertificateEnd {
   readonly node: NodeName | null;
   /** Wall clock. */
   readonly expiresAtMs: number;
-}
-
-/** Of the coordinator's own certificates, wall clock. */
-export interface OwnCertificateEnds {
-  readonly authorityMs: number;
-  /** Changes with each renewal. */
-  readonly serverMs: number;
 }
 
 /**
