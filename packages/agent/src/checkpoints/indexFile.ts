@@ -80,6 +80,8 @@ export async function writeIndex(root: string, index: CheckpointIndex): Promise<
     });
     const file = await open(directory.path(temporaryName), 'wx', 0o644);
     try {
+      // Whatever the umask of the agent is: it is for users too. Not every file system has modes.
+      await file.chmod(0o644).catch(() => {});
       await file.writeFile(`${JSON.stringify(index, null, 2)}\n`);
     } catch (error) {
       // Of a full disk not even the rest of it should be taken.

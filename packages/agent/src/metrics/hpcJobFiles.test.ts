@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';
@@ -50,6 +50,14 @@ test('each GPU that a task holds has a file with the job, by number', async () =
     '0': `${aJob}\n`,
     '3': `${otherJob}\n`,
   });
+});
+
+test('the exporter can read them, whatever the umask of the agent is', async () => {
+  const before = process.umask(0o077);
+  onTestFinished(() => void process.umask(before));
+  const directory = aDirectory();
+  await directory.after([aCard(0), aJob]);
+  expect(statSync(join(directory.dir, '0')).mode & 0o777).toBe(0o644);
 });
 
 test('files follow the holders and go with them', async () => {

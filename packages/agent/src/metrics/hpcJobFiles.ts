@@ -88,6 +88,8 @@ export class HpcJobFiles {
     await rm(temporary, { force: true });
     const file = await open(temporary, 'wx', 0o644);
     try {
+      // Whatever the umask of the agent is: the exporter runs as another user.
+      await file.chmod(0o644);
       await file.writeFile(content);
     } finally {
       await file.close();

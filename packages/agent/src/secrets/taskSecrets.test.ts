@@ -1,7 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { TaskSecrets } from './taskSecrets.ts';
 
@@ -22,6 +33,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(memory, { recursive: true }));
 
+/** What it has made, found by a task that it keeps. */
+const rootOf = (secrets: TaskSecrets) => join(secrets.provided(key, used).directory ?? '', '../../..');
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 test('a task gets files or variables, as its spec says, and the next agent knows them', () => {
@@ -77,12 +90,62 @@ test('a value that cannot be a variable is refused by its name', () => {
   expect(() => secrets.provided(key, used)).toThrow('secret wandb has a zero byte');
 });
 
-test('nothing is put where others could read it, or on a disk', async () => {
+/** What somebody may have made under its name. */
+const inTheWay: Readonly<Record<string, (path: string, elsewhere: string) => void>> = {
+  'a link': (path, elsewhere) => symlinkSync(elsewhere, path),
+  'a file': (path) => writeFileSync(path, ''),
+  'a directory that others may write to': (path) => {
+    mkdirSync(path);
+    chmodSync(path, 0o777);
+  },
+  // Only root can give a directory away, as this test can only play another user.
+  ...(process.geteuid?.() === 0
+    ? {
+        'a directory of another user': (path: string) => {
+          mkdirSync(path);
+          chmodSync(path, 0o711);
+          chownSync(path, 65_534, 65_534);
+        },
+      }
+    : {}),
+};
+
+test.for(Object.keys(inTheWay))('%s under its name is passed over', (what) => {
   open().keep(key, used, values);
-  const root = join(memory, readdirSync(memory)[0] ?? '');
-  await open().remove(key);
-  chmodSync(root, 0o777);
-  expect(() => open().keep(key, used, values)).toThrow(`${root} is not this agent's own directory`);
+  const root = rootOf(open());
+  rmSync(root, { recursive: true });
+  const elsewhere = join(memory, 'elsewhere');
+  mkdirSync(elsewhere);
+  inTheWay[what]?.(root, elsewhere);
+
+  const secrets = open();
+  expect(secrets.has(key)).toBe(false);
+  secrets.keep(key, used, values);
+
+  expect(rootOf(secrets)).not.toBe(root);
+  expect(readdirSync(elsewhere)).toEqual([]);
+  expect(open().provided(key, used).variables).toEqual({ WANDB_API_KEY: 'hunter2-hunter2' });
+});
+
+test('a task can read its files under an agent whose umask lets nobody in', () => {
+  const before = process.umask(0o077);
+  onTestFinished(() => void process.umask(before));
+  open().keep(key, used, values);
+  const { directory, script } = open().provided(key, used);
+  const files = directory ?? '';
+  expect([rootOf(open()), join(files, '../..'), files, join(script ?? '', '..')].map(modeOf)).toEqual([
+    0o711, 0o711, 0o755, 0o755,
+  ]);
+  expect([join(files, 'ssh'), script ?? ''].map(modeOf)).toEqual([0o444, 0o444]);
+  // What is not the task's stays closed.
+  expect([join(files, '..'), join(files, '../../values')].map(modeOf)).toEqual([0o700, 0o700]);
+});
+
+test('nothing is put where others could exchange it, or on a disk', () => {
+  chmodSync(memory, 0o777);
+  expect(() => open().keep(key, used, values)).toThrow(`chmod +t ${memory}`);
+  chmodSync(memory, 0o1777);
+  open().keep(key, used, values);
   const disk = tempDir('secrets').path;
   mkdirSync(disk, { recursive: true });
   expect(() => new TaskSecrets(disk, '/data').keep(key, used, values)).toThrow('is not on a tmpfs');

@@ -8,14 +8,17 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -63,17 +66,23 @@ function scriptOf(used: readonly UsedSecret[], values: readonly SecretValue[]): 
 }
 
 export class TaskSecrets {
-  private readonly root: string;
+  private readonly memory: string;
+  /** How the name of its directory there begins. */
+  private readonly prefix: string;
+  /** The directory, once it was made or found. */
+  private found: string | null = null;
   private readonly masks = new Map<TaskName, Pick<Mask, keyof Mask>>();
 
   /** @param memory a directory on a tmpfs @param dataDir of the agent; each agent of a machine has its own */
   constructor(memory: string, dataDir: string) {
     const own = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
-    this.root = join(memory, `muster-${own}`);
+    this.memory = memory;
+    this.prefix = `muster-${own}`;
   }
 
   has(key: TaskName): boolean {
-    return existsSync(this.directory(key));
+    const root = this.findRoot();
+    return root !== null && existsSync(join(root, key));
   }
 
   /**
@@ -82,27 +91,27 @@ export class TaskSecrets {
    */
   keep(key: TaskName, used: readonly UsedSecret[], values: readonly SecretValue[]): void {
     if (this.has(key)) return;
-    this.makeRoot();
-    const unfinished = join(this.root, `.${key}`);
+    const root = this.findRoot() ?? this.makeRoot();
+    const unfinished = join(root, `.${key}`);
     rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished, { mode: 0o711 });
+    makeDirectory(unfinished, 0o711);
     const files = join(unfinished, 'task', 'files');
-    mkdirSync(join(unfinished, 'values'), { mode: 0o700 });
-    mkdirSync(join(unfinished, 'task'), { mode: 0o700 });
-    mkdirSync(files, { mode: 0o755 });
+    makeDirectory(join(unfinished, 'values'), 0o700);
+    makeDirectory(join(unfinished, 'task'), 0o700);
+    makeDirectory(files, 0o755);
     const asFiles = new Set(used.filter(({ variable }) => variable === null).map(({ name }) => name));
     for (const { name, value } of values) {
-      writeFileSync(join(unfinished, 'values', name), value, { flag: 'wx', mode: 0o400 });
+      makeFile(join(unfinished, 'values', name), value, 0o400);
       // Anyone who may pass through `task`, or sees `files` in a container, may read them.
-      if (asFiles.has(name)) writeFileSync(join(files, name), value, { flag: 'wx', mode: 0o444 });
+      if (asFiles.has(name)) makeFile(join(files, name), value, 0o444);
     }
     const script = scriptOf(used, values);
     if (script.length > 0) {
-      mkdirSync(join(unfinished, scriptPath, '..'), { mode: 0o755 });
-      writeFileSync(join(unfinished, scriptPath), script, { flag: 'wx', mode: 0o444 });
+      makeDirectory(join(unfinished, scriptPath, '..'), 0o755);
+      makeFile(join(unfinished, scriptPath), script, 0o444);
     }
     this.masks.delete(key);
-    renameSync(unfinished, this.directory(key));
+    renameSync(unfinished, join(root, key));
   }
 
   /**
@@ -148,8 +157,9 @@ export class TaskSecrets {
 
   /** Removes what earlier agents have left of all other tasks. */
   async keepOnly(keys: ReadonlySet<TaskName>): Promise<void> {
-    if (!existsSync(this.root)) return;
-    for (const key of readdirSync(this.root)) if (!keys.has(key)) await removeTree(join(this.root, key));
+    const root = this.findRoot();
+    if (root === null) return;
+    for (const key of readdirSync(root)) if (!keys.has(key)) await removeTree(join(root, key));
   }
 
   private values(key: TaskName): readonly Buffer[] {
@@ -157,24 +167,56 @@ export class TaskSecrets {
     return readdirSync(directory).map((name) => readFileSync(join(directory, name)));
   }
 
-  /** Others may create files beside it, so it is looked at before anything is put there. */
-  private makeRoot(): void {
-    const { root } = this;
-    mkdirSync(root, { recursive: true, mode: 0o711 });
-    const { uid, mode } = lstatSync(root);
-    if (uid !== process.geteuid?.() || (mode & 0o777) !== 0o711) {
+  /**
+   * The directory that an agent with these data has made. Everybody may create names beside it, but nobody a directory that
+   * belongs to this user; so the owner tells which one it is, and a name that somebody else took is passed over.
+   */
+  private findRoot(): string | null {
+    if (this.found !== null && isOwn(this.found)) return this.found;
+    const names = existsSync(this.memory) ? readdirSync(this.memory) : [];
+    const paths = names.filter((name) => name.startsWith(this.prefix)).map((name) => join(this.memory, name));
+    this.found = paths.find(isOwn) ?? null;
+    return this.found;
+  }
+
+  /** Under a name that is free, whoever has taken others. */
+  private makeRoot(): string {
+    const { memory } = this;
+    if (!memoryFileSystems.has(statfsSync(memory).type)) {
       throw new Error(
-        `${root} is not this agent's own directory of mode 711, so no secrets are put there: remove it`,
+        `${memory} is not on a tmpfs, so secrets would be written to a disk: mount a tmpfs there`,
       );
     }
-    if (!memoryFileSystems.has(statfsSync(root).type)) {
+    const { mode } = statSync(memory);
+    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0) {
       throw new Error(
-        `${root} is not on a tmpfs, so secrets would be written to a disk: mount a tmpfs there`,
+        `everybody may rename what others keep in ${memory}, so no secrets are put there: chmod +t ${memory}`,
       );
     }
+    const root = mkdtempSync(join(memory, `${this.prefix}-`));
+    chmodSync(root, 0o711);
+    this.found = root;
+    return root;
   }
 
   private directory(key: TaskName): string {
-    return join(this.root, key);
+    return join(this.findRoot() ?? join(this.memory, this.prefix), key);
   }
+}
+
+/** A directory, not a link to one, of this user, in which nobody else has ever been able to put anything. */
+function isOwn(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && stats.uid === process.geteuid?.() && (stats.mode & 0o777) === 0o711;
+}
+
+/** With this mode whatever the umask is: under its unit the agent's lets nobody else in, and a task is somebody else. */
+function makeDirectory(path: string, mode: number): void {
+  mkdirSync(path, { mode });
+  chmodSync(path, mode);
+}
+
+function makeFile(path: string, content: Uint8Array, mode: number): void {
+  writeFileSync(path, content, { flag: 'wx', mode });
+  chmodSync(path, mode);
 }

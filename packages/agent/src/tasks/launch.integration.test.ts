@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobId } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { TaskLaunch } from '../drivers/driver.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { buildLaunch, type NodeFacts, type TaskRelease, writeLaunchFiles } from './launch.ts';
@@ -175,6 +175,14 @@ describe('launcher: mpi-hostfile', () => {
     expect(hosts('hostfile')).toBe('10.1.0.1 slots=2\n10.1.0.2 slots=2\n');
     expect(hosts('machinefile')).toBe('10.1.0.1:2\n10.1.0.2:2\n');
     expect(launchOf(spec).env['MUSTER_HOSTFILE']).toBe(join(folder, 'hosts/hostfile'));
+  });
+
+  test('other accounts can read them, whatever the umask of the agent is', async () => {
+    const before = process.umask(0o077);
+    onTestFinished(() => void process.umask(before));
+    await write(release);
+    const modes = ['', 'hostfile', 'machinefile'].map((name) => statSync(join(folder, 'hosts', name)).mode);
+    expect(modes.map((mode) => mode & 0o777)).toEqual([0o755, 0o644, 0o644]);
   });
 
   test('a container sees them, and cannot write them', async () => {

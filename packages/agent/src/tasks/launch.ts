@@ -1,6 +1,6 @@
 /** From an assignment to a launch: everything a driver needs, chosen here and nowhere else. */
 
-import { mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { namedCheckpointDir } from '@muster/common/spec/checkpointDir';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -195,9 +195,12 @@ export async function writeLaunchFiles(
   const { volume, written } = hostfilesOf(location.directory, spec.image !== null);
   const seen = seenIn(networkOf(node, spec, assignment.nodeCount), release);
   const texts = hostfileTexts(addressesOf(seen), Math.max(1, assignment.gpuUuids.length));
-  await mkdir(volume.source, { recursive: true, mode: 0o755 });
-  await writeFile(written.slots, texts.slots, { mode: 0o644 });
-  await writeFile(written.machines, texts.machines, { mode: 0o644 });
+  await mkdir(volume.source, { recursive: true });
+  await writeFile(written.slots, texts.slots);
+  await writeFile(written.machines, texts.machines);
+  // Whatever the umask of the agent is: the account of the task reads them.
+  await chmod(volume.source, 0o755);
+  for (const path of [written.slots, written.machines]) await chmod(path, 0o644);
 }
 
 /** The agent's login is nobody else's: the guard adds what the account's login has. */
