@@ -39,6 +39,15 @@ describe('the output of one task', () => {
     await vi.waitFor(() => expect(logs.of(aTask).toString()).toBe('hello'));
   });
 
+  test('arrives though it begins after another one was complete', async () => {
+    const { uploader, logs, complete, file } = await uploading();
+    uploader.follow(other, file('first'), 5);
+    await vi.waitFor(() => expect(complete).toEqual([taskKey(other)]));
+    // The agent forgets a task only when the coordinator has said so, which can take a while.
+    uploader.follow(aTask, file('second'), null);
+    await vi.waitFor(() => expect(logs.of(aTask).toString()).toBe('second'));
+  });
+
   test('is complete only once the coordinator says so', async () => {
     const { uploader, logs, complete, file } = await uploading();
     logs.holdAcks = true;

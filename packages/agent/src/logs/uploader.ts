@@ -92,8 +92,8 @@ export class LogUploader {
     const output = this.outputs.get(key);
     if (output === undefined) this.outputs.set(key, newOutput(task, path, size));
     else if (size !== null) output.size = size;
-    // A task that has just begun has printed nothing yet.
-    if (size !== null || this.outputs.size === 1) this.look();
+    // A task that has just begun has printed nothing yet: it waits for the next look, if one is due.
+    if (size !== null || !this.isLookDue()) this.look();
   }
 
   forget(task: TaskRef): void {
@@ -108,6 +108,11 @@ export class LogUploader {
     this.stream?.cancel();
     for (const output of this.outputs.values()) closeOutput(output.file);
     this.outputs.clear();
+  }
+
+  /** Not once every output is complete, though their tasks are not forgotten yet. */
+  private isLookDue(): boolean {
+    return this.pumping || this.timer !== null;
   }
 
   /** Sends whatever there is, then looks again for as long as some task may still write. */
