@@ -96,8 +96,10 @@ export class BudgetCheck {
   }
 }
 
+/** Before the release or after it, as long as no program of that rank has run. */
 function isOfStart({ last }: JobStory, { kind }: Cause): boolean {
-  return last?.isReleased === false && startCauses.includes(kind);
+  if (last === null || !startCauses.includes(kind)) return false;
+  return !last.isReleased || last.startErrors.includes(kind);
 }
 
 function isAskedFor({ file }: JobStory, { kind }: Cause): boolean {

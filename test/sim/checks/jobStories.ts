@@ -1,6 +1,7 @@
 /** Jobs as the event log tells of them, for the checks that follow one through its attempts. */
+import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';
-import type { Cause } from '@muster/common/views';
+import type { Cause, TaskEnd } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
 
 export interface AttemptStory {
@@ -12,6 +13,8 @@ export interface AttemptStory {
   stopCause: Cause | null;
   /** The user has asked for another one meanwhile. */
   isRequeued: boolean;
+  /** Why its nodes could not start tasks of it. */
+  readonly startErrors: CauseKind[];
 }
 
 export interface JobStory {
@@ -54,13 +57,17 @@ export class JobStories {
         isReleased: false,
         stopCause: null,
         isRequeued: false,
+        startErrors: [],
       };
       story.last = story.attempt;
     } else if (kind === 'attempt.ended') story.attempt = null;
     else if (attempt === null) return story;
     else if (kind === 'attempt.released') attempt.isReleased = true;
     else if (kind === 'job.requeued') attempt.isRequeued = true;
-    else if (kind === 'job.stopping') {
+    else if (kind === 'task.ended') {
+      const { startError, statusLost } = data['exit'] as Partial<TaskEnd>;
+      if (startError != null && statusLost !== true) attempt.startErrors.push(startError.kind);
+    } else if (kind === 'job.stopping') {
       attempt.stopCause = data['cause'] as Cause | null;
       if (isByUser(attempt.stopCause)) attempt.isRequeued = true;
     }

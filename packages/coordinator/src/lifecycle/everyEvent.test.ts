@@ -190,7 +190,7 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     ...underway,
     'ended well': 'succeeded',
     'ended badly': 'queued',
-    'no start': 'failed',
+    'no start': 'queued',
     taskLost: 'failed',
   },
   'to be queued': {

@@ -4,7 +4,6 @@ import type { Cause, ExcludedNode } from '@muster/common/views';
 import type { Job } from '../model.ts';
 
 /** @returns the job with these nodes excluded because of `cause`; a newer cause replaces an older one of the same node */
-/** @returns the job with these nodes excluded because of `cause`; a newer cause replaces an older one of the same node */
 export function withExcludedNodes(job: Job, cause: Cause, nodes: readonly NodeName[]): Job {
   if (nodes.length === 0) return job;
   const added = nodes.map((node): ExcludedNode => ({ node, cause }));

@@ -4,7 +4,7 @@ import { causeOf } from '@muster/common/cause';
 import { describe, expect, it, test } from 'vitest';
 import { aCheckpoint, anEndpoint, anExit, aSpec, nodeNameOf } from '../modelFixture.ts';
 import { aGang, aStory, imageMissing, nodeLost, Story } from '../storyFixture.ts';
-import { failedStartsMax } from './gang.ts';
+import { failedStartsMax } from './failedStart.ts';
 import { resumeCandidates } from './resume.ts';
 
 const ofThree = { resources: { nodes: 3 } };

@@ -20,8 +20,6 @@ import { assertInvariant } from '@muster/common/errors';
 import type { NewEvent } from '@muster/common/eventKinds';
 import type { PathFindings } from '@muster/common/gangs';
 import type { NodeName } from '@muster/common/ids';
-import { backoffMs } from '@muster/common/retry';
-import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import { type Attempt, type AttemptNetwork, isReleased, type Job, type Task } from '../model.ts';
@@ -38,10 +36,11 @@ import {
   withAttempt,
 } from './event.ts';
 import { withExcludedNodes } from './excludedNodes.ts';
+import { type BadOutcome, nodeSideCauses, outcomeOfFailedStart } from './failedStart.ts';
 import { bookQueued } from './ledger.ts';
 import { chooseNetwork, peersOf } from './network.ts';
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
-import { type BadOutcome, recoveryOf } from './recovery.ts';
+import { recoveryOf } from './recovery.ts';
 import { beginStopping } from './stopping.ts';
 
 /** The length of an error that a node reports about a path. It is enough for a sentence. */
@@ -322,21 +321,6 @@ function isSamePlace(a: Task, b: Task): boolean {
   return a.testPort === b.testPort && addresses(a) === addresses(b);
 }
 
-/** In a row. Another node could have done in so many tries, were it only the nodes. */
-export const failedStartsMax = 5;
-
-/** What keeps a task from starting on one node and may well be different on another. */
-const nodeSideCauses: readonly CauseKind[] = [
-  'image_pull',
-  'disk_full',
-  'gpu_fault',
-  'rendezvous',
-  'rendezvous_timeout',
-  'node_lost',
-  // What it was to begin from is not there: another one is chosen.
-  'corrupt_checkpoint',
-];
-
 /** A task could not be started, and its attempt was not released yet. */
 function outcomeOfStartError(job: Job, attempt: Attempt, cause: Cause): BadOutcome {
   // The same command would not be found anywhere else either: that is a retry like any other.
@@ -349,15 +333,4 @@ function outcomeOfStartError(job: Job, attempt: Attempt, cause: Cause): BadOutco
 function outcomeOfEarlyEnd(job: Job, { node, nodeRank }: Task): BadOutcome {
   const message = `rank ${nodeRank} on ${node} reported its end before it was allowed to start`;
   return outcomeOfFailedStart(job, causeOf('unknown', message, { nodeRank, node }));
-}
-
-/**
- * Nothing of the user's ran, so it costs no attempt of the budget; the backoff keeps a broken node from spinning. Nodes
- * that come and go are no reason to give a job up; anything else is, in the end.
- */
-function outcomeOfFailedStart(job: Job, cause: Cause): BadOutcome {
-  const failedStarts = job.failedStarts + 1;
-  if (cause.kind !== 'node_lost' && failedStarts >= failedStartsMax) return { next: 'failed', cause };
-  const waitMs = backoffMs(job.spec.retry.backoff, failedStarts);
-  return { next: 'queued', cause, backoffMs: waitMs, charge: 'failed_start' };
 }

@@ -13,13 +13,11 @@ import { backoffMs } from '@muster/common/retry';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { isDivergence } from '@muster/common/training';
 import type { Cause } from '@muster/common/views';
-import type { Attempt, FailureRecord, Job, Outcome } from '../model.ts';
+import type { Attempt, FailureRecord, Job } from '../model.ts';
 import { withCheckpoints } from './checkpoints.ts';
 import { withExcludedNodes } from './excludedNodes.ts';
+import { type BadOutcome, couldNotStart, outcomeOfFailedStart } from './failedStart.ts';
 import { isGood, resumeCandidates } from './resume.ts';
-
-/** An outcome with a cause that nobody requested. */
-export type BadOutcome = Extract<Outcome, { next: 'failed' | 'queued' }>;
 
 export interface Recovery {
   readonly outcome: BadOutcome;
@@ -42,7 +40,6 @@ interface ActionResult {
   readonly isExhausted?: true;
 }
 
-/** A failed attempt, as the actions see it. */
 /** A failed attempt, as the actions see it. */
 interface Failed {
   readonly job: Job;
@@ -155,6 +152,10 @@ const unrelatedToCheckpoint: readonly CauseKind[] = [
  * @param attempt the failed attempt with all that its nodes have reported
  */
 export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
+  if (couldNotStart(attempt, cause)) {
+    const nodes = cause.node === null ? [] : [cause.node as NodeName];
+    return { outcome: outcomeOfFailedStart(job, cause), job: withExcludedNodes(job, cause, nodes) };
+  }
   const faultyNode = faultyNodeOf(job, attempt, cause);
   const action = recoveryActions[cause.kind] ?? retryUnchanged;
   const result = action({ job, attempt, cause, faultyNode });

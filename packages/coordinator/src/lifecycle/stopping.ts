@@ -66,7 +66,8 @@ function settle(
 ): { readonly job: Job; readonly outcome: Outcome } {
   const isFailure =
     (outcome.next === 'failed' && isReleased(attempt)) ||
-    (outcome.next === 'queued' && (outcome.charge === 'failure' || outcome.charge === 'node_loss'));
+    (outcome.next === 'queued' && (outcome.charge === 'failure' || outcome.charge === 'node_loss')) ||
+    (outcome.next === 'queued' && outcome.charge === 'failed_start' && isReleased(attempt));
   if (!isFailure) return { job, outcome };
   const recovery = recoveryOf(job, attempt, outcome.cause);
   const isWanted = outcome.next === 'failed' && outcome.isWanted === true;

@@ -1,7 +1,13 @@
+import { causeOf } from '@muster/common/cause';
 import { InvariantViolation } from '@muster/common/errors';
 import { describe, expect, it } from 'vitest';
 import { allocation, anExit, placementsFor, someMs } from '../modelFixture.ts';
-import { aGang, aStory, crash, imageMissing, nodeLost } from '../storyFixture.ts';
+import { aGang, aStory, crash, nodeLost } from '../storyFixture.ts';
+
+const commandMissing = anExit({
+  exitCode: null,
+  startError: causeOf('command_not_found', 'there is no train.py'),
+});
 
 describe('a job that goes well', () => {
   it('goes from the queue over starting and running to success', () => {
@@ -75,7 +81,7 @@ describe('a task that ends badly', () => {
     [anExit({ exitCode: null, signal: 'SIGSEGV' }), 'exit_code', 'rank 0 on node-1 was ended by SIGSEGV'],
     [anExit({ exitCode: null, signal: 'SIGKILL', oomKilled: true }), 'host_oom', 'killed by the kernel'],
     [anExit({ exitCode: null, statusLost: true }), 'unknown', 'an unknown exit status'],
-    [imageMissing, 'image_pull', 'rank 0 on node-1 did not start: there is no image train:2'],
+    [commandMissing, 'command_not_found', 'rank 0 on node-1 did not start: there is no train.py'],
   ])('gives its cause to the job (%#)', (exit, kind, message) => {
     const { state } = aStory({ retry: { max_attempts: 1 } })
       .released()
@@ -112,13 +118,13 @@ describe('a task that ends badly', () => {
   });
 
   it('is tried again when it could not be started, if the spec names that', () => {
-    const story = aStory({ retry: { max_attempts: 2, on: ['image_pull'] } });
+    const story = aStory({ retry: { max_attempts: 2, on: ['command_not_found'] } });
 
-    expect(story.released().ended(0, imageMissing).job).toMatchObject({
+    expect(story.released().ended(0, commandMissing).job).toMatchObject({
       failures: 1,
       state: { kind: 'queued' },
     });
-    expect(story.released().ended(0, imageMissing).job.state.kind).toBe('failed');
+    expect(story.released().ended(0, commandMissing).job.state.kind).toBe('failed');
   });
 });
 
