@@ -12,6 +12,7 @@ import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { startNamespaceCluster } from '../../support/hosts/namespaceHosts.ts';
 import { waitFor } from '../../support/services.ts';
+import { leaseTimes } from './gangHistory.ts';
 import { untilNothingIsLeft } from './wave.ts';
 
 export interface Gang {
@@ -30,6 +31,7 @@ export function startClusterOfGangs(expectedComplaints?: RegExp): Promise<GangCl
   return startNamespaceCluster({
     hosts: gangsAtOnce * sizeOfGang + spareHosts,
     gpus: 1,
+    lease: `${leaseTimes.leaseMs}ms`,
     coordinatorFlags: ['--fence-time', '2s', '--fence-margin', '2s'],
     ...(expectedComplaints === undefined ? {} : { expectedComplaints }),
   });

@@ -95,6 +95,7 @@ class ContainerMachine implements Machine {
         Labels: { [ownerLabel]: String(process.pid) },
         HostConfig: {
           NetworkMode: network,
+          CgroupParent: await topControlGroup(),
           Binds: [
             ...bindsOfPrograms(),
             ...readOnly.map((path) => `${path}:${path}:ro`),
@@ -178,6 +179,15 @@ class ContainerMachine implements Machine {
   private get endpoint(): object {
     return { IPAMConfig: { IPv4Address: this.address } };
   }
+}
+
+/**
+ * Beside all else that this machine runs, so that each host gets as much of the processors as a session of somebody else. By
+ * default all containers share one group, and its agents, together, what one session gets: less than a lease needs on a busy machine.
+ */
+async function topControlGroup(): Promise<string> {
+  const info = await engine<{ CgroupDriver: string }>('GET', '/info');
+  return info?.CgroupDriver === 'systemd' ? '-.slice' : '/';
 }
 
 async function pidOf(container: string): Promise<number | null> {

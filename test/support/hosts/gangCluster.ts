@@ -27,7 +27,7 @@ export interface GangClusterOptions {
   readonly gpus?: number;
   /** Default 1s. */
   readonly heartbeat?: string;
-  /** Default 6s: the shortest that the tests of leases are made for. */
+  /** Default 12s: no node of a machine that is busy with something else is silent for so long. */
   readonly lease?: string;
   /** More flags of `muster coordinator`. */
   readonly coordinatorFlags?: readonly string[];
@@ -249,7 +249,7 @@ export class GangCluster {
   // ---- Its parts
 
   private coordinatorOn(machine: Machine): HostProcess {
-    const { heartbeat = '1s', lease = '6s', coordinatorFlags = [] } = this.options;
+    const { heartbeat = '1s', lease = '12s', coordinatorFlags = [] } = this.options;
     const fence = ['--fence-time', '2s', '--fence-margin', '2s'];
     const times = ['--heartbeat', heartbeat, '--lease', lease, ...fence];
     const listen = ['--listen', `${machine.address}:${port}`, '--http', 'off'];

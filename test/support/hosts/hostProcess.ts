@@ -52,8 +52,9 @@ export class HostProcess {
     const [program = '', ...rest] = [...enter(), musterProgram, ...args()];
     const env = await this.options.env();
     const log = openSync(logPath, 'a');
-    // The channel tells when it serves; it also ends the daemon should the tests be killed.
-    const child = spawn(program, rest, { cwd: '/', env, stdio: ['ignore', log, log, 'ipc'] });
+    // The channel tells when it serves; it also ends the daemon should the tests be killed. In a session of its own it gets
+    // its share of the processors, however much the tests run beside it.
+    const child = spawn(program, rest, { cwd: '/', env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.child = child;
     this.endIsExpected = false;
