@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commandTable } from '../../packages/cli/src/commandTable.ts';
 import { shortCommands, specChecks } from '../../scripts/bundle.mjs';
@@ -7,6 +9,7 @@ import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
 import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
 import { explainMissing } from '../../scripts/testMachine.mjs';
 import { countTests } from '../../scripts/testReport.mjs';
+import { tempDir, waitFor } from '../support/services.ts';
 import { productFiles } from './source.ts';
 
 test('an install is current when it holds what the lock file names, other platforms aside', () => {
@@ -86,13 +89,15 @@ test('the picture of a terminal shows what is left on the screen', () => {
 
 test('a program that is interrupted is gone with all that it has started, before its end is reported', async () => {
   const abort = new AbortController();
-  const script = 'sleep 987654 & echo $!; wait';
+  const pidFile = join(tempDir('interrupted').path, 'pid');
+  const script = `sleep 987654 & echo $! > ${pidFile}; wait`;
   const plain = await captureGroup('sh', ['-c', 'echo done; exit 3'], {}, abort.signal);
   expect(plain).toEqual({ code: 3, output: 'done\n' });
   const ended = captureGroup('sh', ['-c', script], {}, abort.signal);
-  setTimeout(() => abort.abort(), 300);
-  const { output } = await ended;
-  expect(() => process.kill(Number(output), 0)).toThrow('ESRCH');
+  const pid = await waitFor('it has started a program', () => Number(readFileSync(pidFile, 'utf8')));
+  abort.abort();
+  await ended;
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
 test('the form of a commit message is checked, its thoughts are not', () => {

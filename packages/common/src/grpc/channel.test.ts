@@ -210,11 +210,19 @@ test.each([
 });
 
 test('a call that is not answered in time fails, and the server learns that it is over', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const arrived = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<number>();
-  const { channel } = await serverWith((stream) => stream.on('close', () => closed.resolve(stream.rstCode)));
-  await expect(channel.unary('/a.B/C', Buffer.alloc(0), 50)).rejects.toMatchObject({
-    status: grpcStatus.deadlineExceeded,
+  const { channel } = await serverWith((stream) => {
+    stream.on('close', () => closed.resolve(stream.rstCode));
+    arrived.resolve();
   });
+  const call = channel.unary('/a.B/C', Buffer.alloc(0), 50);
+  const refused = expect(call).rejects.toMatchObject({ status: grpcStatus.deadlineExceeded });
+  await arrived.promise;
+  vi.advanceTimersByTime(50);
+  await refused;
   expect(await closed.promise).toBe(constants.NGHTTP2_CANCEL);
 });
 
