@@ -83,13 +83,17 @@ function planOf(seed: number): Plan {
   };
 }
 
-/** @param print gets every line of the story */
+/**
+ * @param print gets every line of the story
+ * @param onViolation is called with each violation when it is found
+ */
 export async function simulate(
   seed: number,
   print: ((line: string) => void) | null = null,
+  onViolation: (violation: Violation) => void = () => {},
 ): Promise<Outcome> {
   const plan = planOf(seed);
-  const verdict: Verdict = new Verdict(() => world.timeline.nowMs);
+  const verdict: Verdict = new Verdict(() => world.timeline.nowMs, onViolation);
   const world: World = new World({
     seed,
     print,

@@ -5,7 +5,7 @@ import { trialsOf } from '../support/trials.ts';
 import { isMutantName, mutants } from './mutants.ts';
 import { simulate } from './scenario.ts';
 
-const seedCount = trialsOf(1_000, 40);
+const seedCount = trialsOf(1_000, 24);
 /** Only a hang takes this long, also for the last of those that wait for their turn, on a machine that is slow and busy. */
 const timeout = 60 * 60_000;
 
@@ -36,15 +36,17 @@ test('a run is a function of its seed, bit for bit', { timeout }, async () => {
     const { digest } = await simulate(seed, (line) => story.push(line));
     return { story, digest };
   };
-  for (const seed of [3, 11, 42]) {
+  const digests = new Set<string>();
+  for (const seed of [3, 42]) {
     const first = await tell(seed);
     const second = await tell(seed);
     expect(second.story).toEqual(first.story);
     expect(second.digest).toBe(first.digest);
     const { output } = await run('--seed', String(seed));
     expect(output).toContain(`seed ${seed}: no violation, digest ${first.digest}`);
-    expect((await tell(seed + 1)).digest).not.toBe(first.digest);
+    digests.add(first.digest);
   }
+  expect(digests.size, 'runs of different seeds').toBe(2);
 });
 
 /** One for each core. */

@@ -39,15 +39,19 @@ const violationsMax = 5;
 export class Verdict {
   readonly violations: Violation[] = [];
   private readonly nowMs: () => number;
+  private readonly onViolation: (violation: Violation) => void;
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, onViolation: (violation: Violation) => void = () => {}) {
     this.nowMs = nowMs;
+    this.onViolation = onViolation;
   }
 
   require(holds: boolean, guarantee: Guarantee, what: () => string): void {
     if (holds) return;
     const alike = this.violations.filter((violation) => violation.guarantee === guarantee);
     if (alike.length >= violationsMax) return;
-    this.violations.push({ guarantee, what: what(), atMs: this.nowMs() });
+    const violation: Violation = { guarantee, what: what(), atMs: this.nowMs() };
+    this.violations.push(violation);
+    this.onViolation(violation);
   }
 }
