@@ -18,13 +18,12 @@ import type { WaitTimes } from '../planning/waitTimes.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { type Connections, closeReasons } from '../rpc/connections.ts';
 import type { Committed } from '../state/committed.ts';
-import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
-import { nodeView } from '../views.ts';
 import type { Contained } from '../work/contained.ts';
+import { countBy, countGpus, oldestWaitSeconds, shownNodes } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
 import { TrainingMetrics } from './trainingMetrics.ts';
@@ -166,13 +165,7 @@ function addJobMetrics(registry: Registry, { state, clock, waitTimes }: MetricsP
   addGauge(registry, {
     name: 'muster_queue_oldest_wait_seconds',
     help: 'How long the job that has waited longest has been in the queue, 0 when none is.',
-    read: () => {
-      const nowMs = clock.monotonicMs();
-      let oldestMs = nowMs;
-      for (const job of state.jobs.values())
-        if (job.state.kind === 'queued') oldestMs = Math.min(oldestMs, waitTimes.of(job, nowMs).sinceMs);
-      return (nowMs - oldestMs) / 1_000;
-    },
+    read: () => oldestWaitSeconds(state, waitTimes, clock.monotonicMs()),
   });
 }
 
@@ -210,15 +203,6 @@ function addNodeMetrics(registry: Registry, parts: MetricsParts): () => void {
   return () => {
     nodes = shownNodes(parts);
   };
-}
-
-/** As the API shows them. */
-function shownNodes({ state, agents }: MetricsParts): readonly NodeView[] {
-  const held = heldTasks(state.jobs.values());
-  return [...state.nodes.values()].map((node) => {
-    const { name } = node;
-    return nodeView(node, held.get(name) ?? [], agents.isOnline(name), agents.silentForMs(name));
-  });
 }
 
 function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsParts): void {
@@ -279,42 +263,6 @@ function addConnectionMetrics(registry: Registry, connections: ConnectionCounts)
     labelNames: ['reason'],
     read: () => closeReasons.map((reason) => [{ reason }, connections.closed[reason]]),
   });
-}
-
-/** Counting for the metrics page: pure. */
-export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const item of items) {
-    const key = keyOf(item);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
-}
-
-const gpuStateNames = ['free', 'allocated', 'drained', 'silent'] as const;
-type GpuStateName = (typeof gpuStateNames)[number];
-
-/**
- * Every GPU in one state. What a job holds is allocated, whatever else is true of it; of the others only those that could
- * get work now are free.
- */
-export function countGpus(nodes: readonly NodeView[]): ReadonlyMap<GpuStateName, number> {
-  const counts = new Map<GpuStateName, number>(gpuStateNames.map((name) => [name, 0]));
-  for (const node of nodes) {
-    const held = new Set(node.gpuUses.map(({ uuid }) => uuid));
-    const drained = new Set(node.drainedGpuUuids);
-    for (const { uuid } of node.inventory.gpus) {
-      const state = gpuState(held.has(uuid), node.drained || drained.has(uuid), node.state === 'silent');
-      counts.set(state, (counts.get(state) ?? 0) + 1);
-    }
-  }
-  return counts;
-}
-
-function gpuState(isHeld: boolean, isDrained: boolean, isSilent: boolean): GpuStateName {
-  if (isHeld) return 'allocated';
-  if (isDrained) return 'drained';
-  return isSilent ? 'silent' : 'free';
 }
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aCondition, aJob, aNode, anAttempt, anInventory, aTask, someGpus } from '../modelFixture.ts';
 import { nodeView } from '../views.ts';
-import { countBy, countGpus } from './coordinatorMetrics.ts';
+import { countBy, countGpus } from './counts.ts';
 
 test('every GPU is in one state, and free is only what could get work', () => {
   const gpus = someGpus('n', 4);
