@@ -24,7 +24,12 @@ const directory = mkdtempSync(join(process.argv[3] ?? tmpdir(), 'muster-bench-ro
 const task: TaskRef = { jobId: jobIdOf(1), attempt: 1, nodeRank: 0 };
 const startMs = 1_700_000_000_000;
 const shareBytes = 32 * 1024 * 1024;
-const everything = { fromMs: Number.NEGATIVE_INFINITY, attempt: null, superseded: false };
+const everything = {
+  fromMs: Number.NEGATIVE_INFINITY,
+  toMs: Number.POSITIVE_INFINITY,
+  attempt: null,
+  superseded: false,
+};
 
 function rowAt(step: number): TrainingRow {
   const values = {

@@ -52,6 +52,8 @@ function readingOf(node: number, gpu: number, atMs: number, task: TaskRef | null
     tensorActive: wave / 200,
     dramActive: wave / 300,
     temperature: 40 + wave / 4,
+    nvlinkReceiveBytes: null,
+    nvlinkTransmitBytes: null,
   };
 }
 

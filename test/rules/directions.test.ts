@@ -122,6 +122,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
+    ['metricQuery', '', 'plain functions on a question and on series'],
     [
       'reconcilers',
       'agents auth caller.ts commands leases lifecycle logs loop.ts model.ts options.ts rows state store work',
@@ -134,8 +135,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'rpc',
-      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts model.ts paths reconcilers ' +
-        'rows scheduler secrets state store telemetry tls views.ts work',
+      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery model.ts paths ' +
+        'reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     [
@@ -155,7 +156,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents auth diskReserve.ts events leases loop.ts output.ts paths planning reconcilers rpc secrets state store telemetry training work',
+      'agents auth diskReserve.ts events leases loop.ts metrics output.ts paths planning reconcilers rpc secrets state store telemetry ' +
+        'training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

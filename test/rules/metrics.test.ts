@@ -1,4 +1,5 @@
 /** docs/metrics.md names every series of Prometheus that the code exports, but those of dcgm-exporter. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -32,4 +33,8 @@ test('docs/metrics.md lists the series of the code, and no others', () => {
   const cells = Array.from(page.matchAll(/^\| (`[^|]*`) \|/gm), ([, cell = '']) => cell);
   const listed = cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`…]+)`/g), ([, name = '']) => name));
   expect([...new Set(listed)].toSorted()).toEqual([...new Set(exported())].toSorted());
+});
+
+test('the names in docs/metrics.md are those of the code', () => {
+  execFileSync(process.execPath, [join(root, 'scripts/generate-metric-docs.mjs'), '--check']);
 });

@@ -26,6 +26,9 @@ export interface GpuReading {
   readonly dramActive: number | null;
   /** Degrees Celsius, the most. */
   readonly temperature: number | null;
+  /** Bytes per second over all NVLinks of the GPU. */
+  readonly nvlinkReceiveBytes: number | null;
+  readonly nvlinkTransmitBytes: number | null;
 }
 
 export interface HostReading {
@@ -50,6 +53,8 @@ export const jobMetrics = {
   sm_active: { field: 'smActive', unit: 'ratio' },
   tensor_active: { field: 'tensorActive', unit: 'ratio' },
   dram_active: { field: 'dramActive', unit: 'ratio' },
+  nvlink_receive_bytes_per_second: { field: 'nvlinkReceiveBytes', unit: 'bytes/s' },
+  nvlink_transmit_bytes_per_second: { field: 'nvlinkTransmitBytes', unit: 'bytes/s' },
 } as const satisfies Readonly<Record<string, { field: keyof GpuReading; unit: string }>>;
 export type JobMetricName = keyof typeof jobMetrics;
 
@@ -78,10 +83,13 @@ export interface MetricBucket {
   readonly last: number | null;
 }
 
-/** One metric of one GPU of one rank. */
+/** One metric of one GPU of one rank, or what values of several became together. */
 export interface MetricSeries {
-  readonly attempt: number;
-  readonly nodeRank: number;
+  /** Absent where the question names the job, and where the values are of no job or of several. */
+  readonly jobId?: string;
+  /** null: of none, or of several; so are an empty `node` and `gpuUuid`. */
+  readonly attempt: number | null;
+  readonly nodeRank: number | null;
   readonly node: string;
   readonly gpuUuid: string;
   /** Oldest first. */
@@ -95,6 +103,28 @@ export interface MetricsView {
   readonly nextSkip?: number;
   /** Not every value that was printed is kept any longer; absent: they are. */
   readonly thinned?: true;
+  /** Absent in the answers of older coordinators. */
+  readonly origin?: MetricOrigin;
+}
+
+/** Where the values of an answer were found. */
+export interface MetricOrigin {
+  /** The name in full. */
+  readonly name: string;
+  /** The earlier first. */
+  readonly sources: readonly MetricSource[];
+  /** What is missing in the answer and why, a sentence each. */
+  readonly notes: readonly string[];
+}
+
+export const metricSourceNames = ['memory', 'rows', 'prometheus'] as const;
+export type MetricSourceName = (typeof metricSourceNames)[number];
+
+/** Which values one source gave: those from one time to another. */
+export interface MetricSource {
+  readonly source: MetricSourceName;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 export interface NodeTelemetry {

@@ -20,6 +20,7 @@ import type { RunFenceCommand } from './leases/fenceCommand.ts';
 import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
 import { metaStore } from './leases/metaStore.ts';
 import { Loop } from './loop.ts';
+import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
@@ -46,6 +47,7 @@ import { SecretVault } from './secrets/vault.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
+import { ClusterHistory } from './telemetry/clusterHistory.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
@@ -141,6 +143,10 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const notices = new Notices(committed);
   const events = new RecentEvents(store);
   const telemetry = new TelemetryStore({ state, clock, bytesMax: settings.telemetryBytes });
+  const clusterHistory = new ClusterHistory({
+    ...now,
+    sample: () => clusterCounts({ ...now, state, agents, waitTimes }),
+  });
   const pages = new PageRequests();
 
   const loop = new Loop({
@@ -188,6 +194,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
     reserve: () => reserve.restoreBallast(),
     telemetry: () => telemetry.sweep(),
+    clusterHistory: () => clusterHistory.run(),
     leases: () => leases.run(),
     startDeadlines: () => startDeadlines.run(state, loop),
     timeLimits: () => timeLimits.run(state, loop),
@@ -228,6 +235,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     hangWatch,
     statusOf,
     telemetry,
+    clusterHistory,
     pages,
     waitTimes,
     ...now,

@@ -20,7 +20,7 @@ export interface CoordinatorOptions {
   readonly advertise: readonly string[];
   /** `host:port` of Prometheus pages and service discovery; port 0 picks a free one, loopback only. null: none. */
   readonly httpListen: string | null;
-  /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.6 million: six hours of 750 busy GPUs. */
+  /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.4 million: six hours of 640 busy GPUs. */
   readonly telemetryBytes: number;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
   readonly natsUrl: string | null;

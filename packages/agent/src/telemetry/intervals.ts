@@ -30,7 +30,14 @@ interface Interval {
   energyJoules: number | null;
 }
 
-type MeanField = 'utilization' | 'powerWatts' | 'smActive' | 'tensorActive' | 'dramActive';
+type MeanField =
+  | 'utilization'
+  | 'powerWatts'
+  | 'smActive'
+  | 'tensorActive'
+  | 'dramActive'
+  | 'nvlinkReceiveBytes'
+  | 'nvlinkTransmitBytes';
 
 function meanValues(sample: GpuSample): Readonly<Record<MeanField, number | null>> {
   const { activity } = sample;
@@ -40,6 +47,8 @@ function meanValues(sample: GpuSample): Readonly<Record<MeanField, number | null
     smActive: activity?.smActive ?? null,
     tensorActive: activity?.tensorActive ?? null,
     dramActive: activity?.dramActive ?? null,
+    nvlinkReceiveBytes: activity?.nvlinkRxBytes ?? null,
+    nvlinkTransmitBytes: activity?.nvlinkTxBytes ?? null,
   };
 }
 
@@ -128,6 +137,8 @@ export class Intervals {
       tensorActive: mean('tensorActive'),
       dramActive: mean('dramActive'),
       temperature: interval.temperature,
+      nvlinkReceiveBytes: mean('nvlinkReceiveBytes'),
+      nvlinkTransmitBytes: mean('nvlinkTransmitBytes'),
     };
   }
 }

@@ -19,6 +19,8 @@ function aReading(atMs: number): GpuReading {
     tensorActive: null,
     dramActive: null,
     temperature: null,
+    nvlinkReceiveBytes: null,
+    nvlinkTransmitBytes: null,
   };
 }
 

@@ -45,6 +45,8 @@ test('usage is what the samples say', () => {
     tensorActive: null,
     dramActive: null,
     temperature: null,
+    nvlinkReceiveBytes: null,
+    nvlinkTransmitBytes: null,
   });
   expect(meter.usageOf(task)).toEqual({
     gpus: 2,

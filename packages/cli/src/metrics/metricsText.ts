@@ -28,8 +28,8 @@ export function formatMetric({ unit, series }: MetricsView, options: View): stri
   const { width } = options;
   const inOrder = series.toSorted(
     (a, b) =>
-      a.attempt - b.attempt ||
-      a.nodeRank - b.nodeRank ||
+      (a.attempt ?? 0) - (b.attempt ?? 0) ||
+      (a.nodeRank ?? 0) - (b.nodeRank ?? 0) ||
       (a.node < b.node ? -1 : a.node > b.node ? 1 : a.gpuUuid < b.gpuUuid ? -1 : 1),
   );
   const numbers = numberColumns(inOrder, unit);
@@ -54,9 +54,15 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
   const kind = kindOf(unit);
   return [
     ...(attempts.size > 1
-      ? [{ header: 'ATTEMPT', cell: (each: MetricSeries) => String(each.attempt), align: 'right' } as const]
+      ? [
+          {
+            header: 'ATTEMPT',
+            cell: (each: MetricSeries) => String(each.attempt ?? ''),
+            align: 'right',
+          } as const,
+        ]
       : []),
-    { header: 'RANK', cell: (each) => String(each.nodeRank), align: 'right' },
+    { header: 'RANK', cell: (each) => String(each.nodeRank ?? ''), align: 'right' },
     { header: 'NODE', cell: (each) => each.node, narrow: { cutTo: 12 } },
     ...(isOfGpus
       ? [
@@ -122,7 +128,10 @@ function scaleTop(series: readonly MetricSeries[], unit: string): number {
 /** A line per metric, over all GPUs. */
 export function formatGpuMetrics(views: ReadonlyMap<JobMetricName, MetricsView>, options: View): string {
   type Row = readonly [JobMetricName, ReturnType<typeof summarizeAll>];
-  const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]);
+  const rows = Array.from(views, ([name, { series }]): Row => [name, summarizeAll(series)]).filter(
+    // Most cards have no NVLink, and two lines without a value say nothing about them.
+    ([name, { last }]) => last !== null || !name.startsWith('nvlink_'),
+  );
   const cellOf = ([name, summary]: Row, key: 'mean' | 'max' | 'last'): string => {
     const unit = views.get(name)?.unit ?? '';
     const kind = kindOf(unit);

@@ -56,12 +56,18 @@ export function acrossOf(curves: readonly PlotCurve[]): Across {
 
 /** Of several ranks the lowest; its attempts one behind the other. */
 export function curveOf(series: readonly MetricSeries[]): PlotCurve {
-  const rank = Math.min(...series.map(({ nodeRank }) => nodeRank));
-  const own = series.filter(({ nodeRank }) => nodeRank === rank);
+  const rank = Math.min(...series.map(rankOf));
+  const own = series.filter((each) => rankOf(each) === rank);
   const [first] = own;
   // Of several GPUs the first one.
   const ofOne = own.filter(({ gpuUuid }) => gpuUuid === first?.gpuUuid);
-  return { points: ofOne.toSorted((a, b) => a.attempt - b.attempt).flatMap(({ points }) => points) };
+  return {
+    points: ofOne.toSorted((a, b) => (a.attempt ?? 0) - (b.attempt ?? 0)).flatMap(({ points }) => points),
+  };
+}
+
+function rankOf({ nodeRank }: MetricSeries): number {
+  return nodeRank ?? 0;
 }
 
 interface Range {

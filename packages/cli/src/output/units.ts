@@ -14,6 +14,7 @@ export function valueText(value: number | null, unit: string): string {
   if (value === null) return absent;
   if (unit === 'MiB') return memoryText(value);
   if (unit === 'joules') return energyText(value);
+  if (unit === 'bytes/s') return rateText(value);
   if (unit === 'seconds') return shortTimeText(value);
   // A learning rate of 0.00003 must not be shown as 0.0.
   if (significant.has(unit)) return String(Number(value.toPrecision(5)));

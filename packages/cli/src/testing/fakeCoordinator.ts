@@ -246,6 +246,8 @@ export function aReading(given: Partial<GpuReading> = {}): GpuReading {
     tensorActive: null,
     dramActive: null,
     temperature: null,
+    nvlinkReceiveBytes: null,
+    nvlinkTransmitBytes: null,
     ...given,
   };
 }

@@ -71,8 +71,10 @@ import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _mus
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
 import type { MetricBucket as _muster_v1_MetricBucket, MetricBucket__Output as _muster_v1_MetricBucket__Output } from './muster/v1/MetricBucket.ts';
+import type { MetricOrigin as _muster_v1_MetricOrigin, MetricOrigin__Output as _muster_v1_MetricOrigin__Output } from './muster/v1/MetricOrigin.ts';
 import type { MetricPoint as _muster_v1_MetricPoint, MetricPoint__Output as _muster_v1_MetricPoint__Output } from './muster/v1/MetricPoint.ts';
 import type { MetricSeries as _muster_v1_MetricSeries, MetricSeries__Output as _muster_v1_MetricSeries__Output } from './muster/v1/MetricSeries.ts';
+import type { MetricSource as _muster_v1_MetricSource, MetricSource__Output as _muster_v1_MetricSource__Output } from './muster/v1/MetricSource.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
 import type { MissingOutput as _muster_v1_MissingOutput, MissingOutput__Output as _muster_v1_MissingOutput__Output } from './muster/v1/MissingOutput.ts';
 import type { MusterClient as _muster_v1_MusterClient, MusterDefinition as _muster_v1_MusterDefinition } from './muster/v1/Muster.ts';
@@ -214,8 +216,10 @@ export interface ProtoGrpcType {
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>
       MetricBucket: MessageTypeDefinition<_muster_v1_MetricBucket, _muster_v1_MetricBucket__Output>
+      MetricOrigin: MessageTypeDefinition<_muster_v1_MetricOrigin, _muster_v1_MetricOrigin__Output>
       MetricPoint: MessageTypeDefinition<_muster_v1_MetricPoint, _muster_v1_MetricPoint__Output>
       MetricSeries: MessageTypeDefinition<_muster_v1_MetricSeries, _muster_v1_MetricSeries__Output>
+      MetricSource: MessageTypeDefinition<_muster_v1_MetricSource, _muster_v1_MetricSource__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
       MissingOutput: MessageTypeDefinition<_muster_v1_MissingOutput, _muster_v1_MissingOutput__Output>
       Muster: SubtypeConstructor<typeof grpc.Client, _muster_v1_MusterClient> & { service: _muster_v1_MusterDefinition }

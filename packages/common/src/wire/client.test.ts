@@ -88,6 +88,8 @@ test('telemetry is asked for of one node or of all', async () => {
         tensorActive: null,
         dramActive: null,
         temperature: 40,
+        nvlinkReceiveBytes: null,
+        nvlinkTransmitBytes: null,
       },
     ],
   };

@@ -13,8 +13,8 @@ import { CallError, UnreachableError } from '../grpc/channel.ts';
 import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
-import type { JobMetricName, MetricsView, NodeTelemetry } from '../telemetry.ts';
-import type { TrainingMetricName, TrainingSummary } from '../training.ts';
+import type { MetricsView, NodeTelemetry } from '../telemetry.ts';
+import type { TrainingSummary } from '../training.ts';
 import type {
   ClusterView,
   CredentialView,
@@ -87,9 +87,23 @@ export interface LogRequest {
   readonly tailLines?: number;
 }
 
+/** Of one job, of those that the others select together, or of all. */
 export interface MetricsQuery {
-  readonly jobId: string;
-  readonly name: JobMetricName | TrainingMetricName;
+  readonly jobId?: string;
+  readonly node?: string;
+  readonly user?: string;
+  readonly project?: string;
+  /** Of the table of `metricNames.ts`. */
+  readonly name: string;
+  /** `-30m`, `now`, `2026-01-02T03:04:05Z` or milliseconds since 1970. */
+  readonly startTime?: string;
+  readonly endTime?: string;
+  /** One value for each step. */
+  readonly stepMs?: number;
+  /** How values become one: `mean`, `min`, `max`, `p95`, `last`, `sum`. */
+  readonly aggregation?: string;
+  /** What values become one together: those of a `gpu`, `rank`, `node`, `job`, or `all`. */
+  readonly by?: string;
   /** Only readings of the last so many milliseconds; default: all that are kept. */
   readonly sinceMs?: number;
   /** Default: every attempt. */
@@ -210,6 +224,7 @@ export interface MusterApi extends PeopleApi {
   advanceStore(): Promise<ClusterView>;
   /** The content of a backup, in pieces. @param options.hasKeys with the key files beside the store */
   backupStore(options: { readonly hasKeys: boolean }, abort?: AbortSignal): AsyncIterable<Buffer>;
+  /** Values of one metric over time, one by one or aggregated. */
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** What the output of a job tells of each metric, in short. */
   summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;

@@ -12,7 +12,7 @@ import { isJobId, type TaskRef } from '../ids.ts';
 import * as people from '../people.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
-import type * as telemetry from '../telemetry.ts';
+import * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
 import * as views from '../views.ts';
 import { enumMapping, json, knownWord, message, needed, sparse, without, word } from './mapping.ts';
@@ -108,12 +108,17 @@ const point = message<telemetry.MetricPoint>()('MetricPoint', {
   notFinite: sparse,
   bucket: sparse,
 });
+const metricSource = message<telemetry.MetricSource>()('MetricSource', {
+  source: needed(knownWord(telemetry.metricSourceNames)),
+});
+const metricOrigin = message<telemetry.MetricOrigin>()('MetricOrigin', { sources: metricSource });
 export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<telemetry.MetricsView>()(
   'QueryMetricsResponse',
   {
-    series: message<telemetry.MetricSeries>()('MetricSeries', { points: point }),
+    series: message<telemetry.MetricSeries>()('MetricSeries', { points: point, jobId: sparse }),
     nextSkip: sparse,
     thinned: sparse,
+    origin: { ...metricOrigin, ...sparse },
   },
 );
 

@@ -29,6 +29,8 @@ const reading: GpuReading = {
   tensorActive: 0.25,
   dramActive: 0.125,
   temperature: 64,
+  nvlinkReceiveBytes: 1_250_000.5,
+  nvlinkTransmitBytes: null,
 };
 const idle: GpuReading = {
   ...reading,

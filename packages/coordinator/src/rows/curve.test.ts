@@ -4,7 +4,12 @@ import { aRowStore, rowsAtMs, someRows, someTask } from './rowFixture.ts';
 import type { RowStore } from './rowStore.ts';
 import { Summaries } from './summaries.ts';
 
-const everything: RowRange = { fromMs: Number.NEGATIVE_INFINITY, attempt: null, superseded: false };
+const everything: RowRange = {
+  fromMs: Number.NEGATIVE_INFINITY,
+  toMs: Number.POSITIVE_INFINITY,
+  attempt: null,
+  superseded: false,
+};
 const ofAttempt = (attempt: number) => ({ ...someTask, attempt });
 const append = (store: RowStore, attempt: number, rows: ReturnType<typeof someRows>) =>
   store.append(ofAttempt(attempt), rows, 2 ** 30, rowsAtMs + 10 ** 9);

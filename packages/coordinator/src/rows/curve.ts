@@ -9,6 +9,8 @@ import type { Frame, StoredRow } from './rowFormat.ts';
 export interface RowRange {
   /** Wall clock; rows before it are left out. */
   readonly fromMs: number;
+  /** Wall clock; rows after it are left out. */
+  readonly toMs: number;
   /** null: every one. */
   readonly attempt: number | null;
   /** Also the rows at steps that a later attempt did again. */
@@ -27,7 +29,7 @@ export interface Curve {
  * @param firstSteps by attempt: the lowest step that it tells
  */
 export function rowFilter(
-  { fromMs, attempt, superseded }: RowRange,
+  { fromMs, toMs, attempt, superseded }: RowRange,
   firstSteps: ReadonlyMap<number, number>,
 ): (frame: Frame, row: StoredRow) => boolean {
   const endOf = (number: number) => {
@@ -36,7 +38,7 @@ export function rowFilter(
   };
   const ends = new Map<number, number>();
   return (frame, { atMs, values }) => {
-    if (atMs < fromMs) return false;
+    if (atMs < fromMs || atMs > toMs) return false;
     if (attempt !== null) return frame.attempt === attempt;
     if (superseded || values.step === undefined) return true;
     let end = ends.get(frame.attempt);

@@ -20,7 +20,8 @@ export interface RowQuery {
   readonly range: RowRange;
   /** Of each series, at least 1; undefined: all. */
   readonly pointsMax: number | undefined;
-  readonly skip: number;
+  /** Points to leave out, counted over all series; null: there are no pages, all of it at once. */
+  readonly skip: number | null;
 }
 
 export async function queryRows(
@@ -38,7 +39,7 @@ export async function queryRows(
   const shown = looked.curves.map((curve) =>
     pointsMax === undefined ? curve : { ...curve, points: reduced(curve.points, pointsMax) },
   );
-  const page = pageOf(shown, skip, pagePointsMax);
+  const page = skip === null ? { curves: shown, nextSkip: null } : pageOf(shown, skip, pagePointsMax);
   const attempts = (await store.readJob(jobId))?.attempts ?? [];
   const nodeOf = (attempt: number, rank: number) =>
     attempts.find(({ number }) => number === attempt)?.tasks[rank]?.node ?? '';

@@ -54,8 +54,9 @@ test('what a node uploads can be asked for, row by row or in short, and is ackno
     [30_000, false, 0],
     [40_000, true, 0],
   ]);
-  const { unit, series, ...rest } = await coordinator.api.queryMetrics(lossQuery);
+  const { unit, series, origin, ...rest } = await coordinator.api.queryMetrics(lossQuery);
   expect([unit, series.length, rest]).toEqual(['loss', 1, {}]);
+  expect(origin).toMatchObject({ name: 'train_loss', sources: [{ source: 'rows' }], notes: [] });
   expect(series[0]).toMatchObject({ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '' });
   expect(series[0]?.points.map(({ step }) => step)).toEqual(Array.from({ length: 400 }, (_, step) => step));
   const few = await coordinator.api.queryMetrics({ ...lossQuery, pointsMax: 40 });

@@ -1,19 +1,32 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUpload';
+import { connectMuster } from '@muster/common/wire/client';
 import { gpuReadingToWire } from '@muster/common/wire/codec';
 import { agentHubService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
-import { nodeNameOf } from '../modelFixture.ts';
+import { hashToken } from '../auth/tokens.ts';
+import {
+  addCredential,
+  startTestCoordinator,
+  type TestCoordinator,
+  withToken,
+} from '../coordinatorFixture.ts';
+import { nodeNameOf, someMs } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { openAgentStream, storeNode } from '../telemetry/agentStreamFixture.ts';
-import { aReading, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
+import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
+
+/** Of a user without a project. */
+const outsiderToken = 'muster_user_eve';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
   const memory = new Memory('test');
   for (const name of ['node-1', 'node-2']) storeNode(memory, name);
   storeRunningJob(memory);
+  memory.users.set('eve', { name: 'eve', role: 'user', projects: [], createdAtMs: someMs });
+  const secretHash = hashToken(outsiderToken);
+  addCredential(memory, { id: 'user:eve:1', kind: 'user', subject: 'eve', secretHash });
   coordinator = await startTestCoordinator({ memory, pageTimeoutMs: 3_000 });
 });
 afterEach(() => coordinator.close());
@@ -34,9 +47,16 @@ test('what a node uploads can be asked for by job, by the beginning of its id, a
   expect(await coordinator.api.queryMetrics({ jobId: runningJobId, name: 'gpu_utilization' })).toEqual({
     unit: 'percent',
     series: [{ ...series, points: [{ atMs: now(), value: 88 }] }],
+    origin: {
+      name: 'gpu_utilization',
+      sources: [{ source: 'memory', fromMs: now(), toMs: now() }],
+      notes: [],
+    },
   });
   const prefix = runningJobId.slice(0, 8);
-  expect(await coordinator.api.queryMetrics({ jobId: prefix, name: 'sm_active', sinceMs: 60_000 })).toEqual({
+  expect(
+    await coordinator.api.queryMetrics({ jobId: prefix, name: 'sm_active', sinceMs: 1_000 }),
+  ).toMatchObject({
     unit: 'ratio',
     series: [{ ...series, points: [{ atMs: now(), value: null }] }],
   });
@@ -51,17 +71,82 @@ test('what a node uploads can be asked for by job, by the beginning of its id, a
 test('a question that cannot be answered says why', async () => {
   const ask = (query: object) =>
     coordinator.api.queryMetrics({ jobId: runningJobId, name: 'gpu_utilization', ...query });
-  expect(await ask({})).toEqual({ unit: 'percent', series: [] });
-  await expect(ask({ name: 'gpu_utilisation' as 'gpu_utilization' })).rejects.toMatchObject({
+  expect(await ask({})).toMatchObject({ unit: 'percent', series: [], origin: { sources: [] } });
+  await expect(ask({ name: 'gpu_utilisation' })).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringMatching(
-      /did you mean gpu_utilization\? The metrics are gpu_utilization, .*dram_active, train_loss, .*step/,
+      /did you mean gpu_utilization\? The metrics are gpu_utilization, .*dram_active, .*train_loss, .*step/,
     ),
   });
-  await expect(ask({ name: 'x' as 'sm_active' })).rejects.toThrow(/there is no metric "x"; The metrics are/);
+  await expect(ask({ name: 'x' })).rejects.toThrow(/there is no metric "x"; The metrics are/);
   await expect(ask({ jobId: 'job_zzzzzzzzzzzz' })).rejects.toMatchObject({ code: 'not_found' });
   await expect(ask({ sinceMs: -1 })).rejects.toMatchObject({ code: 'invalid' });
   await expect(coordinator.api.listTelemetry('node-9')).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('values become one by rank, job or node, and nodes and the queue have a history too', async () => {
+  const agents = ['node-1', 'node-2'].map((node) => openTelemetry(node));
+  const host = { intervalMs: 10_000, networkReceiveBytes: 5e9, networkTransmitBytes: 1e9 };
+  for (let index = 0; index < 4; index += 1) {
+    coordinator.clock.nowMs += 10_000;
+    for (const [rank, agent] of agents.entries()) {
+      const gpuUuid = `GPU-node-${rank + 1}-0`;
+      const reading = { gpuUuid, task: { ...task, nodeRank: rank }, utilization: 40 * rank + index };
+      agent.send({ ...uploadOf({ ...reading, nvlinkReceiveBytes: 12.5e9 }), host: { ...host, atMs: now() } });
+    }
+    await vi.waitFor(() => expect(coordinator.telemetry.taken).toBe(2 * (index + 1)));
+    await coordinator.reconcile();
+  }
+  const ask = async (query: Parameters<typeof coordinator.api.queryMetrics>[0]) => {
+    const { series } = await coordinator.api.queryMetrics(query);
+    return series.map(({ points, ...of }) => [of, points.map(({ value }) => value)] as const);
+  };
+  const name = 'gpu_utilization';
+  const none = { attempt: null, nodeRank: null, node: '', gpuUuid: '' };
+  expect(await ask({ jobId: runningJobId, name, aggregation: 'max', by: 'rank' })).toMatchObject([
+    [{ nodeRank: 0, node: 'node-1' }, [3]],
+    [{ nodeRank: 1, node: 'node-2' }, [43]],
+  ]);
+  expect(await ask({ jobId: runningJobId, name, stepMs: 20_000, by: 'job', startTime: '-1m' })).toEqual([
+    [{ ...none, attempt: 1 }, [20, 21.5, 23]],
+  ]);
+  expect(
+    await ask({ node: 'node-2', name: 'nvlink_receive_bytes_per_second', aggregation: 'last' }),
+  ).toMatchObject([[{ jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0' }, [12.5e9]]]);
+  expect(await ask({ project: runningJob.spec.project, name, aggregation: 'min' })).toMatchObject([
+    [{ jobId: runningJobId, node: '' }, [0]],
+  ]);
+  expect(await ask({ project: 'other', name })).toEqual([]);
+  expect(await ask({ user: runningJob.user, name: 'train_loss' })).toEqual([]);
+  const ofNodes = ['node-1', 'node-2'].map((node) => [{ ...none, node }, [5e9, 5e9]]);
+  expect(await ask({ name: 'network_receive_bytes_per_second' })).toEqual(ofNodes);
+  expect(await ask({ name: 'network_receive_bytes_per_second', node: 'node-1' })).toEqual([ofNodes[0]]);
+  expect(await ask({ jobId: runningJobId, name: 'network_receive_bytes_per_second' })).toEqual(ofNodes);
+  expect(await ask({ name: 'jobs_running' })).toEqual([[none, [1, 1]]]);
+  await expect(ask({ name, node: 'node-9' })).rejects.toMatchObject({ code: 'not_found' });
+  const { origin } = await coordinator.api.queryMetrics({ jobId: runningJobId, name, startTime: '-1h' });
+  expect(origin?.notes).toEqual([expect.stringMatching(/^values before 20.*Z are not in memory/)]);
+});
+
+test('of jobs of others there is nothing in an answer, however it is asked', async () => {
+  const { send } = openTelemetry('node-1');
+  send(uploadOf({ task, utilization: 88 }));
+  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBe(1));
+  await coordinator.api.setProject({ name: runningJob.spec.project, isPrivate: true });
+  const reader = connectMuster({ address: coordinator.address, token: outsiderToken });
+  const name = 'gpu_utilization';
+  for (const query of [
+    {},
+    { node: 'node-1' },
+    { project: runningJob.spec.project },
+    { user: runningJob.user },
+  ])
+    expect((await reader.queryMetrics({ ...query, name })).series).toEqual([]);
+  await expect(reader.queryMetrics({ jobId: runningJobId, name })).rejects.toMatchObject({
+    code: 'not_found',
+  });
+  expect((await coordinator.api.queryMetrics({ name })).series).toHaveLength(1);
+  reader.close();
 });
 
 test('nothing that an agent says ends its stream', async () => {

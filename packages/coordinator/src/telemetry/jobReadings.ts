@@ -31,6 +31,19 @@ interface SeriesChunk extends Chunk {
   /** Neighbours in the order in which all chunks began. A list, because chunks also leave from its middle. */
   older: SeriesChunk | null;
   newer: SeriesChunk | null;
+  /** Its memory belongs to somebody else. */
+  isDropped: boolean;
+}
+
+/** Readings of one GPU of a task, as they are kept elsewhere. Times are milliseconds since the first one. */
+export interface KeptReadings {
+  readonly task: TaskRef;
+  readonly node: NodeName;
+  readonly gpuUuid: string;
+  /** Monotonic. */
+  readonly beganMs: number;
+  /** A row of values for each column: the time, then one for each of `metricFields`. */
+  readonly columns: Float32Array;
 }
 
 export interface MetricRange {
@@ -68,6 +81,10 @@ export class JobReadings {
 
   get series(): number {
     return this.seriesCount;
+  }
+
+  get jobIds(): readonly JobId[] {
+    return [...this.jobs.keys()];
   }
 
   /**
@@ -137,6 +154,37 @@ export class JobReadings {
       if (!this.endedAtMs.has(jobId) && !isActive(jobId)) this.endedAtMs.set(jobId, nowMs);
   }
 
+  /**
+   * Everything, oldest first, in pieces between which the caller may wait: what is dropped meanwhile is left out.
+   * @param size chunks of a piece
+   */
+  *kept(size: number): Generator<readonly KeptReadings[]> {
+    const chunks: SeriesChunk[] = [];
+    for (let chunk = this.oldest; chunk !== null; chunk = chunk.newer) chunks.push(chunk);
+    for (let from = 0; from < chunks.length; from += size) {
+      const alive = chunks.slice(from, from + size).filter(({ isDropped }) => !isDropped);
+      yield alive.map((chunk) => {
+        const { jobId, attempt, nodeRank, node, gpuUuid } = chunk.series;
+        const task = { jobId, attempt, nodeRank };
+        return { task, node, gpuUuid, beganMs: chunk.beganMs, columns: this.memory.columnsOf(chunk) };
+      });
+    }
+  }
+
+  /** Puts back what `kept` gave, in the same order and before anything else comes. What is too old or malformed is left out. */
+  restore({ task, node, gpuUuid, beganMs, columns: values }: KeptReadings, nowMs: number): void {
+    const count = values.length / columns;
+    if (!Number.isInteger(count) || count < 1 || count > readingsPerChunk) return;
+    const spanMs = values[count - 1] ?? Number.NaN;
+    const previousMs = this.find(task, gpuUuid)?.chunks.at(-1)?.endMs ?? Number.NEGATIVE_INFINITY;
+    const isInOrder = spanMs >= 0 && spanMs <= chunkSpanMsMax && beganMs > previousMs;
+    const endMs = beganMs + spanMs;
+    if (!isInOrder || endMs < nowMs - readingAgeMsMax || endMs > nowMs) return;
+    const chunk = this.openChunk(task, node, gpuUuid, beganMs, nowMs);
+    this.memory.fill(chunk, values, count);
+    chunk.endMs = endMs;
+  }
+
   private find(task: TaskRef, gpuUuid: string): Series | undefined {
     return this.jobs.get(task.jobId)?.get(seriesKey(task, gpuUuid));
   }
@@ -152,7 +200,7 @@ export class JobReadings {
     // Looked up only now: making room may have dropped it.
     const series = this.find(task, gpuUuid) ?? this.addSeries(task, node, gpuUuid);
     const opened = this.memory.open(beganMs);
-    const chunk: SeriesChunk = { ...opened, series, older: this.newest, newer: null };
+    const chunk: SeriesChunk = { ...opened, series, older: this.newest, newer: null, isDropped: false };
     if (this.newest === null) this.oldest = chunk;
     else this.newest.newer = chunk;
     this.newest = chunk;
@@ -195,6 +243,7 @@ export class JobReadings {
     if (newer === null) this.newest = older;
     else newer.older = older;
     this.memory.release(chunk);
+    chunk.isDropped = true;
     this.chunkCount -= 1;
     // Of one series the oldest goes first, but for a reading that was moved in time.
     series.chunks.splice(series.chunks.indexOf(chunk), 1);
@@ -234,9 +283,9 @@ function bySeries(a: Series, b: Series): number {
 export type MetricField = (typeof jobMetrics)[keyof typeof jobMetrics]['field'];
 
 /** The values of one reading, in 32 bits each, which hold seven digits. */
-const fields: readonly MetricField[] = Object.values(jobMetrics).map(({ field }) => field);
+export const metricFields: readonly MetricField[] = Object.values(jobMetrics).map(({ field }) => field);
 /** One column for the time, one for each field. */
-const columns = fields.length + 1;
+const columns = metricFields.length + 1;
 
 /** Values by field; one that is missing or null was not read. */
 type ReadingValues = Readonly<Partial<Record<MetricField, number | null>>>;
@@ -293,12 +342,34 @@ class ChunkMemory {
     const buffer = this.bufferOf(chunk);
     let place = this.startOf(chunk) + chunk.count;
     buffer[place] = endMs - chunk.beganMs;
-    for (const field of fields) {
+    for (const field of metricFields) {
       place += readingsPerChunk;
       buffer[place] = reading[field] ?? Number.NaN;
     }
     chunk.count += 1;
     chunk.endMs = endMs;
+  }
+
+  /** Its readings, column by column without what is still empty. */
+  columnsOf(chunk: Chunk): Float32Array {
+    const { count } = chunk;
+    const buffer = this.bufferOf(chunk);
+    const start = this.startOf(chunk);
+    const values = new Float32Array(count * columns);
+    for (let column = 0; column < columns; column += 1) {
+      const from = start + column * readingsPerChunk;
+      values.set(buffer.subarray(from, from + count), column * count);
+    }
+    return values;
+  }
+
+  /** The inverse. @param chunk an empty one */
+  fill(chunk: Chunk, values: Float32Array, count: number): void {
+    const buffer = this.bufferOf(chunk);
+    const start = this.startOf(chunk);
+    for (let column = 0; column < columns; column += 1)
+      buffer.set(values.subarray(column * count, (column + 1) * count), start + column * readingsPerChunk);
+    chunk.count = count;
   }
 
   /** Monotonic milliseconds of the reading at `index`. */
@@ -307,7 +378,7 @@ class ChunkMemory {
   }
 
   valueAt(chunk: Chunk, field: MetricField, index: number): number | null {
-    const value = this.at(chunk, fields.indexOf(field) + 1, index);
+    const value = this.at(chunk, metricFields.indexOf(field) + 1, index);
     if (Number.isNaN(value)) return null;
     // What follows the seven digits of 32 bits would only look like precision.
     return Number(value.toPrecision(7));

@@ -17,6 +17,8 @@ export function aReading(fields: Partial<GpuReading> = {}): GpuReading {
     tensorActive: null,
     dramActive: null,
     temperature: 60,
+    nvlinkReceiveBytes: null,
+    nvlinkTransmitBytes: null,
     ...fields,
   };
 }

@@ -1,16 +1,27 @@
 /**
  * The readings that nodes send: the newest of each GPU and host, and those of the GPUs of jobs in the last hours.
- * In memory only: Prometheus keeps the long history, and a coordinator that was restarted begins anew.
+ * In memory: Prometheus keeps the long history, and a file lets them survive a restart (telemetryFile.ts).
  */
 import type { Clock } from '@muster/common/clock';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
-import type { GpuReading, HostReading, MetricSeries, NodeTelemetry } from '@muster/common/telemetry';
+import { type HostMetricName, hostMetrics } from '@muster/common/metricNames';
+import type {
+  GpuReading,
+  HostReading,
+  MetricPoint,
+  MetricSeries,
+  NodeTelemetry,
+} from '@muster/common/telemetry';
 import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
-import { JobReadings, type MetricQuery, type MetricRange } from './jobReadings.ts';
+import { JobReadings, type MetricQuery, type MetricRange, readingAgeMsMax } from './jobReadings.ts';
+import { RowHistory } from './rowHistory.ts';
 
 const sweepIntervalMs = 60_000;
+/** Of the histories of nodes: some 20 KiB for each of 800 nodes. */
+const hostBytesMax = 16 * 1024 * 1024;
+export const hostColumns = Object.keys(hostMetrics) as readonly HostMetricName[];
 
 export type DropReason =
   /** A repetition, or older than an earlier reading. */
@@ -43,8 +54,11 @@ interface NodeReadings {
 
 export class TelemetryStore {
   private readonly parts: TelemetryStoreParts;
-  private readonly gpuReadings: JobReadings;
+  readonly gpuReadings: JobReadings;
   private readonly nodes = new Map<NodeName, NodeReadings>();
+  readonly hosts = new RowHistory<NodeName>(hostColumns.length, hostBytesMax);
+  /** Monotonic: nothing from before is here. */
+  private sinceMs: number;
   /** UUIDs by inventory, which is a new object whenever it changes. */
   private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
   private sweptAtMs = 0;
@@ -56,6 +70,29 @@ export class TelemetryStore {
   constructor(parts: TelemetryStoreParts) {
     this.parts = parts;
     this.gpuReadings = new JobReadings(parts.bytesMax);
+    this.sinceMs = parts.clock.monotonicMs();
+  }
+
+  /** Wall clock: what happened before is not in memory. */
+  get fromMs(): number {
+    const { clock } = this.parts;
+    const nowMs = clock.monotonicMs();
+    return Math.round(Math.max(this.sinceMs, nowMs - readingAgeMsMax) + clock.wallMs() - nowMs);
+  }
+
+  /** Readings from as long ago as that were put back. @param ms monotonic */
+  reachesBackTo(ms: number): void {
+    this.sinceMs = Math.min(this.sinceMs, ms);
+  }
+
+  /** Of whose GPUs there are readings. */
+  get jobIds(): readonly JobId[] {
+    return this.gpuReadings.jobIds;
+  }
+
+  /** Nodes with a history, online or not. */
+  get hostNames(): readonly NodeName[] {
+    return this.hosts.keys;
   }
 
   /** What of the budget is in use, and by how many series. */
@@ -102,6 +139,19 @@ export class TelemetryStore {
     if (!isNewer(reading.atMs, readings.host?.reading.atMs ?? null)) return;
     const takenMs = takenAtMs(reading.atMs, clock.wallMs(), clock.monotonicMs());
     readings.host = { reading, takenMs };
+    this.hosts.add(
+      node,
+      takenMs,
+      hostColumns.map((name) => reading[hostMetrics[name]]),
+    );
+  }
+
+  /** What a node did, oldest first. @param fromMs wall clock, as `toMs` */
+  hostPoints(node: NodeName, name: HostMetricName, fromMs: number, toMs: number): readonly MetricPoint[] {
+    const { clock } = this.parts;
+    const wallOffsetMs = clock.wallMs() - clock.monotonicMs();
+    const column = hostColumns.indexOf(name);
+    return this.hosts.points(node, column, fromMs - wallOffsetMs, toMs - wallOffsetMs, wallOffsetMs);
   }
 
   query(query: MetricQuery): readonly MetricSeries[] {
@@ -138,6 +188,7 @@ export class TelemetryStore {
     this.sweptAtMs = nowMs;
     const isActive = (jobId: JobId) => state.jobs.has(jobId);
     this.gpuReadings.sweep(nowMs, isActive);
+    this.hosts.sweep(nowMs - readingAgeMsMax);
     for (const [name, { gpus }] of this.nodes) {
       const inventory = state.nodes.get(name)?.inventory;
       const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);

@@ -16,6 +16,8 @@ export interface GpuReading {
   'tensorActive'?: (number | string);
   'dramActive'?: (number | string);
   'temperature'?: (number | string);
+  'nvlinkReceiveBytes'?: (number | string);
+  'nvlinkTransmitBytes'?: (number | string);
   '_utilization'?: "utilization";
   '_memoryUsedMb'?: "memoryUsedMb";
   '_powerWatts'?: "powerWatts";
@@ -24,6 +26,8 @@ export interface GpuReading {
   '_tensorActive'?: "tensorActive";
   '_dramActive'?: "dramActive";
   '_temperature'?: "temperature";
+  '_nvlinkReceiveBytes'?: "nvlinkReceiveBytes";
+  '_nvlinkTransmitBytes'?: "nvlinkTransmitBytes";
 }
 
 export interface GpuReading__Output {
@@ -39,6 +43,8 @@ export interface GpuReading__Output {
   'tensorActive'?: (number);
   'dramActive'?: (number);
   'temperature'?: (number);
+  'nvlinkReceiveBytes'?: (number);
+  'nvlinkTransmitBytes'?: (number);
   '_utilization'?: "utilization";
   '_memoryUsedMb'?: "memoryUsedMb";
   '_powerWatts'?: "powerWatts";
@@ -47,4 +53,6 @@ export interface GpuReading__Output {
   '_tensorActive'?: "tensorActive";
   '_dramActive'?: "dramActive";
   '_temperature'?: "temperature";
+  '_nvlinkReceiveBytes'?: "nvlinkReceiveBytes";
+  '_nvlinkTransmitBytes'?: "nvlinkTransmitBytes";
 }

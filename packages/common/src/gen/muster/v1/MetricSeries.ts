@@ -8,12 +8,20 @@ export interface MetricSeries {
   'node'?: (string);
   'gpuUuid'?: (string);
   'points'?: (_muster_v1_MetricPoint)[];
+  'jobId'?: (string);
+  '_attempt'?: "attempt";
+  '_nodeRank'?: "nodeRank";
+  '_jobId'?: "jobId";
 }
 
 export interface MetricSeries__Output {
-  'attempt': (number);
-  'nodeRank': (number);
+  'attempt'?: (number);
+  'nodeRank'?: (number);
   'node': (string);
   'gpuUuid': (string);
   'points': (_muster_v1_MetricPoint__Output)[];
+  'jobId'?: (string);
+  '_attempt'?: "attempt";
+  '_nodeRank'?: "nodeRank";
+  '_jobId'?: "jobId";
 }

@@ -10,9 +10,25 @@ export interface QueryMetricsRequest {
   'pointsMax'?: (number);
   'superseded'?: (boolean);
   'skip'?: (number | string | Long);
+  'node'?: (string);
+  'user'?: (string);
+  'project'?: (string);
+  'startTime'?: (string);
+  'endTime'?: (string);
+  'stepMs'?: (number | string | Long);
+  'aggregation'?: (string);
+  'by'?: (string);
   '_sinceMs'?: "sinceMs";
   '_attempt'?: "attempt";
   '_pointsMax'?: "pointsMax";
+  '_node'?: "node";
+  '_user'?: "user";
+  '_project'?: "project";
+  '_startTime'?: "startTime";
+  '_endTime'?: "endTime";
+  '_stepMs'?: "stepMs";
+  '_aggregation'?: "aggregation";
+  '_by'?: "by";
 }
 
 export interface QueryMetricsRequest__Output {
@@ -23,7 +39,23 @@ export interface QueryMetricsRequest__Output {
   'pointsMax'?: (number);
   'superseded': (boolean);
   'skip': (number);
+  'node'?: (string);
+  'user'?: (string);
+  'project'?: (string);
+  'startTime'?: (string);
+  'endTime'?: (string);
+  'stepMs'?: (number);
+  'aggregation'?: (string);
+  'by'?: (string);
   '_sinceMs'?: "sinceMs";
   '_attempt'?: "attempt";
   '_pointsMax'?: "pointsMax";
+  '_node'?: "node";
+  '_user'?: "user";
+  '_project'?: "project";
+  '_startTime'?: "startTime";
+  '_endTime'?: "endTime";
+  '_stepMs'?: "stepMs";
+  '_aggregation'?: "aggregation";
+  '_by'?: "by";
 }
