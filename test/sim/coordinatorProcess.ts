@@ -75,6 +75,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       leases: leaseSettings,
       leaseFreeBootId: null,
       telemetryBytes: 2 ** 20,
+      telemetryPath: null,
     },
     state,
     store,

@@ -49,6 +49,7 @@ import { type ClusterState, Draft } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
 import { ClusterHistory } from './telemetry/clusterHistory.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
+import { TelemetryFile } from './telemetry/telemetryFile.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
 import { statusOf as statusOfJob } from './training/status.ts';
@@ -62,6 +63,8 @@ export interface CoordinatorSettings {
   readonly leaseFreeBootId: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. */
   readonly telemetryBytes: number;
+  /** Where readings are kept over a restart, absolute; null: nowhere. */
+  readonly telemetryPath: string | null;
 }
 
 export interface CoordinatorPorts {
@@ -147,6 +150,11 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     ...now,
     sample: () => clusterCounts({ ...now, state, agents, waitTimes }),
   });
+  const telemetryFile =
+    settings.telemetryPath === null
+      ? null
+      : new TelemetryFile({ path: settings.telemetryPath, telemetry, clusterHistory, reserve, clock, log });
+  await telemetryFile?.load();
   const pages = new PageRequests();
 
   const loop = new Loop({
@@ -195,6 +203,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     reserve: () => reserve.restoreBallast(),
     telemetry: () => telemetry.sweep(),
     clusterHistory: () => clusterHistory.run(),
+    telemetryFile: () => telemetryFile?.run(),
     leases: () => leases.run(),
     startDeadlines: () => startDeadlines.run(state, loop),
     timeLimits: () => timeLimits.run(state, loop),
@@ -279,6 +288,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       await leases.close();
       await loop.stop();
       await output.close();
+      await telemetryFile?.close();
     },
   };
 }

@@ -115,6 +115,7 @@ export async function startTestCoordinator(
       leases: leaseSettings,
       leaseFreeBootId: null,
       telemetryBytes: options.telemetryBytes ?? 2 ** 20,
+      telemetryPath: null,
     },
     state,
     store,

@@ -88,6 +88,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         leases: leaseSettings(options),
         leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
+        telemetryPath: join(options.dataDir, 'telemetry.snapshot'),
       },
       state,
       store,
