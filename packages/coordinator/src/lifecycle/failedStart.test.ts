@@ -40,8 +40,7 @@ describe('a task that cannot start after the release, because the disk of its no
   it('fails its job after so many in a row', () => {
     const story = aStory({ retry });
     let starts = 0;
-    for (; story.job.state.kind === 'queued' && starts < 20; starts += 1)
-      story.released().ended(0, diskFull);
+    for (; story.job.state.kind === 'queued' && starts < 20; starts += 1) story.released().ended(0, diskFull);
 
     expect(starts).toBe(failedStartsMax);
     expect(story.job.state).toMatchObject({ kind: 'failed', cause: { kind: 'disk_full', node: 'node-1' } });
