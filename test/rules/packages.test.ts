@@ -18,8 +18,9 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     packages: ['common', 'diagnosis', 'checkpoints'],
     why: 'it is installed alone on nodes and knows the coordinator only by the wire',
   },
+  mcp: { packages: ['common'], why: 'its tools are calls of the API, whoever answers them' },
   cli: {
-    packages: ['common', 'coordinator', 'agent', 'diagnosis', 'checkpoints'],
+    packages: ['common', 'coordinator', 'agent', 'diagnosis', 'checkpoints', 'mcp'],
     why: 'it starts both daemons, and reads files that Muster never saw',
   },
 };
