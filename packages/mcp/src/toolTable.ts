@@ -1,0 +1,27 @@
+/** Every tool, in the order in which clients list them: from a plan over a submit to its end. */
+import type { Tool } from './tool.ts';
+import { workloadExtend, workloadRequeue, workloadStop } from './tools/changes.ts';
+import { checkpointList } from './tools/checkpoints.ts';
+import { eventsSince } from './tools/events.ts';
+import { workloadDiagnose, workloadExplain } from './tools/explain.ts';
+import { workloadGet, workloadList } from './tools/jobs.ts';
+import { workloadLogs } from './tools/logs.ts';
+import { nodeList } from './tools/nodes.ts';
+import { requirementsValidate } from './tools/requirements.ts';
+import { workloadSubmit } from './tools/submit.ts';
+
+export const toolTable: readonly Tool[] = [
+  requirementsValidate,
+  workloadSubmit,
+  workloadGet,
+  workloadList,
+  workloadLogs,
+  workloadExplain,
+  workloadDiagnose,
+  workloadStop,
+  workloadRequeue,
+  workloadExtend,
+  checkpointList,
+  nodeList,
+  eventsSince,
+];
