@@ -10,6 +10,8 @@ import { prepare, root } from './setup.mjs';
 import { exitWith, Stop } from './terminal.mjs';
 import { countTests } from './testReport.mjs';
 
+const reporters = ['default', 'json', join(root, 'test/support/failuresAtOnce.ts')];
+
 void exitWith(async () => {
   await prepare(import.meta.url);
   // Only now: these need what prepare() has installed, and a Node that reads TypeScript.
@@ -82,7 +84,7 @@ function runVitest(args, temporary, interrupted) {
   return new Promise((resolve) => {
     const vitest = spawn(
       process.execPath,
-      [program, 'run', '--reporter=default', '--reporter=json', ...args],
+      [program, 'run', ...reporters.map((each) => `--reporter=${each}`), ...args],
       {
         cwd: root,
         env: {
