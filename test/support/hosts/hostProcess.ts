@@ -9,6 +9,16 @@ import type { DaemonEnd } from '../daemon.ts';
 import { waitFor } from '../services.ts';
 import { childrenOf, signalProcess } from './programs.ts';
 
+function howEnded({ exitCode, signal }: DaemonEnd): string {
+  return signal ?? `code ${exitCode}`;
+}
+
+/** Of this machine, which all hosts share. */
+function memoryLeft(): string {
+  const kilobytes = /^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1];
+  return `with ${Math.round(Number(kilobytes) / 1024)} MiB of memory left on this machine`;
+}
+
 export interface HostProcessOptions {
   /** As it is called in failures: `coordinator`, `agent of host-1`. */
   readonly title: string;
@@ -66,12 +76,16 @@ export class HostProcess {
       this.child = null;
       this.end = { exitCode, signal };
       if (!this.endIsExpected)
-        this.unexpectedEnds.push(`${title} ended with ${signal ?? `code ${exitCode}`}`);
+        this.unexpectedEnds.push(`${title} ended with ${howEnded(this.end)}, ${memoryLeft()}`);
     };
     child.on('error', () => ended(null, null));
     child.on('exit', ended);
-    await waitFor(`${title} serves`, () => serves || this.child === null);
-    if (!serves) throw new Error(`${title} did not start:\n${this.log.slice(-4_000)}`);
+    // Of many hosts the last can fail for want of memory: how it ended, and what was left then, tells that.
+    const state = () => `${memoryLeft()}; its log ends with:\n${this.log.slice(-4_000)}`;
+    await waitFor(`${title} serves`, () => (serves || this.child === null ? true : state()), {
+      until: (seen) => seen === true,
+    });
+    if (!serves) throw new Error(`${title} did not start, but ended with ${howEnded(this.end)}, ${state()}`);
     this.timesServed += 1;
   }
 
