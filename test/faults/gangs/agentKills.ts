@@ -12,7 +12,7 @@ import { endGangs, gangsAtOnce } from './beatingGang.ts';
 import { historyProblems, needlessMoves, pidsOf, silencesOf } from './gangHistory.ts';
 import { playAlone } from './wave.ts';
 
-const killsAtOnce = 10;
+const killsAtOnce = trialsOf(10, gangsAtOnce);
 const lines = 30;
 /** About as long as a gang lives, from its submit on. */
 const lifeMs = 4_500;
@@ -24,7 +24,7 @@ interface Kill {
 }
 
 export function agentKillTests(cluster: () => GangCluster, chance: Chance): void {
-  const count = trialsOf(100);
+  const count = trialsOf(100, gangsAtOnce);
   for (let first = 0; first < count; first += killsAtOnce) {
     const places = chance.shuffled(Array.from({ length: 2 * gangsAtOnce }, (_, host) => host));
     const kills = places.slice(0, Math.min(killsAtOnce, count - first)).map((host) => ({

@@ -12,6 +12,7 @@ import type { GangCluster } from '../../support/hosts/gangCluster.ts';
 import type { Host } from '../../support/hosts/host.ts';
 import { startNamespaceCluster } from '../../support/hosts/namespaceHosts.ts';
 import { waitFor } from '../../support/services.ts';
+import { trialsOf } from '../../support/trials.ts';
 import { leaseTimes } from './gangHistory.ts';
 import { untilNothingIsLeft } from './wave.ts';
 
@@ -21,8 +22,8 @@ export interface Gang {
   readonly hosts: readonly [Host, Host];
 }
 
-/** As many gangs at once, each with one host in trouble, leave most hosts silent at no time. */
-export const gangsAtOnce = 12;
+/** As many gangs at once, each with one host in trouble, leave most hosts silent at no time. Each host costs an agent. */
+export const gangsAtOnce: number = trialsOf(12, 7);
 const sizeOfGang = 2;
 /** For the first of those that have to move; the others follow as soon as they have ended. */
 const spareHosts = 2;

@@ -21,9 +21,9 @@ const longMs = 13_000;
 const someTime = (chance: Chance) => chance.integer(0, 1_500);
 const someRank = (chance: Chance) => chance.pick<0 | 1>([0, 1]);
 
-/** Every other one until the gang has moved. */
+/** Every other one until the gang has moved; the usual run has one of each kind. */
 function cutTrials(chance: Chance, name: string, cuts: readonly [Cut, ...Cut[]]): readonly Trial[] {
-  return Array.from({ length: trialsOf(50) }, (_, index) => {
+  return Array.from({ length: trialsOf(50, 1 + cuts.length) }, (_, index) => {
     const isLong = index % 2 === 0;
     const cut = cuts[(index >> 1) % cuts.length] ?? cuts[0];
     return {
@@ -38,7 +38,7 @@ function cutTrials(chance: Chance, name: string, cuts: readonly [Cut, ...Cut[]])
 }
 
 function lossyTrials(chance: Chance): readonly Trial[] {
-  return Array.from({ length: trialsOf(50) }, () => ({
+  return Array.from({ length: trialsOf(50, 1) }, () => ({
     name: 'packets are lost',
     rank: someRank(chance),
     afterMs: someTime(chance),
@@ -49,7 +49,7 @@ function lossyTrials(chance: Chance): readonly Trial[] {
 }
 
 function flappingTrials(chance: Chance): readonly Trial[] {
-  return Array.from({ length: trialsOf(50) }, () => {
+  return Array.from({ length: trialsOf(50, 1) }, () => {
     const periods = Array.from({ length: 40 }, () => ({
       offMs: chance.integer(100, 7_000),
       onMs: chance.integer(50, 1_500),
@@ -112,7 +112,7 @@ const harms: Readonly<Record<string, Harm>> = {
 
 function harmTrials(chance: Chance): readonly Trial[] {
   return Object.entries(harms).flatMap(([name, harm]) =>
-    Array.from({ length: trialsOf(20) }, () => {
+    Array.from({ length: trialsOf(20, 1) }, () => {
       const cutFirst = chance.pick([true, false]);
       const backInOrder = chance.pick([true, false]);
       const cut = (victim: Host) => cutOff(victim, 'both ways');
@@ -135,7 +135,7 @@ function harmTrials(chance: Chance): readonly Trial[] {
 }
 
 function frozenTrials(chance: Chance): readonly Trial[] {
-  return Array.from({ length: trialsOf(20) }, () => ({
+  return Array.from({ length: trialsOf(20, 1) }, () => ({
     name: 'the host stands still beyond its lease',
     rank: someRank(chance),
     afterMs: someTime(chance),
