@@ -1,9 +1,6 @@
 /**
- * Identity and authorisation of every call, in one place, before any handler. Handlers find who calls in metadata that
- * only this file can set; roles will come in here without touching them.
- *
- * People and joining agents send a token. Agents that have joined prove themselves by the certificate of their connection, or,
- * on loopback without TLS, by a secret that they send as a token.
+ * Identity and authorisation of every call of gRPC, before any handler, as `establish.ts` decides. Handlers find who calls in
+ * metadata that only this file can set.
  */
 import {
   type Metadata,
@@ -13,29 +10,16 @@ import {
   type ServerInterceptor,
   ServerListenerBuilder,
   type ServerMethodDefinition,
-  status,
 } from '@grpc/grpc-js';
-import { musterVersion, skewRefusal, versionKey } from '@muster/common/version';
+import type { MusterError } from '@muster/common/errors';
+import { versionKey } from '@muster/common/version';
 import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
-import { keyHashOf } from '../tls/nodeCertificates.ts';
-import type { Gate } from './gate.ts';
-import { isForAnyone, jobUseOf, mayCall } from './policy.ts';
-import type { RefusalKind } from './refusals.ts';
-import { hashToken } from './tokens.ts';
+import { type Established, type EstablishParts, establish, plainAddress } from './establish.ts';
 
 const identityKey = 'muster-identity';
 
-/**
- * Streams that are open at a time under the credential of one agent. It has four; those of connections that broke without being
- * closed stay until that is detected, a minute or so, and it dials again meanwhile. Each takes memory, whatever is sent on it.
- */
-export const agentStreamsMax = 256;
-
-export interface InterceptorParts {
-  readonly gate: Gate;
-  /** Whether connections are encrypted: agents show certificates then, and no secret of theirs is taken. */
-  readonly encrypted: boolean;
+export interface InterceptorParts extends EstablishParts {
   /** Called with each call that proved who makes it, by its peer as gRPC names it, `address:port`. */
   readonly authenticated: (peer: string, by: Identity) => void;
 }
@@ -48,19 +32,17 @@ export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
       .withStart((next) => {
         const listener = new ServerListenerBuilder()
           .withOnReceiveMetadata((metadata, nextListener) => {
-            const answer = authorise(parts, metadata, method, call);
-            const isRefused = 'code' in answer;
-            const by = isRefused ? answer.by : answer;
-            if (by !== null && by.kind !== 'anonymous') authenticated(call.getPeer(), by);
-            if (isRefused) {
-              call.sendStatus(answer);
+            const { caller, refusal, shownBy } = authorise(parts, metadata, method, call);
+            if (shownBy !== null) authenticated(call.getPeer(), shownBy);
+            if (caller === null) {
+              call.sendStatus(statusOf(refusal));
               return;
             }
             // A call with one answer has it in a moment, and the one that rotates the admin token needs it.
             if (isStream(method)) {
               over = gate.calls.add({
-                by: answer,
-                end: (why) => call.sendStatus({ code: statusOfCode[why.code], details: why.message }),
+                by: caller,
+                end: (why) => call.sendStatus(statusOf(why)),
               });
             }
             nextListener(metadata);
@@ -80,96 +62,34 @@ export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
 
 type Method = Pick<ServerMethodDefinition<unknown, unknown>, 'path' | 'requestStream' | 'responseStream'>;
 
-interface Refused {
-  readonly code: status;
-  readonly details: string;
-  /** Who has shown a valid token anyway. */
-  readonly by: Identity | null;
-}
-
-/** @returns the status to refuse with; or, with it in the metadata, the identity of a call that may go on */
+/** What `establish` finds of a call of gRPC. Who makes it is noted in its metadata. */
 function authorise(
-  { gate, encrypted }: InterceptorParts,
+  parts: InterceptorParts,
   metadata: Metadata,
   method: Method,
   call: ServerInterceptingCallInterface,
-): Refused | Identity {
+): Established {
   // A client that sends this key itself must not become the caller that it names.
   metadata.remove(identityKey);
-  const { path } = method;
-  const peer = addressOf(call.getPeer());
-  const refuse = (kind: RefusalKind, code: status, details: string, by: Identity | null = null): Refused => {
-    gate.refusals.note({ kind, method: path, peer, by: by?.id ?? null });
-    return { code, details, by };
-  };
-  if (isForAnyone(path)) {
-    // Each counts as a failure: a caller without a credential may ask as often as one with a wrong credential.
-    if (!gate.refusals.mayFail(peer))
-      return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, 'too many calls from this address; wait');
-    const nobody = { kind: 'anonymous', id: 'anonymous', peer } as const;
-    identify(metadata, nobody);
-    return nobody;
-  }
-  const header = metadata.get('authorization')[0];
-  const token =
-    typeof header === 'string' && header.startsWith('Bearer ') ? header.slice('Bearer '.length) : null;
-  const certificate = token === null ? verifiedCertificate(call) : null;
-  const shown = token === null ? (certificate === null ? null : keyHashOf(certificate)) : hashToken(token);
-  const identity = shown === null ? null : gate.identify(shown, peer);
-  if (identity?.kind === 'agent' && encrypted && token !== null) {
-    const details =
-      `the agent of ${identity.node} joined before this coordinator had TLS, and has no certificate yet: ` +
-      `muster token create ${identity.node} --replace, and start the agent with that token`;
-    return refuse('unauthenticated', status.UNAUTHENTICATED, details);
-  }
-  if (identity === null) {
-    // Only who fails is counted: a valid token behind the same address is never held up.
-    if (!gate.refusals.mayFail(peer)) {
-      const details =
-        'too many calls without a valid token or certificate from this address; wait, and use a valid one';
-      return refuse('too_many_failures', status.RESOURCE_EXHAUSTED, details);
-    }
-    const expiry = shown === null ? null : gate.expiryOf(shown);
-    const details =
-      expiry !== null
-        ? expiry.message
-        : token !== null
-          ? 'the token is unknown to this coordinator, or it has expired or been revoked'
-          : certificate !== null
-            ? 'the certificate is unknown to this coordinator, or it has expired or been revoked'
-            : 'no token: send `authorization: Bearer <token>` with every call' +
-              (encrypted
-                ? '; and no certificate of a node that this cluster has made and that is valid now'
-                : '');
-    return refuse('unauthenticated', status.UNAUTHENTICATED, details);
-  }
-  const [theirs] = metadata.get(versionKey);
-  const skew = typeof theirs === 'string' ? skewRefusal('this client', theirs, musterVersion) : null;
-  if (skew !== null) return { code: status.FAILED_PRECONDITION, details: skew, by: identity };
-  if (!mayCall(identity, path)) {
-    const details = `${nameOfCaller(identity, token === null)} may not call ${path}`;
-    return refuse('permission_denied', status.PERMISSION_DENIED, details, identity);
-  }
-  if (identity.kind === 'agent' && isStream(method) && gate.calls.count(identity.id) >= agentStreamsMax) {
-    const details = `${identity.node} has ${agentStreamsMax} streams open already; those that are broken end within minutes`;
-    return refuse('too_many_streams', status.RESOURCE_EXHAUSTED, details, identity);
-  }
-  identify(metadata, identity.kind === 'user' ? { ...identity, use: jobUseOf(path) } : identity);
-  return identity;
+  const established = establish(parts, {
+    path: method.path,
+    isStream: isStream(method),
+    peer: addressOf(call.getPeer()),
+    authorization: textOf(metadata, 'authorization'),
+    certificate: () => call.getAuthContext().sslPeerCertificate?.raw ?? null,
+    version: textOf(metadata, versionKey),
+  });
+  if (established.caller !== null) identify(metadata, established.caller);
+  return established;
 }
 
-/** What a refused caller is told of itself. */
-function nameOfCaller(identity: Identity, byCertificate: boolean): string {
-  if (identity.kind !== 'user') return `this ${byCertificate ? 'certificate' : 'token'} (${identity.kind})`;
-  return `this token of ${identity.user} (role ${identity.role}, which with this token allows: ${identity.verbs.join(', ')})`;
+function textOf(metadata: Metadata, key: string): string | null {
+  const [value] = metadata.get(key);
+  return typeof value === 'string' ? value : null;
 }
 
-/**
- * DER of the certificate that the client has shown and proved to hold the key of. null: none, or one that the CA of this cluster
- * has not made, or that is not valid by this machine's clock.
- */
-function verifiedCertificate(call: ServerInterceptingCallInterface): Uint8Array | null {
-  return call.getAuthContext().sslPeerCertificate?.raw ?? null;
+function statusOf(error: MusterError): { readonly code: number; readonly details: string } {
+  return { code: statusOfCode[error.code], details: error.message };
 }
 
 function isStream({ requestStream, responseStream }: Method): boolean {
@@ -184,7 +104,7 @@ export function identify(metadata: Metadata, identity: Identity): void {
 /** @param peer `host:port` as gRPC tells it, with brackets around IPv6 or without */
 function addressOf(peer: string): string | null {
   const host = /^(.*):\d+$/.exec(peer)?.[1]?.replace(/^\[(.*)\]$/, '$1');
-  return host?.replace(/^::ffff:(?=\d+\.)/, '') ?? null;
+  return host === undefined ? null : plainAddress(host);
 }
 
 /** Who makes this call, as the interceptor established it. */

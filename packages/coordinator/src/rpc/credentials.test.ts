@@ -4,7 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import { connectMuster } from '@muster/common/wire/client';
 import { agentHubService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { agentStreamsMax } from '../auth/interceptor.ts';
+import { agentStreamsMax } from '../auth/establish.ts';
 import { hashToken } from '../auth/tokens.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { anAgent, nodeNameOf } from '../modelFixture.ts';
