@@ -1,11 +1,12 @@
 /** The ways to show the pieces of a log: as the bytes they are, with rank prefixes, or as JSON lines. */
 import type { Clock } from '@muster/common/clock';
+import { createLineAssembler, type LineAssembler } from '@muster/common/logLines';
 import type { LogPiece } from '@muster/common/views';
 import type { Context } from '../context.ts';
 import type { Output } from '../io.ts';
 import { type Colours, coloursFor, type Style } from '../output/colours.ts';
 import { jsonText } from '../output/json.ts';
-import { createLineAssembler, type LineAssembler } from './lines.ts';
+
 import { createTerminalFilter, harmlessLine } from './terminalFilter.ts';
 
 export interface LogPrinter {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { barIntervalMs, createLineAssembler, lineBytesMax } from './lines.ts';
+import { barIntervalMs, createLineAssembler, lineBytesMax } from './logLines.ts';
 
 /** @param pieces with the time each arrives at */
 function assemble(...pieces: readonly (readonly [text: string, atMs: number])[]): readonly string[] {
