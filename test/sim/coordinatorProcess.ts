@@ -3,8 +3,9 @@ import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import { newCredential } from '@muster/coordinator/auth/tokens';
-import { type OpenedCoordinator, openCoordinator } from '@muster/coordinator/coordinator';
+import { openCoordinator } from '@muster/coordinator/coordinator';
 import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
+import { grpcHandlers } from '@muster/coordinator/rpc/calls';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { type Store, StoreError } from '@muster/coordinator/store/store';
 import type { ContainedWork } from '@muster/coordinator/work/contained';
@@ -26,7 +27,7 @@ export interface CoordinatorParts {
   readonly onFatal: (error: Error) => void;
 }
 
-type Calls = ReturnType<OpenedCoordinator['calls']>['muster'];
+type Calls = ReturnType<typeof grpcHandlers>;
 export type UnaryName =
   | 'Submit'
   | 'GetJob'
@@ -90,12 +91,14 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     backup: noBackup,
     onFatal: parts.onFatal,
   });
-  const { muster, agentHub } = coordinator.calls({
+  const calls = coordinator.calls({
     authorityDigest: null,
     idTokens: null,
     nodeCertificates: null,
     storeAdminToken: () => {},
   });
+  const muster = grpcHandlers(calls.muster);
+  const { agentHub } = calls;
   setInterval(() => void coordinator.reconcile().catch(() => {}), coordinator.tickMs);
   coordinator.loop.wake();
 

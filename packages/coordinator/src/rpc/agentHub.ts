@@ -46,7 +46,7 @@ import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
 import { failureTimes, heldTasksFromWire, inventoryReported, reportsFromWire } from './agentReports.ts';
 import { taken } from './bounds/bounded.ts';
-import { endWithError, unary } from './calls.ts';
+import { endWithError, unary, unaryHandler } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
@@ -86,7 +86,7 @@ export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubH
   const allowances = new SessionAllowances(parts.monotonicMs);
   const uploads = new NodeAllowances(uploadRate, parts.monotonicMs);
   return {
-    Join: unary((request, caller) => join(parts, taken(request), caller)),
+    Join: unaryHandler(unary((request, caller) => join(parts, taken(request), caller))),
     Session: (call) => serveSession(parts, allowances, call),
     UploadLogs: (call) => serveUpload(parts, call),
     UploadRows: (call) => serveRows(parts, call),

@@ -1,13 +1,68 @@
-/** Turns plain async functions into gRPC handlers: one place where errors become statuses. */
+/**
+ * The calls of the API as plain functions, whichever way they come in, and how gRPC calls them: one place where errors become
+ * statuses.
+ */
 import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
+import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { toServiceError } from '@muster/common/wire/status';
 import { callerOf } from '../auth/interceptor.ts';
 import type { Identity } from '../caller.ts';
 
+/** A call with one answer. */
+export interface UnaryMethod<Request, Response> {
+  readonly handle: (request: Request, caller: Identity) => Promise<Response>;
+}
+
+/** A call that is answered by a stream. */
+export interface StreamMethod<Request, Response> {
+  /** Resolves once the call is accepted. What it then yields ends soon after the signal is aborted. */
+  readonly produce: (
+    request: Request,
+    abort: AbortSignal,
+    caller: Identity,
+  ) => Promise<AsyncIterable<Response>>;
+}
+
+/** Every call of the service `Muster`. */
+export type MusterCalls = {
+  readonly [Name in keyof MusterHandlers as string extends Name
+    ? never
+    : number extends Name
+      ? never
+      : Name]: MusterHandlers[Name] extends handleUnaryCall<infer Request, infer Response>
+    ? UnaryMethod<Request, Response>
+    : MusterHandlers[Name] extends handleServerStreamingCall<infer Request, infer Response>
+      ? StreamMethod<Request, Response>
+      : never;
+};
+
 export function unary<Request, Response>(
-  handle: (request: Request, caller: Identity) => Promise<Response>,
-): handleUnaryCall<Request, Response> {
+  handle: UnaryMethod<Request, Response>['handle'],
+): UnaryMethod<Request, Response> {
+  return { handle };
+}
+
+export function serverStream<Request, Response>(
+  produce: StreamMethod<Request, Response>['produce'],
+): StreamMethod<Request, Response> {
+  return { produce };
+}
+
+/** The handlers that gRPC serves. */
+export function grpcHandlers(calls: MusterCalls): MusterHandlers {
+  const handlers = Object.entries(calls).map(([name, call]) => [
+    name,
+    'handle' in call
+      ? unaryHandler(call as UnaryMethod<unknown, unknown>)
+      : streamHandler(call as StreamMethod<unknown, unknown>),
+  ]);
+  return Object.fromEntries(handlers) as MusterHandlers;
+}
+
+export function unaryHandler<Request, Response>({
+  handle,
+}: UnaryMethod<Request, Response>): handleUnaryCall<Request, Response> {
   return (call, callback) => {
     handle(call.request, callerOf(call)).then(
       (response) => callback(null, response),
@@ -17,16 +72,16 @@ export function unary<Request, Response>(
 }
 
 /** Writes as fast as the client reads: a slow reader costs itself time and us one message. */
-export function serverStream<Request, Response>(
-  produce: (request: Request, abort: AbortSignal, caller: Identity) => AsyncIterable<Response>,
-): handleServerStreamingCall<Request, Response> {
+function streamHandler<Request, Response>({
+  produce,
+}: StreamMethod<Request, Response>): handleServerStreamingCall<Request, Response> {
   return (call) => {
     const abort = new AbortController();
     call.on('cancelled', () => abort.abort());
     call.on('close', () => abort.abort());
     call.on('error', () => abort.abort());
     const pump = async () => {
-      for await (const message of produce(call.request, abort.signal, callerOf(call))) {
+      for await (const message of await produce(call.request, abort.signal, callerOf(call))) {
         if (abort.signal.aborted) return;
         if (!call.write(message)) await drained(call, abort.signal);
       }
@@ -55,7 +110,8 @@ export function drained(stream: NodeJS.EventEmitter, abort: AbortSignal): Promis
   });
 }
 
-function asMusterError(error: unknown): MusterError {
+/** Whatever a handler has thrown, as clients are told. */
+export function asMusterError(error: unknown): MusterError {
   if (error instanceof MusterError) return error;
   return new MusterError('internal', `the coordinator failed: ${messageOf(error)}`, { cause: error });
 }

@@ -1,6 +1,5 @@
 /** The API's calls about credentials and join tokens. */
 import { MusterError, messageOf } from '@muster/common/errors';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { Gate } from '../auth/gate.ts';
@@ -16,7 +15,7 @@ import {
 import { isOfUser } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
 import type { ClusterState } from '../state/state.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary } from './calls.ts';
 
 export interface CredentialCallParts {
   readonly state: ClusterState;
@@ -31,7 +30,7 @@ export interface CredentialCallParts {
 }
 
 type CredentialCalls = Pick<
-  MusterHandlers,
+  MusterCalls,
   'CreateJoinToken' | 'ListCredentials' | 'RevokeCredential' | 'RotateAdminToken'
 >;
 

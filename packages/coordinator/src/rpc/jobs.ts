@@ -2,7 +2,6 @@
 
 import { MusterError } from '@muster/common/errors';
 import type { ListJobsRequest__Output } from '@muster/common/gen/muster/v1/ListJobsRequest';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { type ArrayId, isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { JobView, PendingReason } from '@muster/common/views';
@@ -41,7 +40,7 @@ import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store
 import { briefJobView, type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary } from './calls.ts';
 import { dryRunAnswer, pendingNow } from './holders.ts';
 import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
 import {
@@ -88,7 +87,7 @@ export interface JobCallParts {
 }
 
 type JobCalls = Pick<
-  MusterHandlers,
+  MusterCalls,
   | 'Submit'
   | 'GetJob'
   | 'ResolveJob'

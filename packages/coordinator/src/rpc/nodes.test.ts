@@ -1,13 +1,11 @@
-import { type Client, Metadata, type ServiceError } from '@grpc/grpc-js';
+import type { Client } from '@grpc/grpc-js';
 import type { Condition } from '@muster/common/conditions';
 import type { MusterError } from '@muster/common/errors';
 import type { ClearConditionRequest__Output } from '@muster/common/gen/muster/v1/ClearConditionRequest';
 import type { TaskReport } from '@muster/common/gen/muster/v1/TaskReport';
 import { conditionToWire } from '@muster/common/wire/codec';
-import { fromServiceError } from '@muster/common/wire/status';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OrphanTasks } from '../agents/orphans.ts';
-import { identify } from '../auth/interceptor.ts';
 import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { CommitNotifier } from '../events/notices.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
@@ -209,16 +207,15 @@ describe('clearing a condition', () => {
 });
 
 /** Calls a handler without a network. */
-function refusalOf(
-  handler: ReturnType<typeof nodeCalls>['ClearCondition'],
+async function refusalOf(
+  { handle }: ReturnType<typeof nodeCalls>['ClearCondition'],
   request: ClearConditionRequest__Output,
 ): Promise<MusterError> {
-  return new Promise((resolve) => {
-    const metadata = new Metadata();
-    identify(metadata, { kind: 'admin', id: 'admin', peer: null });
-    const call = { request, metadata } as Parameters<typeof handler>[0];
-    handler(call, (error) => resolve(fromServiceError(error as ServiceError)));
-  });
+  const caller = { kind: 'admin', id: 'admin', peer: null } as const;
+  return handle(request, caller).then(
+    () => Promise.reject(new Error('the call was not refused')),
+    (error: unknown) => error as MusterError,
+  );
 }
 
 describe('a node that is to be left', () => {

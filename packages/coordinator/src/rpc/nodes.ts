@@ -2,7 +2,6 @@
 
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { musterVersion } from '@muster/common/version';
 import { nodeToWire } from '@muster/common/wire/codec';
@@ -19,7 +18,7 @@ import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 import { nodeView } from '../views.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary } from './calls.ts';
 
 export interface NodeCallParts {
   readonly state: ClusterState;
@@ -38,7 +37,7 @@ export interface NodeCallParts {
 const usualClearWaitMs = 8_000;
 
 type NodeCalls = Pick<
-  MusterHandlers,
+  MusterCalls,
   | 'ListNodes'
   | 'GetNode'
   | 'ClearCondition'

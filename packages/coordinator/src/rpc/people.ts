@@ -1,6 +1,5 @@
 /** The API's calls about users, their tokens, and projects. */
 import { MusterError } from '@muster/common/errors';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import type { RandomBytes } from '@muster/common/ids';
 import { type TokenScope, type Verb, verbs } from '@muster/common/people';
 import { userToWire } from '@muster/common/wire/codec';
@@ -25,7 +24,7 @@ import {
 import type { Loop } from '../loop.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary } from './calls.ts';
 
 export interface PeopleCallParts {
   readonly state: ClusterState;
@@ -38,7 +37,7 @@ export interface PeopleCallParts {
 }
 
 type PeopleCalls = Pick<
-  MusterHandlers,
+  MusterCalls,
   | 'AddUser'
   | 'ChangeUser'
   | 'RemoveUser'

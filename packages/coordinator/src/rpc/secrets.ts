@@ -1,7 +1,7 @@
 /** The calls about secrets: of people, who store them, and of agents, which fetch them for their tasks. */
 import { MusterError } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import type { ReadSecretsRequest__Output } from '@muster/common/gen/muster/v1/ReadSecretsRequest';
 import { isProjectName, secretNames } from '@muster/common/secrets';
 import { taskRefFromWire } from '@muster/common/wire/codec';
 import { mayUseProject, requireProject } from '../auth/access.ts';
@@ -11,14 +11,14 @@ import { heldTask } from '../state/heldTasks.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredSecret } from '../store/secrets.ts';
 import { taken } from './bounds/bounded.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary, unaryHandler } from './calls.ts';
 
 export interface SecretCallParts {
   readonly state: ClusterState;
   readonly vault: SecretVault;
 }
 
-type SecretCalls = Pick<MusterHandlers, 'SetSecret' | 'ListSecrets' | 'RemoveSecret' | 'RotateSecretKey'>;
+type SecretCalls = Pick<MusterCalls, 'SetSecret' | 'ListSecrets' | 'RemoveSecret' | 'RotateSecretKey'>;
 
 export function secretCalls({ vault }: SecretCallParts): SecretCalls {
   return {
@@ -54,14 +54,16 @@ function shown({ project, name, createdAtMs, changedAtMs, changedBy }: StoredSec
 export function taskSecretCalls({ state, vault }: SecretCallParts): Pick<AgentHubHandlers, 'ReadSecrets'> {
   return {
     /** Only for the node that the task is assigned to, and while it has not ended. */
-    ReadSecrets: unary(async (request, caller) => {
-      const ref = taskRefFromWire(taken(request).task);
-      const job = ref === null ? undefined : state.jobs.get(ref.jobId);
-      const task = ref === null || caller.kind !== 'agent' ? undefined : heldTask(job, ref, caller.node);
-      if (job === undefined || task === undefined || task.state === 'ended')
-        throw new MusterError('not_found', 'no such task is assigned to this node, so it gets no secrets');
-      const values = await vault.read(job.spec.project, secretNames(job.spec));
-      return { secrets: values.map(({ name, value }) => ({ name, value: Buffer.from(value) })) };
-    }),
+    ReadSecrets: unaryHandler(
+      unary(async (request: ReadSecretsRequest__Output, caller) => {
+        const ref = taskRefFromWire(taken(request).task);
+        const job = ref === null ? undefined : state.jobs.get(ref.jobId);
+        const task = ref === null || caller.kind !== 'agent' ? undefined : heldTask(job, ref, caller.node);
+        if (job === undefined || task === undefined || task.state === 'ended')
+          throw new MusterError('not_found', 'no such task is assigned to this node, so it gets no secrets');
+        const values = await vault.read(job.spec.project, secretNames(job.spec));
+        return { secrets: values.map(({ name, value }) => ({ name, value: Buffer.from(value) })) };
+      }),
+    ),
   };
 }

@@ -3,12 +3,12 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { type Address, formatAddress, isLoopbackHost, parseAddress } from '@muster/common/address';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { musterService } from '@muster/common/wire/service';
 import type { Gate } from '../auth/gate.ts';
 import { authInterceptor } from '../auth/interceptor.ts';
 import { hostFromHere } from '../tls/hosts.ts';
 import { boundedAgentHubService } from './bounds/boundedService.ts';
+import { grpcHandlers, type MusterCalls } from './calls.ts';
 import type { Connections } from './connections.ts';
 import { addHealth } from './health.ts';
 import { type Listeners, listenOn } from './listeners.ts';
@@ -29,7 +29,7 @@ const streamsMax = 4_096;
 const sweepIntervalMs = 1_000;
 
 export interface ServedCalls {
-  readonly muster: MusterHandlers;
+  readonly muster: MusterCalls;
   readonly agentHub: AgentHubHandlers;
 }
 
@@ -70,7 +70,7 @@ export async function startServer(
     // Longer than any drain: shorter ones cut calls that are finishing (grpc-node issue 3068).
     'grpc.keepalive_time_ms': 60_000,
   });
-  server.addService(musterService, calls.muster);
+  server.addService(musterService, grpcHandlers(calls.muster));
   server.addService(boundedAgentHubService, calls.agentHub);
   const health = addHealth(server);
   addReflection(server);

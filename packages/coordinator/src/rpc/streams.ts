@@ -1,20 +1,21 @@
 /** Logs and events. */
 import { MusterError } from '@muster/common/errors';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
+import type { Event as WireEvent } from '@muster/common/gen/muster/v1/Event';
 import { isJobId, type JobId, type NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Identity } from '../caller.ts';
 import { eventView, noticeView } from '../events/cloudEvents.ts';
 import type { CommitNotifier, Notices } from '../events/notices.ts';
-import { watchEvents } from '../events/watch.ts';
+import { type WatchedNotice, watchEvents } from '../events/watch.ts';
 import type { LogEvents } from '../logs/logKeeping.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { streamLogs } from '../logs/readLogs.ts';
+import type { StoredEvent } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { ClusterState } from '../state/state.ts';
 import { type Store, StoreError } from '../store/store.ts';
-import { serverStream, unary } from './calls.ts';
+import { type MusterCalls, serverStream, unary } from './calls.ts';
 import { resolveJobId } from './references.ts';
 import { eventFilter } from './visibleJobs.ts';
 import { whileVisible } from './whileVisible.ts';
@@ -37,10 +38,10 @@ export interface StreamCallParts {
 
 export function streamCalls(
   parts: StreamCallParts,
-): Pick<MusterHandlers, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
+): Pick<MusterCalls, 'ReadLogs' | 'RemoveLogs' | 'WatchEvents' | 'BackupStore'> {
   const { state, store, committed, notices, events } = parts;
   return {
-    ReadLogs: serverStream(async function* (request, abort, caller) {
+    ReadLogs: serverStream(async (request, abort, caller) => {
       const jobId = await resolveJobId(parts, request.jobId, caller);
       const record = await store.readJob(jobId);
       const nodes = record?.job.spec.resources.nodes ?? 1;
@@ -73,8 +74,7 @@ export function streamCalls(
           options,
           over,
         );
-      for await (const piece of whileVisible(parts, caller, jobId, abort, pieces))
-        yield logPieceToWire(piece);
+      return mapped(whileVisible(parts, caller, jobId, abort, pieces), logPieceToWire);
     }),
 
     RemoveLogs: unary(async (request, caller) => {
@@ -84,7 +84,7 @@ export function streamCalls(
       return { jobId, bytesFreed };
     }),
 
-    WatchEvents: serverStream(async function* (request, abort, caller) {
+    WatchEvents: serverStream(async (request, abort, caller) => {
       const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
       const subject = request.subject === undefined ? null : await subjectOf(parts, request.subject, caller);
       if (subject === null) await requireKept(store, sinceSeq);
@@ -94,13 +94,12 @@ export function streamCalls(
       const watched = (over: AbortSignal) =>
         watchEvents({ store: events, notifier: committed, notices }, options, over);
       const jobId = subject !== null && isJobId(subject) ? subject : null;
-      for await (const event of whileVisible(parts, caller, jobId, abort, watched)) {
-        if (isShown !== null && !(await isShown('notice' in event ? event.notice : event))) continue;
-        yield eventToWire('notice' in event ? noticeView(clusterId, event) : eventView(clusterId, event));
-      }
+      const visible = whileVisible(parts, caller, jobId, abort, watched);
+      const shown = isShown === null ? visible : shownOf(visible, isShown);
+      return mapped(shown, (event) => wireEvent(clusterId, event));
     }),
 
-    BackupStore: serverStream(async function* (request, _abort, caller) {
+    BackupStore: serverStream(async (request, _abort, caller) => {
       if (request.hasKeys && caller.kind !== 'admin') {
         // Who may administer the cluster may not read its secrets, nor sign as its CA.
         throw new MusterError(
@@ -109,17 +108,46 @@ export function streamCalls(
             '(--without-keys)',
         );
       }
-      try {
-        for await (const data of parts.backup({ hasKeys: request.hasKeys })) yield { data };
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
-        throw new MusterError(
-          error.kind === 'damaged' ? 'failed_precondition' : 'unavailable',
-          error.message,
-        );
-      }
+      return backupPieces(parts.backup({ hasKeys: request.hasKeys }));
     }),
   };
+}
+
+async function* mapped<From, To>(values: AsyncIterable<From>, of: (value: From) => To): AsyncGenerator<To> {
+  for await (const value of values) yield of(value);
+}
+
+type Watched = StoredEvent | WatchedNotice;
+
+async function* shownOf(
+  events: AsyncIterable<Watched>,
+  isShown: NonNullable<ReturnType<typeof eventFilter>>,
+): AsyncGenerator<Watched> {
+  for await (const event of events) {
+    if (await isShown('notice' in event ? event.notice : event)) yield event;
+  }
+}
+
+/** Of the newest events: hundreds of watchers get the same ones, and making the text costs more than sending it. */
+const wireEvents = new WeakMap<StoredEvent, WireEvent>();
+
+function wireEvent(clusterId: string, event: Watched): WireEvent {
+  if ('notice' in event) return eventToWire(noticeView(clusterId, event));
+  let wire = wireEvents.get(event);
+  if (wire === undefined) {
+    wire = eventToWire(eventView(clusterId, event));
+    wireEvents.set(event, wire);
+  }
+  return wire;
+}
+
+async function* backupPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<{ readonly data: Buffer }> {
+  try {
+    for await (const data of pieces) yield { data };
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new MusterError(error.kind === 'damaged' ? 'failed_precondition' : 'unavailable', error.message);
+  }
 }
 
 /** A node's name means the node, also where a job has the same name. */

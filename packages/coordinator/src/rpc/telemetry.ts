@@ -1,12 +1,11 @@
 /** The API's calls about what jobs, GPUs and hosts do. */
 import { MusterError } from '@muster/common/errors';
-import type { MusterHandlers } from '@muster/common/gen/muster/v1/Muster';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/codec';
 import type { RowRange } from '../rows/curve.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
-import { unary } from './calls.ts';
+import { type MusterCalls, unary } from './calls.ts';
 import { type MetricQueryParts, queryMetrics, unknownNode } from './metricQueries.ts';
 import { resolveJobId } from './references.ts';
 import { summarizeRows } from './rowQueries.ts';
@@ -16,7 +15,7 @@ export interface TelemetryCallParts extends MetricQueryParts {
   readonly store: Store;
 }
 
-type TelemetryCalls = Pick<MusterHandlers, 'QueryMetrics' | 'SummarizeTraining' | 'ListTelemetry'>;
+type TelemetryCalls = Pick<MusterCalls, 'QueryMetrics' | 'SummarizeTraining' | 'ListTelemetry'>;
 
 export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
   const { state, telemetry } = parts;
