@@ -62,6 +62,7 @@ import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTel
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from './muster/v1/ListUsersRequest.ts';
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from './muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
+import type { LogPosition as _muster_v1_LogPosition, LogPosition__Output as _muster_v1_LogPosition__Output } from './muster/v1/LogPosition.ts';
 import type { LoginCode as _muster_v1_LoginCode, LoginCode__Output as _muster_v1_LoginCode__Output } from './muster/v1/LoginCode.ts';
 import type { LoginMethod as _muster_v1_LoginMethod, LoginMethod__Output as _muster_v1_LoginMethod__Output } from './muster/v1/LoginMethod.ts';
 import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from './muster/v1/LoginRequest.ts';
@@ -207,6 +208,7 @@ export interface ProtoGrpcType {
       ListUsersRequest: MessageTypeDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersRequest__Output>
       ListUsersResponse: MessageTypeDefinition<_muster_v1_ListUsersResponse, _muster_v1_ListUsersResponse__Output>
       LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
+      LogPosition: MessageTypeDefinition<_muster_v1_LogPosition, _muster_v1_LogPosition__Output>
       LoginCode: MessageTypeDefinition<_muster_v1_LoginCode, _muster_v1_LoginCode__Output>
       LoginMethod: MessageTypeDefinition<_muster_v1_LoginMethod, _muster_v1_LoginMethod__Output>
       LoginRequest: MessageTypeDefinition<_muster_v1_LoginRequest, _muster_v1_LoginRequest__Output>

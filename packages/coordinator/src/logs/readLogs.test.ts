@@ -71,7 +71,15 @@ function reading(options: Partial<StreamLogsOptions> = {}) {
       return silentForMs === undefined ? null : { silentForMs };
     },
   };
-  const all = { jobId: job.id, attempt: null, nodeRank: null, follow: false, tailLines: null, ...options };
+  const all = {
+    jobId: job.id,
+    attempt: null,
+    nodeRank: null,
+    follow: false,
+    tailLines: null,
+    from: [],
+    ...options,
+  };
   const done = (async () => {
     for await (const piece of streamLogs(parts, all, abort.controller.signal)) {
       const { missing } = piece;

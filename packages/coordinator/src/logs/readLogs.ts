@@ -22,6 +22,15 @@ export interface StreamLogsOptions {
   readonly follow: boolean;
   /** null: from the first byte. */
   readonly tailLines: number | null;
+  /** Up to where ranks were read before; empty: nothing was. */
+  readonly from: readonly ReadPosition[];
+}
+
+/** Bytes of the output of a rank that were read. */
+export interface ReadPosition {
+  readonly attempt: number;
+  readonly nodeRank: number;
+  readonly offset: number;
 }
 
 export interface ReadLogsParts {
@@ -46,9 +55,15 @@ export async function* streamLogs(
   options: StreamLogsOptions,
   abort: AbortSignal,
 ): AsyncGenerator<LogPiece> {
-  const ranks = new Map<string, Rank>();
+  const { jobId, from } = options;
+  const ranks = new Map<string, Rank>(
+    from.map(({ attempt, nodeRank, offset }) => [
+      `${attempt}.${nodeRank}`,
+      { task: { jobId, attempt, nodeRank }, offset, complete: false },
+    ]),
+  );
   /** At the first look: where the output begins, and what `tailLines` is about; later attempts are shown whole. */
-  let newest: number | null = null;
+  let newest: number | null = from.length === 0 ? null : Math.min(...from.map(({ attempt }) => attempt));
   for (;;) {
     if (abort.aborted) return;
     // Waiting has to begin before looking, or a change in between would be slept through.

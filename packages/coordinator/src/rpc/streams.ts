@@ -20,6 +20,9 @@ import { resolveJobId } from './references.ts';
 import { eventFilter } from './visibleJobs.ts';
 import { whileVisible } from './whileVisible.ts';
 
+/** Of ranks of which a call resumes the output: more than a gang has. */
+const positionsMax = 4_096;
+
 export interface StreamCallParts {
   readonly state: ClusterState;
   readonly store: Store;
@@ -55,12 +58,15 @@ export function streamCalls(
           `${jobId} has no attempt ${request.attempt}: ${attemptsText(record.job.lastAttempt)}`,
         );
       }
+      if (request.from.length > positionsMax)
+        throw new MusterError('invalid', `from: ${request.from.length} positions; at most ${positionsMax}`);
       const options = {
         jobId,
         attempt: request.attempt ?? null,
         nodeRank: request.nodeRank ?? null,
         follow: request.follow,
-        tailLines: request.tailLines ?? null,
+        tailLines: request.from.length > 0 ? null : (request.tailLines ?? null),
+        from: request.from,
       };
       const pieces = (over: AbortSignal) =>
         streamLogs(

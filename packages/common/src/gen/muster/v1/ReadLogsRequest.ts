@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { LogPosition as _muster_v1_LogPosition, LogPosition__Output as _muster_v1_LogPosition__Output } from '../../muster/v1/LogPosition.ts';
 
 export interface ReadLogsRequest {
   'jobId'?: (string);
@@ -7,6 +8,7 @@ export interface ReadLogsRequest {
   'nodeRank'?: (number);
   'follow'?: (boolean);
   'tailLines'?: (number);
+  'from'?: (_muster_v1_LogPosition)[];
   '_attempt'?: "attempt";
   '_nodeRank'?: "nodeRank";
   '_tailLines'?: "tailLines";
@@ -18,6 +20,7 @@ export interface ReadLogsRequest__Output {
   'nodeRank'?: (number);
   'follow': (boolean);
   'tailLines'?: (number);
+  'from': (_muster_v1_LogPosition__Output)[];
   '_attempt'?: "attempt";
   '_nodeRank'?: "nodeRank";
   '_tailLines'?: "tailLines";
