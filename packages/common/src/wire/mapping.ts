@@ -142,6 +142,18 @@ export function message<Domain>() {
   ) => objectMapping(name, rules ?? {}) as unknown as Mapping<Domain, Name, Refusal<R>>;
 }
 
+/**
+ * The same without the types, for a message that is known by its name only.
+ * @param rules for members that have one
+ */
+export function mappedMessage(
+  name: string,
+  rules: Readonly<Record<string, { readonly fromWire: (wire: never) => unknown }>>,
+): (wire: never) => unknown {
+  const { fromWire } = objectMapping(name, rules as AnyRules);
+  return fromWire as (wire: never) => unknown;
+}
+
 interface AnyRule {
   readonly toWire?: (value: unknown) => unknown;
   readonly fromWire?: (wire: unknown) => unknown;
