@@ -62,6 +62,9 @@ interface UnauthenticatedConnection {
   readonly sinceMs: number;
 }
 
+/** Before the address of a client of the HTTP API. */
+export const httpPeer = 'http ';
+
 /** Between two lines of the log about one reason. */
 const logIntervalMs = 10_000;
 
@@ -94,8 +97,12 @@ export class Connections {
     return this.open;
   }
 
-  /** To be called with each new connection before anything is read from it. @returns false: it was closed */
-  opened(connection: OpenConnection): boolean {
+  /**
+   * To be called with each new connection before anything is read from it.
+   * @param server that it came to: the same client may use one port of its own for both
+   * @returns false: it was closed
+   */
+  opened(connection: OpenConnection, server: 'grpc' | 'http' = 'grpc'): boolean {
     const { limits } = this.parts;
     const address = connection.remoteAddress;
     // It has been closed by the other side already.
@@ -110,7 +117,7 @@ export class Connections {
     if (this.unauthenticated.size >= limits.unauthenticatedMax)
       this.closeOldest('too_many_unauthenticated', null);
 
-    const peer = peerOf(address, connection.remotePort);
+    const peer = `${server === 'http' ? httpPeer : ''}${peerOf(address, connection.remotePort)}`;
     this.open += 1;
     this.unauthenticated.set(peer, { connection, address, sinceMs: this.parts.monotonicMs() });
     this.unauthenticatedOf.set(address, (this.unauthenticatedOf.get(address) ?? 0) + 1);
@@ -123,7 +130,7 @@ export class Connections {
 
   /**
    * One of its calls has brought a valid token.
-   * @param peer as gRPC names it, `address:port`
+   * @param peer as gRPC names it, `address:port`; of HTTP with `httpPeer` before
    * @param agent id of the credential, where it is an agent's
    */
   authenticated(peer: string, agent: string | null = null): void {

@@ -29,7 +29,12 @@ export interface OwnCertificateEnds {
 }
 
 export interface ServerTls {
+  /** For gRPC. */
   readonly credentials: ServerCredentials;
+  /** For HTTP, which asks for no certificate of clients: the same key and certificate. */
+  readonly https: HttpsContext;
+  /** That the certificate names. */
+  readonly hosts: readonly string[];
   /** For clients on this machine. */
   readonly authorityPath: string;
   /** What join tokens pin: SHA-256 of the CA's certificate, DER. */
@@ -38,6 +43,12 @@ export interface ServerTls {
   /** When its certificates end, as of now. */
   ends(): OwnCertificateEnds;
   close(): void;
+}
+
+export interface HttpsContext {
+  readonly options: SecureContextOptions;
+  /** Called with what new connections use from then on. */
+  onRenewed: (listener: (options: SecureContextOptions) => void) => void;
 }
 
 export interface ServerTlsParts {
@@ -60,11 +71,15 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
   if (isLoopbackHost(parts.host) && !hasAuthority(parts.dataDir)) return null;
   const authority = await openAuthority(parts.dataDir, parts.clusterId, parts.random, parts.wallMs());
   let issuedMs = parts.wallMs();
-  const credentials = new RenewableCredentials(await issue(parts, authority, issuedMs));
+  let context = await issue(parts, authority, issuedMs);
+  const credentials = new RenewableCredentials(context);
+  const listeners: ((options: SecureContextOptions) => void)[] = [];
   const renewWhenDue = async () => {
     const nowMs = parts.wallMs();
     if (!isRenewalDue(issuedMs, nowMs)) return;
-    credentials.renew(await issue(parts, authority, nowMs));
+    context = await issue(parts, authority, nowMs);
+    credentials.renew(context);
+    for (const listener of listeners) listener(context);
     issuedMs = nowMs;
     parts.log.info({}, 'the server certificate was renewed');
   };
@@ -79,6 +94,13 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
   timer.unref();
   return {
     credentials,
+    https: {
+      get options() {
+        return context;
+      },
+      onRenewed: (listener) => void listeners.push(listener),
+    },
+    hosts: hostsOf(parts),
     authorityPath: authority.certificatePath,
     nodeCertificates: new NodeCertificates(authority, parts.random),
     ends: () => ({ authorityMs: authority.notAfterMs, serverMs: serverEndMs(issuedMs, authority) }),
@@ -120,6 +142,10 @@ function serverEndMs(issuedMs: number, { notAfterMs }: Authority): number {
   return Math.min(issuedMs + serverLifetimeMs, notAfterMs);
 }
 
+function hostsOf({ host, advertise }: ServerTlsParts): readonly string[] {
+  return certifiedHosts(host, advertise, thisMachine());
+}
+
 async function issue(
   parts: ServerTlsParts,
   authority: Authority,
@@ -132,7 +158,7 @@ async function issue(
     {
       name: `Muster coordinator of cluster ${parts.clusterId}`,
       publicKey,
-      hosts: certifiedHosts(parts.host, parts.advertise, thisMachine()),
+      hosts: hostsOf(parts),
       serial: parts.random(16),
       notBeforeMs: nowMs - backdatedMs,
       notAfterMs: serverEndMs(nowMs, authority),
