@@ -82,6 +82,7 @@ async function beCoordinator(dataDir: string): Promise<void> {
     dataDir,
     listen: '127.0.0.1:0',
     httpListen: '127.0.0.1:0',
+    apiListen: null,
     logLevel: 'warn',
   });
   process.on('message', (question) => {

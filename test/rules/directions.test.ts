@@ -139,6 +139,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
         'reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
+    ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
       'agents auth lifecycle model.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
@@ -162,7 +163,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'main.ts',
-      'auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls upkeep work',
+      'api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls upkeep work',
       'it brings the ports of a machine',
     ],
   ],

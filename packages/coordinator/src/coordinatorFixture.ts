@@ -14,6 +14,7 @@ import { unlimitedScope } from '@muster/common/people';
 import { channelTo } from '@muster/common/wire/channel';
 import { connectMuster } from '@muster/common/wire/client';
 import type { ClientIdentity } from '@muster/common/wire/trust';
+import { type SseTiming, usualSseTiming } from './api/sseStream.ts';
 import { IdTokens } from './auth/idTokens.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { openCoordinator } from './coordinator.ts';
@@ -83,6 +84,8 @@ export async function startTestCoordinator(
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
     log?: Logger;
+    /** Serves the HTTP API as well, with these times. */
+    api?: Partial<SseTiming>;
     /** How ID tokens are accepted. Default: none are. */
     oidc?: OidcSettings;
     /** Its clock begins at this one, by which clients verify certificates. */
@@ -169,6 +172,21 @@ export async function startTestCoordinator(
     nodes: () => [...state.nodes.keys()].sort(),
     log: silentLogger,
   });
+  // Loaded only where it is used, as in the product.
+  const httpApi =
+    options.api === undefined
+      ? null
+      : await (await import('./api/server.ts')).startApi('127.0.0.1:0', {
+          gate,
+          connections,
+          calls: calls.muster,
+          tls: tls?.https ?? null,
+          hosts: tls?.hosts ?? [],
+          random,
+          log,
+          nowMs: monotonicMs,
+          timing: { ...usualSseTiming, ...options.api },
+        });
   const api = connectMuster({ address: server.address, token: adminToken, caCertificate });
   const clients: Client[] = [];
   return {
@@ -186,6 +204,8 @@ export async function startTestCoordinator(
     caCertificate,
     /** `http://host:port` of its Prometheus pages. */
     httpUrl: `http://${http.address}`,
+    /** `http://host:port` of the HTTP API, or with `https`; empty: it is not served. */
+    apiUrl: httpApi?.url ?? '',
     /** A bare connection, for what the typed client would not send. */
     client(identity: ClientIdentity | null = null): Client {
       const channel = channelTo({ address: server.address, caCertificate, identity });
@@ -198,6 +218,7 @@ export async function startTestCoordinator(
       for (const client of clients) client.close();
       tls?.close();
       agents.endAll();
+      await httpApi?.close();
       await http.close();
       await server.close();
       await coordinator.close();

@@ -10,6 +10,8 @@ import { MusterError, messageOf } from '@muster/common/errors';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import type { RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
+import type { RunningApi } from './api/server.ts';
+import { usualSseTiming } from './api/sseStream.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
@@ -179,6 +181,24 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       releases.push(() => http?.close());
     }
 
+    let api: RunningApi | null = null;
+    if (options.apiListen !== null) {
+      // Loaded only where it is used: the framework costs memory that a cluster without it need not pay.
+      const { startApi } = await import('./api/server.ts');
+      api = await startApi(options.apiListen, {
+        gate,
+        connections,
+        calls: calls.muster,
+        tls: tls?.https ?? null,
+        hosts: tls?.hosts ?? [],
+        random,
+        log,
+        nowMs: () => clock.monotonicMs(),
+        timing: usualSseTiming,
+      });
+      releases.push(() => api?.close());
+    }
+
     if (options.natsUrl !== null) {
       // Loaded only where it is used: the client costs memory that a lab without NATS need not pay.
       const { startNatsRelay } = await import('./events/natsRelay.ts');
@@ -200,6 +220,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       addr: server.address,
       tokenFile: adminToken.path,
       http: httpAddress,
+      api: api?.url ?? null,
       ca: tls?.authorityPath ?? null,
       advertised: addressesForOthers(host, advertise, server.address),
     };
@@ -207,7 +228,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     coordinator.loop.wake();
     const identity = tls === null ? 'no TLS' : `TLS, CA sha256:${tls.authorityDigest.toString('hex')}`;
     log.info(
-      { http: httpAddress, cluster: state.clusterId, jobs: state.jobs.size },
+      { http: httpAddress, api: api?.url ?? null, cluster: state.clusterId, jobs: state.jobs.size },
       `listening on ${listenedOn(host, server.address)} (${identity})`,
     );
     return { address: server.address, httpAddress, close: release };

@@ -20,6 +20,8 @@ export interface CoordinatorOptions {
   readonly advertise: readonly string[];
   /** `host:port` of Prometheus pages and service discovery; port 0 picks a free one, loopback only. null: none. */
   readonly httpListen: string | null;
+  /** `host:port` of the HTTP API; port 0 picks a free one. TLS unless the host is loopback. null: none. */
+  readonly apiListen: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.4 million: six hours of 640 busy GPUs. */
   readonly telemetryBytes: number;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
@@ -68,6 +70,7 @@ export const coordinatorDefaults = {
   listen: '127.0.0.1:7070',
   advertise: [] as readonly string[],
   httpListen: '127.0.0.1:7071',
+  apiListen: null,
   telemetryBytes: 64 * 1024 * 1024,
   natsUrl: null,
   natsCredentials: null,
