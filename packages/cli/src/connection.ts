@@ -35,6 +35,8 @@ interface KnownCoordinator {
   readonly caPath: string | null;
   /** `host:port` by which other machines reach it, best first. */
   readonly advertised: readonly string[];
+  /** Of its HTTP API; null: it has none. */
+  readonly apiUrl: string | null;
 }
 
 /** The file that `muster up` locks in its data directory; `muster coordinator` makes none. */
@@ -242,13 +244,14 @@ export function readConnection(dataDir: string): KnownCoordinator | null {
   const path = join(dataDir, 'connection.json');
   const text = readSmallFile(path, 'the address of the coordinator');
   if (text === null) return null;
-  const { addr, tokenFile, ca, advertised } = parseObject(text) ?? {};
+  const { addr, tokenFile, ca, advertised, api } = parseObject(text) ?? {};
   if (typeof addr === 'string' && typeof tokenFile === 'string') {
     return {
       address: addr,
       tokenPath: resolve(dataDir, tokenFile),
       caPath: typeof ca === 'string' ? resolve(dataDir, ca) : null,
       advertised: Array.isArray(advertised) ? advertised.filter((each) => typeof each === 'string') : [],
+      apiUrl: typeof api === 'string' ? api : null,
     };
   }
   throw new CliError(`${path} is damaged`, {

@@ -5,6 +5,7 @@ import { eventsKeptMsMin } from '@muster/coordinator/reconcilers/retention';
 import type { Command } from 'commander';
 import {
   advertisedHosts,
+  apiAddress,
   durationMs,
   pageAddress,
   sizeBytes,
@@ -21,6 +22,7 @@ export interface CoordinatorFlags extends OidcFlags {
   readonly listen?: string;
   readonly advertise?: readonly string[];
   readonly http?: string;
+  readonly api?: string;
   readonly telemetryMemory?: number;
   readonly nats?: string;
   readonly natsCredentials?: string;
@@ -63,6 +65,11 @@ export function withCoordinatorFlags(sub: Command): void {
       '--http <host:port>',
       `loopback address of the pages for Prometheus, or off; default ${defaults.httpListen}`,
       pageAddress('--http', defaults.httpListen),
+    )
+    .option(
+      '--api <host:port>',
+      'address of the HTTP API, or off; TLS as gRPC has it, so beyond loopback only with such a --listen; default off',
+      apiAddress,
     )
     .option(
       '--telemetry-memory <size>',

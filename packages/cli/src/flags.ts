@@ -57,8 +57,14 @@ export function pageAddress(flag: string, example: string): FlagParser<string> {
   };
 }
 
-/** @param typed what `pageAddress` let pass @returns null: no page */
-export function pageListen(typed: string | undefined, usual: string): string | null {
+/** Where to serve the HTTP API, or `off`. Who may call shows a token there, so it need not be loopback. */
+export function apiAddress(typed: string): string {
+  if (typed === 'off' || hostOf(typed, { portMin: 0 }) !== null) return typed;
+  throw usageError(`--api takes HOST:PORT, such as 127.0.0.1:7072, or off; got "${typed}"`);
+}
+
+/** @param typed what `pageAddress` or `apiAddress` let pass @returns null: it is not served */
+export function pageListen(typed: string | undefined, usual: string | null): string | null {
   const chosen = typed ?? usual;
   return chosen === 'off' ? null : chosen;
 }

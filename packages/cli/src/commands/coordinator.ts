@@ -41,6 +41,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     listen: flags.listen ?? defaults.listen,
     advertise: flags.advertise ?? defaults.advertise,
     httpListen: pageListen(flags.http, defaults.httpListen),
+    apiListen: pageListen(flags.api, defaults.apiListen),
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     natsUrl: flags.nats ?? defaults.natsUrl,
     natsCredentials:

@@ -13,6 +13,7 @@ import { CliError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import {
   advertisedHosts,
+  apiAddress,
   collect,
   listenHost,
   pageAddress,
@@ -49,6 +50,7 @@ interface UpFlags {
   readonly nats?: string;
   readonly natsCredentials?: string;
   readonly http?: string;
+  readonly api?: string;
   readonly mountRoot?: readonly string[];
   readonly detach?: boolean;
   /** The one that `--detach` has started. */
@@ -58,6 +60,8 @@ interface UpFlags {
 /** For nodes to come online; a node that needs longer is reported and comes when it comes. */
 const onlineWithinMs = 30_000;
 const onlinePollMs = 50;
+/** One machine has it without being asked, as it is on loopback. */
+const usualApiListen = '127.0.0.1:7072';
 /** Longer than a daemon needs to let calls under way finish. */
 const childGraceMs = 10_000;
 
@@ -97,6 +101,11 @@ export const command: CommandModule = {
       '--http <host:port>',
       `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
       pageAddress('--http', coordinatorDefaults.httpListen),
+    );
+    sub.option(
+      '--api <host:port>',
+      `its HTTP API, or off; default ${usualApiListen}, or a free port where that is taken`,
+      apiAddress,
     );
     sub.option(
       '--mount-root <dir[:ro]>',
@@ -176,8 +185,11 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
 
       // 3. Until Ctrl-C.
       const { httpListen } = options;
+      const { apiUrl = null } = readConnection(dataDir) ?? {};
       const logPath = flags.inBackground === true ? upLogPath(dataDir) : null;
-      await io.stdout.write(welcomeText({ nodes, names, address, httpListen, dataDir, logPath, context }));
+      await io.stdout.write(
+        welcomeText({ nodes, names, address, httpListen, apiUrl, dataDir, logPath, context }),
+      );
       writeUpState(dataDir, address);
       await whenAborted(stop.signal);
       const active = await activeJobs(session);
@@ -215,6 +227,7 @@ function argumentsOf(flags: UpFlags, dataDir: string): readonly string[] {
     ...one('--nats', flags.nats),
     ...one('--nats-credentials', flags.natsCredentials),
     ...one('--http', flags.http),
+    ...one('--api', flags.api),
     ...each('--mount-root', flags.mountRoot),
   ];
 }
@@ -229,8 +242,9 @@ async function upOptions(
   dataDir: string,
   say: (sentence: string) => void,
 ): Promise<UpOptions> {
-  const pageAt = (usual: string, whose: string) =>
-    addressOfPage(usual, { anyPort: flags.port === 0, whose, say });
+  const usual = { anyPort: flags.port === 0, say };
+  const pageAt = (address: string, whose: string) =>
+    addressOfPage(address, { ...usual, what: `the metrics of ${whose}` });
   /** Port 0 as a port that stays when the coordinator is started again. */
   const chosen = async (address: string | null) => (address?.endsWith(':0') ? freeAddress(address) : address);
   return {
@@ -247,6 +261,10 @@ async function upOptions(
       flags.http === undefined
         ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')
         : await chosen(pageListen(flags.http, coordinatorDefaults.httpListen)),
+    apiListen:
+      flags.api === undefined
+        ? await addressOfPage(usualApiListen, { ...usual, what: 'the HTTP API' })
+        : await chosen(pageListen(flags.api, null)),
     // Several agents cannot share an address; Prometheus finds all of them through the coordinator.
     mountRoots: flags.mountRoot ?? [],
     metricsListen: flags.nodes > 1 ? null : await pageAt(agentDefaults.metricsListen, 'node-1'),

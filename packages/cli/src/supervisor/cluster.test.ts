@@ -23,7 +23,7 @@ test('a taken port is replaced, on the same host', async () => {
 
 test('a page is where it usually is, or elsewhere with a word about it', async () => {
   const said: string[] = [];
-  const options = { whose: 'node-1', say: (sentence: string) => said.push(sentence) };
+  const options = { what: 'the metrics of node-1', say: (sentence: string) => said.push(sentence) };
   const free = await freeAddress('127.0.0.1:0');
   expect(await addressOfPage(free, { ...options, anyPort: false })).toBe(free);
   expect(said).toEqual([]);

@@ -24,7 +24,9 @@ export interface UpOptions {
   readonly natsCredentials: string | null;
   /** `host:port` of the coordinator's pages for Prometheus; null: none. */
   readonly httpListen: string | null;
-  /** The same of the agents; null: none. */
+  /** `host:port` of its HTTP API; null: none. */
+  readonly apiListen: string | null;
+  /** The pages of the agents; null: none. */
   readonly metricsListen: string | null;
   /** What jobs may mount into containers besides home and working directory, as `muster agent --mount-root` takes it. */
   readonly mountRoots: readonly string[];
@@ -49,7 +51,7 @@ export function coordinatorPlan(
         ...(natsUrl === null ? [] : ['--nats', natsUrl]),
         ...(natsCredentials === null ? [] : ['--nats-credentials', natsCredentials]),
       ];
-      const http = ['--http', options.httpListen ?? 'off'];
+      const http = ['--http', options.httpListen ?? 'off', '--api', options.apiListen ?? 'off'];
       const names = options.advertise.flatMap((name) => ['--advertise', name]);
       const place = ['--data', options.dataDir, '--listen', listen(), ...names];
       // A coordinator and agents on one machine are never cut off from each other.
@@ -181,17 +183,16 @@ function listenOnce(host: string, port: number): Promise<number | null> {
 }
 
 /**
- * Where a daemon shows its page for Prometheus by default: nobody's cluster may fail to start because of
- * a page that was not even asked for.
+ * Where a daemon serves by default what nobody has asked for: no cluster may fail to start because of it.
  * @param usual taken when it is free, unless `anyPort`
  * @param say hears when it is another one
  */
 export async function addressOfPage(
   usual: string,
-  { anyPort, whose, say }: { readonly anyPort: boolean; readonly whose: string; say(sentence: string): void },
+  { anyPort, what, say }: { readonly anyPort: boolean; readonly what: string; say(sentence: string): void },
 ): Promise<string> {
   if (anyPort) return freeAddress(usual.replace(/:\d+$/, ':0'));
   const found = await freeAddress(usual);
-  if (found !== usual) say(`${usual} is in use; the metrics of ${whose} are at ${found}`);
+  if (found !== usual) say(`${usual} is in use; ${what} are at ${found}`);
   return found;
 }

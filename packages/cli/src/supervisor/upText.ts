@@ -17,6 +17,8 @@ export interface Welcome {
   readonly address: string;
   /** `host:port`; null: no page for Prometheus. */
   readonly httpListen: string | null;
+  /** Of the HTTP API; null: it is not served. */
+  readonly apiUrl: string | null;
   readonly dataDir: string;
   /** Where its output goes, in the background. null: to this terminal. */
   readonly logPath: string | null;
@@ -28,6 +30,7 @@ export function welcomeText({
   names,
   address,
   httpListen,
+  apiUrl,
   dataDir,
   logPath,
   context,
@@ -55,6 +58,7 @@ export function welcomeText({
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',
     ...(httpListen === null ? [] : [dim(`For Prometheus: http://${httpListen}/metrics`)]),
+    ...(apiUrl === null ? [] : [dim(`HTTP API: ${apiUrl}/api/v1/cluster`)]),
     dim(`Data and logs are in ${dataDir}.`),
     ...(logPath === null
       ? [
