@@ -28,6 +28,7 @@ const sizeMaxBytes = 60_000_000;
 export async function makePackages(outDir, release, making, kinds = ['tarball', 'npm', 'deb']) {
   const { nativeParts } = await import('./package/native.mjs');
   const { makeTree } = await import('./package/tree.mjs');
+  const { requireMachine } = await import('./package/machines.mjs');
   const archives = await import('./package/archives.mjs');
   const { sums } = await import('./package/sums.mjs');
   await mkdir(outDir, { recursive: true });
@@ -38,6 +39,7 @@ export async function makePackages(outDir, release, making, kinds = ['tarball', 
     const [native = '', tree = '', npm = '', deb = '', done = ''] = folders;
     for (const folder of folders) await mkdir(folder);
     await makeTree(tree, release, await nativeParts(release, native, making.interrupted));
+    await requireMachine(tree, release.arch);
     const { tarballName, npmPackageName, debName } = archives;
     const nameOf = { tarball: tarballName, npm: npmPackageName, deb: debName };
     const target = (/** @type {Kind} */ kind) => join(done, nameOf[kind](release));

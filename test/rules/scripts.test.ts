@@ -1,16 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commandTable } from '../../packages/cli/src/commandTable.ts';
 import { shortCommands, specChecks } from '../../scripts/bundle.mjs';
 import { changedLines, problemsOf } from '../../scripts/commitMessage.mjs';
+import { requireMachine } from '../../scripts/package/machines.mjs';
 import { captureGroup } from '../../scripts/processes.mjs';
 import { explainNpmFailure, isSameInstall } from '../../scripts/setup.mjs';
 import { screenOf, svgOf, wrapped } from '../../scripts/svg.mjs';
 import { explainMissing } from '../../scripts/testMachine.mjs';
 import { countTests } from '../../scripts/testReport.mjs';
 import { tempDir, waitFor } from '../support/services.ts';
-import { productFiles } from './source.ts';
+import { importsOf, productFiles, repositoryFiles } from './source.ts';
 
 test('an install is current when it holds what the lock file names, other platforms aside', () => {
   const wanted = {
@@ -28,6 +30,39 @@ test('an install is current when it holds what the lock file names, other platfo
   expect(
     isSameInstall({ ...wanted, 'node_modules/a': { version: '1.0.1', integrity: 'sha512-c' } }, present),
   ).toBe(false);
+});
+
+test('a build needs no package that `npm ci --omit=dev` leaves away', () => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    dependencies: Readonly<Record<string, string>>;
+  };
+  const texts = new Map(repositoryFiles().map(({ path, text }) => [path, text]));
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  const read = (path: string) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const { specifier } of importsOf(texts.get(path) ?? '')) {
+      if (specifier.startsWith('.')) read(join('scripts', specifier));
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  };
+  read('scripts/build.mjs');
+  expect([...seen]).toContain('scripts/preparedMessages.mjs');
+  expect([...packages].toSorted()).toEqual(Object.keys(dependencies).toSorted());
+});
+
+test('a release for one kind of machine is refused with a native file for another', async () => {
+  const tree = tempDir('machines').path;
+  mkdirSync(join(tree, 'lib'));
+  writeFileSync(join(tree, 'lib/short'), 'x');
+  await expect(requireMachine(tree, 'x64')).rejects.toThrow('has no native file');
+  copyFileSync(execFileSync('which', ['sh'], { encoding: 'utf8' }).trim(), join(tree, 'lib/sh'));
+  const [own, other] = process.arch === 'x64' ? (['x64', 'arm64'] as const) : (['arm64', 'x64'] as const);
+  expect(await requireMachine(tree, own)).toEqual(['lib/sh']);
+  await expect(requireMachine(tree, other)).rejects.toThrow(
+    `lib/sh is not for machines of the kind ${other}`,
+  );
 });
 
 test('short commands are commands', () => {
