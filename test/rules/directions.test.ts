@@ -62,6 +62,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
+    [
+      'leftContainers.ts',
+      'dataDir drivers fence taskFacts tasks',
+      'it ends what an agent has left that is gone, and starts nothing',
+    ],
     ['session', 'leases node taskFacts tasks', 'it turns messages into orders and reports'],
     ['agent.ts', 'leases leaving node session tasks', 'it wires an agent on ports, whatever is behind them'],
     [
@@ -178,10 +183,18 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['config', '', 'a file of settings is read for whichever daemon has these flags'],
-    ['install', 'output', 'it changes a machine step by step, whatever the steps are for'],
+    [
+      'install',
+      'config output',
+      'it changes a machine step by step, whatever the steps are for, and reads where its tasks run',
+    ],
     ['doctor', 'config nodes output', 'it looks at this machine'],
     ['supervisor', 'jobs output', 'it starts and ends daemons'],
-    ['userAgent', 'config supervisor', 'it installs an agent that is kept running like `muster up`'],
+    [
+      'userAgent',
+      'config install output supervisor',
+      'it installs an agent that is kept running like `muster up`, and ends tasks as `uninstall` does',
+    ],
     ['remote', 'arrays output', 'it works on several machines, and prints what became of them'],
     ['upgrade', 'install output remote', 'it puts one release in the place of another, here and on nodes'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],

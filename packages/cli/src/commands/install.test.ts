@@ -10,6 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fromNothing } from '@muster/agent/tasks/managerFixture';
+import { TaskRecords } from '@muster/agent/tasks/records';
+import type { JobId } from '@muster/common/ids';
+import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { beforeAll, expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
@@ -158,6 +162,28 @@ test('uninstall removes the services and keeps settings and data; --purge asks, 
   ])
     expect([path, existsSync(join(root, path))]).toEqual([path, false]);
   expect((await muster('uninstall', '--purge', '--root', root)).complaint).toBe('Nothing to remove.\n');
+});
+
+test('the agent of a user is removed with consent while tasks run', async () => {
+  const home = tempDir('home').path;
+  const dataDir = join(home, '.local/share/muster-agent');
+  mkdirSync(dataDir, { recursive: true });
+  const task = { jobId: 'job_0123456789ab' as JobId, attempt: 1, nodeRank: 0 };
+  const spec = decodeJobSpec('{"name":"test","command":["true"]}');
+  const assignment = { task, spec, nodeCount: 1, gpuUuids: [], array: null, ...fromNothing(task) };
+  const records = new TaskRecords(join(dataDir, 'tasks'));
+  await records.create({ assignment, bootId: 'boot-1', phase: { kind: 'assigned' } });
+  const uninstall = async (...flags: readonly string[]) => {
+    const { context, stderr } = newCall(null, { environment: { programDir, uid: 1000, home } });
+    const exitCode = await runCli(['uninstall', 'agent', '--user', '--purge', ...flags], context);
+    return { exitCode, complaint: stderr() };
+  };
+  const asked = await uninstall();
+  expect(asked.complaint).toContain('This ends 1 running task');
+  expect(asked.complaint).toContain('uninstall agent --user --purge --force');
+  expect(existsSync(dataDir)).toBe(true);
+  expect(await uninstall('--force')).toEqual({ exitCode: exitCodes.ok, complaint: '' });
+  expect(existsSync(dataDir)).toBe(false);
 });
 
 test('only root changes a machine, and a service has to see its program', async () => {

@@ -7,13 +7,14 @@ import { currentLink, releasesDir } from '../install/releaseTree.ts';
 import {
   commandLink,
   configDir,
+  configPathOf,
   type InstallStep,
   machineRoles,
   mainUnitPath,
   roleFacts,
   uninstallSteps,
 } from '../install/roles.ts';
-import { runningTasks } from '../install/runningTasks.ts';
+import { endContainers, runningTasks } from '../install/runningTasks.ts';
 import { carryOut, requireRoot, rolesOf } from '../install/steps.ts';
 import { count } from '../output/text.ts';
 import { type ForceFlag, requireConsent } from '../query.ts';
@@ -37,7 +38,7 @@ export const command: CommandModule = {
       .addHelpText(
         'after',
         `\nWithout --purge, ${configDir} and the data directories stay, and \`muster install\` continues with them. Tasks that run ` +
-          'are ended;\n`muster node drain NAME --deadline 10m` has them saved first.',
+          'are ended, containers too;\n`muster node drain NAME --deadline 10m` has them saved first.',
       );
   },
   run: uninstall,
@@ -51,7 +52,7 @@ async function uninstall(
   const { environment, io } = context;
   if (flags.user === true) {
     const { uninstallUserAgent } = await import('../userAgent/userAgent.ts');
-    return uninstallUserAgent(context, flags.purge === true);
+    return uninstallUserAgent(context, { purge: flags.purge === true, force: flags.force === true });
   }
   const root = flags.root === undefined ? '/' : resolve(environment.workingDir, flags.root);
   const isDryRun = flags.dryRun === true;
@@ -80,8 +81,20 @@ async function uninstall(
   const machine = openMachine(root);
   let changes = 0;
   // The agent first: it reports its end to a coordinator that is still there.
-  for (const role of chosen.toReversed())
-    changes += await carryOut(uninstallSteps(role, isPurge), machine, context, isDryRun);
+  for (const role of chosen.toReversed()) {
+    const steps = uninstallSteps(role, isPurge);
+    const isStop = ({ kind }: InstallStep) => kind === 'stopped';
+    changes += await carryOut(steps.filter(isStop), machine, context, isDryRun);
+    // The guard has ended with its unit, and holds none of them any more; their records may be removed below.
+    if (role === 'agent' && root === '/' && !isDryRun)
+      changes += await endContainers(roleFacts.agent.dataDir, configPathOf(role), context);
+    changes += await carryOut(
+      steps.filter((step) => !isStop(step)),
+      machine,
+      context,
+      isDryRun,
+    );
+  }
   const isLast = machineRoles.every(
     (role) => chosen.includes(role) || !existsSync(join(root, mainUnitPath(role))),
   );

@@ -67,7 +67,7 @@ export async function removeHost(context: Context, node: string, flags: RemoveFl
       () =>
         unreached === null
           ? ''
-          : `Muster is still installed there: ${unreached}. On that machine: muster uninstall agent\n`,
+          : `Muster is still installed there: ${unreached}. On that machine: muster uninstall agent${host?.user === true ? ' --user' : ''}\n`,
     );
   } finally {
     progress.end();

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { takeFileLock } from '@muster/agent/dataDir/fileLock';
 import { allProcesses, isRunning } from '@muster/agent/fence/processes';
 import { whenAborted } from '@muster/common/async';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
@@ -18,7 +19,10 @@ import type { Context } from '../context.ts';
 import type { ProgramEnvironment } from '../environment.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { endContainers, runningTasks } from '../install/runningTasks.ts';
 import { abortOnStopRequest } from '../io.ts';
+import { count } from '../output/text.ts';
+import { requireConsent } from '../query.ts';
 import { upInBackground, upLogPath } from '../supervisor/background.ts';
 import { superviseChild } from '../supervisor/child.ts';
 import { lockForUp, readUpState, removeUpState, writeUpState } from '../supervisor/upState.ts';
@@ -54,12 +58,18 @@ export async function installUserAgent(
     throw usageError('the agent has no join token', 'Name one: --join-token-file FILE');
   const text = configText(typed, places, environment);
   const before = existsSync(places.config) ? readFileSync(places.config, 'utf8') : null;
+  const isKept = keepsRunning(environment);
+  if (!isKept) requireOutlivesLogOut(environment);
   makeDirectories(dirname(places.config), 0o700);
   makeDirectories(places.dataDir, 0o711);
-  if (text !== before) writeFileDurably(places.config, text, 0o644);
-  if (joinToken !== null) writeFileDurably(places.joinToken, `${joinToken}\n`, 0o600);
+  const lock = takeFileLock(join(places.dataDir, 'install.lock'));
+  if (lock === null)
+    throw new CliError('another call installs the agent of this user at this moment', {
+      hints: ['Repeat the command once that one has ended.'],
+    });
   try {
-    const isKept = keepsRunning(environment);
+    if (text !== before) writeFileDurably(places.config, text, 0o644);
+    if (joinToken !== null) writeFileDurably(places.joinToken, `${joinToken}\n`, 0o600);
     // What runs has the earlier settings, release or credential.
     await stopAgent(environment);
     if (isKept) startUnit(places.unit, environment);
@@ -78,6 +88,7 @@ export async function installUserAgent(
     await io.stderr.write(`Installed for this user: ${by}.\n`);
   } finally {
     rmSync(places.joinToken, { force: true });
+    lock.close();
   }
   return exitCodes.ok;
 }
@@ -113,11 +124,21 @@ export async function superviseUserAgent({ io, environment, clock }: Context): P
   }
 }
 
-/** Ends the agent, its guard and the tasks that still run. @throws {CliError} */
-export async function uninstallUserAgent({ io, environment }: Context, purge: boolean): Promise<ExitCode> {
+/** Ends the agent, its guard and the tasks that still run, with consent. @throws {CliError} */
+export async function uninstallUserAgent(
+  context: Context,
+  { purge, force }: { readonly purge: boolean; readonly force: boolean },
+): Promise<ExitCode> {
+  const { io, environment } = context;
   const places = placesIn(environment);
+  const running = force ? 0 : await runningTasks(places.dataDir);
+  if (running > 0) {
+    const again = `${environment.programName} uninstall agent --user${purge ? ' --purge' : ''} --force`;
+    await requireConsent(context, `This ends ${count(running, 'running task')}`, again);
+  }
   await stopAgent(environment);
   killWhatIsLeft(places.dataDir);
+  await endContainers(places.dataDir, places.config, context);
   if (existsSync(places.unit)) {
     systemctl(['disable', '--quiet', unit], environment);
     rmSync(places.unit);
@@ -162,6 +183,19 @@ function keepsRunning(environment: ProgramEnvironment): boolean {
     runs('loginctl', ['show-user', String(environment.uid), '--property=Linger'], environment)?.trim() ===
     'Linger=yes';
   return lingers() || (runs('loginctl', ['enable-linger'], environment) !== null && lingers());
+}
+
+/** @throws {CliError} where logind ends whatever a session has started when its user logs out */
+function requireOutlivesLogOut(environment: ProgramEnvironment): void {
+  const isSession = /\/session-[^/]+\.scope/.test(readOf(process.pid, 'cgroup'));
+  const manager = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'];
+  const asked = isSession
+    ? runs('busctl', ['get-property', ...manager, 'KillUserProcesses'], environment)
+    : null;
+  if (asked?.trim() !== 'b true') return;
+  throw new CliError('this machine ends what users have started when they log out, and the agent with it', {
+    hints: [`As root there, once: loginctl enable-linger ${environment.uid}; then the same command again.`],
+  });
 }
 
 function startUnit(path: string, environment: ProgramEnvironment): void {
@@ -231,7 +265,7 @@ function killWhatIsLeft(dataDir: string): void {
 }
 
 /** @returns empty: it has ended, or is another user's */
-function readOf(pid: number, file: 'cmdline' | 'environ'): string {
+function readOf(pid: number, file: 'cmdline' | 'environ' | 'cgroup'): string {
   try {
     return `\0${readFileSync(`/proc/${pid}/${file}`, 'utf8')}`;
   } catch {
