@@ -173,8 +173,7 @@ export function waitForPortScript(port: number, mode: AgentMode, unpacked: strin
   const { incoming, current } = placesOf[mode];
   const top = unpacked === null ? current : `${incoming}/${unpacked}`;
   const program =
-    `const dial = (left) => require('node:net').connect(${port}, '127.0.0.1')` +
-    `.on('connect', () => process.exit(0)).on('error', () => left > 0 ? setTimeout(dial, 250, left - 1) : process.exit(1));` +
-    'dial(240)';
+    `const dial = (left) => { const socket = require('node:net').connect(${port}, '127.0.0.1').on('connect', () => socket.destroy())` +
+    `.on('error', () => { if (left > 0) setTimeout(dial, 250, left - 1); else process.exitCode = 1; }); }; dial(240)`;
   return `exec ${top}/lib/muster/node -e ${shellText([program])}`;
 }

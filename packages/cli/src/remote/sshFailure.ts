@@ -34,6 +34,14 @@ const readings: readonly Reading[] = [
     code: 'permission_denied',
   },
   {
+    pattern: /stdio forwarding failed/,
+    sentence: ({ host }) => `the jump host on the way to ${host} does not reach it`,
+    hints: ({ text }) => [
+      `The jump host looks up the name itself: check HostName and ProxyJump in ~/.ssh/config: ssh -v ${text}`,
+    ],
+    code: 'unavailable',
+  },
+  {
     pattern: /Could not resolve hostname/,
     sentence: ({ host }) => `no address is known for ${host}`,
     hints: ({ text }) => [`Check the name, or add it to ~/.ssh/config: ssh ${text}`],
