@@ -1,5 +1,6 @@
 /** The `muster` program: wiring, nothing else. */
 import { readFileSync } from 'node:fs';
+import { endProcess } from '@muster/common/endProcess';
 import { privateVariables, readEnvironment } from './environment.ts';
 import { processIo } from './processIo.ts';
 import { runCli } from './program.ts';
@@ -16,8 +17,8 @@ void runCli(process.argv.slice(2), {
   // Nobody waits longer for the Tab key.
   completionWaitMs: 1_000,
   newRequestId,
-  // Everything has been written and closed; only idle handles of libraries could keep the process from ending.
-}).then((exitCode) => process.exit(exitCode));
+  // Everything has been written and closed.
+}).then(endProcess);
 
 /** Not from `performance`, which Node loads at its first use, with ten modules more. */
 function monotonicMs(): number {

@@ -5,6 +5,7 @@
  *     verifier [seconds without work until it ends]
  */
 
+import { endProcess } from '@muster/common/endProcess';
 import { LineSplitter } from '@muster/common/lineSplitter';
 import { verifyCheckpoint } from '../verify.ts';
 import { type VerifierAnswer, type VerifierRequest, verifierLineLengthMax } from './protocol.ts';
@@ -19,7 +20,7 @@ let isWorking = false;
 let idleTimer: NodeJS.Timeout | undefined;
 
 function startIdling(): NodeJS.Timeout {
-  return setTimeout(() => process.exit(0), idleMs);
+  return setTimeout(() => endProcess(0), idleMs);
 }
 
 function answer(message: VerifierAnswer): void {
@@ -65,5 +66,5 @@ process.stdin.on('data', (part: string) => {
   for (const line of lines.push(part)) receive(JSON.parse(line) as VerifierRequest);
 });
 // The process that asked is gone, and nothing else needs the answer.
-process.stdin.on('end', () => process.exit(0));
-process.stdout.on('error', () => process.exit(0));
+process.stdin.on('end', () => endProcess(0));
+process.stdout.on('error', () => endProcess(0));

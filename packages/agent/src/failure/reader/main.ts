@@ -5,6 +5,7 @@
  *     failure-reader BUDGET_MS    processor time for one output
  */
 
+import { endProcess } from '@muster/common/endProcess';
 import type { ReadAnswer, ReadOrder } from '../failureReaderProcess.ts';
 import { OverBudget } from '../outputFindings.ts';
 import { readTaskFailure } from '../taskFailure.ts';
@@ -27,4 +28,4 @@ function carryOut({ id, end, now }: ReadOrder): ReadAnswer {
 }
 
 process.on('message', (order: ReadOrder) => process.send?.(carryOut(order)));
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', () => endProcess(0));
