@@ -54,18 +54,20 @@ const maskedUnits = [
 /**
  * @param name its host name
  * @param binds directories of this machine that it sees read-only, by where it sees them
+ * @param kept units that it runs though most machines of tests do without them
  * @throws {MissingServiceError} where systemd is not installed
  */
 export async function bootMachine(
   name: string,
   binds: Readonly<Record<string, string>>,
+  kept: readonly string[] = [],
 ): Promise<BootedMachine> {
   if (!existsSync('/lib/systemd/systemd')) {
     throw new MissingServiceError('no systemd here (Debian package systemd; `npm test` as root installs it)');
   }
   const place = tempDir('machine').path;
   // The mounts live as long as this process, and so longer than the machine.
-  const holder = spawn('unshare', ['--mount', 'sh', '-euc', prepareScript(name, place, binds)], {
+  const holder = spawn('unshare', ['--mount', 'sh', '-euc', prepareScript(name, place, binds, kept)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const trouble: string[] = [];
@@ -192,13 +194,19 @@ function removeGroup(group: string): boolean {
 }
 
 /** Mounts the file system and waits. */
-function prepareScript(name: string, place: string, binds: Readonly<Record<string, string>>): string {
+function prepareScript(
+  name: string,
+  place: string,
+  binds: Readonly<Record<string, string>>,
+  kept: readonly string[],
+): string {
   const root = `${place}/disk/root`;
   const mounts = Object.entries(binds).map(
     ([at, from]) =>
       `mkdir -p '${root}${at}'; mount --bind '${from}' '${root}${at}'; mount -o remount,bind,ro '${root}${at}'`,
   );
-  const masks = maskedUnits.map((unit) => `ln -sf /dev/null '${root}/etc/systemd/system/${unit}'`);
+  const masked = maskedUnits.filter((unit) => !kept.includes(unit));
+  const masks = masked.map((unit) => `ln -sf /dev/null '${root}/etc/systemd/system/${unit}'`);
   return [
     'mount --make-rprivate /',
     `mkdir -p '${place}/disk'; mount -t tmpfs tmpfs '${place}/disk'`,
