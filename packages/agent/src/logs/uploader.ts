@@ -11,8 +11,8 @@ import type { LogUpload } from '@muster/common/gen/muster/v1/LogUpload';
 import type { LogUploadAck__Output } from '@muster/common/gen/muster/v1/LogUploadAck';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { backoffMs, withJitter } from '@muster/common/retry';
 import { taskRefFromWire, taskRefToWire } from '@muster/common/wire/codec';
+import { uploadWaitMs } from '@muster/common/wire/uploadPace';
 import type { Mask } from '../taskFacts/mask.ts';
 import {
   closeOutput,
@@ -76,6 +76,8 @@ export class LogUploader {
   private readonly outputs = new Map<TaskKey, Output>();
   private stream: UploadStream | null = null;
   private failures = 0;
+  /** The newest of them. */
+  private failure: unknown = null;
   private closed = false;
   private pumping = false;
   /** Something has changed since the pump last began a round. */
@@ -133,7 +135,7 @@ export class LogUploader {
 
   private retryDelayMs(): number {
     if (this.failures === 0) return lookIntervalMs;
-    return withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+    return uploadWaitMs(reconnect, this.failures, this.failure, this.parts.chance());
   }
 
   /** Every task in turn, a piece each, until there is nothing to send or no room for it. */
@@ -285,6 +287,7 @@ export class LogUploader {
 
   private disconnected(error: unknown): void {
     this.failures += 1;
+    this.failure = error;
     if (this.failures === 1 && !this.closed) {
       this.parts.log.warn(
         { error: messageOf(error) },

@@ -7,9 +7,9 @@ import { messageOf } from '@muster/common/errors';
 import type { TelemetryRequest__Output } from '@muster/common/gen/muster/v1/TelemetryRequest';
 import type { TelemetryUpload } from '@muster/common/gen/muster/v1/TelemetryUpload';
 import type { Logger } from '@muster/common/log';
-import { backoffMs, withJitter } from '@muster/common/retry';
 import type { GpuReading, HostReading } from '@muster/common/telemetry';
 import { gpuReadingToWire, hostReadingToWire } from '@muster/common/wire/codec';
+import { uploadWaitMs } from '@muster/common/wire/uploadPace';
 
 type TelemetryStream = ClientDuplexStream<TelemetryUpload, TelemetryRequest__Output>;
 
@@ -107,7 +107,7 @@ export class TelemetryUploader {
     this.failures += 1;
     if (this.failures === 1)
       this.parts.log.info({ error: messageOf(error) }, 'the telemetry stream broke; opening it again');
-    const waitMs = withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+    const waitMs = uploadWaitMs(reconnect, this.failures, error, this.parts.chance());
     this.redial = setTimeout(() => this.start(), waitMs);
   }
 }

@@ -11,9 +11,9 @@ import type { RowUpload } from '@muster/common/gen/muster/v1/RowUpload';
 import type { RowUploadAck__Output } from '@muster/common/gen/muster/v1/RowUploadAck';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import { backoffMs, withJitter } from '@muster/common/retry';
 import type { TrainingRow } from '@muster/common/training';
 import { taskRefFromWire, taskRefToWire, trainingRowToWire } from '@muster/common/wire/codec';
+import { uploadWaitMs } from '@muster/common/wire/uploadPace';
 
 type RowStream = ClientDuplexStream<RowUpload, RowUploadAck__Output>;
 
@@ -56,6 +56,8 @@ export class RowUploader {
   private stream: RowStream | null = null;
   private timer: NodeJS.Timeout | null = null;
   private failures = 0;
+  /** The newest of them. */
+  private failure: Error | null = null;
   private closed = false;
 
   constructor(parts: RowUploaderParts) {
@@ -134,7 +136,7 @@ export class RowUploader {
     if (this.timer !== null) clearTimeout(this.timer);
     // While the coordinator is away, whatever is to be sent waits like all else.
     const waitMs =
-      this.failures === 0 ? ms : withJitter(backoffMs(reconnect, this.failures), this.parts.chance());
+      this.failures === 0 ? ms : uploadWaitMs(reconnect, this.failures, this.failure, this.parts.chance());
     this.timer = setTimeout(() => {
       this.timer = null;
       this.sendAll();
@@ -211,6 +213,7 @@ export class RowUploader {
       of.isKnown = false;
     }
     this.failures += 1;
+    this.failure = error;
     if (this.failures === 1)
       this.parts.log.warn(
         { error: messageOf(error) },
