@@ -64,6 +64,21 @@ describe('the paths of a gang', () => {
     expect(story.job.state).toMatchObject({ lastCause: { message: words } });
   });
 
+  it('to a node that names loopback alone are explained', () => {
+    const endpoint = { interface: 'lo', speedMbps: null, rdma: false };
+    const tunnelled = { ...endpoint, address: '127.0.0.1', network: '127.0.0.0/8' };
+    const ordinary = { ...endpoint, address: '10.0.0.2', network: '10.0.0.0/24' };
+    const story = aGang().allocated();
+    story.prepared(0, { endpoints: [tunnelled] }).prepared(1, { endpoints: [ordinary] });
+    story.checked(0).checked(1, { 0: 'node-2 cannot reach node-1 at 127.0.0.1:21000: connection refused' });
+
+    expect(story.job.state).toMatchObject({
+      lastCause: {
+        message: expect.stringMatching(/connection refused; a loopback address leads .* its label network/),
+      },
+    });
+  });
+
   it('that fail in one network are tried in the next', () => {
     const story = aGang().allocated();
     for (const rank of [0, 1]) story.prepared(rank, { endpoints: inTwoNetworks(rank) });

@@ -1,4 +1,5 @@
 /** Judges the paths between the nodes of a gang by the reports of all of them. */
+import { isLoopbackHost } from '@muster/common/address';
 import { causeOf } from '@muster/common/cause';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause } from '@muster/common/views';
@@ -21,6 +22,11 @@ export interface MeasuredPair {
   readonly to: NodeName;
   readonly bytesPerS: number;
 }
+
+/** The address of nodes whose coordinator is on loopback for them, as at the end of a tunnel. */
+const onlyOnOneMachine =
+  'a loopback address leads to another node only on the same machine. A node behind a tunnel runs jobs of one node, unless ' +
+  'its label network names a network that the others reach';
 
 export type Verdict =
   | { readonly kind: 'good' }
@@ -75,8 +81,9 @@ export function judgePaths(
   const failed = paths.filter(({ error }) => error !== null);
   const [first] = failed;
   if (first !== undefined) {
-    const message =
-      inWords(first) + (failed.length === 1 ? '' : ` (${failed.length} of ${paths.length} paths failed)`);
+    const others = failed.length === 1 ? '' : ` (${failed.length} of ${paths.length} paths failed)`;
+    const isLoopback = attempt.network?.addresses.some(isLoopbackHost) === true;
+    const message = inWords(first) + others + (isLoopback ? `; ${onlyOnOneMachine}` : '');
     return { kind: 'unreachable', message, excludeNodes: mostNamed(failed) };
   }
   if (!attempt.preflight) return { kind: 'good' };
