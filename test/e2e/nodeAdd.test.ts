@@ -33,7 +33,8 @@ beforeAll(async () => {
   await makeTree(tree, release, await nativeParts(release, native, new AbortController().signal));
   const machines = await Promise.all([
     bootMachine('head', { '/srv/muster': tree }),
-    ...hostNames.map((name) => bootMachine(name, {})),
+    // Agents of users are kept by logind.
+    ...hostNames.map((name) => bootMachine(name, {}, ['systemd-logind.service'])),
   ]);
   const [first, ...others] = machines;
   head = first ?? head;
@@ -217,4 +218,31 @@ test('without root the agent runs as the user, outlives the ssh connection and i
   const left = () => at('gpu-3').run('pgrep', '-u', 'ada', '-a');
   await waitFor('nothing of the agent', left, { until: ({ stdout }) => stdout === '' });
   expect((await at('gpu-3').run('sh', '-c', 'ls -A ~ada/.local/share/muster')).stdout).toBe('');
+});
+
+test('behind a jump host, the unit of a lingering user runs the agent, and a task outlives its end', async () => {
+  const there = at('gpu-3');
+  await there.must('useradd', '--create-home', '--password', '*', 'bea');
+  await there.must('loginctl', 'enable-linger', 'bea');
+  await there.must('iptables', '-A', 'INPUT', '-s', '10.77.0.1', '-p', 'tcp', '--dport', '22', '-j', 'DROP');
+  const way = 'Host via\nHostName 10.77.0.4\nHostKeyAlias gpu-3\nProxyJump root@gpu-1\n';
+  await head.must('sh', '-c', 'printf %s "$1" > ~/.ssh/config', 'sh', way);
+  const { of, stderr } = await add('bea@via', '--user', '--tunnel', '--name', 'bea-1', '--set', 'gpus=1');
+  expect(of('bea@via')?.error, stderr).toBe(null);
+  const mainPid = async () => {
+    const show = 'XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user show -p MainPID --value muster-agent';
+    return (await there.must('su', 'bea', '-c', show)).trim();
+  };
+  const before = await mainPid();
+  expect(Number(before)).toBeGreaterThan(0);
+  await head.must(muster, 'submit', '--gpus', '1', '--name', 'long', '--', 'sleep', '100000');
+  const task = await waitFor('the task', () => there.must('pgrep', '-u', 'bea', '-x', 'sleep'));
+  await there.must('kill', '-KILL', before);
+  await waitFor('another agent', mainPid, { until: (pid) => pid !== before && Number(pid) > 0 });
+  await waitFor('its node', nodes, { until: (all) => all.get('bea-1') === 'online' });
+  expect(await there.must('pgrep', '-u', 'bea', '-x', 'sleep')).toBe(task);
+  await head.must(muster, 'stop', 'long');
+  await head.must(muster, 'node', 'remove', 'bea-1', '--purge');
+  const left = () => there.run('pgrep', '-u', 'bea', '-f', 'muster');
+  await waitFor('nothing of the agent', left, { until: ({ stdout }) => stdout === '' });
 });
