@@ -189,6 +189,7 @@ async function copyRelease(
     if (exitCode === 0) return;
     const isWrong = exitCode === scriptExits.wrongSum || exitCode === scriptExits.incomplete;
     if (!isWrong || attempt === attemptsMax) {
+      if (isDiskFull(stderr)) throw diskFull(shell.host, mode);
       const why = isWrong ? 'what arrived there differs from what was sent' : lastLine(stderr);
       throw new CliError(`the release was not unpacked on ${shell.host}: ${why}`);
     }
@@ -212,6 +213,7 @@ async function send(
   const { exitCode, stderr } = await shell.run(receiveScript(archive, offset, mode), { input: file });
   file.destroy();
   if (exitCode === 0) return;
+  if (isDiskFull(stderr)) throw diskFull(shell.host, mode);
   const isOther = exitCode === scriptExits.busy || exitCode === scriptExits.changed;
   throw new CliError(
     isOther
@@ -219,6 +221,22 @@ async function send(
       : `the release was not copied to ${shell.host}: ${lastLine(stderr)}`,
     { hints: ['What has arrived stays, and the same command continues there.'] },
   );
+}
+
+/** As `cat`, `mkdir` and `tar` say it; `tar` says more behind it. */
+function isDiskFull(stderr: string): boolean {
+  return /No space left on device|Disk quota exceeded/.test(stderr);
+}
+
+function diskFull(host: string, mode: AgentMode): CliError {
+  const place = mode === 'user' ? 'the home directory' : '/var/cache';
+  return new CliError(`the disk of ${host} is full: the release does not fit into ${place}`, {
+    code: 'resource_exhausted',
+    hints: [
+      'The archive and its content have to fit there at the same time. Which folders are large: du -xh --max-depth=2 / | sort -h | tail',
+      'What has arrived stays, and the same command continues there.',
+    ],
+  });
 }
 
 function installWords(
