@@ -104,6 +104,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['leases', 'model.ts state store', 'it says who may run, and ends nothing by itself'],
     ['auth', 'caller.ts state store tls', 'it knows credentials, not what is called with them'],
     [
+      'alerts',
+      'auth caller.ts model.ts spec state',
+      'what follows from a condition depends on what is known alone',
+    ],
+    [
       'agents',
       'caller.ts leases lifecycle model.ts spec state work',
       'what a node should do follows from the state alone',
@@ -111,7 +116,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['planning', 'lifecycle model.ts scheduler state', 'it shows the state to the scheduler'],
     [
       'commands',
-      'agents auth caller.ts leases lifecycle model.ts spec state store',
+      'agents alerts auth caller.ts leases lifecycle model.ts spec state store',
       'functions on a draft: the loop runs them',
     ],
     [
@@ -126,7 +131,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
-    ['telemetry', 'state', 'it may be lost, so nothing depends on it'],
+    ['telemetry', 'model.ts state', 'it may be lost, so nothing depends on it'],
     ['metricQuery', '', 'plain functions on a question and on series'],
     [
       'reconcilers',
@@ -139,20 +144,26 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'what is shown, in whichever answer, page or file',
     ],
     [
+      'alertWatch',
+      'agents alerts caller.ts commands loop.ts model.ts spec state store telemetry views.ts work',
+      'it looks at what is known, and commands like a client',
+    ],
+    ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
+    [
       'rpc',
-      'agents auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery model.ts paths ' +
-        'reconcilers rows scheduler secrets state store telemetry tls views.ts work',
+      'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
+        'model.ts paths reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents auth lifecycle model.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
+      'agents alertSinks auth lifecycle model.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
       'it counts what others do',
     ],
     [
       'training',
-      'agents events explain model.ts scheduler spec state store views.ts work',
+      'agents events explain model.ts scheduler spec state store telemetry views.ts work',
       'it writes files from the views that the API returns',
     ],
     [
@@ -162,13 +173,14 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents auth diskReserve.ts events leases loop.ts metrics output.ts paths planning reconcilers rpc secrets state store telemetry ' +
-        'training work',
+      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metrics output.ts paths planning reconcilers rpc secrets ' +
+        'state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc secrets state store tls upkeep work',
+      'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc ' +
+        'secrets state store tls upkeep work',
       'it brings the ports of a machine',
     ],
   ],
@@ -176,6 +188,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['output', '', 'it writes text, whatever the text is about'],
     ['metrics', 'output', 'how metrics are shown'],
     ['nodes', 'output', 'how nodes are shown'],
+    ['alerts', 'output', 'how alerts are shown'],
     ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
     ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
@@ -200,7 +213,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'arrays config diagnose doctor install jobs logs metrics nodes output remote submit supervisor top upgrade userAgent',
+      'alerts arrays config diagnose doctor install jobs logs metrics nodes output remote submit supervisor top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

@@ -1,0 +1,136 @@
+import { builtInAlerts } from '@muster/common/builtInAlerts';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { checkCondition } from './condition.ts';
+import { type FactValue, jobFactNames, namesOfKind } from './names.ts';
+
+function verdict(text: string, facts: Readonly<Record<string, FactValue>>): boolean | null {
+  return checkCondition(text, jobFactNames).evaluate((name) => facts[name] ?? null);
+}
+
+function problemOf(text: string): string {
+  try {
+    checkCondition(text, jobFactNames);
+    return 'none';
+  } catch (error) {
+    return `${(error as { column?: number }).column}: ${(error as Error).message}`;
+  }
+}
+
+test.each<[string, Readonly<Record<string, FactValue>>, boolean | null]>([
+  ["workload_state == 'failed'", { workload_state: 'failed' }, true],
+  ["workload_state == 'failed'", { workload_state: 'running' }, false],
+  [
+    "gpu_utilization < 20 && running_for > duration('10m')",
+    { gpu_utilization: 19.5, running_for: 600_001 },
+    true,
+  ],
+  [
+    "gpu_utilization < 20 && running_for > duration('10m')",
+    { gpu_utilization: 19.5, running_for: 600_000 },
+    false,
+  ],
+  ['train_loss.isNaN()', { train_loss: Number.NaN }, true],
+  ['train_loss.isNaN()', { train_loss: 0.5 }, false],
+  ["checkpoint_age > duration('2h')", { checkpoint_age: 7_200_001 }, true],
+  ["running_for - queued_for > duration('1h30m')", { running_for: 6_000_000, queued_for: 0 }, true],
+  ["labels.team == 'vision' && 'model' in labels", { labels: { team: 'vision', model: 'x' } }, true],
+  ['has(labels.team) ? priority > 50 : false', { labels: {}, priority: 60 }, false],
+  ["workload_name.matches('^7b-.*$')", { workload_name: '7b-finetune' }, true],
+  ["workload_name in ['a', 'b']", { workload_name: 'b' }, true],
+  ['attempt % 2 == 1', { attempt: 3 }, true],
+])('%s of %j', (text, facts, expected) => {
+  expect(verdict(text, facts)).toBe(expected);
+});
+
+test.each([
+  ['gpu_utilization < 20', {}],
+  ["gpu_utilization < 20 && workload_state == 'running'", { workload_state: 'running' }],
+  ["labels.team == 'vision'", { labels: {} }],
+  ['attempt / 0 == 1', { attempt: 1 }],
+])('%s is unknown where a value of it is', (text, facts) => {
+  expect(verdict(text, facts)).toBeNull();
+});
+
+test('what is known decides where that is enough', () => {
+  expect(verdict("gpu_utilization < 20 && workload_state == 'failed'", { workload_state: 'running' })).toBe(
+    false,
+  );
+  expect(verdict("gpu_utilization < 20 || workload_state == 'failed'", { workload_state: 'failed' })).toBe(
+    true,
+  );
+});
+
+test.each([
+  ['gpu_utilisation < 20', /^1: .*did you mean "gpu_utilization"\?/],
+  ['running_for > 600', /^12: .*duration\('10m'\)/],
+  ['running_for > duration("ten")', /^24: invalid duration "ten"/],
+  ['gpu_utilization * 2 > 1.0', /write a number with a point/],
+  ['workload_state', /^1: a condition is true or false, and this one is of type string/],
+  ['workload_state = "failed"', /^16: cannot be parsed here: unexpected =/],
+  ['train_loss.isnan()', /did you mean "isNaN"\?/],
+  ['labels.exists(l, l == "a")', /not available/],
+  ['workload_name.matches(user)', /takes a pattern in quotes/],
+  [String.raw`workload_name.matches('(a{10}){10}')`, /repeats 100 times/],
+  ["workload_name.matches('(?<a')", /invalid pattern/],
+  ['__proto__ == "a"', /unknown name "__proto__"/],
+  ['constructor == "a"', /unknown name/],
+  ['', /empty/],
+  ['{"a": 1} == {"a": 1}', /not available/],
+  [`${'('.repeat(41)}true${')'.repeat(41)}`, /^41: more than 40 parentheses/],
+  [`true ${'|| true '.repeat(200)}`, /expected at most 1000/],
+])('%s is refused at its column', (text, problem) => {
+  expect(problemOf(text)).toMatch(problem);
+});
+
+test('every condition that is built in is accepted', () => {
+  for (const { condition, kind } of Object.values(builtInAlerts))
+    expect(() => checkCondition(condition, namesOfKind[kind]), condition).not.toThrow();
+});
+
+const words = [
+  ...Object.keys(jobFactNames),
+  ..."( ) [ ] { } && || ! - + * / % < > == ? : . , 'a' 1 2.0 true null in duration matches size has isNaN 0xF".split(
+    ' ',
+  ),
+  '"',
+  '\\',
+  'b"x"',
+];
+const word = fc.constantFrom(...words);
+
+test('whatever is typed is refused with a column, or is a condition that can be evaluated', () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 200 }),
+    fc.array(word, { maxLength: 40 }).map((typed) => typed.join(' ')),
+  );
+  const value = fc.oneof(fc.string(), fc.double(), fc.constant(null), fc.boolean());
+  fc.assert(
+    fc.property(text, value, (typed, fact) => {
+      const problem = problemOf(typed);
+      if (problem !== 'none') {
+        expect(problem).toMatch(/^\d+: ./s);
+        return;
+      }
+      const result = checkCondition(typed, jobFactNames).evaluate(() => fact);
+      expect([true, false, null]).toContain(result);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a deep, long or hostile condition is refused, or evaluated before the time of this test is up', () => {
+  const texts = [
+    '!'.repeat(999),
+    '-'.repeat(999),
+    `${'['.repeat(40)}${']'.repeat(40)}`,
+    `${'a ? '.repeat(240)}a`,
+    `workload_name.matches('${'a?'.repeat(24)}${'a'.repeat(24)}')`,
+    `workload_name ${'+ workload_name '.repeat(50)} == 'a'`,
+    "workload_name.matches('(a*)*b') && workload_name.matches('(.*)(.*)(.*)(.*)z')",
+  ];
+  for (const text of texts) {
+    if (problemOf(text) !== 'none') continue;
+    expect([true, false, null]).toContain(verdict(text, { workload_name: 'a'.repeat(5_000) }));
+  }
+});
