@@ -26,6 +26,7 @@ import {
 import { WaitTimes } from '@muster/coordinator/planning/waitTimes';
 import { applyJobEvent } from '@muster/coordinator/state/applyJobEvent';
 import { ClusterState } from '@muster/coordinator/state/state';
+import { noStoredAlerts } from '@muster/coordinator/store/alerts';
 import { Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
 import { Contained } from '@muster/coordinator/work/contained';
 import { report, reportMachine, rounded, summary } from './support.ts';
@@ -90,6 +91,7 @@ const state = new ClusterState({
   credentials: [],
   users: [],
   projects: [],
+  alerts: noStoredAlerts,
   lastSubmitSeq: number,
   lastEventSeq: 0,
   subjectSeqs: new Map(),

@@ -140,6 +140,7 @@ test('a commit is sent to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
     changedUsers: [],
+    changedAlerts: [],
   });
   expect([first.sent, second.sent, third.sent]).toEqual([['prepare'], ['prepare'], []]);
 
@@ -155,6 +156,7 @@ test('a commit is sent to the nodes it concerns only, the end of an attempt befo
     endedCredentials: [],
     removedNodes: [],
     changedUsers: [],
+    changedAlerts: [],
   });
   expect(first.sent).toEqual(['prepare', 'forget']);
   expect(second.sent).toEqual(['prepare', 'forget', 'prepare']);

@@ -13,6 +13,7 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { noStoredAlerts } from '../store/alerts.ts';
 import { drainNode, leavingReason, undrainNode } from './drains.ts';
 import { hello, nodeStatus, report } from './nodes.ts';
 
@@ -30,6 +31,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     credentials: [],
     users: [],
     projects: [],
+    alerts: noStoredAlerts,
     lastSubmitSeq: 9,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { noStoredAlerts } from '../store/alerts.ts';
 import { aStory, crash } from '../storyFixture.ts';
 import { EndedMeanwhile } from './inheritedCheckpoints.ts';
 import { extendJob, requeueJob } from './jobs.ts';
@@ -26,6 +27,7 @@ function draftWith(job: Job, isOver = false): Draft {
       credentials: [],
       users: [],
       projects: [],
+      alerts: noStoredAlerts,
       lastSubmitSeq: 1,
       lastEventSeq: 0,
       subjectSeqs: new Map(),

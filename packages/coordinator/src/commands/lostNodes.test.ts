@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aNode, anExit, aReport, nodeNameOf, someMs } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { noStoredAlerts } from '../store/alerts.ts';
 import { aGang, crash, type Story } from '../storyFixture.ts';
 import { hello, nodeSilent, noteFreezes, report } from './nodes.ts';
 
@@ -19,6 +20,7 @@ function withJob({ job }: Story) {
     credentials: [],
     users: [],
     projects: [],
+    alerts: noStoredAlerts,
     lastSubmitSeq: 1,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

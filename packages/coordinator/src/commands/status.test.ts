@@ -12,6 +12,7 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { noStoredAlerts } from '../store/alerts.ts';
 import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
 
@@ -29,6 +30,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     credentials: [],
     users: [],
     projects: [],
+    alerts: noStoredAlerts,
     lastSubmitSeq: 0,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -17,6 +17,7 @@ import {
 } from '../modelFixture.ts';
 import { plan } from '../scheduler/plan.ts';
 import { ClusterState, Draft } from '../state/state.ts';
+import { noStoredAlerts } from '../store/alerts.ts';
 import { NodeViews } from './nodeViews.ts';
 import { planningView } from './planningView.ts';
 import { SchedulerState, surveyOf } from './schedulerState.ts';
@@ -146,6 +147,7 @@ test('a queue of which only the first of equals are looked at starts as one that
         credentials: [],
         users: [],
         projects: [],
+        alerts: noStoredAlerts,
         outcomes: new Map(),
         successors: new Map(),
         arrayFailures: new Map(),

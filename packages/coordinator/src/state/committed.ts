@@ -14,6 +14,8 @@ export interface Committed {
   readonly removedNodes: readonly NodeName[];
   /** Names of users who have another role or other projects now. Removed ones are among them. */
   readonly changedUsers: readonly string[];
+  /** Names of alerts that were set or deleted. */
+  readonly changedAlerts: readonly string[];
 }
 
 /** Of what a draft has changed, by name, the names of what it has removed. */

@@ -17,13 +17,15 @@ import type {
   Snapshot,
   StoredOutcome,
 } from '../store/store.ts';
-import { applyChanges, type Committed, removedOf } from './committed.ts';
+import { type Alerts, alertsOf, DraftedAlerts } from './alerts.ts';
+import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
+import { DraftedNodes } from './draftedNodes.ts';
 import { DraftedSecrets } from './draftedSecrets.ts';
 import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
-import { DraftedPeople, type People, peopleOf } from './people.ts';
+import { DraftedPeople, type People, peopleOf, type SetUndoably } from './people.ts';
 import { secretsOf } from './secrets.ts';
 
 export class ClusterState {
@@ -44,6 +46,7 @@ export class ClusterState {
   readonly activeInArrays = new Map<ArrayId, number>();
   readonly nodes: Map<NodeName, Node>;
   readonly people: People;
+  readonly alerts: Alerts;
   /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
   /** Ids of credentials by the hashes of the secrets that are valid for them. */
@@ -62,6 +65,7 @@ export class ClusterState {
     this.arrayFailures = new Map(snapshot.arrayFailures);
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
     this.people = peopleOf(snapshot);
+    this.alerts = alertsOf(snapshot.alerts);
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
@@ -100,6 +104,7 @@ export class ClusterState {
 export class Draft {
   readonly base: ClusterState;
   readonly people: DraftedPeople;
+  readonly alerts: DraftedAlerts;
   readonly secrets = new DraftedSecrets((map, key, value) => this.set(map, key, value));
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
@@ -107,10 +112,7 @@ export class Draft {
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   private readonly arrays = new Map<ArrayId, JobArrayRecord>();
   private readonly newArrays = new Map<ArrayId, true>();
-  /** Changed nodes. null: removed. */
-  private readonly nodes = new Map<NodeName, Node | null>();
-  /** Those of the changed nodes that will be stored. */
-  private readonly nodesToStore = new Map<NodeName, true>();
+  private readonly nodes: DraftedNodes;
   /** Changed credentials by id; null: removed. */
   private readonly credentials = new Map<string, Credential | null>();
   private readonly requests = new Map<string, RequestRecord>();
@@ -125,7 +127,10 @@ export class Draft {
 
   constructor(base: ClusterState) {
     this.base = base;
-    this.people = new DraftedPeople(base.people, (map, key, value) => this.set(map, key, value));
+    const set: SetUndoably = (map, key, value) => this.set(map, key, value);
+    this.people = new DraftedPeople(base.people, set);
+    this.alerts = new DraftedAlerts(base.alerts, set);
+    this.nodes = new DraftedNodes(base.nodes, set);
     this.submitSeq = base.lastSubmitSeq;
     this.eventSeq = base.lastEventSeq;
   }
@@ -229,14 +234,11 @@ export class Draft {
   }
 
   node(name: NodeName): Node | undefined {
-    const drafted = this.nodes.get(name);
-    return drafted === undefined ? this.base.nodes.get(name) : (drafted ?? undefined);
+    return this.nodes.get(name);
   }
 
   everyNode(): readonly Node[] {
-    const { nodes } = this.base;
-    if (this.nodes.size === 0) return [...nodes.values()];
-    return [...new Set([...nodes.keys(), ...this.nodes.keys()])].flatMap((name) => this.node(name) ?? []);
+    return this.nodes.every();
   }
 
   credential(id: string): Credential | undefined {
@@ -289,19 +291,17 @@ export class Draft {
   }
 
   putNode(node: Node): void {
-    this.noteNode(node);
-    this.set(this.nodesToStore, node.name, true);
+    this.nodes.put(node.name, node, true);
   }
 
   /** Removes a node. Its name may be given to another node from now on. */
   removeNode(name: NodeName): void {
-    this.set(this.nodes, name, null);
-    this.set(this.nodesToStore, name, true);
+    this.nodes.put(name, null, true);
   }
 
   /** Changes a node without a commit of its own, for example when it was seen last. It is stored with its next change. */
   noteNode(node: Node): void {
-    this.set(this.nodes, node.name, node);
+    this.nodes.put(node.name, node, false);
   }
 
   putCredential(credential: Credential): void {
@@ -339,6 +339,10 @@ export class Draft {
     });
   }
 
+  get nextEventSeq(): number {
+    return this.eventSeq + 1;
+  }
+
   /** The number of changes that a commit of the draft writes. A turn of the loop is limited by it. */
   get size(): number {
     return this.jobs.size + this.events.length;
@@ -358,15 +362,13 @@ export class Draft {
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
-      nodes: [...this.nodes.values()].flatMap((node) =>
-        node !== null && this.nodesToStore.has(node.name) ? [node] : [],
-      ),
-      removedNodes: removedOf(this.nodes),
+      ...this.nodes.toBatch(),
       requests: [...this.requests.values()],
       credentials: [...this.credentials.values()].filter((credential) => credential !== null),
       removedCredentials: removedOf(this.credentials),
       ...this.people.toBatch(),
       ...this.secrets.toBatch(),
+      ...this.alerts.toBatch(),
       events: this.events,
     };
   }
@@ -375,11 +377,9 @@ export class Draft {
   apply(): Committed {
     const { base } = this;
     for (const job of this.jobs.values()) base.noteJob(job);
-    for (const array of this.arrays.values()) {
+    for (const array of this.arrays.values())
       if (array.filled === array.size) base.arrays.delete(array.id);
       else base.arrays.set(array.id, array);
-    }
-    applyChanges(base.nodes, this.nodes);
     for (const [id, credential] of this.credentials) base.setCredential(id, credential);
     this.people.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
@@ -392,8 +392,9 @@ export class Draft {
       attempts: [...this.attempts.values()],
       events: this.events,
       endedCredentials: removedOf(this.credentials),
-      removedNodes: removedOf(this.nodes),
+      removedNodes: this.nodes.apply(),
       changedUsers: [...this.people.users.keys()],
+      changedAlerts: this.alerts.apply(),
     };
   }
 }

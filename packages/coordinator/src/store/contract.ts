@@ -3,6 +3,7 @@ import { causeOf } from '@muster/common/cause';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
+import { describeAlerts } from './alertsContract.ts';
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
 import { describeRetention } from './retentionContract.ts';
@@ -41,6 +42,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     describeCredentials(commit, () => opened.reopen());
     describeSecrets(commit, () => opened.reopen());
+    describeAlerts(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {

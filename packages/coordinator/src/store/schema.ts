@@ -171,8 +171,27 @@ const hungAt = /* sql */ `
 update attempts set body = json_remove(json_set(body, '$.hungAtMs', body -> '$.hungToldAtMs'), '$.hungToldAtMs');
 `;
 
+/** Alerts: rules of users, what fires by them and by those that are built in, and what is silenced. */
+const alerts = /* sql */ `
+create table alerts (
+  name text primary key,
+  body text not null
+) strict, without rowid;
+
+create table alert_episodes (
+  -- The alert, a slash, and what it fires for.
+  id text primary key,
+  body text not null
+) strict, without rowid;
+
+create table alert_silences (
+  alert text primary key,
+  body text not null
+) strict, without rowid;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
-const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable, hungAt];
+const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable, hungAt, alerts];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
 

@@ -8,11 +8,12 @@ import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
 import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
+import { type AlertChanges, noAlertChanges, type StoredAlerts } from './alerts.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore, StoredSecret } from './secrets.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
-export interface Batch {
+export interface Batch extends AlertChanges {
   readonly newArrays: readonly JobArrayRecord[];
   /** Known arrays of which more jobs are stored now. */
   readonly arrays: readonly JobArrayRecord[];
@@ -52,6 +53,7 @@ export const emptyBatch: Batch = {
   projects: [],
   secrets: [],
   removedSecrets: [],
+  ...noAlertChanges,
   events: [],
 };
 
@@ -127,6 +129,7 @@ export interface Snapshot {
   readonly users: readonly User[];
   /** Those that an admin has configured. */
   readonly projects: readonly Project[];
+  readonly alerts: StoredAlerts;
   readonly lastSubmitSeq: number;
   readonly lastEventSeq: number;
   /** Last per-subject event number of active jobs, nodes and the cluster. */

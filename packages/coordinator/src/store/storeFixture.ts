@@ -19,6 +19,7 @@ import {
   someGpus,
   someMs,
 } from '../modelFixture.ts';
+import { noStoredAlerts } from './alerts.ts';
 import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store.ts';
 
 const someCause: Cause = {
@@ -146,6 +147,7 @@ export const emptySnapshot: Snapshot = {
   credentials: [],
   users: [],
   projects: [],
+  alerts: noStoredAlerts,
   lastSubmitSeq: 9,
   lastEventSeq: 0,
   subjectSeqs: new Map(),

@@ -4,12 +4,14 @@
  * real stores do.
  */
 
+import type { AlertEpisode, AlertSilence } from '@muster/common/alerts';
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { Project, User } from '@muster/common/people';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { ownName } from '../../spec/ownSpec.ts';
+import { episodeKey, type StoredAlert } from '../alerts.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
 import type { RetentionStore } from '../retention.ts';
@@ -31,6 +33,7 @@ import {
   StoreError,
   type VisibleJobs,
 } from '../store.ts';
+import { writeMemoryAlerts } from './memoryAlerts.ts';
 import { memoryRetention } from './memoryRetention.ts';
 
 export class Memory {
@@ -46,6 +49,10 @@ export class Memory {
   readonly credentials = new Map<string, Credential>();
   readonly users = new Map<string, User>();
   readonly projects = new Map<string, Project>();
+  readonly alerts = new Map<string, StoredAlert>();
+  /** By `episodeKey`. */
+  readonly alertEpisodes = new Map<string, AlertEpisode>();
+  readonly alertSilences = new Map<string, AlertSilence>();
   /** By `secretId`. */
   readonly secrets = new Map<string, StoredSecret>();
   /** In order of their sequence numbers, which is the order of their insertion. */
@@ -137,6 +144,11 @@ export class MemoryStore implements Store {
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
       users: sortedBy([...this.memory.users.values()], (user) => user.name),
       projects: sortedBy([...this.memory.projects.values()], (project) => project.name),
+      alerts: {
+        rules: sortedBy([...this.memory.alerts.values()], (alert) => alert.name),
+        episodes: sortedBy([...this.memory.alertEpisodes.values()], episodeKey),
+        silences: sortedBy([...this.memory.alertSilences.values()], (silence) => silence.alert),
+      },
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
@@ -200,6 +212,7 @@ export class MemoryStore implements Store {
     for (const project of batch.projects) writer.put(this.memory.projects, project.name, project);
     for (const id of batch.removedSecrets) writer.remove(this.memory.secrets, id);
     for (const secret of batch.secrets) writer.put(this.memory.secrets, secretId(secret), secret);
+    writeMemoryAlerts(this.memory, batch, writer);
     for (const event of batch.events) {
       if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
       writer.insert(events, event.seq, event);

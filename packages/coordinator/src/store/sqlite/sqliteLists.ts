@@ -268,3 +268,11 @@ export function sqliteNames(
     },
   };
 }
+
+/** It may have changed its state since it was found. */
+export function isWanted(
+  { states }: Pick<JobQuery, 'states'>,
+  { state }: { readonly state: string },
+): boolean {
+  return states.length === 0 || states.some((each) => each === state);
+}

@@ -82,7 +82,8 @@ import type { AttachedFile } from './attached.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
-import { listedIds, sqliteNames } from './sqliteLists.ts';
+import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
+import { isWanted, listedIds, sqliteNames } from './sqliteLists.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import { sqliteSecrets } from './sqliteSecrets.ts';
 import type { StoreFiles } from './storeFiles.ts';
@@ -172,6 +173,7 @@ export class SqliteStore implements Store {
       projects: this.rows<ArgumentOf<typeof selectProjects.fromRow>>(selectProjects.sql).map(
         selectProjects.fromRow,
       ),
+      alerts: loadAlerts((sql) => this.rows<{ body: string }>(sql)),
       lastSubmitSeq: positions?.submit_seq ?? 0,
       lastEventSeq: positions?.event_seq ?? 0,
       subjectSeqs: new Map(subjects.map((row) => [row.subject, row.subject_seq])),
@@ -245,6 +247,7 @@ export class SqliteStore implements Store {
       this.statement(upsertProject.sql).run(upsertProject.parameters(project));
     for (const id of batch.removedSecrets) this.statement(deleteSecret.sql).run({ id });
     for (const secret of batch.secrets) this.statement(upsertSecret.sql).run(upsertSecret.parameters(secret));
+    writeAlerts((sql, parameters) => this.statement(sql).run(parameters), batch);
     for (const event of batch.events)
       this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }
@@ -387,11 +390,6 @@ export class SqliteStore implements Store {
     closeDatabase(this.opened);
     this.opened.lock.release();
   }
-}
-
-/** It may have changed its state since it was found. */
-function isWanted({ states }: Pick<JobQuery, 'states'>, { state }: JobWithAttemptRow): boolean {
-  return states.length === 0 || states.some((each) => each === state);
 }
 
 /** The one argument of a function: what a statement's row looks like. */
