@@ -14,7 +14,8 @@ import {
 import { freePort, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
 import { openSqliteStore } from '../store/sqlite/sqliteStore.ts';
 import { cloudEventOf } from './cloudEvents.ts';
-import { type NatsRelay, startNatsRelay } from './natsRelay.ts';
+import type { RunningFollower } from './follower.ts';
+import { startNatsRelay } from './natsRelay.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -32,7 +33,7 @@ function startRelay(
   log: EventLog,
   logger: Logger = new RecordingLog(),
   credentials: string | null = null,
-): NatsRelay {
+): RunningFollower {
   const relay = startNatsRelay(url, {
     clusterId,
     store: log.store,

@@ -23,6 +23,7 @@ import {
 } from '@nats-io/transport-node';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
+import type { EventTarget, PublishResult } from './follower.ts';
 
 export type NatsCredentials =
   | { readonly user: string; readonly pass: string }
@@ -36,24 +37,6 @@ export interface NatsTarget {
   readonly shown: string;
   readonly tls: boolean;
   readonly credentials: NatsCredentials | null;
-}
-
-export interface EventStream {
-  readonly name: string;
-  /** Number of the last event that the stream holds; null when it is empty by age, or holds somebody else's messages. */
-  readonly lastEventSeq: number | null;
-  /** Aborts when the connection is lost or closed. */
-  readonly closed: AbortSignal;
-  /** Publishes in order. Never rejects: how far it came matters more than why not further. */
-  publish(events: readonly StoredEvent[]): Promise<PublishResult>;
-  close(): Promise<void>;
-}
-
-export interface PublishResult {
-  /** How many of the events, from the first, the stream holds now. */
-  readonly stored: number;
-  /** Why not all; null when all. */
-  readonly error: unknown;
 }
 
 /** For one connection attempt, request or acknowledgement: longer than a loaded server takes, short enough to retry. */
@@ -122,7 +105,7 @@ function parseServer(text: string): { host: string; tls: boolean; user: string; 
  * there keeps its settings, so operators may choose replicas and limits of their own.
  * @throws {Error} when NATS does not answer, refuses, or has no JetStream
  */
-export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventStream> {
+export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventTarget> {
   const connection = await connect({
     servers: [...target.servers],
     name: `muster ${clusterId}`,
@@ -182,7 +165,7 @@ interface Position {
   readonly lastStreamSeq: number;
 }
 
-class JetStreamCopy implements EventStream {
+class JetStreamCopy implements EventTarget {
   readonly name: string;
   readonly lastEventSeq: number | null;
   readonly closed: AbortSignal;
