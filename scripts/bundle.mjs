@@ -36,7 +36,7 @@ const commonJsBanner =
  */
 export const shortCommands = (
   'submit jobs job logs metrics checkpoints explain stop extend requeue ' +
-  'nodes node top events token secret user project maintenance'
+  'nodes node top alert events token secret user project maintenance'
 ).split(' ');
 
 /** Before the hash of the script of short commands in the name of its file. */

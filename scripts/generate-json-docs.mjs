@@ -62,6 +62,8 @@ const answers = [
   ['`context list`', '`{contexts: {name, address, user, isCurrent}[]}`'],
   ['`context use`', '`{current}`'],
   ['`context remove`', '`{context, revoked}`'],
+  ['`alert list`', '`{alerts: `[Alert](#alert)`[]}`'],
+  ['`alert create`, `alert show`, `alert delete`, `alert silence`, `alert ack`', '[Alert](#alert)'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
   ['`secret rotate-key`', '`{secrets}`'],
@@ -94,6 +96,7 @@ const shown = [
   'Credential',
   'User',
   'Secret',
+  'Alert',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */

@@ -77,6 +77,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       leaseFreeBootId: null,
       telemetryBytes: 2 ** 20,
       telemetryPath: null,
+      builtInAlerts: ['job_failed', 'node_lost'],
     },
     state,
     store,
@@ -88,6 +89,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     openOutput: () => noOutput,
     runFenceCommand: null,
     secretKeys: { read: () => [], write() {} },
+    machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
     backup: noBackup,
     onFatal: parts.onFatal,
   });

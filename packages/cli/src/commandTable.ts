@@ -44,6 +44,7 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Cluster:', 'nodes', 'list nodes with their GPUs', () => import('./commands/nodes.ts')),
   entry('Cluster:', 'node', 'show everything about one node', () => import('./commands/node.ts')),
   entry('Cluster:', 'top', 'watch every node and GPU live', () => import('./commands/top.ts')),
+  entry('Cluster:', 'alert', 'set, list and silence alerts', () => import('./commands/alert.ts')),
   entry('Cluster:', 'events', 'show or follow what happens', () => import('./commands/events.ts')),
   entry('Cluster:', 'token', 'create, list and revoke tokens', () => import('./commands/token.ts')),
   entry('Cluster:', 'user', 'add, list and remove users', () => import('./commands/user.ts')),

@@ -3,6 +3,7 @@ import { marginMsMin } from '@muster/coordinator/leases/leases';
 import { coordinatorDefaults as defaults } from '@muster/coordinator/options';
 import { eventsKeptMsMin } from '@muster/coordinator/reconcilers/retention';
 import type { Command } from 'commander';
+import { type AlertFlags, withAlertFlags } from './alertFlags.ts';
 import {
   advertisedHosts,
   apiAddress,
@@ -16,7 +17,7 @@ import {
 } from './flags.ts';
 import { type OidcFlags, withOidcFlags } from './oidcFlags.ts';
 
-export interface CoordinatorFlags extends OidcFlags {
+export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly config?: string;
   readonly data: string;
   readonly listen?: string;
@@ -76,7 +77,7 @@ export function withCoordinatorFlags(sub: Command): void {
       `memory for GPU readings of the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
       sizeBytes('--telemetry-memory', 1, 1024 * 1024),
     );
-  withNatsFlags(sub)
+  withAlertFlags(withNatsFlags(sub))
     .option(
       '--reserve-mb <size>',
       `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,

@@ -28,6 +28,20 @@ const checkpointData = [
 ] as const;
 const signData = ['attempt', 'nodeRank', 'node', 'rank', 'step', 'lastGoodStep', 'line', 'text'] as const;
 const conditionData = ['kind', 'gpuUuid', 'severity', 'action', 'message', 'evidence', 'task'] as const;
+const alertData = [
+  'alert',
+  'owner',
+  'episode',
+  'of',
+  'kind',
+  'name',
+  'project',
+  'severity',
+  'message',
+  'labels',
+  'firedAtMs',
+  'silenced',
+] as const;
 const restoreData = ['takenAtMs', 'atMs', 'lostEvents', 'lostJobs', 'attemptsFrom'] as const;
 
 export const eventKinds = {
@@ -214,6 +228,37 @@ export const eventKinds = {
     subject: 'cluster',
     when: 'attempts that the store did not know were passed over',
     data: ['term', 'by', 'attempts', 'nodes', 'strays'],
+  },
+  'alert.created': {
+    subject: 'cluster',
+    when: 'a user has set an alert',
+    data: ['alert', 'owner', 'severity', 'condition', 'scope'],
+  },
+  'alert.deleted': { subject: 'cluster', when: 'an alert was deleted', data: ['alert', 'owner'] },
+  'alert.firing': {
+    subject: 'cluster',
+    when: 'the condition of an alert began to hold for `of`, which is a job, a node or `cluster`; nobody is notified if it is `silenced`',
+    data: alertData,
+  },
+  'alert.repeated': {
+    subject: 'cluster',
+    when: 'it still holds after the time of `repeat`, or after a silence, and people are notified again',
+    data: alertData,
+  },
+  'alert.resolved': {
+    subject: 'cluster',
+    when: 'it no longer holds; `silenced` means that nobody was notified of the firing',
+    data: [...alertData, 'reason'],
+  },
+  'alert.acknowledged': {
+    subject: 'cluster',
+    when: 'a user has acknowledged a firing, and it is not repeated',
+    data: ['alert', 'owner', 'episode', 'of', 'by'],
+  },
+  'alert.silenced': {
+    subject: 'cluster',
+    when: 'an alert notifies nobody until `untilMs`; 0 ends the silence',
+    data: ['alert', 'owner', 'untilMs', 'by', 'reason'],
   },
   'project.changed': {
     subject: 'cluster',

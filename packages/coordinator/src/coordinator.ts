@@ -4,6 +4,8 @@
  *
  * It listens nowhere and sets no timer: its opener serves `calls` and runs the reconcilers.
  */
+
+import type { BuiltInAlertName } from '@muster/common/builtInAlerts';
 import type { Clock } from '@muster/common/clock';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
@@ -11,6 +13,8 @@ import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
 import { TaskStatusCache } from './agents/taskStatusCache.ts';
+import type { AroundCluster } from './alerts/facts.ts';
+import { AlertWatch } from './alertWatch/alertWatch.ts';
 import { Gate } from './auth/gate.ts';
 import type { DiskReserve } from './diskReserve.ts';
 import { CommitNotifier, Notices } from './events/notices.ts';
@@ -34,6 +38,7 @@ import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
 import { StartDeadlines } from './reconcilers/startDeadlines.ts';
 import { TimeLimits } from './reconcilers/timeLimits.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
+import { alertCalls } from './rpc/alerts.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
@@ -65,6 +70,8 @@ export interface CoordinatorSettings {
   readonly telemetryBytes: number;
   /** Where readings are kept over a restart, absolute; null: nowhere. */
   readonly telemetryPath: string | null;
+  /** Of those that are built in, the alerts that are switched on. */
+  readonly builtInAlerts: readonly BuiltInAlertName[];
 }
 
 export interface CoordinatorPorts {
@@ -87,6 +94,8 @@ export interface CoordinatorPorts {
   readonly secretKeys: SecretKeys;
   /** Of the store, while it is in use. @throws {StoreError} when there is none */
   readonly backup: StreamCallParts['backup'];
+  /** What alerts may know of the machine of the coordinator. */
+  readonly machine: Pick<AroundCluster, 'diskFreePercent' | 'certificateExpiresAtMs'>;
   /** The store is in an unknown state: nothing may be acknowledged any longer. */
   readonly onFatal: (error: StoreError) => void;
   /** Called with each commit after the coordinator's own parts. */
@@ -181,6 +190,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       // Before the watchers, who read from there.
       events: (change) => events.committed(change.events),
       watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
+      alerts: (change) => alerts.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     freeBallast: () => reserve.dropBallast(),
@@ -198,6 +208,23 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const drains = new Drains(now);
   const gpuStats = new GpuStatsPublisher({ ...now, telemetry, taskStatus, notices });
 
+  const alerts = new AlertWatch({
+    ...now,
+    state,
+    store,
+    loop,
+    agents,
+    taskStatus,
+    telemetry,
+    machine: ports.machine,
+    builtIn: settings.builtInAlerts,
+    log,
+  });
+  telemetry.onTaken = (node, task) => {
+    alerts.noteNode(node);
+    if (task !== null) alerts.noteSample(task.jobId);
+  };
+
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
     reserve: () => reserve.restoreBallast(),
@@ -212,6 +239,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     arrays: () => arrays.run(),
     heldBackStatus: () => publishHeldBackStatus(pacer, loop),
     gpuStats: () => gpuStats.run(state),
+    alerts: () => alerts.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -245,6 +273,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     statusOf,
     telemetry,
     clusterHistory,
+    alerts,
     pages,
     waitTimes,
     ...now,
@@ -264,6 +293,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...peopleCalls({ ...parts, ...server }),
         ...telemetryCalls(parts),
         ...secretCalls(parts),
+        ...alertCalls(parts),
       },
       agentHub: agentHubCalls({
         ...parts,

@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Metadata } from '@grpc/grpc-js';
+import type { BuiltInAlertName } from '@muster/common/builtInAlerts';
 import type { Clock } from '@muster/common/clock';
 import type { RandomBytes } from '@muster/common/ids';
 import { type Logger, silentLogger } from '@muster/common/log';
@@ -80,6 +81,7 @@ export async function startTestCoordinator(
     memory?: Memory;
     store?: (memory: Memory) => Store;
     telemetryBytes?: number;
+    builtInAlerts?: readonly BuiltInAlertName[];
     pageTimeoutMs?: number;
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
@@ -119,6 +121,7 @@ export async function startTestCoordinator(
       leaseFreeBootId: null,
       telemetryBytes: options.telemetryBytes ?? 2 ** 20,
       telemetryPath: null,
+      builtInAlerts: options.builtInAlerts ?? [],
     },
     state,
     store,
@@ -140,6 +143,7 @@ export async function startTestCoordinator(
     }),
     runFenceCommand: null,
     secretKeys: memoryKeys(),
+    machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
     backup: noBackup,
     onFatal,
     onCommitted: (change) => metrics?.committed(change),

@@ -1,20 +1,23 @@
 /** The coordinator on the ports of a machine: opens them in order, serves the calls, and closes all in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAddress, parseAddress } from '@muster/common/address';
+import { hasSinks } from '@muster/common/alertSinkSettings';
 import { readBootId } from '@muster/common/boot';
 import { systemClock } from '@muster/common/clock';
 import { MusterError, messageOf } from '@muster/common/errors';
 import { makeDirectories, writeFileDurably } from '@muster/common/files';
 import type { RandomBytes } from '@muster/common/ids';
 import { createLogger } from '@muster/common/pinoLogger';
+import type { RunningSinks } from './alertSinks/start.ts';
 import type { RunningApi } from './api/server.ts';
 import { usualSseTiming } from './api/sseStream.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
+import { followedSeq } from './events/follower.ts';
 import { natsCursorName } from './events/natsCursor.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
 import { fenceCommandRunner } from './leases/fenceCommand.ts';
@@ -83,6 +86,9 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     });
     releases.push(() => scrub.close());
     const contained = new Contained(log, clock.monotonicMs);
+    let sinks: RunningSinks | null = null;
+    let tls: Awaited<ReturnType<typeof openServerTls>> = null;
+    const certificates = () => certificateEnds(tls?.ends() ?? null, state);
     const coordinator = await openCoordinator({
       settings: {
         heartbeatIntervalMs: options.heartbeatIntervalMs,
@@ -91,6 +97,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
         telemetryPath: join(options.dataDir, 'telemetry.snapshot'),
+        builtInAlerts: options.builtInAlerts,
       },
       state,
       store,
@@ -104,8 +111,11 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         logLimits: logLimits(options),
         rowBudgetBytes: rowBudgetBytes(options),
         keep: options.keep,
-        publishedSeq: async () =>
-          options.natsUrl === null ? state.lastEventSeq : Number((await store.readMeta(natsCursorName)) ?? 0),
+        publishedSeq: async () => {
+          const ofNats =
+            options.natsUrl === null ? state.lastEventSeq : followedSeq(store, natsCursorName, 0);
+          return Math.min(await ofNats, (await sinks?.deliveredSeq()) ?? state.lastEventSeq);
+        },
         reserve,
         clock,
         log,
@@ -114,6 +124,14 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
       secretKeys: new SecretKeyFile(options.dataDir),
+      machine: {
+        diskFreePercent: () => freePercentOf(options.dataDir),
+        certificateExpiresAtMs: () =>
+          certificates().reduce<number | null>(
+            (first, { expiresAtMs }) => (first === null ? expiresAtMs : Math.min(first, expiresAtMs)),
+            null,
+          ),
+      },
       backup: ({ hasKeys }) =>
         openedStore.backup(clock.wallMs(), () =>
           hasKeys ? readAttached(options.dataDir, options.configPath) : [],
@@ -127,7 +145,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
 
     const { host } = listenAddress(options.listen);
     const { dataDir, advertise } = options;
-    const tls = await openServerTls({
+    tls = await openServerTls({
       dataDir,
       clusterId: state.clusterId,
       host,
@@ -169,7 +187,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         contained,
         connections,
         clock,
-        certificates: () => certificateEnds(tls?.ends() ?? null, state),
+        certificates,
       });
       metrics = own;
       http = await startHttpServer(options.httpListen, {
@@ -211,6 +229,21 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       });
       releases.push(() => relay.close());
     }
+    if (hasSinks(options.alertSinks)) {
+      const { openSinks } = await import('./alertSinks/open.ts');
+      const { startSinks } = await import('./alertSinks/start.ts');
+      const { wallMs } = clock;
+      const started = startSinks(await openSinks(options.alertSinks, { state, wallMs }), {
+        store,
+        log,
+        wallMs,
+        committed: coordinator.committed,
+        lastEventSeq: () => state.lastEventSeq,
+        onDelivery: (sink, result) => metrics?.delivered(sink, result),
+      });
+      sinks = started;
+      releases.push(() => started.close());
+    }
 
     const timer = setInterval(() => void coordinator.reconcile(), coordinator.tickMs);
     releases.push(() => clearInterval(timer));
@@ -246,6 +279,16 @@ function listenedOn(host: string, address: string): string {
 function leaseSettings(options: CoordinatorOptions): LeaseSettings {
   const { leaseMs, fenceMs, fenceMarginMs: marginMs, clockRateError } = options;
   return { leaseMs, fenceMs, marginMs, clockRateError };
+}
+
+/** null: it cannot be read. */
+function freePercentOf(directory: string): number | null {
+  try {
+    const { bavail, blocks } = statfsSync(directory);
+    return blocks === 0 ? null : (100 * bavail) / blocks;
+  } catch {
+    return null;
+  }
 }
 
 /** null: it cannot be read, so no machine counts as this one. */

@@ -1,4 +1,7 @@
 /** What the coordinator is started with. Flags and environment are read by the CLI; nothing here reads either. */
+
+import { type AlertSinkSettings, noAlertSinks } from '@muster/common/alertSinkSettings';
+import type { BuiltInAlertName } from '@muster/common/builtInAlerts';
 import type { OidcSettings } from '@muster/common/oidcSettings';
 
 /** How long what is over is kept. Ages in milliseconds, by the wall clock. */
@@ -28,6 +31,10 @@ export interface CoordinatorOptions {
   readonly natsUrl: string | null;
   /** How to get in there, as a file says it: `user:password`, a token, or JWT and seed. null: nothing is needed. */
   readonly natsCredentials: string | null;
+  /** Of those that are built in, the alerts that are switched on. */
+  readonly builtInAlerts: readonly BuiltInAlertName[];
+  /** Where alerts go. */
+  readonly alertSinks: AlertSinkSettings;
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
   /** Space for the output of all jobs, bytes. null: a fifth of the disk, 50 GiB at most. */
@@ -74,6 +81,8 @@ export const coordinatorDefaults = {
   telemetryBytes: 64 * 1024 * 1024,
   natsUrl: null,
   natsCredentials: null,
+  builtInAlerts: [] as readonly BuiltInAlertName[],
+  alertSinks: noAlertSinks,
   reserveBytes: 512 * 1024 * 1024,
   logBudgetBytes: null,
   logCapBytes: null,

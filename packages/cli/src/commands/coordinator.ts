@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
+import { alertSettings } from '../alertFlags.ts';
 import { withConfigFile } from '../config/configFile.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type CoordinatorFlags, withCoordinatorFlags } from '../coordinatorFlags.ts';
@@ -35,6 +36,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
       '--lease has to be at least twice --heartbeat, so that one lost heartbeat costs nothing',
     );
   }
+  const alerts = alertSettings(flags, workingDir);
   return {
     dataDir: resolve(workingDir, flags.data),
     configPath: flags.config === undefined ? defaults.configPath : resolve(workingDir, flags.config),
@@ -48,6 +50,8 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
       flags.natsCredentials === undefined
         ? defaults.natsCredentials
         : readSecretFile('--nats-credentials', resolve(workingDir, flags.natsCredentials)),
+    builtInAlerts: alerts.builtIn,
+    alertSinks: alerts.sinks,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,

@@ -7,6 +7,7 @@ import { messageOf } from '@muster/common/errors';
 import { makeDirectories } from '@muster/common/files';
 import type { NodeView } from '@muster/common/views';
 import { coordinatorDefaults } from '@muster/coordinator/options';
+import { type AlertFlags, alertArguments, withAlertFlags } from '../alertFlags.ts';
 import { readConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { CliError } from '../errors.ts';
@@ -39,7 +40,7 @@ import {
 import { lockForUp, rememberLastUp, removeUpState, writeUpState } from '../supervisor/upState.ts';
 import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 
-interface UpFlags {
+interface UpFlags extends AlertFlags {
   readonly nodes: number;
   readonly gpus?: number;
   readonly cpus?: number;
@@ -97,7 +98,7 @@ export const command: CommandModule = {
         'name or address at which other machines reach this one; may be repeated; default: its own',
         advertisedHosts,
       );
-    withNatsFlags(sub).option(
+    withAlertFlags(withNatsFlags(sub)).option(
       '--http <host:port>',
       `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
       pageAddress('--http', coordinatorDefaults.httpListen),
@@ -131,7 +132,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   prepareDataDir(dataDir);
   if (flags.detach === true) {
     lockForUp(dataDir, environment.programName)();
-    return upInBackground(context, dataDir, argumentsOf(flags, dataDir));
+    return upInBackground(context, dataDir, argumentsOf(flags, dataDir, context.environment.workingDir));
   }
   const unlock = lockForUp(dataDir, environment.programName);
   const stop = abortOnStopRequest(io);
@@ -150,7 +151,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
     writeUpState(dataDir, null);
     // 1. The coordinator.
     progress.show('starting the coordinator');
-    const options = await upOptions(flags, dataDir, say);
+    const options = await upOptions(flags, dataDir, context.environment.workingDir, say);
     let listen = options.listen;
     const coordinator = start(coordinatorPlan(options, environment, () => listen));
     const address = await unlessStopped(coordinator.serving, stop.signal);
@@ -209,7 +210,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
 }
 
 /** The same call for a process in the background. */
-function argumentsOf(flags: UpFlags, dataDir: string): readonly string[] {
+function argumentsOf(flags: UpFlags, dataDir: string, workingDir: string): readonly string[] {
   const one = (name: string, value: string | number | undefined) =>
     value === undefined ? [] : [name, String(value)];
   const each = (name: string, values: readonly string[] = []) => values.flatMap((value) => [name, value]);
@@ -226,6 +227,7 @@ function argumentsOf(flags: UpFlags, dataDir: string): readonly string[] {
     ...each('--advertise', flags.advertise),
     ...one('--nats', flags.nats),
     ...one('--nats-credentials', flags.natsCredentials),
+    ...alertArguments(flags, workingDir),
     ...one('--http', flags.http),
     ...one('--api', flags.api),
     ...each('--mount-root', flags.mountRoot),
@@ -240,6 +242,7 @@ function dataDirOf(flags: UpFlags, { environment }: Context): string {
 async function upOptions(
   flags: UpFlags,
   dataDir: string,
+  workingDir: string,
   say: (sentence: string) => void,
 ): Promise<UpOptions> {
   const usual = { anyPort: flags.port === 0, say };
@@ -257,6 +260,7 @@ async function upOptions(
     advertise: flags.advertise ?? [],
     natsUrl: flags.nats ?? null,
     natsCredentials: flags.natsCredentials ?? null,
+    alertArguments: alertArguments(flags, workingDir),
     httpListen:
       flags.http === undefined
         ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')

@@ -22,6 +22,8 @@ export interface UpOptions {
   readonly natsUrl: string | null;
   /** A file. */
   readonly natsCredentials: string | null;
+  /** Flags of the coordinator about alerts. */
+  readonly alertArguments: readonly string[];
   /** `host:port` of the coordinator's pages for Prometheus; null: none. */
   readonly httpListen: string | null;
   /** `host:port` of its HTTP API; null: none. */
@@ -55,7 +57,15 @@ export function coordinatorPlan(
       const names = options.advertise.flatMap((name) => ['--advertise', name]);
       const place = ['--data', options.dataDir, '--listen', listen(), ...names];
       // A coordinator and agents on one machine are never cut off from each other.
-      const flags = ['coordinator', ...place, '--local-leases', 'off', ...http, ...nats];
+      const flags = [
+        'coordinator',
+        ...place,
+        '--local-leases',
+        'off',
+        ...http,
+        ...nats,
+        ...options.alertArguments,
+      ];
       return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
     },
   };

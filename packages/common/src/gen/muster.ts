@@ -1,8 +1,13 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
+import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from './muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from './muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
+import type { Alert as _muster_v1_Alert, Alert__Output as _muster_v1_Alert__Output } from './muster/v1/Alert.ts';
+import type { AlertEpisode as _muster_v1_AlertEpisode, AlertEpisode__Output as _muster_v1_AlertEpisode__Output } from './muster/v1/AlertEpisode.ts';
+import type { AlertScope as _muster_v1_AlertScope, AlertScope__Output as _muster_v1_AlertScope__Output } from './muster/v1/AlertScope.ts';
+import type { AlertSilence as _muster_v1_AlertSilence, AlertSilence__Output as _muster_v1_AlertSilence__Output } from './muster/v1/AlertSilence.ts';
 import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from './muster/v1/ArrayPlace.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
@@ -15,11 +20,13 @@ import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearCo
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from './muster/v1/ConfirmDeadRequest.ts';
+import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRequest__Output as _muster_v1_CreateAlertRequest__Output } from './muster/v1/CreateAlertRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from './muster/v1/CreateLoginCodeRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from './muster/v1/CreateUserTokenRequest.ts';
 import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
+import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from './muster/v1/DeleteAlertRequest.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from './muster/v1/DrainNodeRequest.ts';
@@ -47,6 +54,8 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JobArray as _muster_v1_JobArray, JobArray__Output as _muster_v1_JobArray__Output } from './muster/v1/JobArray.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
+import type { ListAlertsRequest as _muster_v1_ListAlertsRequest, ListAlertsRequest__Output as _muster_v1_ListAlertsRequest__Output } from './muster/v1/ListAlertsRequest.ts';
+import type { ListAlertsResponse as _muster_v1_ListAlertsResponse, ListAlertsResponse__Output as _muster_v1_ListAlertsResponse__Output } from './muster/v1/ListAlertsResponse.ts';
 import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from './muster/v1/ListCredentialsRequest.ts';
 import type { ListCredentialsResponse as _muster_v1_ListCredentialsResponse, ListCredentialsResponse__Output as _muster_v1_ListCredentialsResponse__Output } from './muster/v1/ListCredentialsResponse.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from './muster/v1/ListJobsRequest.ts';
@@ -116,6 +125,7 @@ import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from './muster/v1/SetProjectRequest.ts';
 import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest__Output as _muster_v1_SetSecretRequest__Output } from './muster/v1/SetSecretRequest.ts';
+import type { SilenceAlertRequest as _muster_v1_SilenceAlertRequest, SilenceAlertRequest__Output as _muster_v1_SilenceAlertRequest__Output } from './muster/v1/SilenceAlertRequest.ts';
 import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _muster_v1_SpecProblem__Output } from './muster/v1/SpecProblem.ts';
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
@@ -145,8 +155,13 @@ type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> 
 export interface ProtoGrpcType {
   muster: {
     v1: {
+      AcknowledgeAlertRequest: MessageTypeDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_AcknowledgeAlertRequest__Output>
       AddUserRequest: MessageTypeDefinition<_muster_v1_AddUserRequest, _muster_v1_AddUserRequest__Output>
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
+      Alert: MessageTypeDefinition<_muster_v1_Alert, _muster_v1_Alert__Output>
+      AlertEpisode: MessageTypeDefinition<_muster_v1_AlertEpisode, _muster_v1_AlertEpisode__Output>
+      AlertScope: MessageTypeDefinition<_muster_v1_AlertScope, _muster_v1_AlertScope__Output>
+      AlertSilence: MessageTypeDefinition<_muster_v1_AlertSilence, _muster_v1_AlertSilence__Output>
       ArrayPlace: MessageTypeDefinition<_muster_v1_ArrayPlace, _muster_v1_ArrayPlace__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
@@ -160,11 +175,13 @@ export interface ProtoGrpcType {
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       ConfirmDeadRequest: MessageTypeDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_ConfirmDeadRequest__Output>
+      CreateAlertRequest: MessageTypeDefinition<_muster_v1_CreateAlertRequest, _muster_v1_CreateAlertRequest__Output>
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
       CreateLoginCodeRequest: MessageTypeDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_CreateLoginCodeRequest__Output>
       CreateUserTokenRequest: MessageTypeDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_CreateUserTokenRequest__Output>
       Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
+      DeleteAlertRequest: MessageTypeDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_DeleteAlertRequest__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       DrainNodeRequest: MessageTypeDefinition<_muster_v1_DrainNodeRequest, _muster_v1_DrainNodeRequest__Output>
@@ -193,6 +210,8 @@ export interface ProtoGrpcType {
       JobArray: MessageTypeDefinition<_muster_v1_JobArray, _muster_v1_JobArray__Output>
       JobState: EnumTypeDefinition
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
+      ListAlertsRequest: MessageTypeDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsRequest__Output>
+      ListAlertsResponse: MessageTypeDefinition<_muster_v1_ListAlertsResponse, _muster_v1_ListAlertsResponse__Output>
       ListCredentialsRequest: MessageTypeDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsRequest__Output>
       ListCredentialsResponse: MessageTypeDefinition<_muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsResponse__Output>
       ListJobsRequest: MessageTypeDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsRequest__Output>
@@ -263,6 +282,7 @@ export interface ProtoGrpcType {
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SetProjectRequest: MessageTypeDefinition<_muster_v1_SetProjectRequest, _muster_v1_SetProjectRequest__Output>
       SetSecretRequest: MessageTypeDefinition<_muster_v1_SetSecretRequest, _muster_v1_SetSecretRequest__Output>
+      SilenceAlertRequest: MessageTypeDefinition<_muster_v1_SilenceAlertRequest, _muster_v1_SilenceAlertRequest__Output>
       SpecProblem: MessageTypeDefinition<_muster_v1_SpecProblem, _muster_v1_SpecProblem__Output>
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>

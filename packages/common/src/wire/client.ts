@@ -25,6 +25,7 @@ import type {
   NodeView,
   SubmitResult,
 } from '../views.ts';
+import { type AlertApi, alertClient } from './alertClient.ts';
 import {
   clusterFromWire,
   credentialFromWire,
@@ -136,7 +137,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi extends PeopleApi {
+export interface MusterApi extends PeopleApi, AlertApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -351,6 +352,7 @@ export function connectMuster(options: ConnectOptions): MusterApi {
     revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
     ...peopleClient(call),
+    ...alertClient(call),
     setSecret: (project, name, value) => call('SetSecret', { project, name, value }),
     listSecrets: async (project) =>
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,

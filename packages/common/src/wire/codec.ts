@@ -2,6 +2,7 @@
  * The messages of proto/ ↔ the values of the domain. A message is listed here where a caller maps it by itself, or where it
  * has a member that needs a rule; `mapping.ts` maps all others by their fields.
  */
+import * as alerts from '../alerts.ts';
 import * as checkpoints from '../checkpoints.ts';
 import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
 import * as gangs from '../gangs.ts';
@@ -233,3 +234,14 @@ export const { toWire: eventToWire, fromWire: eventFromWire } = message<views.Ev
   cloudEvent: json,
 });
 export const { toWire: logPieceToWire, fromWire: logPieceFromWire } = message<views.LogPiece>()('LogPiece');
+
+// ---- Alerts.
+
+const alertScope = message<alerts.AlertScope>()('AlertScope', {
+  kind: word(alerts.alertKinds, 'job'),
+});
+const severity = word(alerts.alertSeverities, 'warning');
+export const { toWire: alertToWire, fromWire: alertFromWire } = message<alerts.AlertView>()('Alert', {
+  severity,
+  scope: needed(alertScope),
+});

@@ -68,6 +68,12 @@ export const routesOfCalls: Rows = {
   RemoveSecret: remove('/projects/{project}/secrets/{name}'),
   RotateSecretKey: post('/secrets/rotate-key'),
 
+  ListAlerts: get('/alerts'),
+  CreateAlert: post('/alerts'),
+  DeleteAlert: remove('/alerts/{name}'),
+  SilenceAlert: post('/alerts/{name}/silence'),
+  AcknowledgeAlert: post('/alerts/{name}/acknowledge'),
+
   ListUsers: get('/users'),
   AddUser: post('/users'),
   ChangeUser: [{ method: 'PATCH', path: '/users/{name}' }],

@@ -102,9 +102,11 @@ const servedPaths = [
 const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics SummarizeTraining ListTelemetry ' +
-    'ListNodes GetNode GetCluster ListProjects',
+    'ListNodes GetNode GetCluster ListProjects ListAlerts',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
-  user: 'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs',
+  user:
+    'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +
+    'CreateAlert DeleteAlert SilenceAlert AcknowledgeAlert',
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
     'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +

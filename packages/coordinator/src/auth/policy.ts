@@ -27,6 +27,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetNode: 'read',
   GetCluster: 'read',
   ListProjects: 'read',
+  ListAlerts: 'read',
 
   Submit: 'submit',
   SetSecret: 'submit',
@@ -37,6 +38,10 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RequeueJob: 'change',
   ExtendJob: 'change',
   RemoveLogs: 'change',
+  CreateAlert: 'change',
+  DeleteAlert: 'change',
+  SilenceAlert: 'change',
+  AcknowledgeAlert: 'change',
 
   // Of the caller's own tokens; for those of others the handlers want an admin.
   ListCredentials: 'tokens',

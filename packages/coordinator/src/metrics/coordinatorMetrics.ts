@@ -23,6 +23,7 @@ import type { Store } from '../store/store.ts';
 import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import type { Contained } from '../work/contained.ts';
+import { addAlertMetrics } from './alertMetrics.ts';
 import { countBy, countGpus, oldestWaitSeconds, shownNodes } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
@@ -57,6 +58,8 @@ export class CoordinatorMetrics {
   private readonly fencedNodes: Counter;
   private readonly training: TrainingMetrics;
   private readonly readNodes: () => void;
+  /** A sink has taken a notification of an alert, or has not. */
+  readonly delivered: ReturnType<typeof addAlertMetrics>;
 
   constructor(parts: MetricsParts) {
     const registers = [this.registry];
@@ -108,6 +111,7 @@ export class CoordinatorMetrics {
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
     addConnectionMetrics(this.registry, parts.connections);
     addUpkeepMetrics(this.registry, parts);
+    this.delivered = addAlertMetrics(this.registry, parts);
     this.training = new TrainingMetrics(this.registry, parts);
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }

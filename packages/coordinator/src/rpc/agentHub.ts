@@ -26,6 +26,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import type { AlertWatch } from '../alertWatch/alertWatch.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
 import type { AgentIdentity } from '../caller.ts';
@@ -75,6 +76,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
+  readonly alerts: Pick<AlertWatch, 'noteSample'>;
 }
 
 /** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
@@ -380,6 +382,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     if (recorded === undefined || recorded === 'ended') continue;
     parts.timeLimits.note(each);
     parts.hangWatch.note(each);
+    parts.alerts.noteSample(each.task.jobId);
     const isChange = each.state === 'ended' || (each.state === 'running' && recorded !== 'running');
     if (isChange || each.trainingComplete) changes.push(each);
   }

@@ -38,9 +38,11 @@ const reading: ReadonlySet<string> = new Set([
   'ListUsers',
   'ListProjects',
   'ListSecrets',
+  'ListAlerts',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;
+const anAlert = { name: 'waits', condition: "workload_state == 'queued'" };
 const ofAnn = { user: 'ann', label: 'nightly', projects: [], verbs: [] };
 
 /** The others: one call of each, after what it needs, and an event that it makes. */
@@ -171,6 +173,30 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     },
   ],
   RotateSecretKey: ['secret.key_rotated', async () => () => coordinator.api.rotateSecretKey()],
+  CreateAlert: ['alert.created', async () => () => coordinator.api.createAlert(anAlert)],
+  DeleteAlert: [
+    'alert.deleted',
+    async () => {
+      await coordinator.api.createAlert(anAlert);
+      return () => coordinator.api.deleteAlert(anAlert.name);
+    },
+  ],
+  SilenceAlert: [
+    'alert.silenced',
+    async () => {
+      await coordinator.api.createAlert(anAlert);
+      return () => coordinator.api.silenceAlert(anAlert.name, 60_000, '');
+    },
+  ],
+  AcknowledgeAlert: [
+    'alert.acknowledged',
+    async () => {
+      await coordinator.api.createAlert(anAlert);
+      await submitJob(coordinator, 'r1');
+      await coordinator.alerts.run();
+      return () => coordinator.api.acknowledgeAlert(anAlert.name, null);
+    },
+  ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],
   AdvanceStore: [
     'store.advanced',

@@ -3,7 +3,7 @@ import { MusterError } from '@muster/common/errors';
 import { isJobId, type JobId } from '@muster/common/ids';
 import { isOperator, type JobOwner, maySeeAllTokens, mayUseEveryJob, mayUseOwned } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
-import type { Job } from '../model.ts';
+import type { Job, StoredEvent } from '../model.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store, VisibleJobs } from '../store/store.ts';
@@ -64,13 +64,14 @@ const rememberedMax = 10_000;
 export function eventFilter(
   { state, store }: VisibleParts,
   caller: Identity,
-): ((event: { readonly kind: string; readonly subject: string }) => Promise<boolean>) | null {
+): ((event: Pick<StoredEvent, 'kind' | 'subject' | 'data'>) => Promise<boolean>) | null {
   const seesTokens = maySeeAllTokens(caller);
   const seesJobs = mayUseEveryJob(caller);
   if (seesTokens && seesJobs) return null;
   const known = new Map<string, boolean>();
-  return async ({ kind, subject }) => {
+  return async ({ kind, subject, data }) => {
     if (/^(?:token|user)\./.test(kind)) return seesTokens;
+    if (kind.startsWith('alert.')) return seesAlertsOf(caller, data['owner']);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
     if (seesJobs || !isJobId(subject)) return true;
@@ -81,6 +82,11 @@ export function eventFilter(
     known.set(subject, isShown);
     return isShown;
   };
+}
+
+/** Users see what their own alerts do, and operators what all do. */
+function seesAlertsOf(caller: Identity, owner: unknown): boolean {
+  return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
 }
 
 function ownerOf({ user, spec: { project } }: Job): JobOwner {

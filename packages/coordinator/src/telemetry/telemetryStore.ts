@@ -62,6 +62,8 @@ export class TelemetryStore {
   /** UUIDs by inventory, which is a new object whenever it changes. */
   private readonly uuids = new WeakMap<NodeInventory, ReadonlySet<string>>();
   private sweptAtMs = 0;
+  /** Told of each reading that was taken, with the task that held the GPU. */
+  onTaken: (node: NodeName, task: TaskRef | null) => void = () => {};
   /** Readings of GPUs that were taken. */
   taken = 0;
   /** Readings that were not, by why. */
@@ -130,6 +132,7 @@ export class TelemetryStore {
     }
     this.taken += 1;
     if (task !== null) this.gpuReadings.append(task, node, reading, takenMs, nowMs);
+    this.onTaken(node, task);
   }
 
   addHost(node: NodeName, reading: HostReading): void {
@@ -144,6 +147,7 @@ export class TelemetryStore {
       takenMs,
       hostColumns.map((name) => reading[hostMetrics[name]]),
     );
+    this.onTaken(node, null);
   }
 
   /** What a node did, oldest first. @param fromMs wall clock, as `toMs` */

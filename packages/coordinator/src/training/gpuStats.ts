@@ -6,18 +6,16 @@
 
 import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
-import { type GpuReading, type NodeTelemetry, readingIntervalMs } from '@muster/common/telemetry';
 import type { TrainingProgress } from '@muster/common/training';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Notices } from '../events/notices.ts';
 import type { Attempt, Job, Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import type { ClusterState } from '../state/state.ts';
+import { freshGpusOf, type GpuOfJob, type NewestReadings } from '../telemetry/jobGpus.ts';
 import { liveTraining } from '../views.ts';
 
 const intervalMs = 30_000;
-/** After two lost readings the newest still counts; of a node that sends nothing, nothing is published. */
-const freshMs = 3.5 * readingIntervalMs;
 /** Programs that print their speed do so every few seconds or minutes. */
 const trainingFreshMs = 300_000;
 const mbPerGb = 1_024;
@@ -31,12 +29,6 @@ export interface GpuStats {
   /** Percent, the mean of the GPUs. */
   readonly utilization: number | null;
   readonly samplesPerSecond: number | null;
-}
-
-export interface GpuOfJob {
-  readonly reading: GpuReading;
-  /** null: unknown. */
-  readonly memoryMb: number | null;
 }
 
 /** @returns null: nothing is known */
@@ -68,7 +60,7 @@ function sumOf(values: readonly number[]): number | null {
 }
 
 export interface GpuStatsPublisherParts {
-  readonly telemetry: { newest(node: NodeName): NodeTelemetry };
+  readonly telemetry: NewestReadings;
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   readonly notices: Pick<Notices, 'publish'>;
   readonly wallMs: () => number;
@@ -102,21 +94,9 @@ export class GpuStatsPublisher {
   }
 
   private statsOf(job: Job, attempt: Attempt, nodes: ReadonlyMap<NodeName, Node>): GpuStats | null {
-    const gpus = attempt.tasks.flatMap(({ node, gpuUuids }) => this.gpusOf(job, nodes.get(node), gpuUuids));
+    const gpus = freshGpusOf(job, nodes, this.parts.telemetry, this.parts.wallMs());
     const hasGpus = attempt.tasks.some(({ gpuUuids }) => gpuUuids.length > 0);
     return hasGpus ? gpuStats(gpus, this.samplesPerSecond(liveTraining(job, this.parts.taskStatus))) : null;
-  }
-
-  private gpusOf(job: Job, node: Node | undefined, gpuUuids: readonly string[]): readonly GpuOfJob[] {
-    if (node === undefined || gpuUuids.length === 0) return [];
-    const memoryMb = new Map(node.inventory.gpus.map((gpu) => [gpu.uuid, gpu.memoryMb]));
-    return this.parts.telemetry.newest(node.name).gpus.flatMap((reading) => {
-      const { gpuUuid, task, atMs } = reading;
-      const isOfJob =
-        task?.jobId === job.id && task.attempt === job.lastAttempt && gpuUuids.includes(gpuUuid);
-      const isFresh = this.parts.wallMs() - atMs <= freshMs;
-      return isOfJob && isFresh ? [{ reading, memoryMb: memoryMb.get(gpuUuid) ?? null }] : [];
-    });
   }
 
   private samplesPerSecond(training: TrainingProgress | null): number | null {

@@ -2,18 +2,22 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
+import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from '../../muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from '../../muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
+import type { Alert as _muster_v1_Alert, Alert__Output as _muster_v1_Alert__Output } from '../../muster/v1/Alert.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from '../../muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from '../../muster/v1/BackupStoreRequest.ts';
 import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from '../../muster/v1/ChangeUserRequest.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
+import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRequest__Output as _muster_v1_CreateAlertRequest__Output } from '../../muster/v1/CreateAlertRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from '../../muster/v1/CreateLoginCodeRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from '../../muster/v1/CreateUserTokenRequest.ts';
+import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from '../../muster/v1/DeleteAlertRequest.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
 import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from '../../muster/v1/EndOrphansRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
@@ -26,6 +30,8 @@ import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLogi
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
+import type { ListAlertsRequest as _muster_v1_ListAlertsRequest, ListAlertsRequest__Output as _muster_v1_ListAlertsRequest__Output } from '../../muster/v1/ListAlertsRequest.ts';
+import type { ListAlertsResponse as _muster_v1_ListAlertsResponse, ListAlertsResponse__Output as _muster_v1_ListAlertsResponse__Output } from '../../muster/v1/ListAlertsResponse.ts';
 import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from '../../muster/v1/ListCredentialsRequest.ts';
 import type { ListCredentialsResponse as _muster_v1_ListCredentialsResponse, ListCredentialsResponse__Output as _muster_v1_ListCredentialsResponse__Output } from '../../muster/v1/ListCredentialsResponse.ts';
 import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Output as _muster_v1_ListJobsRequest__Output } from '../../muster/v1/ListJobsRequest.ts';
@@ -73,6 +79,7 @@ import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from '../../muster/v1/SetProjectRequest.ts';
 import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest__Output as _muster_v1_SetSecretRequest__Output } from '../../muster/v1/SetSecretRequest.ts';
+import type { SilenceAlertRequest as _muster_v1_SilenceAlertRequest, SilenceAlertRequest__Output as _muster_v1_SilenceAlertRequest__Output } from '../../muster/v1/SilenceAlertRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
@@ -86,6 +93,15 @@ import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
+  AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  acknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  acknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  acknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  acknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  
   AddUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
   AddUser(argument: _muster_v1_AddUserRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
   AddUser(argument: _muster_v1_AddUserRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_User__Output>): grpc.ClientUnaryCall;
@@ -136,6 +152,15 @@ export interface MusterClient extends grpc.Client {
   confirmDead(argument: _muster_v1_ConfirmDeadRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   confirmDead(argument: _muster_v1_ConfirmDeadRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   
+  CreateAlert(argument: _muster_v1_CreateAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  CreateAlert(argument: _muster_v1_CreateAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  CreateAlert(argument: _muster_v1_CreateAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  CreateAlert(argument: _muster_v1_CreateAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  createAlert(argument: _muster_v1_CreateAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  createAlert(argument: _muster_v1_CreateAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  createAlert(argument: _muster_v1_CreateAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  createAlert(argument: _muster_v1_CreateAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
   CreateJoinToken(argument: _muster_v1_CreateJoinTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CreateJoinTokenResponse__Output>): grpc.ClientUnaryCall;
@@ -162,6 +187,15 @@ export interface MusterClient extends grpc.Client {
   createUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   createUserToken(argument: _muster_v1_CreateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   createUserToken(argument: _muster_v1_CreateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
+  
+  DeleteAlert(argument: _muster_v1_DeleteAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  DeleteAlert(argument: _muster_v1_DeleteAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  DeleteAlert(argument: _muster_v1_DeleteAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  DeleteAlert(argument: _muster_v1_DeleteAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  deleteAlert(argument: _muster_v1_DeleteAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  deleteAlert(argument: _muster_v1_DeleteAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  deleteAlert(argument: _muster_v1_DeleteAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  deleteAlert(argument: _muster_v1_DeleteAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
   
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -243,6 +277,15 @@ export interface MusterClient extends grpc.Client {
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  
+  ListAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  ListAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  ListAlerts(argument: _muster_v1_ListAlertsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  ListAlerts(argument: _muster_v1_ListAlertsRequest, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  listAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  listAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  listAlerts(argument: _muster_v1_ListAlertsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
+  listAlerts(argument: _muster_v1_ListAlertsRequest, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
   
   ListCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
   ListCredentials(argument: _muster_v1_ListCredentialsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListCredentialsResponse__Output>): grpc.ClientUnaryCall;
@@ -456,6 +499,15 @@ export interface MusterClient extends grpc.Client {
   setSecret(argument: _muster_v1_SetSecretRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
   setSecret(argument: _muster_v1_SetSecretRequest, callback: grpc.requestCallback<_muster_v1_Secret__Output>): grpc.ClientUnaryCall;
   
+  SilenceAlert(argument: _muster_v1_SilenceAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  SilenceAlert(argument: _muster_v1_SilenceAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  SilenceAlert(argument: _muster_v1_SilenceAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  SilenceAlert(argument: _muster_v1_SilenceAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  silenceAlert(argument: _muster_v1_SilenceAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  silenceAlert(argument: _muster_v1_SilenceAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  silenceAlert(argument: _muster_v1_SilenceAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  silenceAlert(argument: _muster_v1_SilenceAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   StopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
@@ -500,6 +552,8 @@ export interface MusterClient extends grpc.Client {
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  AcknowledgeAlert: grpc.handleUnaryCall<_muster_v1_AcknowledgeAlertRequest__Output, _muster_v1_Alert>;
+  
   AddUser: grpc.handleUnaryCall<_muster_v1_AddUserRequest__Output, _muster_v1_User>;
   
   AdvanceStore: grpc.handleUnaryCall<_muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster>;
@@ -512,11 +566,15 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ConfirmDead: grpc.handleUnaryCall<_muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node>;
   
+  CreateAlert: grpc.handleUnaryCall<_muster_v1_CreateAlertRequest__Output, _muster_v1_Alert>;
+  
   CreateJoinToken: grpc.handleUnaryCall<_muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse>;
   
   CreateLoginCode: grpc.handleUnaryCall<_muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode>;
   
   CreateUserToken: grpc.handleUnaryCall<_muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken>;
+  
+  DeleteAlert: grpc.handleUnaryCall<_muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert>;
   
   DrainNode: grpc.handleUnaryCall<_muster_v1_DrainNodeRequest__Output, _muster_v1_Node>;
   
@@ -535,6 +593,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
+  
+  ListAlerts: grpc.handleUnaryCall<_muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse>;
   
   ListCredentials: grpc.handleUnaryCall<_muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse>;
   
@@ -584,6 +644,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   SetSecret: grpc.handleUnaryCall<_muster_v1_SetSecretRequest__Output, _muster_v1_Secret>;
   
+  SilenceAlert: grpc.handleUnaryCall<_muster_v1_SilenceAlertRequest__Output, _muster_v1_Alert>;
+  
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
   
   Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
@@ -597,15 +659,18 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
+  AcknowledgeAlert: MethodDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_Alert, _muster_v1_AcknowledgeAlertRequest__Output, _muster_v1_Alert__Output>
   AddUser: MethodDefinition<_muster_v1_AddUserRequest, _muster_v1_User, _muster_v1_AddUserRequest__Output, _muster_v1_User__Output>
   AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
   BackupStore: MethodDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupPiece, _muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece__Output>
   ChangeUser: MethodDefinition<_muster_v1_ChangeUserRequest, _muster_v1_User, _muster_v1_ChangeUserRequest__Output, _muster_v1_User__Output>
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>
   ConfirmDead: MethodDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_Node, _muster_v1_ConfirmDeadRequest__Output, _muster_v1_Node__Output>
+  CreateAlert: MethodDefinition<_muster_v1_CreateAlertRequest, _muster_v1_Alert, _muster_v1_CreateAlertRequest__Output, _muster_v1_Alert__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   CreateLoginCode: MethodDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_LoginCode, _muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode__Output>
   CreateUserToken: MethodDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_UserToken, _muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken__Output>
+  DeleteAlert: MethodDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_Alert, _muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert__Output>
   DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
   EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
@@ -615,6 +680,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
+  ListAlerts: MethodDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsResponse, _muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse__Output>
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
@@ -639,6 +705,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   SetProject: MethodDefinition<_muster_v1_SetProjectRequest, _muster_v1_Project, _muster_v1_SetProjectRequest__Output, _muster_v1_Project__Output>
   SetSecret: MethodDefinition<_muster_v1_SetSecretRequest, _muster_v1_Secret, _muster_v1_SetSecretRequest__Output, _muster_v1_Secret__Output>
+  SilenceAlert: MethodDefinition<_muster_v1_SilenceAlertRequest, _muster_v1_Alert, _muster_v1_SilenceAlertRequest__Output, _muster_v1_Alert__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>

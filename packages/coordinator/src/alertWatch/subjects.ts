@@ -1,0 +1,123 @@
+/** What conditions are evaluated for: a job, a node, the cluster. Values are looked up when a condition needs them, once in a pass. */
+import type { NodeName } from '@muster/common/ids';
+import type { AgentRegistry } from '../agents/registry.ts';
+import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import type { CheckedCondition } from '../alerts/condition.ts';
+import { type AroundCluster, clusterFacts, jobFacts, nodeFacts } from '../alerts/facts.ts';
+import type { FactOf, FactValue } from '../alerts/names.ts';
+import { currentAttempt, type Job, type Node } from '../model.ts';
+import { ownName } from '../spec/ownSpec.ts';
+import { heldTasks } from '../state/heldTasks.ts';
+import type { ClusterState } from '../state/state.ts';
+import { freshGpusOf, readingFreshMs } from '../telemetry/jobGpus.ts';
+import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
+import { liveTraining } from '../views.ts';
+
+export interface AlertSources {
+  readonly state: ClusterState;
+  readonly agents: Pick<AgentRegistry, 'isSilent' | 'silentForMs'>;
+  readonly taskStatus: Pick<TaskStatusCache, 'of'>;
+  readonly telemetry: Pick<TelemetryStore, 'newest'>;
+  /** Of the machine of the coordinator. */
+  readonly machine: Pick<AroundCluster, 'diskFreePercent' | 'certificateExpiresAtMs'>;
+  readonly wallMs: () => number;
+}
+
+export interface AlertSubject {
+  /** A job's id, a node's name, or `cluster`. */
+  readonly id: string;
+  readonly name: string;
+  readonly project: string | null;
+  /** Wall clock: the job has ended, so what is unknown will not become known. null: it has not. */
+  readonly endedAtMs: number | null;
+  readonly factOf: FactOf;
+  /** @returns null: it depends on something unknown */
+  readonly holds: (condition: CheckedCondition) => boolean | null;
+}
+
+function subject(
+  facts: Omit<AlertSubject, 'factOf' | 'holds'>,
+  look: (name: string) => FactValue,
+): AlertSubject {
+  const known = new Map<string, FactValue>();
+  const factOf = (name: string) => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const value = look(name);
+    known.set(name, value);
+    return value;
+  };
+  const verdicts = new Map<CheckedCondition, boolean | null>();
+  const holds = (condition: CheckedCondition) => {
+    const before = verdicts.get(condition);
+    if (before !== undefined) return before;
+    const value = condition.evaluate(factOf);
+    verdicts.set(condition, value);
+    return value;
+  };
+  return { ...facts, factOf, holds };
+}
+
+export function jobSubject({ state, taskStatus, telemetry, wallMs }: AlertSources, job: Job): AlertSubject {
+  const around = {
+    nowMs: wallMs(),
+    training: once(() => liveTraining(job, taskStatus)),
+    hangs: () =>
+      (currentAttempt(job)?.tasks ?? []).some(
+        ({ nodeRank }) => taskStatus.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank }).hang !== null,
+      ),
+    gpus: once(() => freshGpusOf(job, state.nodes, telemetry, wallMs())),
+  };
+  const endedAtMs = 'endedAtMs' in job.state ? job.state.endedAtMs : null;
+  return subject({ id: job.id, name: ownName(job), project: job.spec.project, endedAtMs }, (name) =>
+    isNameOf(jobFacts, name) ? jobFacts[name](job, around) : null,
+  );
+}
+
+export function nodeSubject({ state, agents, telemetry, wallMs }: AlertSources, node: Node): AlertSubject {
+  const readings = once(() => telemetry.newest(node.name));
+  const isFresh = ({ atMs }: { readonly atMs: number }) => wallMs() - atMs <= readingFreshMs;
+  const around = {
+    nowMs: wallMs(),
+    isSilent: agents.isSilent(node.name),
+    lastContactAgoMs: agents.silentForMs(node.name),
+    tasks: () => heldTasks(state.jobs.values()).get(node.name)?.length ?? 0,
+    host: () => {
+      const { host } = readings();
+      return host !== null && isFresh(host) ? host : null;
+    },
+    gpus: () => readings().gpus.filter(isFresh),
+  };
+  return subject({ id: node.name, name: node.name, project: null, endedAtMs: null }, (name) =>
+    isNameOf(nodeFacts, name) ? nodeFacts[name](node, around) : null,
+  );
+}
+
+/** @param lastStartAtMs when an attempt was last allocated, wall clock */
+export function clusterSubjectOf(sources: AlertSources, id: string, lastStartAtMs: number): AlertSubject {
+  const { state, agents, machine, wallMs } = sources;
+  const around = {
+    ...machine,
+    nowMs: wallMs(),
+    lastStartAtMs,
+    jobs: () => state.jobs.values(),
+    nodes: () => state.nodes.values(),
+    queuedJobs: () => state.groups.queuedCount(),
+    silentNodes: () => [...state.nodes.keys()].filter((node: NodeName) => agents.isSilent(node)).length,
+  };
+  return subject({ id, name: id, project: null, endedAtMs: null }, (name) =>
+    isNameOf(clusterFacts, name) ? clusterFacts[name](around) : null,
+  );
+}
+
+function isNameOf<Table extends object>(table: Table, name: string): name is keyof Table & string {
+  return Object.hasOwn(table, name);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

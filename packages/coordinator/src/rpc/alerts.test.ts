@@ -1,0 +1,131 @@
+import { MusterError } from '@muster/common/errors';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { submitJob } from './jobFixture.ts';
+
+let coordinator: TestCoordinator;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator({ builtInAlerts: ['job_failed'] });
+});
+afterEach(() => coordinator.close());
+
+const failed = { name: 'failed', condition: "workload_state == 'failed'" };
+const cancelled = { name: 'gone', condition: "workload_state == 'cancelled'" };
+
+async function alertEvents(): Promise<readonly string[]> {
+  const events = await coordinator.store.readEvents(0, 1_000, null);
+  return events.filter(({ kind }) => kind.startsWith('alert.')).map(({ kind }) => kind);
+}
+
+test('an alert is set as the contract of tools calls it, and what is left out is chosen', async () => {
+  const alert = await coordinator.api.createAlert({
+    name: 'training-failed-job_1',
+    severity: 'critical',
+    condition: "workload_state == 'failed'",
+    message: 'Training job ID failed',
+  });
+  expect(alert).toMatchObject({
+    owner: 'admin',
+    builtIn: false,
+    forMs: 0,
+    repeatMs: null,
+    scope: { kind: 'job', jobId: null, project: null, labels: {}, nodes: [] },
+    firing: [],
+  });
+  const names = (await coordinator.api.listAlerts()).map(({ name }) => name);
+  expect(names).toEqual(['training-failed-job_1', 'job_failed']);
+});
+
+test.each([
+  [{ ...failed, condition: 'gpu_utilisation < 20' }, /condition: column 1: .*"gpu_utilization"/],
+  [{ ...failed, message: '{workload_nam} failed' }, /message: .*\{workload_name\}/],
+  [{ ...failed, name: 'a b' }, /name: /],
+  [{ ...failed, name: 'job_failed' }, /built in/],
+  [{ ...failed, severity: 'fatal' as 'info' }, /severity: .*critical/],
+  [{ ...failed, forMs: -1 }, /for: /],
+  [{ ...failed, repeatMs: 1 }, /repeat: /],
+])('%j is refused with what is wrong', async (request, message) => {
+  await expect(coordinator.api.createAlert(request)).rejects.toThrow(message);
+  expect(await alertEvents()).toEqual([]);
+});
+
+test('the condition tells what an alert looks at', async () => {
+  const { scope } = await coordinator.api.createAlert({ name: 'n', condition: "node_state == 'silent'" });
+  expect(scope.kind).toBe('node');
+  const cluster = await coordinator.api.createAlert({ name: 'c', condition: 'silent_nodes > 2' });
+  expect(cluster.scope.kind).toBe('cluster');
+});
+
+test('repeating a request is safe, and another alert of that name is refused', async () => {
+  const first = await coordinator.api.createAlert(failed);
+  expect(await coordinator.api.createAlert(failed)).toEqual(first);
+  await expect(coordinator.api.createAlert({ ...failed, severity: 'info' })).rejects.toMatchObject({
+    code: 'already_exists',
+  });
+  expect(await alertEvents()).toEqual(['alert.created']);
+});
+
+test('it fires once, is shown with its message, and resolves when it is acknowledged after the end of the job', async () => {
+  const jobId = await submitJob(coordinator, 'r1');
+  await coordinator.api.createAlert({ ...cancelled, message: '{workload_name} {workload_state} {step}' });
+  await coordinator.api.stopJobs([jobId]);
+  await coordinator.alerts.run();
+  await coordinator.alerts.run();
+  const [alert] = await coordinator.api.listAlerts({ firing: true });
+  expect(alert?.firing).toMatchObject([{ subject: jobId, message: 'train cancelled unknown' }]);
+  const acknowledged = await coordinator.api.acknowledgeAlert('gone', null);
+  expect(acknowledged.firing).toEqual([]);
+  coordinator.clock.nowMs += 60_000;
+  await coordinator.alerts.run();
+  expect(await alertEvents()).toEqual([
+    'alert.created',
+    'alert.firing',
+    'alert.acknowledged',
+    'alert.resolved',
+  ]);
+});
+
+test('a job that ended before its alert was set is looked at all the same, others are not', async () => {
+  const [jobId, other] = [await submitJob(coordinator, 'r1'), await submitJob(coordinator, 'r2')];
+  await coordinator.api.stopJobs([jobId, other]);
+  coordinator.clock.nowMs += 1_000;
+  const scope = { kind: 'job', jobId, labels: {}, project: null, nodes: [] } as const;
+  await coordinator.api.createAlert({ ...cancelled, scope });
+  await coordinator.api.createAlert({ ...cancelled, name: 'every' });
+  await coordinator.alerts.run();
+  const firing = await coordinator.api.listAlerts({ firing: true });
+  expect(firing.map(({ name }) => name)).toEqual(['gone']);
+});
+
+test('a silenced alert notifies nobody, and what still fires afterwards is notified', async () => {
+  const jobId = await submitJob(coordinator, 'r1');
+  await coordinator.api.createAlert(cancelled);
+  await coordinator.api.silenceAlert('gone', 60_000, 'maintenance');
+  await coordinator.api.stopJobs([jobId]);
+  await coordinator.alerts.run();
+  const [silenced] = await coordinator.api.listAlerts({ name: 'gone' });
+  expect(silenced?.silence).toMatchObject({ by: 'admin', reason: 'maintenance' });
+  expect(silenced?.firing).toMatchObject([{ notifiedAtMs: null }]);
+  coordinator.clock.nowMs += 61_000;
+  await coordinator.alerts.run();
+  const [after] = await coordinator.api.listAlerts({ name: 'gone' });
+  expect(after?.firing[0]?.notifiedAtMs).not.toBeNull();
+  expect(await alertEvents()).toContain('alert.repeated');
+});
+
+test('a deleted alert resolves what fires by it', async () => {
+  const jobId = await submitJob(coordinator, 'r1');
+  await coordinator.api.createAlert(cancelled);
+  await coordinator.api.stopJobs([jobId]);
+  await coordinator.alerts.run();
+  await coordinator.api.deleteAlert('gone');
+  expect((await alertEvents()).slice(-2)).toEqual(['alert.resolved', 'alert.deleted']);
+  await expect(coordinator.api.deleteAlert('gone')).rejects.toMatchObject({ code: 'not_found' });
+  await expect(coordinator.api.deleteAlert('job_failed')).rejects.toThrow(/--builtin-alerts all,-job_failed/);
+});
+
+test('the errors of unknown alerts name what was probably meant', async () => {
+  await coordinator.api.createAlert(failed);
+  await expect(coordinator.api.silenceAlert('faild', 1_000, '')).rejects.toThrow(/did you mean "failed"/);
+  await expect(coordinator.api.acknowledgeAlert('failed', null)).rejects.toBeInstanceOf(MusterError);
+});

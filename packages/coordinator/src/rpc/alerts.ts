@@ -1,0 +1,227 @@
+/** The API's calls about alerts. */
+import type { AlertEpisode, AlertScope, AlertView } from '@muster/common/alerts';
+import { builtInAlertNames } from '@muster/common/builtInAlerts';
+import { MusterError } from '@muster/common/errors';
+import type { CreateAlertRequest__Output } from '@muster/common/gen/muster/v1/CreateAlertRequest';
+import { isJobId } from '@muster/common/ids';
+import { alertToWire } from '@muster/common/wire/codec';
+import { type AlertWish, definitionOf, unknownAlert } from '../alerts/definitions.ts';
+import type { AlertWatch } from '../alertWatch/alertWatch.ts';
+import type { ActiveRule } from '../alertWatch/ruleSet.ts';
+import { isOperator, requireProject } from '../auth/access.ts';
+import { type Identity, userOf } from '../caller.ts';
+import { acknowledgeAlert, deleteAlert, firedBy, setAlert, silenceAlert } from '../commands/alerts.ts';
+import type { Loop } from '../loop.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { StoredAlert } from '../store/alerts.ts';
+import type { Store } from '../store/store.ts';
+import { type MusterCalls, unary } from './calls.ts';
+import { type ReferenceParts, resolveJobId } from './references.ts';
+import { asReader, mayUseJob } from './visibleJobs.ts';
+
+export interface AlertCallParts extends ReferenceParts {
+  readonly state: ClusterState;
+  readonly store: Store;
+  readonly loop: Loop;
+  readonly alerts: AlertWatch;
+}
+
+type AlertCalls = Pick<
+  MusterCalls,
+  'CreateAlert' | 'ListAlerts' | 'DeleteAlert' | 'SilenceAlert' | 'AcknowledgeAlert'
+>;
+
+/** Of one alert in an answer. */
+const shownEpisodesMax = 100;
+
+export function alertCalls(parts: AlertCallParts): AlertCalls {
+  const { state, store, loop, alerts } = parts;
+
+  return {
+    CreateAlert: unary(async (request, caller) => {
+      const check = await alerts.rules.load();
+      const wish = await wishOf(parts, request, caller);
+      const definition = definitionOf(wish, check);
+      requireReach(caller, definition.scope);
+      const owner = userOf(caller);
+      const rule = await loop.run(caller, (draft, nowMs) => setAlert(draft, definition, owner, nowMs));
+      // A short job may have ended before its alert was set, and is looked at all the same.
+      const { jobId } = rule.scope;
+      const ended = jobId !== null && isJobId(jobId) ? await store.readJob(jobId) : null;
+      if (ended !== null) alerts.noteJob(ended.job);
+      return alertToWire(viewOf(parts, rule, []));
+    }),
+
+    ListAlerts: unary(async ({ name, firing }, caller) => {
+      if (!alerts.rules.isEmpty) await alerts.rules.load();
+      const named = visibleNames(parts, caller).filter((each) => name === undefined || each === name);
+      if (name !== undefined && named.length === 0) throw unknownAlert(name, visibleNames(parts, caller));
+      const views = await Promise.all(named.map((each) => shown(parts, each, caller)));
+      const listed = views.flatMap((view) => view ?? []);
+      return {
+        alerts: listed.filter((view) => !firing || view.firing.length > 0).map(alertToWire),
+      };
+    }),
+
+    DeleteAlert: unary(async ({ name }, caller) => {
+      const rule = ownAlert(parts, name, caller);
+      if (rule === null)
+        throw new MusterError(
+          'failed_precondition',
+          `${name} is built in; to switch it off, start the coordinator with --builtin-alerts all,-${name}, or silence it: ` +
+            `muster alert silence ${name} --for 24h`,
+        );
+      await loop.run(caller, (draft, nowMs) => deleteAlert(draft, name, nowMs));
+      return alertToWire(viewOf(parts, rule, []));
+    }),
+
+    SilenceAlert: unary(async ({ name, forMs, reason }, caller) => {
+      const owner = ownAlert(parts, name, caller)?.owner ?? null;
+      const by = userOf(caller);
+      await loop.run(caller, (draft, nowMs) =>
+        silenceAlert(draft, { name, owner, forMs, reason, by }, nowMs),
+      );
+      return alertToWire(await requireShown(parts, name, caller));
+    }),
+
+    AcknowledgeAlert: unary(async ({ name, subject }, caller) => {
+      const view = await requireShown(parts, name, caller);
+      const alert = alerts.rules.rule(name)?.alert;
+      const rule = state.alerts.rules.get(name);
+      const firing = rule === undefined ? alert : firedBy(rule);
+      const meant = episodesOf(parts, name).filter(
+        (episode) =>
+          (subject === undefined || episode.subject === subject) &&
+          view.firing.some(({ id }) => id === episode.id),
+      );
+      if (firing === undefined || meant.length === 0)
+        throw new MusterError(
+          'failed_precondition',
+          `${name} does not fire${subject === undefined ? '' : ` for ${subject}`}; what fires: muster alert list --firing`,
+        );
+      for (const episode of meant) await requireAcknowledge(parts, view, episode, caller);
+      const by = userOf(caller);
+      await loop.run(caller, (draft, nowMs) => {
+        for (const episode of meant) {
+          const isOver = isJobId(episode.subject) && draft.job(episode.subject) === undefined;
+          acknowledgeAlert(draft, { alert: firing, episode, by, isOver }, nowMs);
+        }
+      });
+      return alertToWire(await requireShown(parts, name, caller));
+    }),
+  };
+}
+
+async function wishOf(
+  parts: AlertCallParts,
+  request: CreateAlertRequest__Output,
+  caller: Identity,
+): Promise<AlertWish> {
+  const { name, condition, labels, forMs } = request;
+  const { severity = null, message = null, repeatMs = null } = request;
+  if (request.scope === null)
+    return { name, condition, labels, forMs, severity, message, repeatMs, scope: null };
+  const { kind, labels: ofJobs, nodes, jobId, project } = request.scope;
+  const job = jobId === undefined ? null : await resolveJobId(parts, jobId, caller);
+  const scope = { kind: kind || 'job', jobId: job, labels: ofJobs, project: project ?? null, nodes };
+  return { name, condition, labels, forMs, severity, message, repeatMs, scope };
+}
+
+/** @throws {MusterError} `permission_denied` */
+function requireReach(caller: Identity, { kind, jobId, project }: AlertScope): void {
+  if (caller.kind !== 'user') return;
+  if (kind !== 'job' && !caller.verbs.includes('operate'))
+    throw new MusterError(
+      'permission_denied',
+      `only operators set alerts on ${kind === 'node' ? 'nodes' : 'the cluster'}; ${caller.user} may set them on jobs`,
+    );
+  if (project !== null) requireProject(caller, project);
+  if (caller.onlyProjects !== null && project === null && jobId === null)
+    throw new MusterError(
+      'permission_denied',
+      `this token is for ${caller.onlyProjects.join(', ')}: name one with --project, or a job with --job`,
+    );
+}
+
+/** Whose alerts the caller may change, and see. */
+function isTheirs(caller: Identity, owner: string | null): boolean {
+  return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
+}
+
+function visibleNames({ state, alerts }: AlertCallParts, caller: Identity): readonly string[] {
+  const own = [...state.alerts.rules.values()].filter(({ owner }) => isTheirs(caller, owner));
+  const builtIn = builtInAlertNames.filter((name) => alerts.rules.rule(name) !== undefined);
+  return [...own.map(({ name }) => name).sort(), ...builtIn];
+}
+
+/** @returns null: it is built in @throws {MusterError} `not_found`, or `permission_denied` */
+function ownAlert(parts: AlertCallParts, name: string, caller: Identity): StoredAlert | null {
+  const rule = parts.state.alerts.rules.get(name);
+  if (rule !== undefined && isTheirs(caller, rule.owner)) return rule;
+  if (parts.alerts.rules.rule(name)?.alert.owner !== null)
+    throw unknownAlert(name, visibleNames(parts, caller));
+  if (isTheirs(caller, null)) return null;
+  throw new MusterError('permission_denied', `only operators may change ${name}, which is built in`);
+}
+
+async function requireShown(parts: AlertCallParts, name: string, caller: Identity): Promise<AlertView> {
+  const view = visibleNames(parts, caller).includes(name) ? await shown(parts, name, caller) : null;
+  if (view === null) throw unknownAlert(name, visibleNames(parts, caller));
+  return view;
+}
+
+/** Of an alert that is built in, everybody sees what fires for nodes and for jobs that they may read. */
+async function shown(parts: AlertCallParts, name: string, caller: Identity): Promise<AlertView | null> {
+  const episodes = episodesOf(parts, name);
+  const rule = parts.state.alerts.rules.get(name);
+  if (rule !== undefined) return viewOf(parts, rule, episodes);
+  const active = parts.alerts.rules.rule(name);
+  if (active === undefined) return null;
+  const visible = await Promise.all(
+    episodes.map(async ({ subject }) => !isJobId(subject) || mayUseJob(parts, asReader(caller), subject)),
+  );
+  return viewOf(
+    parts,
+    active,
+    episodes.filter((_episode, index) => visible[index]),
+  );
+}
+
+function episodesOf({ state }: AlertCallParts, alert: string): readonly AlertEpisode[] {
+  return [...state.alerts.episodes.values()]
+    .filter((episode) => episode.alert === alert)
+    .sort((a, b) => a.firedAtMs - b.firedAtMs || (a.subject < b.subject ? -1 : 1));
+}
+
+function viewOf(
+  { state, alerts }: AlertCallParts,
+  rule: StoredAlert | ActiveRule,
+  episodes: readonly AlertEpisode[],
+): AlertView {
+  const { name, severity, condition, message, labels, forMs, repeatMs, scope } =
+    'definition' in rule ? rule.definition : rule;
+  const facts =
+    'definition' in rule
+      ? { owner: null, builtIn: true, createdAtMs: null }
+      : { owner: rule.owner, builtIn: false, createdAtMs: rule.createdAtMs };
+  const definition = { name, severity, condition, message, labels, forMs, repeatMs, scope };
+  return {
+    ...definition,
+    ...facts,
+    silence: state.alerts.silences.get(name) ?? null,
+    firing: episodes.slice(0, shownEpisodesMax),
+    pending: alerts.rules.rule(name)?.pending.size ?? 0,
+  };
+}
+
+/** Of an alert that is built in, also by those who may change the job. @throws {MusterError} `permission_denied` */
+async function requireAcknowledge(
+  parts: AlertCallParts,
+  { name, owner }: AlertView,
+  { subject }: AlertEpisode,
+  caller: Identity,
+): Promise<void> {
+  if (isTheirs(caller, owner)) return;
+  if (isJobId(subject) && (await mayUseJob(parts, caller, subject))) return;
+  throw new MusterError('permission_denied', `only operators may acknowledge ${name} of ${subject}`);
+}
