@@ -23,7 +23,8 @@ import { unpackArchive } from '../upgrade/archive.ts';
 import { upgradingAlone } from '../upgrade/exclusive.ts';
 import { programOf } from '../upgrade/health.ts';
 import { openServices } from '../upgrade/services.ts';
-import { switchRelease } from '../upgrade/switchRelease.ts';
+import { goBack, type ServiceMachine, switchRelease } from '../upgrade/switchRelease.ts';
+import { type BegunUpgrade, isNoted, unfinishedUpgrade } from '../upgrade/unfinished.ts';
 import { nodeHosts, upgradeInWaves } from '../upgrade/upgradeNodes.ts';
 
 interface UpgradeFlags extends ConnectionFlags {
@@ -84,21 +85,33 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
   const dispose = io.onStopRequest(() => {});
   try {
     return await upgradingAlone(join(root, '/run/muster-upgrade'), holder, async () => {
-      const old = readReleaseTree(join(releases, readlinkSync(join(root, currentLink))));
+      const current = readlinkSync(join(root, currentLink));
+      const unfinished = unfinishedUpgrade(releases, current);
+      const old = readReleaseTree(join(releases, unfinished?.from ?? current));
       const path = resolve(environment.workingDir, file);
       const { tree: fresh, folder, isNew } = await unpackArchive(path, releases, process.arch);
-      if (fresh.top === old.top) {
+      if (unfinished === null && fresh.top === old.top) {
         await io.stderr.write(`Nothing to change: ${fresh.version} is the current release.\n`);
         return exitCodes.ok;
       }
-      const isGuardNew = await switchTo(fresh, old, root, flags, context).catch((error: unknown) => {
-        if (isNew && !isRunning(fresh.top)) rmSync(fresh.top, { recursive: true, force: true });
+      try {
+        if (unfinished !== null) {
+          if (folder !== unfinished.from && folder !== unfinished.to)
+            throw otherUnfinished(unfinished, environment.programName);
+          const { from, to } = unfinished;
+          await io.stderr.write(`the upgrade from ${from} to ${to} was cut off\n`).catch(() => {});
+          if (folder === unfinished.from) return await finishGoingBack(old, unfinished, flags, context);
+        }
+        const isGuardNew = await switchTo(fresh, old, unfinished, root, flags, context);
+        prune(releases, [basename(old.top), folder]);
+        await io.stdout.write(`upgraded from ${old.version} to ${fresh.version}\n`);
+        if (!isGuardNew) await io.stderr.write(guardHint(old));
+        return exitCodes.ok;
+      } catch (error) {
+        const isUsed = readlinkSync(join(root, currentLink)) === folder || isRunning(fresh.top);
+        if (isNew && !isUsed) rmSync(fresh.top, { recursive: true, force: true });
         throw error;
-      });
-      prune(releases, [basename(old.top), folder]);
-      await io.stdout.write(`upgraded from ${old.version} to ${fresh.version}\n`);
-      if (!isGuardNew) await io.stderr.write(guardHint(old));
-      return exitCodes.ok;
+      }
     });
   } finally {
     dispose();
@@ -109,13 +122,17 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
 async function switchTo(
   fresh: ReleaseTree,
   old: ReleaseTree,
+  unfinished: BegunUpgrade | null,
   root: string,
   flags: UpgradeFlags,
   context: Context,
 ): Promise<boolean> {
   if (tooOld(old.version, fresh.version) !== null) throw tooFar(old, fresh);
   if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
-  if (root === '/') return switchServices(old, fresh, flags, context);
+  if (root === '/') {
+    const services = await servicesOf(old, fresh, unfinished, flags, context);
+    return (await switchRelease(installedRoles(), services)).isGuardNew;
+  }
   pointLink(join(root, currentLink), basename(fresh.top));
   return true;
 }
@@ -134,8 +151,8 @@ async function upgradeCluster(
   try {
     const versionNow = () => withSession(context, flags, async ({ api }) => (await api.getCluster()).version);
     const version = await versionNow();
-    if (version !== archive.version) {
-      const isHere = environment.uid === 0 && isCoordinator('/');
+    const isHere = environment.uid === 0 && isCoordinator('/');
+    if (version !== archive.version || (isHere && isNoted(releasesDir))) {
       if (!isHere) throw coordinatorFirst(version, archive.version, file, environment.programName);
       await upgradeMachine(context, file, flags);
     }
@@ -204,18 +221,45 @@ function olderStore(old: ReleaseTree, fresh: ReleaseTree): CliError {
   );
 }
 
-async function switchServices(
+function servicesOf(
   old: ReleaseTree,
   fresh: ReleaseTree,
+  unfinished: BegunUpgrade | null,
   flags: UpgradeFlags,
   context: Context,
-): Promise<boolean> {
-  const roles = machineRoles.filter((role) => existsSync(mainUnitPath(role)));
+): Promise<ServiceMachine> {
   const waitMs = flags.wait ?? waitDefaultMs;
-  const services = await openServices({ roles, old, fresh, waitMs, agentPage: agentPage(), context });
-  const { isGuardNew } = await switchRelease(roles, services);
-  return isGuardNew;
+  const roles = installedRoles();
+  return openServices({ roles, old, fresh, unfinished, waitMs, agentPage: agentPage(), context });
 }
+
+/** The archive of the release from before was given: its user has had enough of the other one. */
+async function finishGoingBack(
+  old: ReleaseTree,
+  unfinished: BegunUpgrade,
+  flags: UpgradeFlags,
+  context: Context,
+): Promise<ExitCode> {
+  const left = readReleaseTree(join(releasesDir, unfinished.to));
+  const services = await servicesOf(old, left, unfinished, flags, context);
+  await goBack(installedRoles(), services, services.store !== null);
+  await context.io.stdout.write(`went back from ${left.version} to ${old.version}\n`);
+  return exitCodes.ok;
+}
+
+function otherUnfinished({ from, to }: BegunUpgrade, programName: string): CliError {
+  return new CliError(
+    `the upgrade of this machine from ${from} to ${to} was cut off, and is finished or taken back first`,
+    {
+      hints: [from, to].map((folder) => {
+        const archive = `muster-${folder.replace(/\+.*/, '')}-linux-${process.arch}.tar.gz`;
+        return `${folder === to ? 'To finish it' : 'To go back'}: ${programName} upgrade ${archive}`;
+      }),
+    },
+  );
+}
+
+const installedRoles = () => machineRoles.filter((role) => existsSync(mainUnitPath(role)));
 
 function agentPage(): string | null {
   const path = configPathOf('agent');

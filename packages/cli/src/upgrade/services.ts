@@ -8,17 +8,26 @@ import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { newestLog, openMachine, pointLink } from '../install/machine.ts';
 import { unitsIn } from '../install/release.ts';
-import { currentLink, type ReleaseTree, releaseLauncher, requireSpace } from '../install/releaseTree.ts';
+import {
+  currentLink,
+  type ReleaseTree,
+  releaseLauncher,
+  releasesDir,
+  requireSpace,
+} from '../install/releaseTree.ts';
 import { type MachineRole, roleFacts, unitFilesOf } from '../install/roles.ts';
 import { runningTasks } from '../install/runningTasks.ts';
 import { withSession } from '../session.ts';
 import { fetchPage, programOf, readAgentPage, untilHealthy } from './health.ts';
-import type { ServiceMachine } from './switchRelease.ts';
+import type { ServiceMachine, StoreCopy } from './switchRelease.ts';
+import { type BegunUpgrade, isNoted, noteBegun, noteEnded } from './unfinished.ts';
 
 export interface ServicesParts {
   readonly roles: readonly MachineRole[];
   readonly old: ReleaseTree;
   readonly fresh: ReleaseTree;
+  /** Of these two, cut off; null: this one begins. */
+  readonly unfinished: BegunUpgrade | null;
   /** For how long a daemon may take to become healthy. */
   readonly waitMs: number;
   /** `host:port` of the agent's page; null: it has none. */
@@ -43,10 +52,13 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
     role === 'coordinator'
       ? coordinatorProblem(treeOf(which), context)
       : agentProblem(treeOf(which), wasInContact, parts);
-  const store =
-    roles.includes('coordinator') && old.storeSchema !== fresh.storeSchema ? storeCopy(old, fresh) : null;
+  const store = roles.includes('coordinator') ? storeCopy(parts) : null;
+  const begun = { from: basename(old.top), to: basename(fresh.top), storeCopy: store?.file ?? null };
   return {
     store,
+    wasCutOff: isNoted(releasesDir),
+    noteBegun: () => noteBegun(releasesDir, begun),
+    noteEnded: () => noteEnded(releasesDir),
     useRelease(which) {
       const tree = treeOf(which);
       const units = unitsIn(join(tree.top, 'lib/muster/systemd'));
@@ -76,7 +88,8 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
       });
     },
     newestLog,
-    say: (sentence) => context.io.stderr.write(`${sentence}\n`),
+    // A machine whose admin is no longer connected is upgraded to the end, or back.
+    say: (sentence) => context.io.stderr.write(`${sentence}\n`).catch(() => {}),
   };
 }
 
@@ -128,29 +141,42 @@ async function agentProblem(
   return wasInContact && !answer.isInContact ? 'it is not in contact with the coordinator' : null;
 }
 
-/** Made by the old release and put back by it: it knows the form that the store has before. */
-function storeCopy(old: ReleaseTree, fresh: ReleaseTree): { copy(): void; putBack(): void } {
+/**
+ * Made by the old release and put back by it: it knows the form that the store has before.
+ * @returns null: the form of the store stays
+ */
+function storeCopy({
+  old,
+  fresh,
+  unfinished,
+}: ServicesParts): (StoreCopy & { readonly file: string }) | null {
   const { dataDir } = roleFacts.coordinator;
-  const file = join(dataDir, `before-${fresh.version}.backup`);
-  const bytes = ['muster.db', 'muster.db-wal'].map((name) => sizeOf(join(dataDir, name)));
-  requireSpace(
-    dataDir,
-    bytes.reduce((sum, each) => sum + each, 0) * 2,
-    'a copy of the store and its new form',
-  );
   const run = (...words: readonly string[]) => {
     const launcher = join(old.top, 'lib/muster/muster');
     const { status, stderr } = spawnSync(launcher, [...words, '--data', dataDir], { encoding: 'utf8' });
     if (status === 0) return;
-    throw new CliError(`muster ${words.join(' ')} failed`, { hints: (stderr ?? '').trim().split('\n') });
+    const [reason = 'it was ended', ...hints] = (stderr ?? '').trim().split('\n');
+    throw new CliError(`muster ${words.join(' ')} failed: ${reason.replace(/^muster: /, '')}`, { hints });
   };
-  return {
-    copy() {
-      rmSync(file, { force: true });
-      run('backup', file);
-    },
+  const copyAt = (file: string, isMade: boolean) => ({
+    file,
+    isMade,
+    copy: () => run('backup', file),
     putBack: () => run('restore', file, '--force'),
-  };
+  });
+  if (unfinished !== null) return unfinished.storeCopy === null ? null : copyAt(unfinished.storeCopy, true);
+  if (old.storeSchema === fresh.storeSchema) return null;
+  const file = join(dataDir, `before-${fresh.version}.backup`);
+  // One of an earlier trial is of no use, because the coordinator has run since, and it takes space.
+  rmSync(file, { force: true });
+  const bytes = ['muster.db', 'muster.db-wal'].map((name) => sizeOf(join(dataDir, name)));
+  // Going back has to fit as well: it keeps the store that it replaces.
+  requireSpace(
+    dataDir,
+    bytes.reduce((sum, each) => sum + each, 0) * 3,
+    'a copy of the store, its new form, and going back',
+  );
+  return copyAt(file, false);
 }
 
 function sizeOf(path: string): number {

@@ -25,7 +25,10 @@ function aMachine({ hasStoreCopy = false, hasTasks = false, sick = [] }: Options
       return isSick ? 'it does not answer' : null;
     },
     newestLog: () => ['out of luck'],
-    store: hasStoreCopy ? { copy: note('copy store'), putBack: note('put store back') } : null,
+    store: hasStoreCopy ? { isMade: false, copy: note('copy store'), putBack: note('put store back') } : null,
+    wasCutOff: false,
+    noteBegun: note('note it'),
+    noteEnded: note('forget it'),
     say: async () => {},
   };
   return { machine, done };
@@ -37,6 +40,7 @@ test('the coordinator is restarted before the agent, and the guard while nobody 
   const { machine, done } = aMachine({});
   expect(await switchRelease(both, machine)).toEqual({ isGuardNew: true });
   expect(done).toEqual([
+    'note it',
     'use new',
     'restart coordinator',
     'healthy coordinator new',
@@ -44,14 +48,23 @@ test('the coordinator is restarted before the agent, and the guard while nobody 
     'restart guard',
     'restart agent',
     'healthy agent new',
+    'forget it',
   ]);
 });
 
 test('a guard with tasks keeps its release, and a store that changes its form is copied while nobody writes it', async () => {
   const { machine, done } = aMachine({ hasTasks: true, hasStoreCopy: true });
   expect(await switchRelease(both, machine)).toEqual({ isGuardNew: false });
-  expect(done.slice(0, 4)).toEqual(['stop coordinator', 'copy store', 'use new', 'restart coordinator']);
+  expect(done.slice(0, 5)).toEqual([
+    'stop coordinator',
+    'copy store',
+    'note it',
+    'use new',
+    'restart coordinator',
+  ]);
+  // Nothing that ends the command may leave the tasks without their agent.
   expect(done).not.toContain('restart guard');
+  expect(done).not.toContain('stop agent');
 });
 
 test.each([
@@ -68,10 +81,11 @@ test.each([
   });
   const back = done.slice(done.indexOf(`sick ${sick}`) + 1);
   expect(back).toEqual([
-    ...(hasStoreCopy ? ['stop coordinator'] : []),
+    ...(hasStoreCopy ? ['stop coordinator', 'put store back'] : []),
     'use old',
-    ...(hasStoreCopy ? ['put store back', 'restart coordinator', 'healthy coordinator old'] : []),
+    ...(hasStoreCopy ? ['restart coordinator', 'healthy coordinator old'] : []),
     ...(role === 'agent' ? ['stop agent', 'restart guard', 'restart agent', 'healthy agent old'] : []),
+    'forget it',
   ]);
 });
 
@@ -80,9 +94,15 @@ test('a store that cannot be copied leaves the old release and its coordinator r
   const copy = () => {
     throw new CliError('no space');
   };
-  const full: ServiceMachine = { ...machine, store: { copy, putBack: () => {} } };
+  const full: ServiceMachine = { ...machine, store: { isMade: false, copy, putBack: () => {} } };
   await expect(switchRelease(both, full)).rejects.toThrow('no space; the old release runs again');
-  expect(done).toEqual(['stop coordinator', 'use old', 'restart coordinator', 'healthy coordinator old']);
+  expect(done).toEqual([
+    'stop coordinator',
+    'use old',
+    'restart coordinator',
+    'healthy coordinator old',
+    'forget it',
+  ]);
 });
 
 test('both releases are named when the old one does not run again either', async () => {
@@ -90,4 +110,18 @@ test('both releases are named when the old one does not run again either', async
   await expect(switchRelease(both, machine)).rejects.toThrow(
     'the coordinator is not healthy: it does not answer, and going back failed: the coordinator is not healthy',
   );
+});
+
+test('an error that nobody foresaw goes back as well', async () => {
+  const { machine, done } = aMachine({});
+  let used = 0;
+  const useRelease = (which: 'old' | 'new') => {
+    done.push(`use ${which}`);
+    used += 1;
+    if (used === 1) throw new Error('ENOSPC: no space left on device');
+  };
+  await expect(switchRelease(both, { ...machine, useRelease })).rejects.toThrow(
+    'no space left on device; the old release runs again',
+  );
+  expect(done).toEqual(['note it', 'use new', 'use old', 'forget it']);
 });

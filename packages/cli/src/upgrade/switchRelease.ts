@@ -1,6 +1,6 @@
 /** From one release to another on a machine whose services run, and back where the new one does not become healthy. */
 
-import { CliError } from '../errors.ts';
+import { CliError, failureOf } from '../errors.ts';
 import type { MachineRole } from '../install/roles.ts';
 
 /** What the switch does to the machine. A seam: the order of the steps is tested without systemd. */
@@ -18,8 +18,22 @@ export interface ServiceMachine {
   /** The newest lines of a unit's log. */
   newestLog(unit: string): readonly string[];
   /** Null: the new release leaves the form of the store as it is. Both while no coordinator runs. */
-  readonly store: { copy(): void; putBack(): void } | null;
+  readonly store: StoreCopy | null;
+  /** One between these two was cut off before, so that each daemon may run either. */
+  readonly wasCutOff: boolean;
+  /** Notes, to last, that from now on the new release may run and change the form of the store. */
+  noteBegun(): void;
+  /** One of the two runs, and the store is its own. */
+  noteEnded(): void;
+  /** Never fails: the terminal may be gone. */
   say(sentence: string): Promise<void>;
+}
+
+export interface StoreCopy {
+  /** By an upgrade that was cut off: the store may have the new form since, so no other copy can be made. */
+  readonly isMade: boolean;
+  copy(): void;
+  putBack(): void;
 }
 
 export interface Switched {
@@ -42,35 +56,58 @@ export async function switchRelease(
   machine: ServiceMachine,
 ): Promise<Switched> {
   const { store } = machine;
-  const touched = new Set<MachineRole>();
-  let isCopied = false;
+  const hasStore = store !== null && roles.includes('coordinator');
+  const touched = new Set<MachineRole>(machine.wasCutOff ? roles : []);
+  let isCopied = hasStore && store.isMade;
   try {
-    if (store !== null && roles.includes('coordinator')) {
+    if (hasStore && !isCopied) {
       await machine.say('stopping the coordinator, to copy its store');
       touched.add('coordinator');
       machine.stop(coordinatorUnit);
       store.copy();
       isCopied = true;
     }
+    machine.noteBegun();
     machine.useRelease('new');
-    return { isGuardNew: await startAll(roles, 'new', machine, touched) };
+    const isGuardNew = await startAll(roles, 'new', machine, touched);
+    machine.noteEnded();
+    return { isGuardNew };
   } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    await machine.say(`${error.message}; going back`);
-    const hints = [...error.hints];
+    const { message, hints } = failureOf(error);
+    await machine.say(`${message}; going back`);
     try {
-      if (isCopied) machine.stop(coordinatorUnit);
-      machine.useRelease('old');
-      if (isCopied) store?.putBack();
-      await startAll([...touched], 'old', machine, touched);
+      await goBack(
+        roles.filter((role) => touched.has(role)),
+        machine,
+        isCopied,
+      );
     } catch (second) {
-      if (!(second instanceof CliError)) throw second;
-      throw new CliError(`${error.message}, and going back failed: ${second.message}`, {
-        hints: [...hints, ...second.hints],
-      });
+      const { message: reason, hints: more } = failureOf(second);
+      throw new CliError(`${message}, and going back failed: ${reason}`, { hints: [...hints, ...more] });
     }
-    throw new CliError(`${error.message}; the old release runs again`, { hints });
+    throw new CliError(`${message}; the old release runs again`, { hints });
   }
+}
+
+/**
+ * The store first: where the link is that of the old release, its coordinator can read the store, whenever this is cut off.
+ * @param roles whose daemons may run the new release
+ * @param isCopied whether the store may have the form of the new release
+ * @throws {CliError} when the old release does not become healthy either
+ */
+export async function goBack(
+  roles: readonly MachineRole[],
+  machine: ServiceMachine,
+  isCopied: boolean,
+): Promise<Switched> {
+  if (isCopied) {
+    machine.stop(coordinatorUnit);
+    machine.store?.putBack();
+  }
+  machine.useRelease('old');
+  const isGuardNew = await startAll(roles, 'old', machine);
+  machine.noteEnded();
+  return { isGuardNew };
 }
 
 /** @param touched gets the roles whose daemons were restarted @returns whether the guard was one of them @throws {CliError} for what does not become healthy */
@@ -78,7 +115,7 @@ async function startAll(
   roles: readonly MachineRole[],
   which: 'old' | 'new',
   machine: ServiceMachine,
-  touched: Set<MachineRole>,
+  touched = new Set<MachineRole>(),
 ): Promise<boolean> {
   if (roles.includes('coordinator')) {
     touched.add('coordinator');
@@ -89,10 +126,14 @@ async function startAll(
   if (!roles.includes('agent')) return true;
   touched.add('agent');
   await machine.say('restarting the agent');
-  // While it is away nobody starts tasks. A guard that is restarted under them would not learn how they end.
-  machine.stop(agentUnit);
-  const isFree = !(await machine.hasTasks());
-  if (isFree) machine.restart(guardUnit);
+  // A guard that is restarted under tasks would not learn how they end. While the agent is away nobody starts any; where some run, it
+  // is not stopped first, so that nothing can leave them without it.
+  let isFree = !(await machine.hasTasks());
+  if (isFree) {
+    machine.stop(agentUnit);
+    isFree = !(await machine.hasTasks());
+    if (isFree) machine.restart(guardUnit);
+  }
   machine.restart(agentUnit);
   await requireHealthy('agent', agentUnit, which, machine);
   return isFree;
