@@ -1,4 +1,4 @@
-/** A machine that systemd runs, installed from an archive: upgraded under a running task, and back from releases that do not start. */
+/** A machine that systemd runs, installed from an archive: upgraded under a running task, back from releases that do not start, killed on the way. */
 import { beforeAll, expect, test } from 'vitest';
 import { type BootedMachine, bootMachine } from '../support/hosts/bootedMachine.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -7,19 +7,33 @@ import { waitFor } from '../support/services.ts';
 
 const muster = '/usr/local/bin/muster';
 
+/** While this file is there, an agent that would end does not start either, and stays. */
+const hangFile = '/etc/hang';
+const sickAgent = `if (process.argv[2] === 'agent') {
+  if (process.getBuiltinModule('node:fs').existsSync('${hangFile}')) await new Promise(() => setInterval(() => {}, 60_000));
+  console.error('no such luck');
+  process.exit(1);
+}
+`;
+
 let machine: BootedMachine;
-let archives: { readonly first: string; readonly next: string; readonly sickAgent: string };
+let archives: Readonly<Record<'first' | 'next' | 'sickAgent' | 'sickCoordinator', string>>;
 
 beforeAll(async () => {
   const releases = await Releases.make();
   archives = {
     first: await releases.archive({ version: '0.1.0' }),
     next: await releases.archive({ version: '0.2.0' }),
-    // It would change the form of the store, and its agent ends at once.
+    // Both would change the form of the store. The first does so before it is found to be sick.
     sickAgent: await releases.archive({
       version: '0.3.0',
-      schemaStep: 1,
-      prelude: `if (process.argv[2] === 'agent') { console.error('no such luck'); process.exit(1); }\n`,
+      hasNewSchema: true,
+      prelude: sickAgent,
+    }),
+    sickCoordinator: await releases.archive({
+      version: '0.3.1',
+      hasNewSchema: true,
+      prelude: `if (process.argv[2] === 'coordinator') { console.error('no such luck'); process.exit(1); }\n`,
     }),
   };
   machine = await bootMachine('gpu-1', { '/media/releases': releases.folder });
@@ -35,21 +49,20 @@ interface Answer {
 
 /** Longer than other programs of tests may take: on a machine that does other work. */
 async function upgrade(name: string): Promise<{ readonly exitCode: number; readonly said: string }> {
-  await machine.must('rm', '-f', '/tmp/upgrade.ended');
-  const script = `${muster} upgrade /media/releases/${name} --wait 10m; echo $? > /tmp/upgrade.ended`;
-  await machine.must(
-    'systemd-run',
-    '--quiet',
-    '--collect',
-    '--property=StandardError=file:/tmp/upgrade.said',
-    '/bin/sh',
-    '-c',
-    script,
-  );
+  await beginUpgrade(name);
   const ended = async () => (await machine.run('cat', '/tmp/upgrade.ended')).stdout;
   const exitCode = Number(await waitFor('the end of the upgrade', ended, { timeoutMs: 4 * patienceMs }));
-  return { exitCode, said: await machine.must('cat', '/tmp/upgrade.said') };
+  return { exitCode, said: await saidSoFar() };
 }
+
+async function beginUpgrade(name: string): Promise<void> {
+  await machine.must('rm', '-f', '/tmp/upgrade.ended', '/tmp/upgrade.said');
+  const script = `${muster} upgrade /media/releases/${name} --wait 10m; echo $? > /tmp/upgrade.ended`;
+  const unit = ['--quiet', '--collect', '--property=StandardError=file:/tmp/upgrade.said'];
+  await machine.must('systemd-run', ...unit, '/bin/sh', '-c', script);
+}
+
+const saidSoFar = () => machine.must('cat', '/tmp/upgrade.said');
 
 async function ask(...argv: readonly string[]): Promise<Answer> {
   return JSON.parse(await machine.must(muster, ...argv, '-o', 'json')) as Answer;
@@ -87,17 +100,56 @@ test('an upgrade leaves the task alone, and loses no submit', async () => {
   expect(await machine.must('ls', '/opt/muster')).toBe('0.1.0\n0.2.0\ncurrent\n');
 });
 
-test('a release whose agent does not start is left again, with the store as it was', async () => {
-  const before = await taskPid();
-  const { exitCode, said } = await upgrade(archives.sickAgent);
-  expect(said).toContain('the agent is not healthy');
-  expect(said).toContain('the old release runs again');
-  expect(said).toContain('no such luck');
-  expect(exitCode).not.toBe(0);
+test.each([
+  ['agent', 'sickAgent'],
+  ['coordinator', 'sickCoordinator'],
+] as const)(
+  'a release whose %s does not start is left again, with the store as it was',
+  async (role, name) => {
+    const before = await taskPid();
+    const jobs = await machine.must(muster, 'submit', '--', 'true');
+    const ended = await upgrade(archives[name]);
+    expect(ended.said).toContain(`the ${role} is not healthy: it has ended 3 times`);
+    expect(ended.said).toContain('the old release runs again');
+    expect(ended.said).toContain('no such luck');
+    expect(ended.exitCode).not.toBe(0);
+    await isAsBefore(before, jobs.trim());
+  },
+);
+
+/** The release, the task and a job of the time before: an older release refuses a store that a newer one has opened. */
+async function isAsBefore(pid: string, jobId: string): Promise<void> {
   expect(await machine.must('readlink', '/opt/muster/current')).toBe('0.2.0\n');
-  expect(await taskPid()).toBe(before);
-  await waitFor('the node', async () => (await ask('nodes')).nodes[0]?.state === 'online');
-  expect((await ask('jobs', '--all', '--limit', '1000')).jobs).toContainEqual(
-    expect.objectContaining({ name: 'long', state: 'running' }),
-  );
+  expect(await machine.must('ls', '-A', '/opt/muster')).not.toContain('.upgrading.json');
+  expect(await taskPid()).toBe(pid);
+  await waitFor('the node', async () => {
+    const [node] = (await ask('nodes')).nodes;
+    return node?.state === 'online' && node.agentVersion === '0.2.0';
+  });
+  const { jobs } = await ask('jobs', '--all', '--limit', '1000');
+  expect(jobs).toContainEqual(expect.objectContaining({ name: 'long', state: 'running' }));
+  expect(jobs.map(({ id }) => id)).toContain(jobId);
+}
+
+test('a second admin is told of the first; when that command is killed, the next one goes back or on', async () => {
+  const before = await taskPid();
+  const job = (await machine.must(muster, 'submit', '--', 'true')).trim();
+  await machine.must('touch', hangFile);
+  await beginUpgrade(archives.sickAgent);
+  // The store has the newer form by then.
+  await waitFor('the new coordinator', async () => (await saidSoFar()).includes('restarting the agent'));
+  const { pid } = JSON.parse(await machine.must('cat', '/run/muster-upgrade/upgrade.json')) as {
+    pid: number;
+  };
+  const other = await machine.run(muster, 'upgrade', `/media/releases/${archives.sickAgent}`);
+  expect(other.stderr).toContain(`root runs \`muster upgrade ${archives.sickAgent}\` since`);
+  expect(other.stderr).toContain(`(process ${pid})`);
+  await machine.must('kill', '-KILL', String(pid));
+
+  const third = await machine.run(muster, 'upgrade', `/media/releases/${archives.sickCoordinator}`);
+  expect(third.stderr).toContain('the upgrade of this machine from 0.2.0 to 0.3.0 was cut off');
+  expect(third.stderr).toContain(`To go back: muster upgrade ${archives.next}`);
+  // Nobody reads what it says: its ssh connection was lost.
+  await machine.must('sh', '-c', `${muster} upgrade /media/releases/${archives.next} --wait 10m 2>&1 | true`);
+  await isAsBefore(before, job);
 });

@@ -1,6 +1,6 @@
 /** Releases of this checkout as archives, and others made from one: newer ones, and some that do not start. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { musterVersion } from '@muster/common/version';
@@ -13,12 +13,18 @@ import { tempDir } from './services.ts';
 const run = promisify(execFile);
 const interrupted = new AbortController().signal;
 
+/** In a bundle, of packages/coordinator/src/store/schema.ts. */
+const schemaSteps = /\bsteps = \[(initialSchema, [^\]]+)\]/;
+
+/** The name of the script of short commands, without its `.js`. */
+const shortScript = /part-short-[0-9a-f]+(?=\.js)/g;
+
 export interface ReleaseChange {
   readonly version: string;
   /** Statements that its programs begin with. */
   readonly prelude?: string;
-  /** Added to the version of the schema that it says it has. */
-  readonly schemaStep?: number;
+  /** Its store has one more table. */
+  readonly hasNewSchema?: boolean;
 }
 
 /** The folder gets the archives. */
@@ -49,20 +55,31 @@ export class Releases {
 
   /** @returns the name of the archive, in `folder` */
   async archive(change: ReleaseChange): Promise<string> {
-    const { version, prelude = '', schemaStep = 0 } = change;
+    const { version, prelude = '', hasNewSchema = false } = change;
     const release = releaseOf(version);
     const tree = join(this.work, version);
     await cp(this.tree, tree, { recursive: true, verbatimSymlinks: true });
     const dist = join(tree, 'lib/muster/dist');
+    let schemas = 0;
     for (const name of await readdir(dist)) {
-      if (!name.endsWith('.mjs')) continue;
+      if (!/\.m?js$/.test(name)) continue;
       const text = await readFile(join(dist, name), 'utf8');
-      const own = text.replaceAll(`musterVersion = "${musterVersion}"`, `musterVersion = "${version}"`);
-      await writeFile(join(dist, name), name === 'muster.mjs' ? `${prelude}${own}` : own);
+      const own = text
+        // Compiled code is kept by the name of the short script, which is that of its content.
+        .replaceAll(shortScript, `$&-${version}`)
+        .replaceAll(`musterVersion = "${musterVersion}"`, `musterVersion = "${version}"`)
+        .replace(schemaSteps, (all, steps: string) => {
+          schemas += 1;
+          return hasNewSchema ? `steps = [${steps}, "create table of_next (id integer) strict;"]` : all;
+        });
+      await rm(join(dist, name));
+      const ownName = name.replace(shortScript, `$&-${version}`);
+      await writeFile(join(dist, ownName), name === 'muster.mjs' ? `${prelude}${own}` : own);
     }
+    if (schemas === 0) throw new Error('no bundle has the steps of the schema as they were looked for');
     const aboutPath = join(tree, 'lib/muster/release.json');
     const about = JSON.parse(await readFile(aboutPath, 'utf8')) as { storeSchema: number };
-    const storeSchema = about.storeSchema + schemaStep;
+    const storeSchema = about.storeSchema + (hasNewSchema ? 1 : 0);
     await writeFile(aboutPath, JSON.stringify({ ...about, ...release, storeSchema }));
     const sumsPath = 'lib/muster/SHA256SUMS';
     const paths = (await filesBelow(tree)).map((path) => path.slice(tree.length + 1));
