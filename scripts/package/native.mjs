@@ -24,7 +24,12 @@ export async function nativeParts({ arch }, work, interrupted) {
   const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'));
   for (const name of Object.values(nativePackages(arch))) {
     const { version, integrity } = lock.packages[`node_modules/${name}`];
-    const sent = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: work }, interrupted);
+    const sent = await run(
+      'npm',
+      ['pack', '--loglevel=error', `${name}@${version}`],
+      { cwd: work },
+      interrupted,
+    );
     const tarball = join(work, sent.trim().split('\n').at(-1) ?? '');
     const sum = createHash('sha512')
       .update(await readFile(tarball))
