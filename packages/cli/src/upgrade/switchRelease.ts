@@ -102,7 +102,13 @@ export async function goBack(
 ): Promise<Switched> {
   if (isCopied) {
     machine.stop(coordinatorUnit);
-    machine.store?.putBack();
+    try {
+      machine.store?.putBack();
+    } catch (error) {
+      // Leases go on: the coordinator of the new release can read its own store.
+      machine.restart(coordinatorUnit);
+      throw error;
+    }
   }
   machine.useRelease('old');
   const isGuardNew = await startAll(roles, 'old', machine);

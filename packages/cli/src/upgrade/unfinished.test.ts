@@ -37,6 +37,7 @@ class ModelMachine {
   private copied: Store | null = null;
   /** Steps until the command is killed. */
   private left = Number.POSITIVE_INFINITY;
+  isDiskFull = false;
   acknowledged: readonly string[] = ['before'];
 
   constructor(options: Options) {
@@ -106,6 +107,7 @@ class ModelMachine {
       putBack: () => {
         this.step();
         stopped();
+        if (this.isDiskFull) throw new Error('no space left on the disk');
         this.store = this.copied ?? this.store;
       },
     };
@@ -194,4 +196,15 @@ test('after a cut of the power the linked coordinator always reads the store', a
       if (isOver) break;
     }
   }
+});
+
+test('a disk that is full while it goes back keeps the copy, and the way back is open once it has space', async () => {
+  const machine = new ModelMachine({ formChanges: true, sick: ['agent'] });
+  machine.isDiskFull = true;
+  await machine.upgrade();
+  expect([machine.link, machine.unfinished?.from]).toEqual(['new', 'old']);
+  expect(machine.runs.get('coordinator')).toBe('new');
+  machine.isDiskFull = false;
+  await machine.takeBack();
+  expectWorking(machine, 'old', 'with space');
 });
