@@ -3,51 +3,21 @@
  * copied as the disk may then have it: with the content of those files alone that were synced since they were last written.
  */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import fs, {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import fs, { cpSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { pointLink } from '../install/machine.ts';
 import { readReleaseTree, requireIntact } from '../install/releaseTree.ts';
 import { unpackArchive } from './archive.ts';
+import { makeSmallRelease } from './smallReleaseFixture.ts';
 import { noteBegun, noteEnded, unfinishedUpgrade } from './unfinished.ts';
 
 function tempFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'muster-power-'));
   onTestFinished(() => rmSync(path, { recursive: true }));
   return path;
-}
-
-/** As small as a release can be. */
-function makeRelease(top: string, version: string): void {
-  const files = {
-    'lib/muster/muster': `#!/bin/sh\necho ${version}\n`,
-    'lib/muster/release.json': JSON.stringify({
-      version,
-      commit: 'abcdef',
-      arch: process.arch,
-      storeSchema: 1,
-    }),
-    'share/doc/README.md': 'x'.repeat(10_000),
-  };
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(top, path)), { recursive: true });
-    writeFileSync(join(top, path), text, { mode: 0o755 });
-  }
-  const sum = (text: string) => createHash('sha256').update(text).digest('hex');
-  const sums = Object.entries(files).map(([path, text]) => `${sum(text)}  ${path}\n`);
-  writeFileSync(join(top, 'lib/muster/SHA256SUMS'), sums.join(''));
 }
 
 const filesBelow = (top: string) =>
@@ -114,13 +84,13 @@ function watchFiles(disk: Disk, seen: () => void): () => void {
 
 test('whenever the power fails, what is linked is a complete release, and the note is readable', async () => {
   const media = tempFolder();
-  makeRelease(join(media, 'muster-0.2.0'), '0.2.0');
+  makeSmallRelease(join(media, 'muster-0.2.0'), '0.2.0');
   const archive = join(media, 'new.tar.gz');
   execFileSync('tar', ['-czf', archive, '-C', media, 'muster-0.2.0']);
   const releases = tempFolder();
-  makeRelease(join(releases, '0.1.0'), '0.1.0');
+  makeSmallRelease(join(releases, '0.1.0'), '0.1.0');
   // What an unpacking that was cut off may have left: it is not one that works.
-  makeRelease(join(releases, '0.2.0'), '0.2.0');
+  makeSmallRelease(join(releases, '0.2.0'), '0.2.0');
   writeFileSync(join(releases, '0.2.0/share/doc/README.md'), '');
   pointLink(join(releases, 'current'), '0.1.0');
 
