@@ -2,7 +2,13 @@ import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { failureOf } from './errors.ts';
 import { exitCodes } from './exitCodes.ts';
-import { explainingSilence, withSession } from './session.ts';
+import {
+  explainingSilence,
+  outagePatienceMs,
+  retryWaitMs,
+  submitPatienceMs,
+  withSession,
+} from './session.ts';
 import { newCall } from './testing/testContext.ts';
 
 const failing = async (why: MusterError) =>
@@ -38,4 +44,12 @@ test('a coordinator that is away is asked again until the end of the patience', 
   );
   await expect(call).rejects.toThrow('starting');
   expect(tries).toBe(2);
+});
+
+test('a submit notices within half a second that the coordinator is back, and a follower within two', () => {
+  const waits = (patienceMs: number) =>
+    [1, 2, 3, 4, 5, 6].map((failures) => retryWaitMs(failures, patienceMs, 60_000));
+  expect(waits(submitPatienceMs)).toEqual([100, 200, 400, 500, 500, 500]);
+  expect(waits(outagePatienceMs)).toEqual([100, 200, 400, 800, 1_600, 2_000]);
+  expect(retryWaitMs(6, submitPatienceMs, 40)).toBe(40);
 });

@@ -66,8 +66,7 @@ export async function withSession<T>(
           const away = asAway(error);
           if (away === null || patienceLeftMs <= 0) throw away ?? error;
           onAway?.(away);
-          // The last try is at the end of the patience, however long the usual wait is by then.
-          const waitMs = Math.min(backoffMs(backoff, failures), patienceLeftMs);
+          const waitMs = retryWaitMs(failures, patienceMs, patienceLeftMs);
           await sleep(waitMs, undefined, abort === undefined ? {} : { signal: abort });
           // A fresh client: the old one would keep to its own, longer, delays before it dials again. Another operation
           // of this session may have replaced it already.
@@ -87,6 +86,14 @@ export async function withSession<T>(
   } finally {
     api.close();
   }
+}
+
+/**
+ * The last try is at the end of the patience, however long the usual wait is by then; and whoever has little of it notices soon that
+ * the coordinator is back.
+ */
+export function retryWaitMs(failures: number, patienceMs: number, patienceLeftMs: number): number {
+  return Math.min(backoffMs(backoff, failures), patienceMs / 10, patienceLeftMs);
 }
 
 function isSilence(error: unknown): error is MusterError {
