@@ -150,9 +150,11 @@ async function upgradeCluster(
   const stop = abortOnStopRequest(io);
   try {
     const versionNow = () => withSession(context, flags, async ({ api }) => (await api.getCluster()).version);
-    const version = await versionNow();
     const isHere = environment.uid === 0 && isCoordinator('/');
-    if (version !== archive.version || (isHere && isNoted(releasesDir))) {
+    // One that was cut off may have left no coordinator to be asked.
+    if (isHere && isNoted(releasesDir)) await upgradeMachine(context, file, flags);
+    const version = await versionNow();
+    if (version !== archive.version) {
       if (!isHere) throw coordinatorFirst(version, archive.version, file, environment.programName);
       await upgradeMachine(context, file, flags);
     }

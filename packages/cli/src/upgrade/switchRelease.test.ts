@@ -56,9 +56,9 @@ test('a guard with tasks keeps its release, and a store that changes its form is
   const { machine, done } = aMachine({ hasTasks: true, hasStoreCopy: true });
   expect(await switchRelease(both, machine)).toEqual({ isGuardNew: false });
   expect(done.slice(0, 5)).toEqual([
+    'note it',
     'stop coordinator',
     'copy store',
-    'note it',
     'use new',
     'restart coordinator',
   ]);
@@ -97,6 +97,7 @@ test('a store that cannot be copied leaves the old release and its coordinator r
   const full: ServiceMachine = { ...machine, store: { isMade: false, copy, putBack: () => {} } };
   await expect(switchRelease(both, full)).rejects.toThrow('no space; the old release runs again');
   expect(done).toEqual([
+    'note it',
     'stop coordinator',
     'use old',
     'restart coordinator',

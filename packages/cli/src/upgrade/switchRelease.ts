@@ -21,7 +21,7 @@ export interface ServiceMachine {
   readonly store: StoreCopy | null;
   /** One between these two was cut off before, so that each daemon may run either. */
   readonly wasCutOff: boolean;
-  /** Notes, to last, that from now on the new release may run and change the form of the store. */
+  /** Notes, to last, that from now on daemons may be stopped, run the new release, and change the form of the store. */
   noteBegun(): void;
   /** One of the two runs, and the store is its own. */
   noteEnded(): void;
@@ -60,6 +60,7 @@ export async function switchRelease(
   const touched = new Set<MachineRole>(machine.wasCutOff ? roles : []);
   let isCopied = hasStore && store.isMade;
   try {
+    machine.noteBegun();
     if (hasStore && !isCopied) {
       await machine.say('stopping the coordinator, to copy its store');
       touched.add('coordinator');
@@ -67,7 +68,6 @@ export async function switchRelease(
       store.copy();
       isCopied = true;
     }
-    machine.noteBegun();
     machine.useRelease('new');
     const isGuardNew = await startAll(roles, 'new', machine, touched);
     machine.noteEnded();

@@ -11,13 +11,13 @@ export interface BegunUpgrade {
   /** Worked before. */
   readonly from: string;
   readonly to: string;
-  /** Absolute path of the copy of the store from before; null: the form of the store stays. */
+  /** Absolute path of the copy of the store from before, made before the link is changed; null: the form of the store stays. */
   readonly storeCopy: string | null;
 }
 
 const notePath = (releases: string) => join(releases, '.upgrading.json');
 
-/** To be called before the link is changed. @param releases absolute folder of the releases */
+/** To be called before anything is changed. @param releases absolute folder of the releases */
 export function noteBegun(releases: string, begun: BegunUpgrade): void {
   writeFileDurably(notePath(releases), `${JSON.stringify(begun)}\n`, 0o600);
 }
