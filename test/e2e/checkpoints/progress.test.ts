@@ -5,6 +5,7 @@ import type { JobView } from '@muster/common/views';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, type Spec, startCluster } from '../../support/cluster.ts';
 import { tempDir, waitFor } from '../../support/services.ts';
+import { waitForVerdict } from './waitForVerdict.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -22,7 +23,7 @@ beforeAll(async () => {
 /** Prints a line for each step, saves now and then, and goes on until it is told to end; `quiet` ends its progress. */
 function training(plan: string): string[] {
   const text = `
-    const { existsSync, renameSync, writeFileSync } = require('node:fs');
+    const { existsSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
     const { join } = require('node:path');
     const { MUSTER_CHECKPOINT_DIR: dir, MUSTER_ATTEMPT } = process.env;
     const attempt = Number(MUSTER_ATTEMPT);
@@ -32,6 +33,7 @@ function training(plan: string): string[] {
       renameSync(path + '.tmp', path);
     };
     const settle = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    ${waitForVerdict}
     const iter = (i, loss = 3 - i / 1000) =>
       console.log('iter ' + i + ': loss ' + Number(loss).toFixed(4) + ', time 100.00ms, mfu 30.00%');
     (async () => { ${plan} })();`;
@@ -110,7 +112,7 @@ describe('a resume', () => {
       const first = attempt === 1 ? 1 : ${again};
       for (let i = first; i < first + 10; i += 1) iter(i);
       if (attempt > 1) return;
-      save(10); await settle(200); process.exit(1);`),
+      save(10); await verdictOn('step-10.json'); process.exit(1);`),
     resources: oneGpu,
     retry: { max_attempts: 2, on: ['exit_code'], backoff: { initial: '100ms', max: '100ms' } },
   });

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, type Spec, startCluster } from '../../support/cluster.ts';
 import { repositoryDir } from '../../support/command.ts';
 import { tempDir } from '../../support/services.ts';
+import { waitForVerdict } from './waitForVerdict.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -15,11 +16,12 @@ const quick = { initial: '100ms', max: '500ms' };
 
 /**
  * A program that says where it begins and saves `step-N.json` for each step of `plan`, a list of JavaScript expressions that
- * may throw; `attempt` is the number of the attempt, `from` the step it resumed from, 0 at the beginning.
+ * may throw; `attempt` is the number of the attempt, `from` the step it resumed from, 0 at the beginning. `saved` also waits until
+ * the agent has read the checkpoint, which its index shows: the end of an attempt waits for that some seconds at most.
  */
 function program(plan: string): string[] {
   const text = `
-    const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+    const { existsSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
     const { join } = require('node:path');
     const { MUSTER_CHECKPOINT_DIR: dir, MUSTER_RESUME_FROM: resume, MUSTER_ATTEMPT, MUSTER_BATCH_SCALE, MUSTER_LR_SCALE } = process.env;
     const attempt = Number(MUSTER_ATTEMPT);
@@ -30,6 +32,8 @@ function program(plan: string): string[] {
       renameSync(path + '.tmp', path);
     };
     const settle = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    ${waitForVerdict}
+    const saved = async (step, text) => { save(step, text); await verdictOn('step-' + step + '.json'); };
     const say = (line) => console.log(line);
     const fail = (line) => { console.error(line); process.exit(1); };
     say('attempt ' + attempt + ' from ' + from + ' batch ' + MUSTER_BATCH_SCALE + ' lr ' + MUSTER_LR_SCALE + ' args ' + process.argv.slice(1).join(' '));
@@ -61,7 +65,7 @@ describe('after a failure', () => {
   test('for want of GPU memory it runs again with half the batch, in its environment and in its arguments', async () => {
     const oom = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB';
     const job = await cluster.run({
-      command: program(`save(attempt); await settle(300); if (attempt < 3) fail('${oom}');`),
+      command: program(`await saved(attempt); if (attempt < 3) fail('${oom}');`),
       args: ['--batch={batch_size}', '{resume:--resume=}'],
       params: { batch_size: 32 },
       retry: { backoff: quick },
@@ -82,7 +86,7 @@ describe('after a failure', () => {
     const dir = tempDir('corrupt').path;
     const job = await cluster.run({
       command: program(`
-        if (attempt === 1) { save(1); await settle(400); save(2); await settle(400); fail('OSError: the mount went away'); }
+        if (attempt === 1) { await saved(1); await saved(2); fail('OSError: the mount went away'); }
         if (from === 2) fail('RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory');
         await settle(100);`),
       checkpoint: { dir },
@@ -136,7 +140,7 @@ describe('after a failure', () => {
   test('one that is corrupt from the beginning is never resumed from', async () => {
     const job = await cluster.run({
       command: program(`
-        if (attempt === 1) { save(1); await settle(400); save(2, '{"step": 2, "state"'); await settle(1500); fail('ncclSystemError: System call failed'); }`),
+        if (attempt === 1) { await saved(1); await saved(2, '{"step": 2, "state"'); fail('ncclSystemError: System call failed'); }`),
       retry: { backoff: quick },
     });
     expect(job.state).toBe('succeeded');
@@ -147,7 +151,7 @@ describe('after a failure', () => {
   test('twice the same after one checkpoint, the one before is tried', async () => {
     const job = await cluster.run({
       command: program(`
-        if (attempt === 1) { save(1); await settle(400); save(2); await settle(400); }
+        if (attempt === 1) { await saved(1); await saved(2); }
         if (from !== 1) fail('ValueError: poisoned optimizer state');`),
       retry: { on: ['python_exception', 'exit_code'], backoff: quick, breaker: { failures: 50 } },
     });
@@ -165,7 +169,7 @@ describe('after a failure', () => {
     const job = await cluster.run({
       command: program(`
         if (attempt > 1) { ${lines(11, 40, '(2.5 - i / 100).toFixed(4)')} return; }
-        ${lines(1, 10, '(3 - i / 100).toFixed(4)')} save(10); await settle(500);
+        ${lines(1, 10, '(3 - i / 100).toFixed(4)')} await saved(10);
         ${lines(11, 20, '(2.9 - i / 100).toFixed(4)')} ${lines(21, 22, "'nan'")} await settle(500); save(22);
         await settle(60000);`),
       on_divergence: 'stop',
@@ -200,7 +204,7 @@ describe('after a failure', () => {
 
 describe('by hand', () => {
   const trained: Spec = {
-    command: program(`for (const step of [1, 2, 3]) { save(step); await settle(300); }`),
+    command: program(`for (const step of [1, 2, 3]) await saved(step);`),
   };
 
   test('requeue of an ended job goes on from its newest checkpoint, from a step, or from the start', async () => {
@@ -234,7 +238,8 @@ describe('by hand', () => {
 
     const limited = await cluster.run({
       command: program(`save(1); await settle(60000);`),
-      max_runtime: '2s',
+      // Time enough for a busy machine to start a program.
+      max_runtime: '10s',
       stop_grace: '1s',
     });
     expect(limited).toMatchObject({ state: 'failed', cause: { kind: 'time_limit' } });
@@ -259,7 +264,9 @@ describe('the checkpoint directory', () => {
     writeFileSync(join(outside, 'step-1.json'), '{"step": 1}');
     symlinkSync(join(outside, 'step-1.json'), join(dir, 'step-0.json'));
     const job = await cluster.run({
-      command: program(`for (let step = 1; step <= 6; step += 1) { save(step); await settle(1300); }`),
+      command: program(`
+        for (let step = 1; step <= 6; step += 1) await saved(step);
+        for (const step of [1, 2, 4]) while (existsSync(join(dir, 'step-' + step + '.json'))) await settle(20);`),
       checkpoint: { dir, keep_last: 2, keep_every: 3 },
     });
     expect(job.state).toBe('succeeded');
@@ -271,7 +278,7 @@ describe('the checkpoint directory', () => {
   test('edited job in the same directory is refused, and continues from the first one when it is asked to', async () => {
     const dir = tempDir('edited').path;
     const saves = (steps: string, lr: string): Spec => ({
-      command: program(`for (const step of [${steps}]) { save(step); await settle(300); }`),
+      command: program(`for (const step of [${steps}]) await saved(step);`),
       env: { LR: lr },
       checkpoint: { dir },
     });
@@ -287,7 +294,7 @@ describe('the checkpoint directory', () => {
     expect(readFileSync(join(dir, 'step-1.json'))).toEqual(before);
 
     const submit = async (...flags: string[]) => {
-      const command = program('save(from + 1); await settle(300);');
+      const command = program('await saved(from + 1);');
       const { exitCode, stdout, stderr } = await cluster.muster(['submit', ...flags, '--', ...command]);
       expect(exitCode, stderr).toBe(0);
       const job = await cluster.untilEnded(stdout.trim());
@@ -311,7 +318,7 @@ describe('the checkpoint directory', () => {
     );
     expect(atPath.line).toContain('from 1 ');
     // Of a job that named no directory its node keeps one.
-    const kept = await cluster.run({ command: program('save(7); await settle(300);') });
+    const kept = await cluster.run({ command: program('await saved(7);') });
     const named = await submit('--resume-from', kept.id, '--checkpoint-dir', tempDir('named').path);
     expect(named.line).toContain('from 7 ');
     expect(readdirSync(elsewhere).sort()).toEqual(['checkpoints_index.json', 'step-4.json']);
