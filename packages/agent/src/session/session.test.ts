@@ -204,10 +204,11 @@ describe('heartbeats', () => {
     const all = await connected();
     await running(all);
     const { first, hub } = all;
-    first.welcome({ heartbeatIntervalMs: 10, desired: [{ ...assigned, start }] });
+    // Three of them without an answer end the connection: not even a busy machine takes so long to answer one.
+    first.welcome({ heartbeatIntervalMs: 250, desired: [{ ...assigned, start }] });
     // Numbers go on: the first was sent with the first Welcome.
-    for (let seq = 2; seq <= 8; seq++) {
-      // Some may follow before it is looked at: up to three are sent without an answer.
+    for (let seq = 2; seq <= 6; seq++) {
+      // Some may follow before it is looked at.
       await vi.waitFor(() => expect(first.received.map(({ heartbeat }) => heartbeat?.seq)).toContain(seq));
       first.send({ heartbeatAck: { seq } });
     }

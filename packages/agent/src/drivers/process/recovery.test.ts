@@ -161,7 +161,8 @@ describe('an agent that is killed', () => {
           guardCommand: guard.guardArgv,
           runtimeDir: guard.runtimeDir,
           task,
-          graceMs: 1500,
+          // Longer than it takes, on a busy machine, to see that the agent is gone.
+          graceMs: 8_000,
         }),
       ],
       { stdio: ['ignore', 'ignore', 'inherit'] },

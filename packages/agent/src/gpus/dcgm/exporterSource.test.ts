@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { emptyActivity } from '../gpuSource.ts';
 import { createDcgmExporterSource } from './exporterSource.ts';
 
@@ -69,7 +69,8 @@ test('an exporter that accepts and never answers is late, and is asked again the
   const { source, url } = await exporter((answer) => void (hangs || answer.end(page)), { timeoutMs: 100 });
   await expect(source.sample()).rejects.toThrow(`dcgm-exporter at ${url} did not answer within 100 ms`);
   hangs = false;
-  expect((await source.sample()).size).toBe(1);
+  // A busy machine may be late a few times more.
+  await vi.waitFor(async () => expect((await source.sample()).size).toBe(1));
 });
 
 test('an exporter that stops in the middle of its page is late', async () => {
