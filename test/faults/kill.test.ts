@@ -73,11 +73,11 @@ async function expectEventsWithoutGap({ cluster }: Scene): Promise<void> {
   }
 }
 
-const coordinatorKills = trialsOf(30, 12);
-const agentKills = trialsOf(20, 8);
-const bothKills = trialsOf(8, 5);
+const coordinatorKills = trialsOf(30, 8);
+const agentKills = trialsOf(20, 6);
+const bothKills = trialsOf(8, 4);
 /** Submitted while daemons are killed. */
-const jobsMin = 100;
+const jobsMin = trialsOf(100, 60);
 
 describe('kill -9', () => {
   test(`of the coordinator, ${coordinatorKills} times`, async () => {

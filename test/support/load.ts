@@ -5,12 +5,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isTerminal } from '@muster/common/states';
 import type { JobView } from '@muster/common/views';
 import { expect } from 'vitest';
 import type { Chance } from './chance.ts';
 import type { Cluster, Spec } from './cluster.ts';
 import { contradictions, parseHistory, type Run, withSignsOfLife } from './history.ts';
+import { patienceMs } from './patience.ts';
 import { tempDir, waitFor } from './services.ts';
 
 const clients = 4;
@@ -70,6 +70,7 @@ export class Load {
   async untilSubmitted(count: number): Promise<void> {
     await waitFor(`${count} jobs submitted`, () => this.acknowledged.length - longJobs, {
       until: (submitted) => submitted >= count,
+      timeoutMs: 3 * patienceMs,
     });
   }
 
@@ -84,19 +85,8 @@ export class Load {
     const ids = this.acknowledged
       .flatMap(({ jobIds }) => jobIds)
       .filter((id) => !this.longJobIds.includes(id));
-    const unfinished = new Set(ids);
-    await waitFor(
-      'every short job has ended',
-      async () => {
-        for (const id of [...unfinished].slice(0, 20)) {
-          const job = await this.cluster.api.getJob(id);
-          if (!isTerminal(job.state)) return job;
-          unfinished.delete(id);
-        }
-        return unfinished.size;
-      },
-      { until: (seen) => seen === 0 },
-    );
+    // One after the other: as long as some of them end, the others are waited for.
+    for (const id of ids) await this.cluster.untilEnded(id);
     return Promise.all(ids.map((id) => this.cluster.api.getJob(id)));
   }
 

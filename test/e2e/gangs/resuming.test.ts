@@ -22,8 +22,6 @@ const training = (flags = '') => ({
 const saveEvery = 10;
 /** The first attempt has half a minute left when it is killed; the second one need not take as long. */
 const stepMs = '$((MUSTER_ATTEMPT == 1 ? 200 : 0))';
-/** Importing torch takes seconds, three times over, and more where other work shares the processors. */
-const timeout = 240_000;
 
 const nodesOf = (job: JobView, attempt: number) =>
   (job.attempts[attempt - 1]?.tasks ?? []).map(({ node }) => node);
@@ -37,9 +35,9 @@ function lastSaved(output: string): { readonly name: string; readonly step: numb
 
 const digest = (output: string) => /weights (sha256:[0-9a-f]{64})$/m.exec(output)?.[1];
 
-test('a rank is killed: the gang trains on from its last checkpoint, with rank 0 where that is', {
-  timeout,
-}, async ({ annotate }) => {
+test('a rank is killed: the gang trains on from its last checkpoint, with rank 0 where that is', async ({
+  annotate,
+}) => {
   // Keeps the host that comes first, which is free again by the time the gang could move its rank 0 there.
   const holder = await cluster.submit({ command: ['/usr/bin/sleep', '600'] });
   await cluster.untilJob(holder, 'is running', ({ state }) => state === 'running');
