@@ -1,6 +1,6 @@
 // `npm test`: installs and starts what the tests need, then runs the checks and every test. Arguments go to vitest and
 // leave the checks out: `npm test -- test/e2e/submit.test.ts`, `npm test -- --project unit -t 'gang'`.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,7 +69,27 @@ async function runTests(args, interrupted) {
     return { ...counts, failed: counts.failed + Math.min(leftovers.length, 1) };
   } finally {
     await endAllNaming(folder, 1_000);
+    removeFolder(folder);
+  }
+}
+
+/**
+ * Removes the folder of a run. After a run that was cut short, something may still be mounted in it, or be written by what the
+ * kernel has not ended yet: that is said, and does not hide why the run ended.
+ * @param {string} folder
+ */
+function removeFolder(folder) {
+  const mounted = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
+  // The innermost first.
+  for (const path of mounted.reverse()) spawnSync('umount', ['--lazy', path], { stdio: 'ignore' });
+  try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`The folder of this run could not be removed (${why}): rm -rf ${folder}\n`);
   }
 }
 
