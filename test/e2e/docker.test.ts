@@ -96,7 +96,7 @@ describe('a job with an image', () => {
 
     const polite = await cluster.submit(inContainer(`trap 'echo saved; exit 0' TERM; echo ready; ${idle}`));
     const deaf = await cluster.submit(
-      inContainer(`trap 'echo heard' TERM; echo ready; ${idle}`, { stop_grace: '500ms' }),
+      inContainer(`trap 'echo heard' TERM; echo ready; ${idle}`, { stop_grace: '3s' }),
     );
     for (const id of [polite, deaf]) await cluster.untilOutput(id, 'ready\n');
     await cluster.api.stopJobs([polite, deaf]);

@@ -1,4 +1,5 @@
 /** Jobs on several nodes: the environment every rank finds, and that the ranks start and end together. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
@@ -135,13 +136,16 @@ test('jobs that run at the same time share neither GPUs nor meeting points', asy
 
 describe('when one rank ends badly', () => {
   test('the others are stopped, with their grace, and all their processes are gone', async () => {
-    const script = `if [ $NODE_RANK = 1 ]; then sleep 0.3; exit 7; fi
+    const gate = join(tempDir('gate').path, 'open');
+    const script = `if [ $NODE_RANK = 1 ]; then while [ ! -e ${gate} ]; do sleep 0.05; done; exit 7; fi
       trap 'echo saved' TERM; setsid sh -c 'trap "" TERM; exec sleep 1000' & echo ready; ${idle}`;
     const jobId = await cluster.submit({
       command: script,
       resources: { nodes: 2, gpus: 2 },
-      stop_grace: '700ms',
+      stop_grace: '3s',
     });
+    await cluster.untilOutput(jobId, 'ready\n', 0);
+    writeFileSync(gate, '');
     const job = await cluster.untilEnded(jobId);
     const [first, second] = job.attempts[0]?.tasks ?? [];
     expect(job).toMatchObject({
@@ -161,8 +165,16 @@ describe('when one rank ends badly', () => {
   });
 
   test('a rank that is done already stays done', async () => {
-    const script = '[ $NODE_RANK = 0 ] && exit 0; sleep 0.5; exit 2';
-    const job = await cluster.run({ command: script, resources: { nodes: 2 } });
+    const gate = join(tempDir('gate').path, 'open');
+    const script = `[ $NODE_RANK = 0 ] && exit 0; while [ ! -e ${gate} ]; do sleep 0.05; done; exit 2`;
+    const jobId = await cluster.submit({ command: script, resources: { nodes: 2 } });
+    await cluster.untilJob(
+      jobId,
+      'has a rank that is done',
+      ({ attempts }) => attempts[0]?.tasks[0]?.state === 'ended',
+    );
+    writeFileSync(gate, '');
+    const job = await cluster.untilEnded(jobId);
     expect(job.cause).toMatchObject({ kind: 'exit_code', nodeRank: 1 });
     expect(job.attempts[0]?.tasks.map(({ exit }) => exit?.exitCode)).toEqual([0, 2]);
   });

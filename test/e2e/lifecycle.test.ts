@@ -133,7 +133,7 @@ describe('stop', () => {
   });
 
   test('kills what is left when the grace is over', async () => {
-    const jobId = await running({ command: `trap 'echo heard' TERM; ${endless}`, stop_grace: '500ms' });
+    const jobId = await running({ command: `trap 'echo heard' TERM; ${endless}`, stop_grace: '3s' });
     await cluster.api.stopJobs([jobId]);
     const job = await cluster.untilEnded(jobId);
     expect(job.state).toBe('cancelled');
