@@ -41,6 +41,8 @@ describe('a reading', () => {
         utilization: null,
         memoryUsedMb: null,
         powerWatts: null,
+        nvlinkReceiveBytes: null,
+        nvlinkTransmitBytes: null,
         energyJoules: null,
         smActive: null,
         tensorActive: null,
