@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import type { MetricsView } from '@muster/common/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type Prometheus,
   startPrometheus,
 } from '../support/prometheus.ts';
-import { waitFor } from '../support/services.ts';
+import { freePort, waitFor } from '../support/services.ts';
 
 /** Prometheus looks every second; how long agents take to their first reading is not what is tested. */
 const patience = { intervalMs: 250 } as const;
@@ -18,10 +19,13 @@ let cluster: Cluster;
 let httpUrl: string;
 let prometheus: Prometheus;
 beforeAll(async () => {
-  cluster = await startCluster({ nodes: 2, gpus: 2, coordinatorFlags: ['--http', '127.0.0.1:0'] });
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const coordinatorFlags = ['--http', '127.0.0.1:0', '--prometheus-url', url];
+  cluster = await startCluster({ nodes: 2, gpus: 2, coordinatorFlags });
   const connection = readFileSync(join(cluster.dataDir, 'connection.json'), 'utf8');
   httpUrl = `http://${(JSON.parse(connection) as { http: string }).http}`;
-  prometheus = await startPrometheus(`${httpUrl}/sd`, join(cluster.workDir, 'prometheus'));
+  prometheus = await startPrometheus(`${httpUrl}/sd`, join(cluster.workDir, 'prometheus'), port);
 });
 afterAll(() => prometheus?.stop());
 
@@ -109,4 +113,37 @@ test('an agent that is away is down, its page says why, and it comes back', asyn
   ]);
   await agent.start();
   await waitFor('node-2 is up', () => prometheus.query('up{instance="node-2"} == 1'), down);
+});
+
+test('readings survive a restart, and what is not in memory comes from Prometheus', async () => {
+  const jobId = await cluster.submit({ name: 'past', command: 'sleep 600', resources: { gpus: 1 } });
+  await cluster.until(jobId, 'running');
+  // A step of the answer is ten seconds, and Prometheus looks every second.
+  await seriesOf(`count_over_time(DCGM_FI_DEV_GPU_UTIL{muster_job="${jobId}"}[1h]) > 12`, 1);
+  const asked = (until: (view: MetricsView) => boolean) =>
+    waitFor(
+      'the readings of the job',
+      () => cluster.api.queryMetrics({ jobId, name: 'gpu_utilization', startTime: '-1h' }),
+      { ...patience, until },
+    );
+  const sourcesOf = ({ origin }: MetricsView) => origin?.sources.map(({ source }) => source) ?? [];
+  const before = await asked(({ series }) => series.length === 1);
+  const [first] = before.series[0]?.points ?? [];
+  await cluster.coordinator.kill('SIGTERM');
+  await cluster.coordinator.start();
+  const after = await asked(({ series }) => series.length === 1);
+  // The wall clock moves a little against the monotonic one.
+  const isFirst = ({ atMs }: { readonly atMs: number }) => Math.abs(atMs - (first?.atMs ?? 0)) < 1_000;
+  expect(after.series[0]?.points.some(isFirst)).toBe(true);
+  await cluster.coordinator.kill();
+  rmSync(join(cluster.dataDir, 'telemetry.snapshot'));
+  await cluster.coordinator.start();
+  const older = await asked((view) => sourcesOf(view).includes('prometheus'));
+  expect(older.origin?.notes).toEqual([]);
+  expect(older.series.map(({ nodeRank, gpuUuid }) => [nodeRank, gpuUuid])).toEqual(
+    before.series.map(({ nodeRank, gpuUuid }) => [nodeRank, gpuUuid]),
+  );
+  const both = await asked((view) => sourcesOf(view).length === 2);
+  expect(sourcesOf(both)).toEqual(['prometheus', 'memory']);
+  expect(both.series).toHaveLength(1);
 });

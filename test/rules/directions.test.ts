@@ -133,6 +133,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'model.ts state', 'it may be lost, so nothing depends on it'],
     ['metricQuery', '', 'plain functions on a question and on series'],
+    ['prometheus', '', 'it asks another program, whoever wants to know'],
     [
       'reconcilers',
       'agents auth caller.ts commands leases lifecycle logs loop.ts model.ts options.ts rows state store work',
@@ -152,7 +153,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'model.ts paths reconcilers rows scheduler secrets state store telemetry tls views.ts work',
+        'model.ts paths prometheus reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
@@ -173,14 +174,14 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metrics output.ts paths planning reconcilers rpc secrets ' +
-        'state store telemetry training work',
+      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metrics output.ts paths planning prometheus reconcilers rpc ' +
+        'secrets state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts reconcilers rows rpc ' +
-        'secrets state store tls upkeep work',
+      'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts prometheus reconcilers rows ' +
+        'rpc secrets state store tls upkeep work',
       'it brings the ports of a machine',
     ],
   ],

@@ -91,6 +91,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     secretKeys: { read: () => [], write() {} },
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
     backup: noBackup,
+    readPast: null,
     onFatal: parts.onFatal,
   });
   const calls = coordinator.calls({

@@ -31,6 +31,8 @@ export interface Sample {
 }
 
 export interface Prometheus {
+  /** `http://host:port`. */
+  readonly url: string;
   /** Where its configuration is. */
   readonly configPath: string;
   /** What an instant query answers now. */
@@ -45,12 +47,17 @@ export interface Prometheus {
  * One that finds its targets by HTTP service discovery and scrapes them every second; ready when this resolves.
  * @param discoveryUrl asked every second
  * @param workDir an empty folder for its configuration and data
+ * @param port default: a free one
  */
-export async function startPrometheus(discoveryUrl: string, workDir: string): Promise<Prometheus> {
+export async function startPrometheus(
+  discoveryUrl: string,
+  workDir: string,
+  port?: number,
+): Promise<Prometheus> {
   const configPath = join(workDir, 'prometheus.yml');
   mkdirSync(workDir, { recursive: true });
   writeFileSync(configPath, configFor(discoveryUrl));
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${port ?? (await freePort())}`;
   const child = spawn(
     prometheusPrograms().prometheus,
     [
@@ -82,6 +89,7 @@ export async function startPrometheus(discoveryUrl: string, workDir: string): Pr
     throw error;
   }
   return {
+    url: `http://${address}`,
     configPath,
     async query(promQl) {
       const answer = await get(`/api/v1/query?query=${encodeURIComponent(promQl)}`);

@@ -9,6 +9,7 @@ import {
   apiAddress,
   durationMs,
   pageAddress,
+  prometheusUrl,
   sizeBytes,
   wholeNumberFlag,
   withConfigFlag,
@@ -25,6 +26,7 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly http?: string;
   readonly api?: string;
   readonly telemetryMemory?: number;
+  readonly prometheusUrl?: string;
   readonly nats?: string;
   readonly natsCredentials?: string;
   readonly reserveMb?: number;
@@ -76,6 +78,11 @@ export function withCoordinatorFlags(sub: Command): void {
       '--telemetry-memory <size>',
       `memory for GPU readings of the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
       sizeBytes('--telemetry-memory', 1, 1024 * 1024),
+    )
+    .option(
+      '--prometheus-url <url>',
+      'Prometheus that scrapes this cluster, for older metrics; such as http://127.0.0.1:9090',
+      prometheusUrl,
     );
   withAlertFlags(withNatsFlags(sub))
     .option(

@@ -106,6 +106,14 @@ function natsUrl(typed: string): string {
   throw usageError(`--nats takes a URL such as nats://127.0.0.1:4222; got "${typed}"`);
 }
 
+/** Without user and password, as with NATS. */
+export function prometheusUrl(typed: string): string {
+  if (/^https?:\/\/[^\s@?#]+$/.test(typed)) return typed;
+  throw usageError(
+    `--prometheus-url takes a URL without a password, such as http://127.0.0.1:9090; got "${typed.replace(/\/\/.*@/, '//')}"`,
+  );
+}
+
 export function withConfigFlag(command: Command): Command {
   return command.option(
     '--config <file>',

@@ -103,6 +103,11 @@ test.each([
     /^muster: --http serves on this machine only, such as 127\.0\.0\.1:7071; 0\.0\.0\.0 is open to others\n/,
   ],
   [
+    ['coordinator', '--data', 'd', '--prometheus-url', 'http://ann:s3cret@p:9090'],
+    exitCodes.usage,
+    /^muster: --prometheus-url takes a URL without a password, such as .*; got "http:\/\/p:9090"/,
+  ],
+  [
     ['coordinator', '--data', 'd', '--telemetry-memory', 'much'],
     exitCodes.usage,
     /^muster: --telemetry-memory takes a size with its unit, such as "64G" or "512M"/,

@@ -29,6 +29,7 @@ import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
+import type { ReadPast } from './prometheus/pastMetrics.ts';
 import { ArrayFiller } from './reconcilers/arrayFiller.ts';
 import { askToRenew, removeExpiredTokens, storeLastUse } from './reconcilers/credentialUse.ts';
 import { Drains } from './reconcilers/drains.ts';
@@ -88,6 +89,8 @@ export interface CoordinatorPorts {
   readonly reserve: Pick<DiskReserve, 'requireSpace' | 'restoreBallast' | 'dropBallast'>;
   /** Opens what is kept on disk beside the store: the output of tasks, their rows of metrics and status pages. */
   readonly openOutput: OpenOutput;
+  /** Asks the Prometheus that scrapes this cluster; null: there is none. */
+  readonly readPast: ReadPast | null;
   /** null: there is none. */
   readonly runFenceCommand: RunFenceCommand | null;
   /** What secrets are encrypted with. */
@@ -291,7 +294,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...nodeCalls(parts),
         ...credentialCalls({ ...parts, ...server }),
         ...peopleCalls({ ...parts, ...server }),
-        ...telemetryCalls(parts),
+        ...telemetryCalls({ ...parts, readPast: ports.readPast }),
         ...secretCalls(parts),
         ...alertCalls(parts),
       },

@@ -27,6 +27,7 @@ import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
 import { coordinatorDefaults } from './options.ts';
 import { outputIn } from './output.ts';
+import type { ReadPast } from './prometheus/pastMetrics.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { startServer } from './rpc/server.ts';
 import type { SecretKeys } from './secrets/keyFile.ts';
@@ -88,6 +89,8 @@ export async function startTestCoordinator(
     log?: Logger;
     /** Serves the HTTP API as well, with these times. */
     api?: Partial<SseTiming>;
+    /** Default: there is no Prometheus. */
+    readPast?: ReadPast;
     /** How ID tokens are accepted. Default: none are. */
     oidc?: OidcSettings;
     /** Its clock begins at this one, by which clients verify certificates. */
@@ -141,6 +144,7 @@ export async function startTestCoordinator(
       log: silentLogger,
       onFatal,
     }),
+    readPast: options.readPast ?? null,
     runFenceCommand: null,
     secretKeys: memoryKeys(),
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },

@@ -27,6 +27,7 @@ import type { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { timedStore } from './metrics/timedStore.ts';
 import type { CoordinatorOptions } from './options.ts';
 import { outputIn } from './output.ts';
+import { pastFrom } from './prometheus/pastMetrics.ts';
 import { PageScrub } from './reconcilers/pageScrub.ts';
 import { rowBudgetBytes } from './rows/rowKeeping.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
@@ -121,6 +122,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         log,
         onFatal,
       }),
+      readPast: options.prometheusUrl === null ? null : pastFrom(options.prometheusUrl),
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
       secretKeys: new SecretKeyFile(options.dataDir),

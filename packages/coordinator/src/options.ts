@@ -27,6 +27,8 @@ export interface CoordinatorOptions {
   readonly apiListen: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.4 million: six hours of 640 busy GPUs. */
   readonly telemetryBytes: number;
+  /** `http://host:9090` of the Prometheus that scrapes this cluster, for metrics that memory no longer has. null: there is none. */
+  readonly prometheusUrl: string | null;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
   readonly natsUrl: string | null;
   /** How to get in there, as a file says it: `user:password`, a token, or JWT and seed. null: nothing is needed. */
@@ -79,6 +81,7 @@ export const coordinatorDefaults = {
   httpListen: '127.0.0.1:7071',
   apiListen: null,
   telemetryBytes: 64 * 1024 * 1024,
+  prometheusUrl: null,
   natsUrl: null,
   natsCredentials: null,
   builtInAlerts: [] as readonly BuiltInAlertName[],

@@ -45,6 +45,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     httpListen: pageListen(flags.http, defaults.httpListen),
     apiListen: pageListen(flags.api, defaults.apiListen),
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
+    prometheusUrl: flags.prometheusUrl ?? defaults.prometheusUrl,
     natsUrl: flags.nats ?? defaults.natsUrl,
     natsCredentials:
       flags.natsCredentials === undefined

@@ -1,4 +1,5 @@
 /** A real Prometheus on a coordinator whose agents are played by the test: what discovery promises is what is scraped. */
+import { metricNamed, namedMetrics } from '@muster/common/metricNames';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
   complaintsAboutConfig,
@@ -7,6 +8,7 @@ import {
 } from '../../../../test/support/prometheus.ts';
 import { tempDir, waitFor } from '../../../../test/support/services.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { pastFrom } from '../prometheus/pastMetrics.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { openAgentStream, storeNode } from '../telemetry/agentStreamFixture.ts';
 import { runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -44,6 +46,22 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
     ['node-1', 'node-1', '0', 91],
     ['node-2', 'node-2', '0', 17],
   ]);
+  // What the coordinator asks of it, for the same job.
+  const metric = metricNamed('gpu_utilization') ?? expect.fail('there is no such metric');
+  const question = { metric, jobIds: [runningJobId], nodes: null, attempt: null, stepMs: 10_000 };
+  const range = { fromMs: Date.now() - 600_000, toMs: Date.now() + 60_000, withJobs: true };
+  for (const condensed of [null, 'mean', 'p95', 'last'] as const) {
+    const past = await pastFrom(prometheus.url)({ ...question, condensed }, range);
+    expect(past, String(past)).toMatchObject([
+      { jobId: runningJobId, node: 'node-1', gpuUuid: 'GPU-node-1-0', points: [{ value: 91 }] },
+      { jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0', points: [{ value: 17 }] },
+    ]);
+  }
+  for (const each of namedMetrics.values()) {
+    if (each.prometheus === null) continue;
+    const past = await pastFrom(prometheus.url)({ ...question, metric: each, condensed: 'mean' }, range);
+    expect(past, each.name).toBeInstanceOf(Array);
+  }
   const own = await waitFor(
     'the coordinator was scraped',
     () => prometheus.query('muster_jobs{state="running"}'),

@@ -18,6 +18,8 @@ import type { Identity } from '../caller.ts';
 import { aggregated } from '../metricQuery/aggregate.ts';
 import { type AskedMetrics, type MetricPlan, planOf, stepsMax } from '../metricQuery/plan.ts';
 import type { Job } from '../model.ts';
+import type { ReadPast } from '../prometheus/pastMetrics.ts';
+import type { PastQuestion } from '../prometheus/promql.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { Store } from '../store/store.ts';
 import type { ClusterHistory } from '../telemetry/clusterHistory.ts';
@@ -32,6 +34,10 @@ const readingsMax = 250_000;
 const rowJobsMax = 50;
 /** Of each series that is aggregated: of more, neighbours are merged before. */
 const rowPointsMax = 20_000;
+/** Of which Prometheus is asked at once, newest first: more would not fit into a question. */
+const pastJobsMax = 300;
+/** Of each series: Prometheus answers 11,000 at most, and a chart has fewer columns. */
+const pastStepsMax = 5_000;
 /** What is not in memory for less than this is not worth a note: agents report every 10 s. */
 const gapMs = 60_000;
 
@@ -42,6 +48,8 @@ export interface MetricQueryParts extends ReferenceParts, VisibleParts {
   readonly telemetry: TelemetryStore;
   readonly clusterHistory: ClusterHistory;
   readonly rowKeeping: Pick<RowKeeping, 'rows'>;
+  /** What memory no longer has; null: there is no Prometheus to ask. */
+  readonly readPast: ReadPast | null;
   readonly wallMs: () => number;
 }
 
@@ -59,19 +67,19 @@ export async function queryMetrics(
 ): Promise<MetricsView> {
   const plan = planOf(request, parts.wallMs());
   const found = await collected(parts, request, plan, caller);
-  const { series, notes, source } = found;
+  const { series, notes, sources } = found;
   const { shape } = plan;
   if (shape?.stepMs != null) checkSteps(series, shape.stepMs);
   return {
     unit: plan.metric.unit,
     series: shape === null ? series : aggregated(series, shape),
     ...found.page,
-    origin: { name: plan.metric.name, sources: sourcesOf(source, series), notes },
+    origin: { name: plan.metric.name, sources, notes },
   };
 }
 
 interface Found {
-  readonly source: MetricSourceName;
+  readonly sources: readonly MetricSource[];
   readonly series: readonly MetricSeries[];
   readonly notes: readonly string[];
   readonly page: Pick<MetricsView, 'nextSkip' | 'thinned'>;
@@ -90,16 +98,27 @@ async function collected(
       break;
     case 'gpu': {
       const jobs = jobId === null ? await readableJobs(parts, plan, caller) : [jobId];
-      return inMemory(parts, plan, gpuSeries(parts, plan, jobs, node));
+      const recent = gpuSeries(parts, plan, jobs, node);
+      return withPast(parts, plan, recent, async () => ({
+        jobIds: jobId === null ? await pastJobs(parts, plan, caller) : jobs,
+        nodes: node === null ? null : [node],
+      }));
     }
     case 'host': {
       const spans =
         jobId === null ? wholeTime(parts, plan, node) : await timesOnNodes(parts, plan, jobId, node);
-      return inMemory(parts, plan, hostSeries(parts, plan, spans));
+      const isOfAll = jobId === null && node === null;
+      const nodes = isOfAll ? null : [...new Set(spans.map((span) => span.node))];
+      const found = await withPast(parts, plan, hostSeries(parts, plan, spans), () => ({
+        jobIds: null,
+        nodes,
+      }));
+      return jobId === null ? found : { ...found, series: within(found.series, spans) };
     }
     case 'cluster': {
       const points = parts.clusterHistory.points(plan.metric.name, plan.fromMs, plan.toMs);
-      return inMemory(parts, plan, points.length === 0 ? [] : [{ ...nobody, points }]);
+      const recent = points.length === 0 ? [] : [{ ...nobody, points }];
+      return withPast(parts, plan, recent, () => ({ jobIds: null, nodes: null }));
     }
   }
   return jobId === null ? rowsOfJobs(parts, plan, caller) : rowsOfJob(parts, request, plan, jobId);
@@ -109,13 +128,60 @@ const nobody = { attempt: null, nodeRank: null, node: '', gpuUuid: '' } as const
 
 // ---- In memory
 
-function inMemory({ telemetry }: MetricQueryParts, plan: MetricPlan, series: readonly MetricSeries[]): Found {
-  const { fromMs } = telemetry;
-  const isCut = plan.fromMs !== Number.NEGATIVE_INFINITY && plan.fromMs < fromMs - gapMs;
-  const notes = isCut
-    ? [`values before ${new Date(fromMs).toISOString()} are not in memory, which keeps six hours`]
-    : [];
-  return { source: 'memory', series, notes, page: {} };
+type PastOwners = Pick<PastQuestion, 'jobIds' | 'nodes'>;
+
+/** @param whose asked only where there is a question about earlier values */
+async function withPast(
+  parts: MetricQueryParts,
+  plan: MetricPlan,
+  recent: readonly MetricSeries[],
+  whose: () => PastOwners | Promise<PastOwners>,
+): Promise<Found> {
+  const { telemetry, readPast } = parts;
+  const memoryFromMs = telemetry.fromMs;
+  const found = { sources: sourcesOf('memory', recent), series: recent, notes: [], page: {} };
+  // Who names no beginning gets what is at hand.
+  if (plan.fromMs === Number.NEGATIVE_INFINITY || plan.fromMs >= memoryFromMs - gapMs) return found;
+  const { metric, attempt, shape } = plan;
+  if (readPast === null) {
+    const since = new Date(memoryFromMs).toISOString();
+    return {
+      ...found,
+      notes: [`values before ${since} are not in memory, and there is no --prometheus-url`],
+    };
+  }
+  const of = await whose();
+  if (of.jobIds?.length === 0 || of.nodes?.length === 0) return found;
+  const toMs = Math.min(plan.toMs, memoryFromMs);
+  const stepMs = pastStepMs(toMs - plan.fromMs, shape?.stepMs ?? null);
+  const question = { metric, ...of, attempt, stepMs, condensed: shape?.aggregation ?? null };
+  const past = await readPast(question, { fromMs: plan.fromMs, toMs, withJobs: plan.job === null });
+  if (typeof past === 'string') return { ...found, notes: [past] };
+  return {
+    ...found,
+    sources: [...sourcesOf('prometheus', past), ...found.sources],
+    series: joined(past, recent),
+  };
+}
+
+/** Not finer than agents report, and no more than Prometheus answers. */
+function pastStepMs(spanMs: number, stepMs: number | null): number {
+  const leastMs = Math.max(10_000, Math.ceil(spanMs / pastStepsMax / 1_000) * 1_000);
+  return stepMs === null ? leastMs : Math.max(stepMs, leastMs);
+}
+
+/** The earlier part of a series and its later part are one. */
+function joined(earlier: readonly MetricSeries[], later: readonly MetricSeries[]): readonly MetricSeries[] {
+  const keyOf = ({ points, ...of }: MetricSeries) =>
+    JSON.stringify([of.jobId, of.attempt, of.nodeRank, of.node, of.gpuUuid]);
+  const rest = new Map(later.map((series) => [keyOf(series), series]));
+  const both = earlier.map((series) => {
+    const key = keyOf(series);
+    const points = rest.get(key)?.points ?? [];
+    rest.delete(key);
+    return points.length === 0 ? series : { ...series, points: [...series.points, ...points] };
+  });
+  return [...both, ...rest.values()];
 }
 
 function gpuSeries(
@@ -160,6 +226,20 @@ async function readableJobs(
   return readable;
 }
 
+/** Jobs that the caller may read, newest first: whose GPUs Prometheus may have seen. */
+async function pastJobs(
+  { state, store }: MetricQueryParts,
+  { user, project }: MetricPlan,
+  caller: Identity,
+): Promise<readonly JobId[]> {
+  const also = {
+    visible: visibleTo(state, caller),
+    ...(user === null ? {} : { user }),
+    ...(project === null ? {} : { project }),
+  };
+  return (await store.listJobIds({ ...anyJob, limit: pastJobsMax, also })).map(({ id }) => id);
+}
+
 /** When which node counts; wall clock. */
 interface NodeSpan {
   readonly node: NodeName;
@@ -195,6 +275,17 @@ async function timesOnNodes(
           toMs: Math.min(toMs, endedAtMs ?? toMs),
         })),
     );
+}
+
+/** Of nodes only what happened while they counted. */
+function within(series: readonly MetricSeries[], spans: readonly NodeSpan[]): readonly MetricSeries[] {
+  return series.flatMap((each) => {
+    const own = spans.filter(({ node }) => node === each.node);
+    const points = each.points.filter(({ atMs }) =>
+      own.some(({ fromMs, toMs }) => atMs >= fromMs && atMs <= toMs),
+    );
+    return points.length === 0 ? [] : [{ ...each, points }];
+  });
 }
 
 function hostSeries(
@@ -235,7 +326,7 @@ async function rowsOfJob(
     ...(nextSkip === undefined ? {} : { nextSkip }),
     ...(thinned === undefined ? {} : { thinned }),
   };
-  return { source: 'rows', series, notes: [], page };
+  return { sources: sourcesOf('rows', series), series, notes: [], page };
 }
 
 async function rowsOfJobs(parts: MetricQueryParts, plan: MetricPlan, caller: Identity): Promise<Found> {
@@ -257,7 +348,7 @@ async function rowsOfJobs(parts: MetricQueryParts, plan: MetricPlan, caller: Ide
     listed.length > rowJobsMax
       ? [`only the ${rowJobsMax} newest jobs were looked at; name a user, a project or one job for others`]
       : [];
-  return { source: 'rows', series, notes, page: {} };
+  return { sources: sourcesOf('rows', series), series, notes, page: {} };
 }
 
 // ---- About the answer

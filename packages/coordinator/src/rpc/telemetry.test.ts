@@ -12,6 +12,7 @@ import {
   withToken,
 } from '../coordinatorFixture.ts';
 import { nodeNameOf, someMs } from '../modelFixture.ts';
+import type { ReadPast } from '../prometheus/pastMetrics.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { openAgentStream, storeNode } from '../telemetry/agentStreamFixture.ts';
 import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -20,6 +21,7 @@ import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetr
 const outsiderToken = 'muster_user_eve';
 
 let coordinator: TestCoordinator;
+let readPast: ReadPast;
 beforeEach(async () => {
   const memory = new Memory('test');
   for (const name of ['node-1', 'node-2']) storeNode(memory, name);
@@ -27,7 +29,12 @@ beforeEach(async () => {
   memory.users.set('eve', { name: 'eve', role: 'user', projects: [], createdAtMs: someMs });
   const secretHash = hashToken(outsiderToken);
   addCredential(memory, { id: 'user:eve:1', kind: 'user', subject: 'eve', secretHash });
-  coordinator = await startTestCoordinator({ memory, pageTimeoutMs: 3_000 });
+  readPast = () => Promise.resolve('there is none');
+  coordinator = await startTestCoordinator({
+    memory,
+    pageTimeoutMs: 3_000,
+    readPast: (question, range) => readPast(question, range),
+  });
 });
 afterEach(() => coordinator.close());
 
@@ -125,7 +132,49 @@ test('values become one by rank, job or node, and nodes and the queue have a his
   expect(await ask({ name: 'jobs_running' })).toEqual([[none, [1, 1]]]);
   await expect(ask({ name, node: 'node-9' })).rejects.toMatchObject({ code: 'not_found' });
   const { origin } = await coordinator.api.queryMetrics({ jobId: runningJobId, name, startTime: '-1h' });
-  expect(origin?.notes).toEqual([expect.stringMatching(/^values before 20.*Z are not in memory/)]);
+  expect(origin?.notes).toEqual(['there is none']);
+});
+
+test('what memory no longer has comes from Prometheus, and the answer says which is which', async () => {
+  const asked: unknown[] = [];
+  let past: Awaited<ReturnType<ReadPast>> = 'earlier values are missing: it is away';
+  readPast = (question, range) => {
+    asked.push([question, range]);
+    return Promise.resolve(past);
+  };
+  const { send } = openTelemetry('node-1');
+  const startedAtMs = now();
+  coordinator.clock.nowMs += 10_000;
+  send(uploadOf({ task, utilization: 80 }));
+  await vi.waitFor(() => expect(coordinator.telemetry.taken).toBe(1));
+  const of = { attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: 'GPU-node-1-0' };
+  const query = { jobId: runningJobId, name: 'gpu_utilization', startTime: '-1h' };
+  const missing = await coordinator.api.queryMetrics(query);
+  expect(missing.series).toHaveLength(1);
+  expect(missing.origin?.notes).toEqual([past]);
+  const earlierMs = startedAtMs - 600_000;
+  const bucket = { rows: 3, firstStep: null, min: 40, max: 40, last: 40 };
+  past = [{ ...of, points: [{ atMs: earlierMs, value: 40, bucket }] }];
+  const { series, origin } = await coordinator.api.queryMetrics(query);
+  expect(series.map(({ points }) => points.map(({ value }) => value))).toEqual([[40, 80]]);
+  expect(origin).toMatchObject({
+    sources: [
+      { source: 'prometheus', fromMs: earlierMs, toMs: earlierMs },
+      { source: 'memory', fromMs: now(), toMs: now() },
+    ],
+    notes: [],
+  });
+  const mean = await coordinator.api.queryMetrics({ ...query, aggregation: 'mean' });
+  expect(mean.series.map(({ points }) => points.map(({ value }) => value))).toEqual([[50]]);
+  expect(asked.at(-1)).toMatchObject([
+    { jobIds: [runningJobId], condensed: 'mean' },
+    { fromMs: now() - 3_600_000, toMs: startedAtMs },
+  ]);
+  const before = asked.length;
+  await coordinator.api.queryMetrics({ ...query, startTime: '-5s' });
+  await coordinator.api.queryMetrics({ jobId: runningJobId, name: 'gpu_utilization' });
+  await coordinator.api.queryMetrics({ ...query, name: 'train_loss' });
+  expect(asked).toHaveLength(before);
 });
 
 test('of jobs of others there is nothing in an answer, however it is asked', async () => {

@@ -1,0 +1,127 @@
+/**
+ * Reads what memory no longer has from a Prometheus that scrapes this cluster. It is asked for one answer at a time, waited for some
+ * seconds, and read up to a size; whatever it does, the caller gets what is in memory, and a sentence about what is missing.
+ */
+import { messageOf } from '@muster/common/errors';
+import type { MetricSeries } from '@muster/common/telemetry';
+import { type PastQuestion, type PastSeries, promQlOf, seriesOfPast } from './promql.ts';
+
+export interface PastRange {
+  /** Wall clock. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Whether series say whose they are. */
+  readonly withJobs: boolean;
+}
+
+/** @returns a sentence where it could not be read */
+export type ReadPast = (
+  question: PastQuestion,
+  range: PastRange,
+) => Promise<readonly MetricSeries[] | string>;
+
+const timeoutMs = 10_000;
+const answerBytesMax = 32 * 1024 * 1024;
+/** Of all callers together: more are told that it is busy. */
+const atOnceMax = 8;
+const shownMax = 200;
+
+/** @param url `http://host:9090`, where `/api/v1` is below */
+export function pastFrom(url: string, fetchFrom: typeof fetch = fetch): ReadPast {
+  let under = 0;
+  return async (question, { fromMs, toMs, withJobs }) => {
+    const { stepMs } = question;
+    if (under >= atOnceMax)
+      return missing(url, `${atOnceMax} questions are being answered; ask again in a moment`);
+    under += 1;
+    try {
+      const found = await rangeOf(fetchFrom, url, {
+        query: promQlOf(question),
+        start: String(fromMs / 1_000),
+        end: String(toMs / 1_000),
+        step: String(stepMs / 1_000),
+        timeout: `${timeoutMs / 1_000}s`,
+      });
+      return seriesOfPast(found, { stepMs, withJobs });
+    } catch (error) {
+      return missing(url, reasonOf(error));
+    } finally {
+      under -= 1;
+    }
+  };
+}
+
+function missing(url: string, why: string): string {
+  return `earlier values are missing: Prometheus at ${url}: ${why}`;
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `no answer within ${timeoutMs / 1_000} s`;
+  // Of a failed connection only the cause says what it was.
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : '';
+  return `${messageOf(error)}${cause}`.slice(0, shownMax);
+}
+
+async function rangeOf(
+  fetchFrom: typeof fetch,
+  url: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<readonly PastSeries[]> {
+  const answer = await fetchFrom(`${url.replace(/\/+$/, '')}/api/v1/query_range`, {
+    method: 'POST',
+    body: new URLSearchParams(parameters),
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const text = await textOf(answer);
+  const parsed = parsedOf(text);
+  if (!answer.ok || parsed.status !== 'success')
+    throw new Error(`HTTP ${answer.status}${parsed.error === undefined ? '' : `: ${parsed.error}`}`);
+  return seriesIn(parsed.data);
+}
+
+async function textOf(answer: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of answer.body ?? []) {
+    bytes += piece.length;
+    if (bytes > answerBytesMax)
+      throw new Error(
+        `the answer is larger than ${answerBytesMax} bytes; ask for less time or a longer step`,
+      );
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+interface Parsed {
+  readonly status?: unknown;
+  readonly error?: string;
+  readonly data?: unknown;
+}
+
+function parsedOf(text: string): Parsed {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Parsed) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** What does not have the form of a series is left out. */
+function seriesIn(data: unknown): readonly PastSeries[] {
+  const result = (data as { readonly result?: unknown } | undefined)?.result;
+  if (!Array.isArray(result)) throw new Error('the answer is not one of Prometheus');
+  return result.flatMap((each: Partial<PastSeries> | null) =>
+    each !== null && typeof each.metric === 'object' && Array.isArray(each.values)
+      ? [{ metric: each.metric, values: each.values.filter(isSample) }]
+      : [],
+  );
+}
+
+function isSample(sample: unknown): sample is readonly [number, string] {
+  return Array.isArray(sample) && typeof sample[0] === 'number' && typeof sample[1] === 'string';
+}
