@@ -69,7 +69,7 @@ export async function makeTree(target, release, packages) {
   const doc = join(share, 'doc/muster');
   for (const path of ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md', 'LICENSE'])
     await copy(join(root, path), join(doc, path));
-  for (const path of ['docs', 'examples', 'proto', 'deploy/prometheus'])
+  for (const path of ['docs', 'examples', 'proto', 'deploy/prometheus', 'deploy/grafana'])
     await cp(join(root, path), join(doc, path), { recursive: true });
   const parts = await partsOf(inputs, release, packages);
   await write(join(doc, 'sbom.cdx.json'), json(billOfMaterials(parts, release)));

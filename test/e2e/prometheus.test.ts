@@ -1,5 +1,6 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import type { MetricsView } from '@muster/common/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -21,13 +22,22 @@ let prometheus: Prometheus;
 beforeAll(async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const coordinatorFlags = ['--http', '127.0.0.1:0', '--prometheus-url', url];
-  cluster = await startCluster({ nodes: 2, gpus: 2, coordinatorFlags });
+  const coordinatorFlags = ['--http', '127.0.0.1:0', '--prometheus-url', url, '--prices', 'node:node-1=3.6'];
+  cluster = await startCluster({ nodes: 2, gpus: 3, coordinatorFlags });
   const connection = readFileSync(join(cluster.dataDir, 'connection.json'), 'utf8');
   httpUrl = `http://${(JSON.parse(connection) as { http: string }).http}`;
   prometheus = await startPrometheus(`${httpUrl}/sd`, join(cluster.workDir, 'prometheus'), port);
 });
 afterAll(() => prometheus?.stop());
+
+const dashboards = fileURLToPath(new URL('../../deploy/grafana', import.meta.url));
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly title: string;
+    readonly targets: readonly { readonly expr: string }[];
+  }[];
+}
 
 const seriesOf = (promQl: string, count: number) =>
   waitFor(promQl, () => prometheus.query(promQl), { ...patience, until: (found) => found.length === count });
@@ -82,7 +92,8 @@ const notOurs = new RegExp(
   '^DCGM_FI_\\w+ (?:counter metrics should have "_total" suffix' +
     "|metric name should not include type 'counter'" +
     "|label names should be written in 'snake_case' not 'camelCase')$" +
-    '|^checkpoint_size_mb metric names should not contain abbreviated units$',
+    '|^checkpoint_size_mb metric names should not contain abbreviated units$' +
+    '|^cost_usd counter metrics should have "_total" suffix$',
 );
 
 test('every page is as Prometheus would have it, with all there is to tell of a job', async () => {
@@ -90,7 +101,7 @@ test('every page is as Prometheus would have it, with all there is to tell of a 
   const jobId = await cluster.submit({
     command: `echo 'iter 7: loss 2.5000, time 10.00ms, mfu 1.00%'; ${save}; exec sleep 600`,
   });
-  for (const name of ['training_loss', 'checkpoint_size_mb'])
+  for (const name of ['training_loss', 'muster_job_checkpoint_bytes'])
     await seriesOf(`${name}{muster_job="${jobId}"}`, 1);
   for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {
     const complaints = (await complaintsOfPromtool(await page(path))).split('\n');
@@ -98,6 +109,38 @@ test('every page is as Prometheus would have it, with all there is to tell of a 
       complaints.filter((line) => line !== '' && !notOurs.test(line)),
       path,
     ).toEqual([]);
+  }
+});
+
+/** What has no series before something has happened that this cluster does not do: a condition, a recovery. */
+const mayBeEmpty = [/muster_conditions/, /muster_agent_conditions/, /muster_recoveries_total/];
+
+test('every query of the dashboards has an answer', async () => {
+  const save = `echo '{"step": 7}' > "$MUSTER_CHECKPOINT_DIR/step-7.json"`;
+  const row = `echo '{"step": 7, "loss": 2.5, "learning_rate": 0.001}'`;
+  const command = `${save}; while :; do ${row}; sleep 1; done`;
+  const jobId = await cluster.submit({ command, resources: { gpus: 1 } });
+  // GPU time is booked when an attempt ends.
+  const ended = await cluster.submit({ command: 'sleep 1', resources: { gpus: 1 } });
+  await cluster.until(ended, 'succeeded');
+  const running = await cluster.until(jobId, 'running');
+  const node = running.attempts[0]?.tasks[0]?.node ?? '';
+  const asked = readdirSync(dashboards).flatMap((name) => {
+    const { panels } = JSON.parse(readFileSync(join(dashboards, name), 'utf8')) as Dashboard;
+    return panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }) => ({ of: `${name}: ${title}`, expr })),
+    );
+  });
+  expect(asked.length).toBeGreaterThan(40);
+  for (const { of, expr } of asked) {
+    const promQl = expr
+      .replaceAll('$node', node)
+      .replaceAll('$job', jobId)
+      .replaceAll('$__rate_interval', '30s');
+    expect(promQl, of).not.toContain('$');
+    const isFine = (found: readonly unknown[]) =>
+      found.length > 0 || mayBeEmpty.some((each) => each.test(promQl));
+    await waitFor(`${of}: ${promQl}`, () => prometheus.query(promQl), { ...patience, until: isFine });
   }
 });
 

@@ -159,7 +159,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents alertSinks auth lifecycle model.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
+      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
       'it counts what others do',
     ],
     [

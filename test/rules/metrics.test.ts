@@ -38,3 +38,7 @@ test('docs/metrics.md lists the series of the code, and no others', () => {
 test('the names in docs/metrics.md are those of the code', () => {
   execFileSync(process.execPath, [join(root, 'scripts/generate-metric-docs.mjs'), '--check']);
 });
+
+test('the dashboards are those of the script', () => {
+  execFileSync(process.execPath, [join(root, 'scripts/generate-dashboards.mjs'), '--check']);
+});

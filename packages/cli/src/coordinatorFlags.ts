@@ -1,6 +1,6 @@
 /** The flags of `muster coordinator`, which are the keys of its configuration file. */
 import { marginMsMin } from '@muster/coordinator/leases/leases';
-import { coordinatorDefaults as defaults } from '@muster/coordinator/options';
+import { coordinatorDefaults as defaults, type GpuPrice } from '@muster/coordinator/options';
 import { eventsKeptMsMin } from '@muster/coordinator/reconcilers/retention';
 import type { Command } from 'commander';
 import { type AlertFlags, withAlertFlags } from './alertFlags.ts';
@@ -9,6 +9,7 @@ import {
   apiAddress,
   durationMs,
   pageAddress,
+  priceList,
   prometheusUrl,
   sizeBytes,
   wholeNumberFlag,
@@ -27,6 +28,7 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly api?: string;
   readonly telemetryMemory?: number;
   readonly prometheusUrl?: string;
+  readonly prices?: readonly GpuPrice[];
   readonly nats?: string;
   readonly natsCredentials?: string;
   readonly reserveMb?: number;
@@ -83,6 +85,11 @@ export function withCoordinatorFlags(sub: Command): void {
       '--prometheus-url <url>',
       'Prometheus that scrapes this cluster, for older metrics; such as http://127.0.0.1:9090',
       prometheusUrl,
+    )
+    .option(
+      '--prices <type=usd>',
+      'what an hour of a GPU costs: H100=8.00, or node:NAME=1.20; may be repeated',
+      priceList,
     );
   withAlertFlags(withNatsFlags(sub))
     .option(

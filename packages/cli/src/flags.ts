@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { messageOf } from '@muster/common/errors';
 import { formatDuration, parseDurationMs } from '@muster/common/spec/duration';
 import { parseSizeMb, sizeForm } from '@muster/common/spec/size';
+import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
 import { hostOf, isLoopback } from './connection.ts';
 import { fileErrorReason, usageError } from './errors.ts';
@@ -72,6 +73,20 @@ export function pageListen(typed: string | undefined, usual: string | null): str
 /** For flags that may be given more than once. */
 export function collect(typed: string, earlier: readonly string[] | undefined): readonly string[] {
   return [...(earlier ?? []), typed];
+}
+
+/** `TYPE=USD` or `node:NAME=USD`: each for an hour of a GPU. May be given more than once. */
+export function priceList(typed: string, earlier: readonly GpuPrice[] | undefined): readonly GpuPrice[] {
+  const [, node, name = '', usd = ''] =
+    /^(node:)?([\w][\w .-]{0,99})=(\d{1,6}(?:\.\d{1,6})?)$/.exec(typed) ?? [];
+  if (name === '')
+    throw usageError(
+      `--prices takes the price of an hour of a GPU in USD, such as H100=8.00 or node:gpu-7=1.20; got "${typed}"`,
+    );
+  const price: GpuPrice = { of: node === undefined ? 'type' : 'node', name, usdPerHour: Number(usd) };
+  if (earlier?.some((each) => each.of === price.of && each.name === name) === true)
+    throw usageError(`--prices has two prices of ${name}`);
+  return [...(earlier ?? []), price];
 }
 
 export interface OutputFlags {

@@ -48,6 +48,9 @@ export const leaseSettings: LeaseSettings = {
   clockRateError: 0.005,
 };
 
+/** The GPUs of nodes that tests make. */
+const somePrices = [{ of: 'node', name: 'node-1', usdPerHour: 3.6 }] as const;
+
 /** Stands still until moved. */
 export class TestClock implements Clock {
   nowMs = 1_000;
@@ -157,6 +160,7 @@ export async function startTestCoordinator(
   const tls = (await options.tls?.open(directory)) ?? null;
   metrics = new CoordinatorMetrics({
     ...coordinator,
+    prices: somePrices,
     contained,
     connections,
     clock,

@@ -186,6 +186,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       const { startHttpServer } = await import('./http/httpServer.ts');
       const own = new CoordinatorMetrics({
         ...coordinator,
+        prices: options.prices,
         contained,
         connections,
         clock,

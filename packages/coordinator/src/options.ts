@@ -12,6 +12,13 @@ export interface Keep {
   readonly jobsMax: number;
 }
 
+/** What an hour of a GPU costs, in USD: of a type that is part of the name of its model, or of a node whatever it has. */
+export interface GpuPrice {
+  readonly of: 'type' | 'node';
+  readonly name: string;
+  readonly usdPerHour: number;
+}
+
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */
   readonly dataDir: string;
@@ -27,6 +34,8 @@ export interface CoordinatorOptions {
   readonly apiListen: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. 64 MiB hold some 1.4 million: six hours of 640 busy GPUs. */
   readonly telemetryBytes: number;
+  /** What GPUs cost, for the metric of costs; empty: nothing is counted. */
+  readonly prices: readonly GpuPrice[];
   /** `http://host:9090` of the Prometheus that scrapes this cluster, for metrics that memory no longer has. null: there is none. */
   readonly prometheusUrl: string | null;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
@@ -81,6 +90,7 @@ export const coordinatorDefaults = {
   httpListen: '127.0.0.1:7071',
   apiListen: null,
   telemetryBytes: 64 * 1024 * 1024,
+  prices: [] as readonly GpuPrice[],
   prometheusUrl: null,
   natsUrl: null,
   natsCredentials: null,

@@ -45,6 +45,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     httpListen: pageListen(flags.http, defaults.httpListen),
     apiListen: pageListen(flags.api, defaults.apiListen),
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
+    prices: flags.prices ?? defaults.prices,
     prometheusUrl: flags.prometheusUrl ?? defaults.prometheusUrl,
     natsUrl: flags.nats ?? defaults.natsUrl,
     natsCredentials:

@@ -106,3 +106,21 @@ test('a file of comments alone sets nothing; every flag is a key', () => {
   expect(parseConfig('# nothing yet\n', coordinator)).toEqual({ ok: true, settings: [] });
   expect([...configKeys(coordinator).keys()].slice(0, 3)).toEqual(['data', 'listen', 'advertise']);
 });
+
+test('prices may be a mapping, and each is checked with its line', () => {
+  const prices = 'prices:\n  H100: 8.00\n  node:gpu-7: 1.2\n';
+  expect(parseConfig(prices, coordinator)).toMatchObject({
+    ok: true,
+    settings: [{ key: 'prices', values: ['H100=8.00', 'node:gpu-7=1.2'] }],
+  });
+  for (const wrong of [
+    'prices: 7',
+    'prices: {H100: cheap}',
+    'prices: {H100: 1, node: [2]}',
+    'prices: [A=1, A=2]',
+  ])
+    expect(parseConfig(wrong, coordinator)).toMatchObject({
+      ok: false,
+      problems: [expect.stringMatching(/^line 1: prices (?:takes|has two prices)/)],
+    });
+});

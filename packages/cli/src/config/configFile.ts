@@ -10,7 +10,7 @@ import type { Command, Option } from 'commander';
 import { isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument, type Scalar } from 'yaml';
 import type { ProgramEnvironment } from '../environment.ts';
 import { CliError, fileErrorReason, usageError } from '../errors.ts';
-import { advertisedHosts, collect } from '../flags.ts';
+import { advertisedHosts, collect, priceList } from '../flags.ts';
 
 /** Far more than all keys with long lists; bounds what a wrong path can cost. */
 const fileBytesMax = 256 * 1024;
@@ -131,7 +131,7 @@ function settingOf({ key, value }: Pair, known: ReadonlyMap<string, Option>): Se
     const meant = closest(name, [...known.keys()]);
     return `unknown key "${name}"${meant === null ? '' : `; did you mean ${meant}?`}`;
   }
-  const values = textsOf(value);
+  const values = takesPairs(option) ? (pairsOf(value) ?? textsOf(value)) : textsOf(value);
   if (values === null) return `${name} takes a value${repeats(option) ? ' or a list of values' : ''}`;
   if (values.length !== 1 && !repeats(option)) return `${name} takes one value, not a list`;
   if (values.includes('')) return `${name} has no value; leave the line out for the default`;
@@ -147,6 +147,15 @@ function textsOf(value: unknown): readonly string[] | null {
   if (!isSeq(value)) return isText(value) ? [value.value] : null;
   const texts = value.items.filter(isText);
   return texts.length === value.items.length ? texts.map((text) => text.value) : null;
+}
+
+/** `H100: 8.00` as `H100=8.00`; null: it is no mapping of one text to another. */
+function pairsOf(value: unknown): readonly string[] | null {
+  if (!isMap(value)) return null;
+  const texts = value.items.flatMap((pair) =>
+    isText(pair.key) && isText(pair.value) ? [`${pair.key.value}=${pair.value.value}`] : [],
+  );
+  return texts.length === value.items.length ? texts : null;
 }
 
 /** In this schema each scalar is a text. */
@@ -178,6 +187,11 @@ function takesNoValue({ required, optional }: Option): boolean {
   return !required && !optional;
 }
 
+/** Whether it may be a mapping as well: a table of prices reads better so. */
+function takesPairs({ parseArg }: Option): boolean {
+  return parseArg === priceList;
+}
+
 function repeats({ parseArg }: Option): boolean {
-  return parseArg === collect || parseArg === advertisedHosts;
+  return parseArg === collect || parseArg === advertisedHosts || parseArg === priceList;
 }

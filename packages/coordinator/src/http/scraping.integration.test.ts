@@ -50,11 +50,12 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
   const metric = metricNamed('gpu_utilization') ?? expect.fail('there is no such metric');
   const question = { metric, jobIds: [runningJobId], nodes: null, attempt: null, stepMs: 10_000 };
   const range = { fromMs: Date.now() - 600_000, toMs: Date.now() + 60_000, withJobs: true };
+  const of = (value: number): unknown => expect.arrayContaining([expect.objectContaining({ value })]);
   for (const condensed of [null, 'mean', 'p95', 'last'] as const) {
     const past = await pastFrom(prometheus.url)({ ...question, condensed }, range);
     expect(past, String(past)).toMatchObject([
-      { jobId: runningJobId, node: 'node-1', gpuUuid: 'GPU-node-1-0', points: [{ value: 91 }] },
-      { jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0', points: [{ value: 17 }] },
+      { jobId: runningJobId, node: 'node-1', gpuUuid: 'GPU-node-1-0', points: of(91) },
+      { jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0', points: of(17) },
     ]);
   }
   for (const each of namedMetrics.values()) {

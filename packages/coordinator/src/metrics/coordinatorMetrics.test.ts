@@ -159,18 +159,54 @@ test('how training goes is on the page while its job holds nodes', async () => {
   expect(await readValues()).toMatchObject({
     [`training_loss${labels}`]: 0,
     [`learning_rate${labels}`]: 3e-4,
-    [`checkpoint_size_mb${labels}`]: 2.5,
+    [`muster_job_checkpoint_bytes${labels}`]: 2_500_000,
     [`muster_job_saved_timestamp_seconds${labels}`]: expect.any(Number),
   });
   for (let number = 1; number <= 1_500; number += 1) {
     const id = `job_${String(number).padStart(12, '0')}` as typeof runningJobId;
     state.jobs.set(id, { ...runningJob, id, checkpoints });
   }
-  const named = Object.keys(await readValues()).filter((name) => name.startsWith('checkpoint_size_mb'));
+  const named = Object.keys(await readValues()).filter((name) =>
+    name.startsWith('muster_job_checkpoint_bytes'),
+  );
   expect(named).toHaveLength(1_000);
   state.jobs.clear();
   clock.nowMs += 1;
   expect(await readPage()).not.toContain(runningJobId);
+});
+
+test('sizes of checkpoints are a histogram, use of GPUs a mean for each job, and costs grow with time', async () => {
+  const { loop, clock, telemetry } = coordinator;
+  const [, second] = ['node-1', 'node-2'].map((name) => nodeNameOf(name));
+  const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
+  const atMs = clock.wallMs();
+  telemetry.addGpu(nodeNameOf('node-1'), aReading({ atMs, task, utilization: 80 }));
+  const other = { atMs, gpuUuid: 'GPU-node-2-0', task: { ...task, nodeRank: 1 }, utilization: 40 };
+  if (second !== undefined) telemetry.addGpu(second, aReading(other));
+  const before = (await readValues())['cost_usd{project="default"}'] ?? 0;
+  // Of node-1 alone there is a price: a thousandth of a dollar for each second.
+  clock.nowMs += 5_000;
+  const data = {
+    name: 'a',
+    attempt: 1,
+    checkpoint: 'c',
+    step: 1,
+    node: 'node-1',
+    problem: null,
+    verdict: 'verified',
+  };
+  const saved = { subject: runningJobId, data: { ...data, bytes: 250e6 } };
+  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.saved', ...saved } as NewEvent, someMs));
+  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.gone', ...saved } as NewEvent, someMs));
+  const values = await readValues();
+  expect(values).toMatchObject({
+    [`gpu_utilization{muster_job="${runningJobId}"}`]: 60,
+    'checkpoint_size_mb_bucket{le="100"}': 0,
+    'checkpoint_size_mb_bucket{le="1000"}': 1,
+    checkpoint_size_mb_count: 1,
+    checkpoint_size_mb_sum: 250,
+  });
+  expect((values['cost_usd{project="default"}'] ?? 0) - before).toBeCloseTo(0.005, 6);
 });
 
 test('GPU time is counted once for each booking, and that of ended jobs stays', async () => {
@@ -274,8 +310,10 @@ test('verdicts, preemptions and recoveries are counted', async () => {
   expect(recoveries).toHaveLength(1);
 });
 
-/** Dashboards of training programs know it by this name, unit and all. */
-const knownComplaint = 'checkpoint_size_mb metric names should not contain abbreviated units\n';
+/** Dashboards of training programs know them by these names, units and all. */
+const knownComplaint =
+  'checkpoint_size_mb metric names should not contain abbreviated units\n' +
+  'cost_usd counter metrics should have "_total" suffix\n';
 
 test('promtool finds nothing wrong with the page but a name that is not ours to choose', async () => {
   coordinator.state.jobs.set(runningJobId, { ...runningJob, checkpoints: [aCheckpoint(1)] });

@@ -14,6 +14,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Gate } from '../auth/gate.ts';
 import { refusalKinds } from '../auth/refusals.ts';
+import type { GpuPrice } from '../options.ts';
 import type { WaitTimes } from '../planning/waitTimes.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import { type Connections, closeReasons } from '../rpc/connections.ts';
@@ -24,6 +25,7 @@ import type { PageRequests } from '../telemetry/pageRequests.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import type { Contained } from '../work/contained.ts';
 import { addAlertMetrics } from './alertMetrics.ts';
+import { Costs } from './costs.ts';
 import { countBy, countGpus, oldestWaitSeconds, shownNodes } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
@@ -47,6 +49,8 @@ export interface MetricsParts extends UpkeepMetricParts {
   readonly connections: ConnectionCounts;
   readonly gate: Pick<Gate, 'refusals'>;
   readonly log: Logger;
+  /** What GPUs cost; empty: nothing is counted. */
+  readonly prices: readonly GpuPrice[];
 }
 
 export class CoordinatorMetrics {
@@ -57,6 +61,7 @@ export class CoordinatorMetrics {
   private readonly violations: Counter<'id'>;
   private readonly fencedNodes: Counter;
   private readonly training: TrainingMetrics;
+  private readonly costs: Costs;
   private readonly readNodes: () => void;
   /** A sink has taken a notification of an alert, or has not. */
   readonly delivered: ReturnType<typeof addAlertMetrics>;
@@ -112,7 +117,20 @@ export class CoordinatorMetrics {
     addConnectionMetrics(this.registry, parts.connections);
     addUpkeepMetrics(this.registry, parts);
     this.delivered = addAlertMetrics(this.registry, parts);
-    this.training = new TrainingMetrics(this.registry, parts);
+    this.training = new TrainingMetrics(this.registry, {
+      ...parts,
+      newestOf: (node) => parts.telemetry.newest(node),
+    });
+    const { state, prices, clock } = parts;
+    const costs = new Costs({ state, prices, monotonicMs: () => clock.monotonicMs() });
+    this.costs = costs;
+    if (prices.length > 0)
+      addCounter(this.registry, {
+        name: 'cost_usd',
+        help: 'Cost of the GPUs that jobs have held since the coordinator started, by their project, at the configured prices.',
+        labelNames: ['project'],
+        read: () => Array.from(costs.byProject(), ([project, usd]) => [{ project }, usd]),
+      });
     addProcessMetrics(this.registry, parts.clock.wallMs() - process.uptime() * 1_000);
   }
 
@@ -126,6 +144,7 @@ export class CoordinatorMetrics {
   committed(change: Pick<Committed, 'events' | 'jobs'>): void {
     const { events, jobs } = change;
     this.training.committed(change);
+    this.costs.committed(jobs);
     for (const { kind, subject, data, timeMs } of events) {
       this.events.inc({ kind });
       if (kind === 'node.fenced') this.fencedNodes.inc();

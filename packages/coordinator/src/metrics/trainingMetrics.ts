@@ -1,15 +1,16 @@
 /** What became of GPU time, what is saved of it, and how training goes, for the Prometheus page. */
 import { type CheckpointVerdict, checkpointVerdicts } from '@muster/common/checkpoints';
 import { messageOf } from '@muster/common/errors';
-import type { JobId } from '@muster/common/ids';
+import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { isTerminal } from '@muster/common/states';
+import type { NodeTelemetry } from '@muster/common/telemetry';
 import type { TrainingMetricName } from '@muster/common/training';
 import type { Cause, LedgerEntry } from '@muster/common/views';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { isGood } from '../lifecycle/resume.ts';
-import type { Attempt, Job } from '../model.ts';
+import { type Attempt, currentAttempt, type Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
@@ -21,6 +22,8 @@ export interface TrainingMetricParts {
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly log: Logger;
+  /** The newest readings of a node. */
+  readonly newestOf: (node: NodeName) => NodeTelemetry;
 }
 
 /** Counts since the coordinator started; what was booked before is in the jobs, and in what Prometheus has scraped. */
@@ -31,6 +34,7 @@ export class TrainingMetrics {
   private readonly gpuSeconds: Counter<'kind' | 'cause'>;
   private readonly durations: Histogram;
   private readonly checkpoints: Counter<'verdict'>;
+  private readonly checkpointSizes: Histogram;
   private readonly preemptions: Counter;
   private readonly recoveries: Counter<'cause'>;
 
@@ -56,6 +60,12 @@ export class TrainingMetrics {
       labelNames: ['verdict'],
       registers,
     });
+    this.checkpointSizes = new Histogram({
+      name: 'checkpoint_size_mb',
+      help: 'Sizes of checkpoints that were complete since the coordinator started, in millions of bytes.',
+      buckets: [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000],
+      registers,
+    });
     for (const verdict of checkpointVerdicts) this.checkpoints.inc({ verdict }, 0);
     this.preemptions = new Counter({
       name: 'muster_preemptions_total',
@@ -76,6 +86,7 @@ export class TrainingMetrics {
     for (const job of jobs) this.countJob(job);
     for (const { kind, data } of events) {
       if (kind.startsWith('checkpoint.')) this.countCheckpoint(data['verdict']);
+      if (kind === 'checkpoint.saved' || kind === 'checkpoint.seen') this.observeSize(data['bytes']);
       if (kind === 'job.preempted') this.preemptions.inc();
       if (kind === 'job.queued') this.countReturn(data['cause'] as Cause | null | undefined);
     }
@@ -109,6 +120,10 @@ export class TrainingMetrics {
     if (verdict !== undefined) this.checkpoints.inc({ verdict });
   }
 
+  private observeSize(bytes: unknown): void {
+    if (typeof bytes === 'number') this.checkpointSizes.observe(bytes / 1e6);
+  }
+
   private countReturn(cause: Cause | null | undefined): void {
     // It gave way, or a person wanted it so: nothing that Muster has mended.
     const isAsked = cause?.kind === 'preempted' || cause?.kind === 'cancelled';
@@ -124,7 +139,7 @@ function runningSeconds(attempts: readonly Attempt[]): number {
 }
 
 /** Under the names that dashboards of training programs use already, without our prefix. */
-function addJobGauges(registry: Registry, { state, taskStatus }: TrainingMetricParts): void {
+function addJobGauges(registry: Registry, { state, taskStatus, newestOf }: TrainingMetricParts): void {
   const addMetric = (name: string, help: string, metric: TrainingMetricName) =>
     addGauge(registry, {
       name,
@@ -139,13 +154,19 @@ function addJobGauges(registry: Registry, { state, taskStatus }: TrainingMetricP
   addMetric('training_loss', 'Newest training loss in the output of a job.', 'train_loss');
   addMetric('learning_rate', 'Newest learning rate in the output of a job.', 'learning_rate');
   addGauge(registry, {
-    name: 'checkpoint_size_mb',
-    help: 'Size of the newest checkpoint of a job, in millions of bytes.',
+    name: 'gpu_utilization',
+    help: 'Utilization of the GPUs that a job holds, in percent: the mean of their newest readings.',
+    labelNames: ['muster_job'],
+    read: () => utilizationOfJobs(state, newestOf),
+  });
+  addGauge(registry, {
+    name: 'muster_job_checkpoint_bytes',
+    help: 'Size of the newest checkpoint of a job.',
     labelNames: ['muster_job'],
     read: () =>
       namedJobs(state).flatMap(({ id, checkpoints }) => {
         const newest = checkpoints.at(-1);
-        return newest === undefined ? [] : [[{ muster_job: id }, newest.bytes / 1e6] as const];
+        return newest === undefined ? [] : [[{ muster_job: id }, newest.bytes] as const];
       }),
   });
   addGauge(registry, {
@@ -157,5 +178,28 @@ function addJobGauges(registry: Registry, { state, taskStatus }: TrainingMetricP
         const newest = checkpoints.findLast(isGood);
         return newest === undefined ? [] : [[{ muster_job: id }, newest.savedAtMs / 1_000] as const];
       }),
+  });
+}
+
+/** Of jobs whose GPUs were read; each node is looked at once. */
+function utilizationOfJobs(
+  state: Pick<ClusterState, 'jobs'>,
+  newestOf: TrainingMetricParts['newestOf'],
+): readonly (readonly [{ readonly muster_job: JobId }, number])[] {
+  const jobs = namedJobs(state);
+  const nodes = new Set(jobs.flatMap((job) => currentAttempt(job)?.tasks.map(({ node }) => node) ?? []));
+  const byJob = new Map<JobId, number[]>();
+  for (const node of nodes) {
+    for (const { task, utilization } of newestOf(node).gpus) {
+      if (task === null || utilization === null) continue;
+      const values = byJob.get(task.jobId);
+      if (values === undefined) byJob.set(task.jobId, [utilization]);
+      else values.push(utilization);
+    }
+  }
+  return jobs.flatMap(({ id }) => {
+    const values = byJob.get(id) ?? [];
+    const sum = values.reduce((a, b) => a + b, 0);
+    return values.length === 0 ? [] : [[{ muster_job: id }, sum / values.length] as const];
   });
 }

@@ -120,7 +120,7 @@ const lineCharactersMax = 8 * 1024;
  * agents send begin with `DCGM_FI_`, `muster_agent_`, `muster_host_`, `muster_gpu_` or `process_`.
  */
 const ofCoordinator =
-  /^(?:muster_(?!agent_|host_|gpu_)|(?:muster_gpu_seconds_total|learning_rate)$|training_|checkpoint_|nodejs_)/;
+  /^(?:muster_(?!agent_|host_|gpu_)|(?:muster_gpu_seconds_total|learning_rate|gpu_utilization|cost_usd)$|training_|checkpoint_|nodejs_)/;
 
 const about = /^# (?:HELP|TYPE) ([a-zA-Z_:][\w:]*) /;
 const seriesName = /[a-zA-Z_:][\w:]*/y;
