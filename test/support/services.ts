@@ -3,7 +3,7 @@
  * closed after the test file that opened it, in reverse order, also when the test failed half-way.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -277,17 +277,28 @@ export interface NatsOptions {
   /** Without these everybody gets in. */
   readonly user?: string;
   readonly password?: string;
+  /** Text of its configuration, such as who may get in and its certificate. */
+  readonly config?: string;
 }
 
 /**
  * A real nats-server with JetStream on 127.0.0.1, ready to serve when this resolves.
  * @throws {MissingServiceError}
  */
-export async function startNats({ storeDir, port, user, password }: NatsOptions): Promise<NatsServer> {
+export async function startNats({
+  storeDir,
+  port,
+  user,
+  password,
+  config,
+}: NatsOptions): Promise<NatsServer> {
   const program = natsServerProgram();
   const chosenPort = port ?? (await freePort());
   const login = user === undefined ? [] : ['--user', user, '--pass', password ?? ''];
-  const args = ['-js', '-a', '127.0.0.1', '-p', String(chosenPort), '-sd', storeDir, ...login];
+  const configPath = `${storeDir}.conf`;
+  if (config !== undefined) writeFileSync(configPath, config);
+  const configured = config === undefined ? [] : ['-c', configPath];
+  const args = ['-js', '-a', '127.0.0.1', '-p', String(chosenPort), '-sd', storeDir, ...login, ...configured];
   let server: ChildProcess | null = null;
 
   const start = async () => {

@@ -31,6 +31,8 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly prices?: readonly GpuPrice[];
   readonly nats?: string;
   readonly natsCredentials?: string;
+  readonly natsCa?: string;
+  readonly natsReplicas?: number;
   readonly reserveMb?: number;
   readonly logBudget?: number;
   readonly metricsBudget?: number;
@@ -92,6 +94,12 @@ export function withCoordinatorFlags(sub: Command): void {
       priceList,
     );
   withAlertFlags(withNatsFlags(sub))
+    .option('--nats-ca <file>', 'CA certificate of NATS, PEM; default: those that the system trusts')
+    .option(
+      '--nats-replicas <count>',
+      'copies of the stream that is made in a cluster of NATS; default 1',
+      wholeNumberFlag('--nats-replicas', 1, 5),
+    )
     .option(
       '--reserve-mb <size>',
       `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,

@@ -229,6 +229,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         committed: coordinator.committed,
         log,
         credentials: options.natsCredentials,
+        settings: { ca: options.natsCa, replicas: options.natsReplicas },
       });
       releases.push(() => relay.close());
     }

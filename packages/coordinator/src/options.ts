@@ -46,6 +46,10 @@ export interface CoordinatorOptions {
   readonly builtInAlerts: readonly BuiltInAlertName[];
   /** Where alerts go. */
   readonly alertSinks: AlertSinkSettings;
+  /** PEM of the authority that has signed the certificates of NATS; null: those that the system trusts. */
+  readonly natsCa: string | null;
+  /** Copies of the stream, where there is none yet: 1 to 5. */
+  readonly natsReplicas: number;
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
   /** Space for the output of all jobs, bytes. null: a fifth of the disk, 50 GiB at most. */
@@ -96,6 +100,8 @@ export const coordinatorDefaults = {
   natsCredentials: null,
   builtInAlerts: [] as readonly BuiltInAlertName[],
   alertSinks: noAlertSinks,
+  natsCa: null,
+  natsReplicas: 1,
   reserveBytes: 512 * 1024 * 1024,
   logBudgetBytes: null,
   logCapBytes: null,

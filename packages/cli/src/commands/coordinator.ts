@@ -54,6 +54,11 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
         : readSecretFile('--nats-credentials', resolve(workingDir, flags.natsCredentials)),
     builtInAlerts: alerts.builtIn,
     alertSinks: alerts.sinks,
+    natsCa:
+      flags.natsCa === undefined
+        ? defaults.natsCa
+        : readSecretFile('--nats-ca', resolve(workingDir, flags.natsCa)),
+    natsReplicas: flags.natsReplicas ?? defaults.natsReplicas,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,

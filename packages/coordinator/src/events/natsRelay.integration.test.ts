@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@muster/common/log';
+import { nkeys } from '@nats-io/transport-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   clusterId,
@@ -12,10 +15,12 @@ import {
   withStreams,
 } from '../../../../test/support/natsRelay.ts';
 import { freePort, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
+import { testAuthority } from '../../../../test/support/tlsServer.ts';
 import { openSqliteStore } from '../store/sqlite/sqliteStore.ts';
 import { cloudEventOf } from './cloudEvents.ts';
 import type { RunningFollower } from './follower.ts';
 import { startNatsRelay } from './natsRelay.ts';
+import type { NatsSettings } from './natsStream.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -33,12 +38,14 @@ function startRelay(
   log: EventLog,
   logger: Logger = new RecordingLog(),
   credentials: string | null = null,
+  settings: NatsSettings = { ca: null, replicas: 1 },
 ): RunningFollower {
   const relay = startNatsRelay(url, {
     clusterId,
     store: log.store,
     committed: log.committed,
     credentials,
+    settings,
     log: logger,
   });
   closers.push(() => relay.close());
@@ -79,7 +86,39 @@ describe('the NATS relay', () => {
       storage: 'file',
       duplicate_window: 10 * 60 * 1e9,
       max_age: 7 * 24 * 3_600 * 1e9,
+      max_bytes: 1024 ** 3,
+      num_replicas: 1,
     });
+  });
+
+  it('is let in by an nkey over TLS, trusts the CA that it was given and no other', async () => {
+    const authority = await testAuthority();
+    const { key, cert } = await authority.issue();
+    const folder = tempDir('nats-tls').path;
+    writeFileSync(join(folder, 'key.pem'), String(key));
+    writeFileSync(join(folder, 'cert.pem'), String(cert));
+    const user = nkeys.createUser();
+    const seed = new TextDecoder().decode(user.getSeed());
+    const server = await startNats({
+      storeDir: join(folder, 'store'),
+      config: `tls { cert_file: "${folder}/cert.pem", key_file: "${folder}/key.pem" }
+authorization { users: [ { nkey: ${user.getPublicKey()} } ] }
+`,
+    });
+    const url = server.url.replace('nats:', 'tls:');
+    const log = anEventLog();
+    await log.append(3);
+    const untrusting = new RecordingLog();
+    const first = startRelay(url, log, untrusting, seed);
+    const isRefused = () =>
+      untrusting.lines.some(({ message }) => message.startsWith('NATS cannot be reached'));
+    await waitFor('an unknown CA is refused', isRefused);
+    await first.close();
+    const trusting = new RecordingLog();
+    startRelay(url, log, trusting, seed, { ca: authority.certificate, replicas: 1 });
+    await waitFor('events reach NATS', () =>
+      trusting.lines.some(({ message }) => message === 'events reach NATS'),
+    );
   });
 
   it('loses nothing when NATS is killed and restarted while events are written', async () => {

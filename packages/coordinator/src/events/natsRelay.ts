@@ -11,12 +11,13 @@
  */
 import { type EventFollowerParts, type RunningFollower, startFollower } from './follower.ts';
 import { natsCursorName } from './natsCursor.ts';
-import { openEventStream, parseNatsCredentials, parseNatsUrl } from './natsStream.ts';
+import { type NatsSettings, openEventStream, parseNatsCredentials, parseNatsUrl } from './natsStream.ts';
 
 export interface NatsRelayParts extends Pick<EventFollowerParts, 'store' | 'committed' | 'log'> {
   readonly clusterId: string;
   /** Text of a file, see `parseNatsCredentials`; null: those of the address, or none. */
   readonly credentials: string | null;
+  readonly settings: NatsSettings;
 }
 
 const retryBackoff = { initialMs: 100, maxMs: 5_000 };
@@ -26,7 +27,7 @@ const retryBackoff = { initialMs: 100, maxMs: 5_000 };
  * @throws {MusterError} `invalid` for a malformed address; a NATS that is away is waited for
  */
 export function startNatsRelay(url: string, parts: NatsRelayParts): RunningFollower {
-  const { clusterId, credentials, store, committed, log } = parts;
+  const { clusterId, credentials, settings, store, committed, log } = parts;
   const parsed = parseNatsUrl(url);
   const target =
     credentials === null ? parsed : { ...parsed, credentials: parseNatsCredentials(credentials) };
@@ -34,7 +35,7 @@ export function startNatsRelay(url: string, parts: NatsRelayParts): RunningFollo
     cursorName: natsCursorName,
     startsAt: 'first',
     lastEventSeq: () => 0,
-    open: () => openEventStream(target, clusterId),
+    open: () => openEventStream(target, clusterId, settings),
     backoff: retryBackoff,
     store,
     committed,

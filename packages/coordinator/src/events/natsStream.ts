@@ -20,6 +20,7 @@ import {
   connect,
   credsAuthenticator,
   type NatsConnection,
+  nkeyAuthenticator,
 } from '@nats-io/transport-node';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
@@ -39,6 +40,14 @@ export interface NatsTarget {
   readonly credentials: NatsCredentials | null;
 }
 
+/** Of the stream that is made, and of the connection. */
+export interface NatsSettings {
+  /** PEM of the authority that has signed the servers' certificates; null: those that the system trusts. */
+  readonly ca: string | null;
+  /** Copies of the stream in a cluster of NATS, 1 to 5. */
+  readonly replicas: number;
+}
+
 /** For one connection attempt, request or acknowledgement: longer than a loaded server takes, short enough to retry. */
 const answerTimeoutMs = 5_000;
 /** A connection that nobody uses is asked for a sign of life this often; the second missing answer ends it. */
@@ -47,6 +56,10 @@ const nanosPerMs = 1_000_000;
 /** Ids seen this long are recognised when they come again. */
 const duplicateWindowMs = 10 * 60_000;
 const maxAgeMs = 7 * 24 * 3_600_000;
+/** Some two million events; of more, the oldest go. A server without limits of its own must not fill its disk with copies. */
+const streamBytesMax = 1024 ** 3;
+/** The seed of a user: base 32, with a checksum that the library looks at. */
+const nkeySeed = /^SU[A-Z2-7]{56}$/;
 /** What the subject and headers of a message take of the server's payload limit, at most. */
 const headerBytesMax = 1_024;
 
@@ -72,7 +85,7 @@ export function parseNatsUrl(url: string): NatsTarget {
 }
 
 /**
- * @param text of a file: `user:password`, a token, or what `nsc` writes for a user (JWT and seed)
+ * @param text of a file: `user:password`, a token, the seed of an nkey, or what `nsc` writes for a user (JWT and seed)
  * @throws {MusterError} `invalid` when it is none of these; the message does not repeat it
  */
 export function parseNatsCredentials(text: string): NatsCredentials {
@@ -80,12 +93,14 @@ export function parseNatsCredentials(text: string): NatsCredentials {
     return { authenticator: credsAuthenticator(new TextEncoder().encode(text)) };
   }
   const line = text.trim();
+  if (nkeySeed.test(line)) return { authenticator: nkeyAuthenticator(new TextEncoder().encode(line)) };
   const colon = line.indexOf(':');
   if (/^[^\s]+$/.test(line) && colon !== 0) {
     return colon < 0 ? { token: line } : { user: line.slice(0, colon), pass: line.slice(colon + 1) };
   }
   const message =
-    'the file of NATS credentials holds neither one line `user:password`, nor a token, nor a credentials file of NATS';
+    'the file of NATS credentials holds neither one line `user:password`, nor a token, nor the seed of an nkey, ' +
+    'nor a credentials file of NATS';
   throw new MusterError('invalid', message);
 }
 
@@ -105,7 +120,11 @@ function parseServer(text: string): { host: string; tls: boolean; user: string; 
  * there keeps its settings, so operators may choose replicas and limits of their own.
  * @throws {Error} when NATS does not answer, refuses, or has no JetStream
  */
-export async function openEventStream(target: NatsTarget, clusterId: string): Promise<EventTarget> {
+export async function openEventStream(
+  target: NatsTarget,
+  clusterId: string,
+  { ca, replicas }: NatsSettings,
+): Promise<EventTarget> {
   const connection = await connect({
     servers: [...target.servers],
     name: `muster ${clusterId}`,
@@ -114,7 +133,7 @@ export async function openEventStream(target: NatsTarget, clusterId: string): Pr
     timeout: answerTimeoutMs,
     pingInterval: pingIntervalMs,
     maxPingOut: 1,
-    ...(target.tls ? { tls: {} } : {}),
+    ...(target.tls || ca !== null ? { tls: ca === null ? {} : { ca } } : {}),
     ...target.credentials,
   });
   try {
@@ -129,6 +148,8 @@ export async function openEventStream(target: NatsTarget, clusterId: string): Pr
         storage: 'file',
         duplicate_window: duplicateWindowMs * nanosPerMs,
         max_age: maxAgeMs * nanosPerMs,
+        max_bytes: streamBytesMax,
+        num_replicas: replicas,
       });
     });
     const last =

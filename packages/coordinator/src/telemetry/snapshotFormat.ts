@@ -60,7 +60,7 @@ export function decodeSnapshotFrame(
     const text = bytes.toString('utf8', bodyStart, bodyStart + textLength);
     const { wide, ...about } = JSON.parse(text) as Record<string, unknown>;
     // Numbers need not be aligned in the file.
-    const raw = Uint8Array.from(bytes.subarray(bodyStart + textLength, end)).buffer;
+    const raw = new Uint8Array(bytes.subarray(bodyStart + textLength, end)).buffer;
     const numbers = wide === true ? new Float64Array(raw) : new Float32Array(raw);
     return { frame: { about, numbers }, end };
   } catch {

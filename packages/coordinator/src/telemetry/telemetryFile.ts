@@ -191,7 +191,7 @@ export class TelemetryFile {
     if (typeof attempt !== 'number' || typeof nodeRank !== 'number') return;
     if (typeof gpuUuid !== 'string' || typeof atMs !== 'number') return;
     const beganMs = atMs + offsetMs;
-    const columns = inOrderOf(metricFields, fields, Float32Array.from(numbers));
+    const columns = inOrderOf(metricFields, fields, new Float32Array(numbers));
     telemetry.gpuReadings.restore(
       { task: { jobId, attempt, nodeRank }, node, gpuUuid, beganMs, columns },
       nowMs,
