@@ -14,8 +14,6 @@ const ofJob = '{muster_job="$job"}';
 const ofNode = '{node="$node"}';
 const perRank = 'rank {{muster_rank}} GPU {{gpu}}';
 const perGpu = 'GPU {{gpu}}';
-/** Nodes on which a job holds GPUs. */
-const nodesOfJob = `count by (node) (DCGM_FI_DEV_GPU_UTIL${ofJob})`;
 const rate = '$__rate_interval';
 
 /** @typedef {readonly [title: string, unit: string, ...queries: (readonly [expr: string, legend: string])[]]} Panel */
@@ -120,7 +118,7 @@ const dashboards = {
         'Network of its nodes',
         'Bps',
         [
-          `sum by (node) (rate(muster_host_network_receive_bytes_total[${rate}])) and on (node) ${nodesOfJob}`,
+          `sum by (node) (rate(muster_host_network_receive_bytes_total[${rate}])) and on (node) DCGM_FI_DEV_GPU_UTIL${ofJob}`,
           '{{node}}',
         ],
       ],

@@ -95,8 +95,9 @@ describe('the NATS relay', () => {
     const authority = await testAuthority();
     const { key, cert } = await authority.issue();
     const folder = tempDir('nats-tls').path;
-    writeFileSync(join(folder, 'key.pem'), String(key));
-    writeFileSync(join(folder, 'cert.pem'), String(cert));
+    if (typeof key !== 'string' || typeof cert !== 'string') throw new Error('the authority gave no PEM');
+    writeFileSync(join(folder, 'key.pem'), key);
+    writeFileSync(join(folder, 'cert.pem'), cert);
     const user = nkeys.createUser();
     const seed = new TextDecoder().decode(user.getSeed());
     const server = await startNats({

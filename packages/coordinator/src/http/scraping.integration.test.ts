@@ -53,7 +53,7 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
   const of = (value: number): unknown => expect.arrayContaining([expect.objectContaining({ value })]);
   for (const condensed of [null, 'mean', 'p95', 'last'] as const) {
     const past = await pastFrom(prometheus.url)({ ...question, condensed }, range);
-    expect(past, String(past)).toMatchObject([
+    expect(past).toMatchObject([
       { jobId: runningJobId, node: 'node-1', gpuUuid: 'GPU-node-1-0', points: of(91) },
       { jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0', points: of(17) },
     ]);

@@ -196,8 +196,8 @@ test('sizes of checkpoints are a histogram, use of GPUs a mean for each job, and
     verdict: 'verified',
   };
   const saved = { subject: runningJobId, data: { ...data, bytes: 250e6 } };
-  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.saved', ...saved } as NewEvent, someMs));
-  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.gone', ...saved } as NewEvent, someMs));
+  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.saved', ...saved }, someMs));
+  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.gone', ...saved }, someMs));
   const values = await readValues();
   expect(values).toMatchObject({
     [`gpu_utilization{muster_job="${runningJobId}"}`]: 60,

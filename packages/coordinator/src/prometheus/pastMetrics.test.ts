@@ -9,8 +9,8 @@ const range = { fromMs: 1_000, toMs: 121_000, withJobs: true };
 /** A Prometheus that answers so. */
 function answering(answer: () => Response | Promise<Response>) {
   const asked: [string, string][] = [];
-  const read = pastFrom('http://p:9090/prefix/', (input, init) => {
-    asked.push([String(input), String(init?.body)]);
+  const read = pastFrom('http://p:9090/prefix/', (url, { body }) => {
+    asked.push([url, body.toString()]);
     return Promise.resolve(answer());
   });
   return { asked, ask: () => read(question, range) };

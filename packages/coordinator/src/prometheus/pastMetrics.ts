@@ -20,6 +20,8 @@ export type ReadPast = (
   range: PastRange,
 ) => Promise<readonly MetricSeries[] | string>;
 
+type Post = (url: string, init: RequestInit & { readonly body: URLSearchParams }) => Promise<Response>;
+
 const timeoutMs = 10_000;
 const answerBytesMax = 32 * 1024 * 1024;
 /** Of all callers together: more are told that it is busy. */
@@ -27,7 +29,7 @@ const atOnceMax = 8;
 const shownMax = 200;
 
 /** @param url `http://host:9090`, where `/api/v1` is below */
-export function pastFrom(url: string, fetchFrom: typeof fetch = fetch): ReadPast {
+export function pastFrom(url: string, post: Post = fetch): ReadPast {
   let under = 0;
   return async (question, { fromMs, toMs, withJobs }) => {
     const { stepMs } = question;
@@ -35,7 +37,7 @@ export function pastFrom(url: string, fetchFrom: typeof fetch = fetch): ReadPast
       return missing(url, `${atOnceMax} questions are being answered; ask again in a moment`);
     under += 1;
     try {
-      const found = await rangeOf(fetchFrom, url, {
+      const found = await rangeOf(post, url, {
         query: promQlOf(question),
         start: String(fromMs / 1_000),
         end: String(toMs / 1_000),
@@ -64,11 +66,11 @@ function reasonOf(error: unknown): string {
 }
 
 async function rangeOf(
-  fetchFrom: typeof fetch,
+  post: Post,
   url: string,
   parameters: Readonly<Record<string, string>>,
 ): Promise<readonly PastSeries[]> {
-  const answer = await fetchFrom(`${url.replace(/\/+$/, '')}/api/v1/query_range`, {
+  const answer = await post(`${url.replace(/\/+$/, '')}/api/v1/query_range`, {
     method: 'POST',
     body: new URLSearchParams(parameters),
     redirect: 'error',
@@ -105,7 +107,7 @@ interface Parsed {
 function parsedOf(text: string): Parsed {
   try {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Parsed) : {};
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
   } catch {
     return {};
   }

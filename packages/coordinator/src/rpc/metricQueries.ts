@@ -172,8 +172,8 @@ function pastStepMs(spanMs: number, stepMs: number | null): number {
 
 /** The earlier part of a series and its later part are one. */
 function joined(earlier: readonly MetricSeries[], later: readonly MetricSeries[]): readonly MetricSeries[] {
-  const keyOf = ({ points, ...of }: MetricSeries) =>
-    JSON.stringify([of.jobId, of.attempt, of.nodeRank, of.node, of.gpuUuid]);
+  const keyOf = ({ jobId, attempt, nodeRank, node, gpuUuid }: MetricSeries) =>
+    JSON.stringify([jobId, attempt, nodeRank, node, gpuUuid]);
   const rest = new Map(later.map((series) => [keyOf(series), series]));
   const both = earlier.map((series) => {
     const key = keyOf(series);
