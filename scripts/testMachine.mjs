@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  alertmanagerProgram,
   cCompiler,
   dockerAnswers,
   dockerSocketPath,
@@ -55,6 +56,11 @@ const needs = [
     what: 'Prometheus, with promtool',
     packages: ['prometheus'],
     isMissing: () => throwsMissing(prometheusPrograms),
+  },
+  {
+    what: 'Alertmanager',
+    packages: ['prometheus-alertmanager'],
+    isMissing: () => throwsMissing(alertmanagerProgram),
   },
   {
     what: 'OpenSSH, client and server',

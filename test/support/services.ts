@@ -203,6 +203,17 @@ export function prometheusPrograms(): { readonly prometheus: string; readonly pr
   return { prometheus, promtool };
 }
 
+/** @throws {MissingServiceError} */
+export function alertmanagerProgram(): string {
+  const program = findProgram('prometheus-alertmanager') ?? findProgram('alertmanager');
+  if (program === null) {
+    throw new MissingServiceError(
+      `no Alertmanager here (Debian package prometheus-alertmanager; ${installWith})`,
+    );
+  }
+  return program;
+}
+
 /**
  * systemd's own reader of units. It needs no systemd that runs.
  * @throws {MissingServiceError}
