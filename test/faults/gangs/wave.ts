@@ -1,5 +1,5 @@
 /**
- * A wave is what one test does to many gangs at once. All waves share one cluster, because 26 agents take their time to
+ * A wave is what one test does to many gangs at once. All waves share one cluster, because so many agents take their time to
  * start, and none depends on how an earlier one went: each begins on hosts that work, with nothing on them.
  */
 import { mkdirSync } from 'node:fs';
