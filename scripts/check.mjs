@@ -23,6 +23,11 @@ export const staticChecks = [
     command: ['node', 'scripts/generate-json-docs.mjs', '--check'],
     remedy: '`npm run generate` fixes this.',
   },
+  {
+    title: 'docs/openapi.json is what proto/ and the routes say',
+    command: ['node', 'scripts/generate-openapi.mjs', '--check'],
+    remedy: '`npm run generate` fixes this.',
+  },
 ];
 
 /** @type {Check} */

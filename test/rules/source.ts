@@ -34,7 +34,11 @@ function filesBelow(folder: string): string[] {
 }
 
 export function isGenerated(path: string): boolean {
-  return path.startsWith('packages/common/src/gen/') || path === 'package-lock.json';
+  return (
+    path.startsWith('packages/common/src/gen/') ||
+    path === 'package-lock.json' ||
+    path.endsWith('/openapi.json')
+  );
 }
 
 /** Tests, and what only they use: builders, fixtures, suites shared by several tests. */

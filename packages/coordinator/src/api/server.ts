@@ -151,6 +151,10 @@ function createApp(parts: ApiParts, stopping: AbortSignal): FastifyInstance {
       ? sendProblem(reply, problemOf(new MusterError('unavailable', 'the coordinator is stopping')))
       : 'ready\n',
   );
+  app.get(`${apiPrefix}/openapi.json`, async (_request, reply) => {
+    const { default: document } = await import('./openapi.json', { with: { type: 'json' } });
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(document));
+  });
   for (const method of serviceMethods('Muster')) {
     const name = method.name as CallName;
     for (const route of routesOfCalls[name]) addRoute(app, parts, { ...method, name }, route, stopping);
