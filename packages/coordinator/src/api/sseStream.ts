@@ -25,7 +25,7 @@ export class SseStream {
   private isFlushDue = false;
   private stalling: NodeJS.Timeout | null = null;
   private isIdle = false;
-  private wake: (() => void) | null = null;
+  private readonly waiting: (() => void)[] = [];
   private isOver = false;
 
   /** @param onOver the client is gone, or was disconnected */
@@ -63,7 +63,7 @@ export class SseStream {
     }
     if (this.stalling === null && this.pending.length < pendingMax) return null;
     return new Promise((resolve) => {
-      this.wake = resolve;
+      this.waiting.push(resolve);
       this.flush();
     });
   }
@@ -101,7 +101,8 @@ export class SseStream {
   }
 
   private keepAlive(): void {
-    if (this.isIdle) void this.send(':\n\n');
+    // What waits for a client that takes nothing shows as well that the stream is there.
+    if (this.isIdle && this.stalling === null) void this.send(':\n\n');
     this.isIdle = true;
   }
 
@@ -114,8 +115,7 @@ export class SseStream {
   }
 
   private takeMore(): void {
-    this.wake?.();
-    this.wake = null;
+    for (const resolve of this.waiting.splice(0)) resolve();
   }
 }
 

@@ -114,7 +114,7 @@ export function streamCalls(
             '(--without-keys)',
         );
       }
-      return backupPieces(parts.backup({ hasKeys: request.hasKeys }));
+      return backupPieces(() => parts.backup({ hasKeys: request.hasKeys }));
     }),
   };
 }
@@ -147,9 +147,9 @@ function wireEvent(clusterId: string, event: Watched): WireEvent {
   return wire;
 }
 
-async function* backupPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<{ readonly data: Buffer }> {
+async function* backupPieces(take: () => AsyncIterable<Buffer>): AsyncGenerator<{ readonly data: Buffer }> {
   try {
-    for await (const data of pieces) yield { data };
+    for await (const data of take()) yield { data };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw new MusterError(error.kind === 'damaged' ? 'failed_precondition' : 'unavailable', error.message);
