@@ -46,15 +46,22 @@ export interface AdvertisedSchema {
   };
 }
 
+/** Made once for each schema: a server is made for each request over HTTP. */
+const made = new WeakMap<z.ZodObject, AdvertisedSchema>();
+
 /** Accepts anything, and shows clients what is expected: `readArguments` checks it. */
 export function advertised(schema: z.ZodObject, io: 'input' | 'output'): AdvertisedSchema {
-  const json = () => z.toJSONSchema(schema, { target: 'draft-2020-12', io }) as Record<string, unknown>;
-  return {
+  const known = made.get(schema);
+  if (known !== undefined) return known;
+  const json = z.toJSONSchema(schema, { target: 'draft-2020-12', io }) as Record<string, unknown>;
+  const shown: AdvertisedSchema = {
     '~standard': {
       version: 1,
       vendor: 'muster',
       validate: (value) => ({ value }),
-      jsonSchema: { input: json, output: json },
+      jsonSchema: { input: () => json, output: () => json },
     },
   };
+  made.set(schema, shown);
+  return shown;
 }

@@ -6,6 +6,7 @@ import { eventsSince } from './tools/events.ts';
 import { workloadDiagnose, workloadExplain } from './tools/explain.ts';
 import { workloadGet, workloadList } from './tools/jobs.ts';
 import { workloadLogs } from './tools/logs.ts';
+import { metricsQuery } from './tools/metrics.ts';
 import { nodeList } from './tools/nodes.ts';
 import { requirementsValidate } from './tools/requirements.ts';
 import { workloadSubmit } from './tools/submit.ts';
@@ -22,6 +23,7 @@ export const toolTable: readonly Tool[] = [
   workloadRequeue,
   workloadExtend,
   checkpointList,
+  metricsQuery,
   nodeList,
   eventsSince,
 ];
