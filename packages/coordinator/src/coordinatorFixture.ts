@@ -197,6 +197,7 @@ export async function startTestCoordinator(
           random,
           log,
           nowMs: monotonicMs,
+          wallMs: () => clock.wallMs(),
           timing: { ...usualSseTiming, ...options.api },
         });
   const api = connectMuster({ address: server.address, token: adminToken, caCertificate });

@@ -215,6 +215,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         random,
         log,
         nowMs: () => clock.monotonicMs(),
+        wallMs: () => clock.wallMs(),
         timing: usualSseTiming,
       });
       releases.push(() => api?.close());

@@ -9,7 +9,7 @@ import type { Event__Output } from '../gen/muster/v1/Event.ts';
 import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
-import { CallError, UnreachableError } from '../grpc/channel.ts';
+import type { GrpcChannel } from '../grpc/channel.ts';
 import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
@@ -26,6 +26,7 @@ import type {
   SubmitResult,
 } from '../views.ts';
 import { type AlertApi, alertClient } from './alertClient.ts';
+import { callProblem } from './callProblem.ts';
 import {
   clusterFromWire,
   credentialFromWire,
@@ -39,12 +40,9 @@ import {
   pendingFromWire,
   summaryFromWire,
 } from './codec.ts';
-import { connectionProblem } from './connectionProblem.ts';
 import { openChannel } from './openChannel.ts';
 import { type PeopleApi, peopleClient } from './peopleClient.ts';
-import { remoteError } from './remoteError.ts';
 import { musterService } from './service.ts';
-import { problemsKey } from './statusCodes.ts';
 import { arraySizeIn } from './submitSize.ts';
 import type { RequestOf, ResponseOf, UnaryName } from './unaryCalls.ts';
 
@@ -237,8 +235,14 @@ export interface MusterApi extends PeopleApi, AlertApi {
 export function connectMuster(options: ConnectOptions): MusterApi {
   const { address, token, caCertificate = null } = options;
   const channel = openChannel({ address, caCertificate }, token);
-  const describe = (error: unknown) => inOurWords(error, address, caCertificate !== null);
+  return musterApiOver(channel, (error) => callProblem(error, address, caCertificate !== null));
+}
 
+/**
+ * The client over whatever carries its calls.
+ * @param describe what is thrown for an error of the channel
+ */
+export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) => MusterError): MusterApi {
   async function call<K extends UnaryName>(name: K, request: RequestOf<K>, jobs = 1): Promise<ResponseOf<K>> {
     const { path, requestSerialize, responseDeserialize } = musterService[
       name
@@ -374,24 +378,4 @@ export function connectMuster(options: ConnectOptions): MusterApi {
       (await call('ListTelemetry', node === undefined ? {} : { node })).nodes.map(nodeTelemetryFromWire),
     close: () => channel.close(),
   };
-}
-
-/** An unreachable coordinator is the commonest failure of all; the words of sockets do not help. */
-function inOurWords(error: unknown, address: string, encrypted: boolean): MusterError {
-  if (error instanceof UnreachableError) {
-    return (
-      connectionProblem(address, `Failed to connect: ${error.message}`, encrypted) ??
-      new MusterError('unavailable', `no coordinator answers at ${address}`, { cause: error })
-    );
-  }
-  if (!(error instanceof CallError))
-    return new MusterError('internal', `the call failed: ${String(error)}`, { cause: error });
-  const { status, message, trailers } = error;
-  const problems = trailers.get(problemsKey);
-  return remoteError({
-    status,
-    message,
-    cause: error,
-    problems: problems === undefined ? null : Buffer.from(problems, 'base64'),
-  });
 }

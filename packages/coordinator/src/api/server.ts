@@ -26,6 +26,7 @@ import { type ProblemDetails, problemOf, problemType } from './problems.ts';
 import { apiPrefix, type CallName, type Route, routesOfCalls } from './routes.ts';
 import type { SseTiming } from './sseStream.ts';
 import { serveStream } from './streams.ts';
+import { addToolRoute } from './toolRoute.ts';
 
 /** A spec of 256 KiB, and what a request has beside it. */
 const bodyBytesMax = 320 * 1024;
@@ -53,6 +54,7 @@ export interface ApiParts {
   readonly timing: SseTiming;
   /** Monotonic. */
   readonly nowMs: () => number;
+  readonly wallMs: () => number;
 }
 
 export interface RunningApi {
@@ -159,6 +161,15 @@ function createApp(parts: ApiParts, stopping: AbortSignal): FastifyInstance {
     const name = method.name as CallName;
     for (const route of routesOfCalls[name]) addRoute(app, parts, { ...method, name }, route, stopping);
   }
+  addToolRoute(app, {
+    ...parts,
+    encrypted: parts.tls !== null,
+    bodyBytesMax,
+    newRequestId: newKeyOf(parts, 'mcp'),
+    onBug: (tool, error) => parts.log.error({ tool, error }, 'a tool for AI agents failed'),
+    callerOf: (request, path) => callerOfRequest(parts, request, path, false),
+    peerOf,
+  });
   return app;
 }
 
@@ -192,7 +203,7 @@ function addRoute(
 ): void {
   const callers = new WeakMap<FastifyRequest, Identity>();
   const places = placesOf(route, requestType);
-  const newKey = () => `http-${Buffer.from(parts.random(16)).toString('hex')}`;
+  const newKey = newKeyOf(parts, 'http');
   app.route({
     method: route.method,
     url: `${apiPrefix}${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
@@ -217,6 +228,16 @@ function addRoute(
   });
 }
 
+/** For requests whose client has not said by which key they are known. */
+function newKeyOf({ random }: Pick<ApiParts, 'random'>, way: string): () => string {
+  return () => `${way}-${Buffer.from(random(16)).toString('hex')}`;
+}
+
+function peerOf({ socket }: Pick<FastifyRequest, 'socket'>): string | null {
+  const { remoteAddress } = socket;
+  return remoteAddress === undefined ? null : plainAddress(remoteAddress);
+}
+
 /** @throws {MusterError} for a call that is refused */
 function callerOfRequest(
   { gate, tls, connections }: ApiParts,
@@ -225,13 +246,13 @@ function callerOfRequest(
   isStream: boolean,
 ): Identity {
   const version = headers[versionKey];
-  const { remoteAddress = null } = socket;
+  const { remoteAddress } = socket;
   const { caller, refusal, shownBy } = establish(
     { gate, encrypted: tls !== null },
     {
       path,
       isStream,
-      peer: remoteAddress === null ? null : plainAddress(remoteAddress),
+      peer: peerOf({ socket }),
       authorization: headers.authorization ?? null,
       certificate: () => null,
       version: typeof version === 'string' ? version : null,
