@@ -92,6 +92,7 @@ const state = new ClusterState({
   users: [],
   projects: [],
   alerts: noStoredAlerts,
+  budgets: [],
   lastSubmitSeq: number,
   lastEventSeq: 0,
   subjectSeqs: new Map(),

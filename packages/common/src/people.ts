@@ -34,15 +34,62 @@ export interface Project {
   readonly isPrivate: boolean;
 }
 
+/** What all that is submitted with a token may use, and with those that it was rotated to. null: not limited. */
+export interface TokenBudget {
+  /** In all, from the first job on. */
+  readonly gpuHours: number | null;
+  /** Of its jobs that have not ended together; so are `jobs`. */
+  readonly gpus: number | null;
+  readonly jobs: number | null;
+  /** In all. */
+  readonly jobsTotal: number | null;
+  /** The highest priority. */
+  readonly priority: number | null;
+}
+
+/** What was used of a budget. */
+export interface BudgetUse {
+  readonly gpuHours: number;
+  readonly gpus: number;
+  readonly jobs: number;
+  readonly jobsTotal: number;
+}
+
+/** The budget of a token of a user. null: it has none. */
+export interface BudgetView {
+  readonly budget: TokenBudget | null;
+  readonly usedBudget: BudgetUse | null;
+}
+
+/** What a token with a budget allows at most: whoever could make tokens could make one without a budget. */
+export const budgetVerbs: readonly Verb[] = ['read', 'submit', 'change'];
+
+/** Who makes a call, and what they may do. */
+export interface CallerView {
+  /** Of the credential, as events name it. */
+  readonly id: string;
+  /** `admin` or `user`. */
+  readonly kind: string;
+  readonly user: string;
+  readonly role: Role;
+  /** What the role and the token both allow. */
+  readonly verbs: readonly Verb[];
+  /** null: it has none. */
+  readonly budget: TokenBudget | null;
+  readonly used: BudgetUse | null;
+}
+
 /** What a token is limited to, beside what its user may do. */
 export interface TokenScope {
   /** null: every project of its user. */
   readonly projects: readonly string[] | null;
   /** null: whatever its user may do. */
   readonly verbs: readonly Verb[] | null;
+  /** Id of its budget. null: it has none. */
+  readonly budget: string | null;
 }
 
-export const unlimitedScope: TokenScope = { projects: null, verbs: null };
+export const unlimitedScope: TokenScope = { projects: null, verbs: null, budget: null };
 
 /** The project of a job that names none, and of a user who is added without one. */
 export const defaultProject = 'default';

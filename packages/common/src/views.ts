@@ -7,6 +7,7 @@ import type { Condition } from './conditions.ts';
 import type { PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
+import type { BudgetView } from './people.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
 import type { GpuUsage } from './telemetry.ts';
@@ -299,7 +300,7 @@ export interface NodeView {
 }
 
 /** A credential or join token, without its secret. */
-export interface CredentialView {
+export interface CredentialView extends BudgetView {
   /** As events name it. */
   readonly id: string;
   /** `admin`, `agent`, `join`, `user` or `login`. */

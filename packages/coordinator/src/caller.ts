@@ -39,6 +39,8 @@ export type UserIdentity = Authenticated & {
   readonly projects: readonly string[];
   /** Projects outside of which the token is of no use; null: it is not limited. */
   readonly onlyProjects: readonly string[] | null;
+  /** Id of the budget of the token. null: it has none. */
+  readonly budget: string | null;
   /** What this call does with the jobs that it names, by the policy. */
   readonly use: 'read' | 'change';
 };
@@ -74,6 +76,12 @@ export function userOf(caller: Caller): string {
       return never;
     }
   }
+}
+
+/** The budget that what a caller submits is counted in. null: none. */
+export function budgetOf(caller: Caller): string | null {
+  // An array that was stored by an earlier version has a caller without this member.
+  return caller.kind === 'user' ? (caller.budget ?? null) : null;
 }
 
 /** As events name a caller. */

@@ -31,6 +31,7 @@ import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
 import type { ReadPast } from './prometheus/pastMetrics.ts';
 import { ArrayFiller } from './reconcilers/arrayFiller.ts';
+import { enforceBudgets } from './reconcilers/budgetLimits.ts';
 import { askToRenew, removeExpiredTokens, storeLastUse } from './reconcilers/credentialUse.ts';
 import { Drains } from './reconcilers/drains.ts';
 import { HangWatch } from './reconcilers/hangWatch.ts';
@@ -237,6 +238,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     leases: () => leases.run(),
     startDeadlines: () => startDeadlines.run(state, loop),
     timeLimits: () => timeLimits.run(state, loop),
+    budgets: () => enforceBudgets(state, loop, timeLimits.runningMs),
     hangWatch: () => hangWatch.run(state, loop),
     drains: () => drains.run(state, loop),
     arrays: () => arrays.run(),

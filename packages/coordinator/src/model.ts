@@ -9,6 +9,7 @@ import type { EventKind } from '@muster/common/eventKinds';
 import type { Endpoint, PathResult, PreflightResult } from '@muster/common/gangs';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
+import type { TokenBudget } from '@muster/common/people';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptFacts, Cause, Drain, JobFacts, LedgerEntry, TaskFacts } from '@muster/common/views';
@@ -40,6 +41,18 @@ export interface Job extends JobFacts {
   readonly failuresInRow: number;
   /** By kind and cause, each once. What it has used since the last change of its state is not in it yet. */
   readonly ledger: readonly LedgerEntry[];
+  /** Id of the budget that it counts in. null: none. */
+  readonly budget: string | null;
+}
+
+/** The budget of a token and of those that it was rotated to, with what jobs that have ended have used of it. */
+export interface Budget {
+  /** That of the first token. */
+  readonly id: string;
+  readonly limits: TokenBudget;
+  /** Of jobs that have ended. Those that have not are counted when it matters. */
+  readonly gpuSeconds: number;
+  readonly jobsTotal: number;
 }
 
 /** How an attempt failed. Two equal failures from one checkpoint make that checkpoint suspect. */

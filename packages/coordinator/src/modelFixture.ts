@@ -65,6 +65,7 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     lrScale: 1,
     extraRuntimeMs: 0,
     ledger: [],
+    budget: null,
     ...fields,
   };
 }

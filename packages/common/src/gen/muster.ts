@@ -13,6 +13,8 @@ import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attem
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from './muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from './muster/v1/BackupStoreRequest.ts';
+import type { BudgetUse as _muster_v1_BudgetUse, BudgetUse__Output as _muster_v1_BudgetUse__Output } from './muster/v1/BudgetUse.ts';
+import type { Caller as _muster_v1_Caller, Caller__Output as _muster_v1_Caller__Output } from './muster/v1/Caller.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from './muster/v1/ChangeUserRequest.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
@@ -38,6 +40,7 @@ import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobReque
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from './muster/v1/ExplainJobResponse.ts';
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from './muster/v1/ExtendJobRequest.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
+import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from './muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
@@ -138,6 +141,7 @@ import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output }
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from './muster/v1/TaskRef.ts';
+import type { TokenBudget as _muster_v1_TokenBudget, TokenBudget__Output as _muster_v1_TokenBudget__Output } from './muster/v1/TokenBudget.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from './muster/v1/TrainingProgress.ts';
 import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
 import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
@@ -168,6 +172,8 @@ export interface ProtoGrpcType {
       AttemptState: EnumTypeDefinition
       BackupPiece: MessageTypeDefinition<_muster_v1_BackupPiece, _muster_v1_BackupPiece__Output>
       BackupStoreRequest: MessageTypeDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupStoreRequest__Output>
+      BudgetUse: MessageTypeDefinition<_muster_v1_BudgetUse, _muster_v1_BudgetUse__Output>
+      Caller: MessageTypeDefinition<_muster_v1_Caller, _muster_v1_Caller__Output>
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       ChangeUserRequest: MessageTypeDefinition<_muster_v1_ChangeUserRequest, _muster_v1_ChangeUserRequest__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
@@ -193,6 +199,7 @@ export interface ProtoGrpcType {
       ExplainJobResponse: MessageTypeDefinition<_muster_v1_ExplainJobResponse, _muster_v1_ExplainJobResponse__Output>
       ExtendJobRequest: MessageTypeDefinition<_muster_v1_ExtendJobRequest, _muster_v1_ExtendJobRequest__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
+      GetCallerRequest: MessageTypeDefinition<_muster_v1_GetCallerRequest, _muster_v1_GetCallerRequest__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
@@ -296,6 +303,7 @@ export interface ProtoGrpcType {
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
       TaskRef: MessageTypeDefinition<_muster_v1_TaskRef, _muster_v1_TaskRef__Output>
       TaskState: EnumTypeDefinition
+      TokenBudget: MessageTypeDefinition<_muster_v1_TokenBudget, _muster_v1_TokenBudget__Output>
       TrainingProgress: MessageTypeDefinition<_muster_v1_TrainingProgress, _muster_v1_TrainingProgress__Output>
       TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
       TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>

@@ -174,7 +174,20 @@ export const { toWire: nodeToWire, fromWire: nodeFromWire } = message<views.Node
   tasks: message<views.NodeTask>()('NodeTask', { task: needed(taskRef) }),
   orphans: message<views.OrphanTask>()('OrphanTask', { task: needed(taskRef) }),
 });
-export const { fromWire: credentialFromWire } = message<views.CredentialView>()('Credential');
+const tokenBudget = message<people.TokenBudget>()('TokenBudget');
+export const { toWire: tokenBudgetToWire, fromWire: tokenBudgetFromWire } = tokenBudget;
+const budgetUse = message<people.BudgetUse>()('BudgetUse');
+export const { toWire: budgetUseToWire } = budgetUse;
+export const { toWire: callerToWire, fromWire: callerFromWire } = message<people.CallerView>()('Caller', {
+  role: word(people.roles, 'viewer'),
+  verbs: knownWord(people.verbs),
+  budget: tokenBudget,
+  used: budgetUse,
+});
+export const { fromWire: credentialFromWire } = message<views.CredentialView>()('Credential', {
+  budget: tokenBudget,
+  usedBudget: budgetUse,
+});
 export const { fromWire: clusterFromWire } = message<views.ClusterView>()('Cluster');
 
 // ---- People.

@@ -1,7 +1,7 @@
 /** The part of the typed client that is about users, their tokens, and projects. */
 import { MusterError } from '../errors.ts';
-import type { Project, User, Verb } from '../people.ts';
-import { projectFromWire, userFromWire } from './codec.ts';
+import type { CallerView, Project, TokenBudget, User, Verb } from '../people.ts';
+import { callerFromWire, projectFromWire, tokenBudgetToWire, userFromWire } from './codec.ts';
 import type { ResponseOf, UnaryCall } from './unaryCalls.ts';
 
 export interface UserTokenRequest {
@@ -14,6 +14,8 @@ export interface UserTokenRequest {
   readonly verbs: readonly Verb[];
   /** Default: 90 days. */
   readonly lifetimeMs?: number;
+  /** Default: none. */
+  readonly budget?: TokenBudget | null;
 }
 
 export interface IssuedToken {
@@ -52,6 +54,8 @@ export interface PeopleApi {
   getLoginMethod(): Promise<LoginMethod | null>;
   /** With an ID token of the issuer; no token is needed. @param token from 32 random bytes */
   loginWithIdToken(idToken: string, token: string): Promise<LoggedIn>;
+  /** Who this client is to the coordinator. */
+  getCaller(): Promise<CallerView>;
   createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
   /** @param id left out: the token of this client; @param keepMs so long the earlier one stays valid, default: not at all */
   rotateUserToken(id?: string, keepMs?: number): Promise<IssuedToken>;
@@ -77,13 +81,15 @@ export function peopleClient(call: UnaryCall): PeopleApi {
       return issuer === undefined ? null : { issuer, clientId, scope };
     },
     loginWithIdToken: async (idToken, token) => loggedIn(await call('LoginWithIdToken', { idToken, token })),
-    createUserToken: ({ user, label, projects, verbs, lifetimeMs }) =>
+    getCaller: async () => callerFromWire(await call('GetCaller', {})),
+    createUserToken: ({ user, label, projects, verbs, lifetimeMs, budget = null }) =>
       call('CreateUserToken', {
         label,
         projects: [...projects],
         verbs: [...verbs],
         ...(user === undefined ? {} : { user }),
         ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
+        ...(budget === null ? {} : { budget: tokenBudgetToWire(budget) }),
       }),
     rotateUserToken: (id, keepMs = 0) =>
       call('RotateUserToken', { keepMs, ...(id === undefined ? {} : { id }) }),

@@ -48,6 +48,7 @@ function identityOf({ name: user, role, projects }: User): Identity {
     verbs: [],
     projects,
     onlyProjects: null,
+    budget: null,
     use: 'change',
   };
 }

@@ -81,6 +81,7 @@ export const routesOfCalls: Rows = {
   CreateLoginCode: post('/users/{user}/login-codes'),
 
   GetLoginMethod: get('/login'),
+  GetCaller: get('/caller'),
   Login: post('/login'),
   LoginWithIdToken: post('/login/id-token'),
   CreateUserToken: post('/tokens'),

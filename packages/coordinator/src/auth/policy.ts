@@ -9,8 +9,8 @@ import type { Verb } from '@muster/common/people';
 import { agentHubService, musterService } from '@muster/common/wire/service';
 import type { Identity, UserIdentity } from '../caller.ts';
 
-/** `login`: only with a login code, which is of no other use. `anyone`: nothing that is shown counts. */
-type Rule = Verb | 'login' | 'anyone';
+/** `standing`: whoever may do anything at all. `login`: only with a login code, which is of no other use. `anyone`: nothing that is shown counts. */
+type Rule = Verb | 'login' | 'standing' | 'anyone';
 
 const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetJob: 'read',
@@ -69,6 +69,8 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   BackupStore: 'administer',
   RotateSecretKey: 'administer',
 
+  GetCaller: 'standing',
+
   Login: 'login',
 
   GetLoginMethod: 'anyone',
@@ -79,10 +81,14 @@ type Allows = (identity: Identity) => boolean;
 
 function toPeople(rule: Rule): Allows {
   if (rule === 'anyone') return () => true;
+  if (rule === 'standing') return standingPerson;
   if (rule === 'login') return ({ kind }) => kind === 'login';
   return (identity) =>
     identity.kind === 'admin' || (identity.kind === 'user' && identity.verbs.includes(rule));
 }
+
+const standingPerson: Allows = (identity) =>
+  identity.kind === 'admin' || (identity.kind === 'user' && identity.verbs.length > 0);
 
 const standing: Allows = (identity) =>
   identity.kind === 'admin' ||

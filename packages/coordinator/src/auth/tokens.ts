@@ -126,6 +126,7 @@ function userIdentity({ id, scope }: Credential, peer: string | null, user: User
     verbs: verbsOf[user.role].filter((verb) => scope.verbs?.includes(verb) ?? true),
     projects: user.projects,
     onlyProjects: scope.projects,
+    budget: scope.budget,
     use: 'read',
   };
 }

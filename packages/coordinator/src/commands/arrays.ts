@@ -5,7 +5,7 @@
 import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
 import { arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
-import { userOf } from '../caller.ts';
+import { budgetOf, userOf } from '../caller.ts';
 import type { Draft } from '../state/state.ts';
 import { indexAt, isMissing, positionOf } from '../store/arrayIndexes.ts';
 import type { JobArrayRecord } from '../store/store.ts';
@@ -32,7 +32,7 @@ export function addArray(
     // Whatever is submitted while its jobs are being stored comes after them.
     firstSubmitSeq: draft.takeSubmitSeqs(arraySize(wanted)),
   };
-  draft.addArray(array);
+  draft.arrays.add(array);
   fillArray(draft, array.id, random, nowMs);
   return array;
 }
@@ -46,7 +46,7 @@ export function fillArray(draft: Draft, arrayId: ArrayId, random: RandomBytes, n
     const index = indexAt(array, position);
     if (!array.early.has(index)) addMember(draft, array, { position, index }, random, nowMs);
   }
-  draft.putArray({ ...array, filled });
+  draft.arrays.put({ ...array, filled });
 }
 
 /** Stores the job of an index before its turn. Does nothing where it is stored, or where the array has no such index. */
@@ -60,7 +60,7 @@ export function fillMember(
   const position = array === undefined ? undefined : positionOf(array, index);
   if (array === undefined || position === undefined || !isMissing(array, index)) return;
   addMember(draft, array, { position, index }, random, nowMs);
-  draft.putArray({ ...array, early: new Set([...array.early, index]) });
+  draft.arrays.put({ ...array, early: new Set([...array.early, index]) });
 }
 
 function addMember(
@@ -73,6 +73,7 @@ function addMember(
   const submitSeq = firstSubmitSeq + position;
   const place = { id, index, size };
   const user = userOf(by);
-  const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user };
+  const budget = budgetOf(by);
+  const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user, budget };
   addJob(draft, aNewJob(draft, job, random), nowMs);
 }

@@ -32,6 +32,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    budgets: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -28,6 +28,7 @@ function draftWith(job: Job, isOver = false): Draft {
       users: [],
       projects: [],
       alerts: noStoredAlerts,
+      budgets: [],
       lastSubmitSeq: 1,
       lastEventSeq: 0,
       subjectSeqs: new Map(),

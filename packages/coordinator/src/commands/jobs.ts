@@ -3,7 +3,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import { userOf } from '../caller.ts';
+import { budgetOf, userOf } from '../caller.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Job, JobArray } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -11,6 +11,7 @@ import { dependenciesOf } from '../state/dependencies.ts';
 import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
+import { countInBudget, type RunningMs } from './budgets.ts';
 import { requireDirectoryToItself } from './directories.ts';
 import {
   type InheritedCheckpoints,
@@ -26,13 +27,16 @@ export interface SubmitCommand {
   /** Digest of the spec, the job to requeue and what to resume from. */
   readonly digest: string;
   readonly requeuedFrom: JobId | null;
+  /** How long attempts have run by now, for the budget of its caller. Absent: only what has ended counts. */
+  readonly runningMs?: RunningMs;
   /** Of the job to requeue: the one that runs instead has its index. null: it belongs to no array. */
   readonly place: JobArray | null;
 }
 
 /**
  * Stores one job, or an array with its first jobs.
- * @throws {MusterError} `not_found` when it comes after a job that does not exist; those of `requireDirectoryToItself`
+ * @throws {MusterError} `not_found` when it comes after a job that does not exist; those of `requireDirectoryToItself` and
+ *   `countInBudget`
  */
 export function submit(
   draft: Draft,
@@ -56,6 +60,7 @@ export function submit(
     }
   }
   requireDirectoryToItself(draft, command);
+  countInBudget(draft, command);
   const { requestId, digest } = command;
   const { array } = command.spec;
   if (array !== null && command.place === null) {
@@ -64,7 +69,13 @@ export function submit(
   }
   const job = aNewJob(
     draft,
-    { ...command, array: command.place, submittedAtMs: nowMs, user: userOf(draft.by) },
+    {
+      ...command,
+      array: command.place,
+      submittedAtMs: nowMs,
+      user: userOf(draft.by),
+      budget: budgetOf(draft.by),
+    },
     random,
   );
   addJob(draft, { ...job, ...inherited }, nowMs);

@@ -21,6 +21,7 @@ function withJob({ job }: Story) {
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    budgets: [],
     lastSubmitSeq: 1,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -11,6 +11,8 @@ export interface NewJob {
   readonly requeuedFrom: JobId | null;
   readonly submittedAtMs: number;
   readonly user: string;
+  /** Id of the budget that it counts in. */
+  readonly budget: string | null;
   /** Its place in the order of submission; without one it gets the next. */
   readonly submitSeq?: number | undefined;
 }
@@ -18,7 +20,7 @@ export interface NewJob {
 /** With an id of its own; not in the draft yet. */
 export function aNewJob(
   draft: Draft,
-  { spec, array, requeuedFrom, submittedAtMs, user, submitSeq }: NewJob,
+  { spec, array, requeuedFrom, submittedAtMs, user, budget, submitSeq }: NewJob,
   random: RandomBytes,
 ): Job {
   const id = newJobId(random);
@@ -48,6 +50,7 @@ export function aNewJob(
     lrScale: 1,
     extraRuntimeMs: 0,
     ledger: [],
+    budget,
   };
 }
 

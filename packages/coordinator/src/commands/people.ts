@@ -8,6 +8,7 @@ import {
   type Project,
   type Role,
   roles,
+  type TokenBudget,
   type TokenScope,
   type User,
   unlimitedScope,
@@ -209,7 +210,9 @@ export interface UserTokenCommand {
   readonly user: string;
   readonly secretHash: string;
   readonly label: string;
-  readonly scope: TokenScope;
+  readonly scope: Omit<TokenScope, 'budget'>;
+  /** null: it has none. */
+  readonly budget: TokenBudget | null;
   readonly lifetimeMs: number;
 }
 
@@ -218,14 +221,18 @@ export function createUserToken(draft: Draft, command: UserTokenCommand, nowMs: 
   const user = knownUser(draft, command.user);
   const { projects } = command.scope;
   if (projects !== null) checkedProjects(projects);
-  const token = issue(draft, user, command, nowMs);
+  const { secretHash, label, budget: limits, lifetimeMs } = command;
+  const budget = limits === null ? null : tokenId(user, secretHash);
+  const scope = { ...command.scope, budget };
+  const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, nowMs);
+  if (limits !== null) draft.people.putBudget({ id: token.id, limits, gpuSeconds: 0, jobsTotal: 0 });
   const data = { id: token.id, user: user.name, label: command.label, by: 'create' };
   draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
   return token;
 }
 
 /**
- * Another token with the limits and the lifetime of this one, which ends.
+ * Another token with the limits, the budget and the lifetime of this one, which ends.
  * @param keepMs so long the earlier one stays valid; 0: it ends at once
  * @throws {MusterError} `not_found`
  */
@@ -272,7 +279,7 @@ function issue(
 ): IssuedCredential {
   const { secretHash, label, scope, lifetimeMs = userTokenLifetimeMs } = facts;
   const expiresAtMs = nowMs + lifetimeMs;
-  const id = `user:${name}:${shortHash(secretHash)}`;
+  const id = tokenId({ name }, secretHash);
   const plain = newCredential({
     id,
     kind: 'user',
@@ -284,6 +291,10 @@ function issue(
   const token = { ...plain, label, scope, expiresAtMs };
   draft.putCredential(token);
   return token;
+}
+
+function tokenId({ name }: Pick<User, 'name'>, secretHash: string): string {
+  return `user:${name}:${shortHash(secretHash)}`;
 }
 
 function knownUser(draft: Draft, name: string): User {

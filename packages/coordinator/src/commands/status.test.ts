@@ -31,6 +31,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    budgets: [],
     lastSubmitSeq: 0,
     lastEventSeq: 0,
     subjectSeqs: new Map(),

@@ -148,6 +148,7 @@ test('a queue of which only the first of equals are looked at starts as one that
         users: [],
         projects: [],
         alerts: noStoredAlerts,
+        budgets: [],
         outcomes: new Map(),
         successors: new Map(),
         arrayFailures: new Map(),

@@ -39,6 +39,12 @@ export class TimeLimits {
     this.runtimes.set(jobId, { attempt, runningForMs: report.runningForMs, notedAtMs: nowMs });
   }
 
+  /** How long the newest attempt of a job has run by now, as its nodes tell. null: it does not run, or they told nothing yet. */
+  readonly runningMs = (jobId: JobId): number | null => {
+    const runtime = this.runtimes.get(jobId);
+    return runtime === undefined ? null : runtime.runningForMs + (this.monotonicMs() - runtime.notedAtMs);
+  };
+
   /** One pass; idempotent. */
   run(state: ClusterState, loop: Loop): readonly Promise<void>[] {
     const nowMs = this.monotonicMs();

@@ -29,6 +29,7 @@ const reading: ReadonlySet<string> = new Set([
   'WatchEvents',
   'ListNodes',
   'GetNode',
+  'GetCaller',
   'GetCluster',
   'QueryMetrics',
   'ListTelemetry',

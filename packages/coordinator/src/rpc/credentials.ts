@@ -2,8 +2,10 @@
 import { MusterError, messageOf } from '@muster/common/errors';
 import { isNodeName, type RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { budgetUseToWire, tokenBudgetToWire } from '@muster/common/wire/codec';
 import type { Gate } from '../auth/gate.ts';
 import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
+import { budgetUseIn } from '../commands/budgets.ts';
 import {
   createJoinToken,
   credentialsNamed,
@@ -14,6 +16,7 @@ import {
 } from '../commands/credentials.ts';
 import { isOfUser } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
+import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import type { ClusterState } from '../state/state.ts';
 import { type MusterCalls, unary } from './calls.ts';
 
@@ -23,6 +26,7 @@ export interface CredentialCallParts {
   readonly gate: Gate;
   readonly random: RandomBytes;
   readonly log: Logger;
+  readonly timeLimits: Pick<TimeLimits, 'runningMs'>;
   /** SHA-256 of the certificate that agents are to trust, of which join tokens tell them; null: no TLS. */
   readonly authorityDigest: Uint8Array | null;
   /** Keeps the admin token where people on this machine find it. */
@@ -36,6 +40,14 @@ type CredentialCalls = Pick<
 
 export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
   const { state, loop, gate, random, log } = parts;
+
+  function budgetFields(id: string | null) {
+    const budget = state.people.budgets.get(id ?? '');
+    if (budget === undefined) return {};
+    const used = budgetUseIn(state, budget, parts.timeLimits.runningMs);
+    return { budget: tokenBudgetToWire(budget.limits), usedBudget: budgetUseToWire(used) };
+  }
+
   return {
     CreateJoinToken: unary(async ({ nodeName, replace }, caller) => {
       if (!isNodeName(nodeName)) {
@@ -63,6 +75,7 @@ export function credentialCalls(parts: CredentialCallParts): CredentialCalls {
           label: each.label,
           projects: [...(each.scope.projects ?? [])],
           verbs: [...(each.scope.verbs ?? [])],
+          ...budgetFields(each.scope.budget),
           createdAtMs: each.createdAtMs,
           ...(lastUsedAtMs === null ? {} : { lastUsedAtMs }),
           ...(each.expiresAtMs === null ? {} : { expiresAtMs: each.expiresAtMs }),

@@ -28,7 +28,7 @@ beforeAll(async () => {
     memory.users.set(name, { name, role, projects, createdAtMs: someMs });
     add(`user:${name}:1`, name, `muster_user_${name}`);
   }
-  const elsewhere = { scope: { projects: ['elsewhere'], verbs: null } };
+  const elsewhere = { scope: { projects: ['elsewhere'], verbs: null, budget: null } };
   add('user:owner:2', 'owner', limited.owner, elsewhere);
   add('user:operator:2', 'operator', limited.operator, elsewhere);
   memory.projects.set('private', { name: 'private', isPrivate: true });

@@ -29,6 +29,7 @@ import type { Command, Loop } from '../loop.ts';
 import { currentAttempt, isReleased, type Job } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
+import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import { jobsAhead } from '../scheduler/order.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
 import type { SecretVault } from '../secrets/vault.ts';
@@ -82,6 +83,7 @@ export interface JobCallParts {
   readonly monotonicMs: () => number;
   /** Nodes as the scheduler sees them now. */
   readonly nodeViews: () => readonly SchedulerNode[];
+  readonly timeLimits: Pick<TimeLimits, 'runningMs'>;
   /** `training_status.md` of a job as it is now. */
   readonly statusOf: (record: JobRecord) => string;
 }
@@ -101,6 +103,7 @@ type JobCalls = Pick<
 
 export function jobCalls(parts: JobCallParts): JobCalls {
   const { state, store, loop, taskStatus } = parts;
+  const { runningMs } = parts.timeLimits;
   const requests = new Requests(store);
 
   const namedTo = (caller: Identity) => (job: Job) => isVisibleTo(state, caller, job);
@@ -178,7 +181,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       );
       /** @param run carries the command out, or only rehearses it */
       const carryOut = async <T>(run: (submitting: Command<RequestRecord>) => T | Promise<T>): Promise<T> => {
-        const resolved = { ...command, spec: await resolveAfter(parts, spec, caller) };
+        const resolved = { ...command, runningMs, spec: await resolveAfter(parts, spec, caller) };
         await learnDependencies(state, store, dependenciesOf(resolved));
         const submitted = async (inheritedIn: (draft: Draft) => InheritedCheckpoints | null) =>
           run((draft, nowMs) => submit(draft, resolved, parts.random, nowMs, inheritedIn(draft)));
@@ -295,7 +298,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       };
       const { record } = await requests.once(command, async () => {
         if (!state.jobs.has(id)) requireSpace();
-        const resolved = { ...command, spec: await resolveAfter(parts, spec, caller) };
+        const resolved = { ...command, runningMs, spec: await resolveAfter(parts, spec, caller) };
         await learnDependencies(state, store, dependenciesOf(resolved));
         return withNewest(id, caller, (saved) =>
           loop.run(caller, (draft, nowMs) => requeueJob(draft, { ...resolved, saved }, parts.random, nowMs)),

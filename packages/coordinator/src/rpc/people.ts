@@ -1,12 +1,14 @@
 /** The API's calls about users, their tokens, and projects. */
 import { MusterError } from '@muster/common/errors';
+import type { CreateUserTokenRequest__Output } from '@muster/common/gen/muster/v1/CreateUserTokenRequest';
 import type { RandomBytes } from '@muster/common/ids';
-import { type TokenScope, type Verb, verbs } from '@muster/common/people';
-import { userToWire } from '@muster/common/wire/codec';
+import { budgetVerbs, type TokenBudget, type TokenScope, type Verb, verbs } from '@muster/common/people';
+import { callerToWire, tokenBudgetFromWire, userToWire } from '@muster/common/wire/codec';
 import { maySeeAllTokens } from '../auth/access.ts';
 import type { IdTokens } from '../auth/idTokens.ts';
 import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
-import type { Identity } from '../caller.ts';
+import { budgetOf, type Identity, userOf } from '../caller.ts';
+import { budgetUseIn } from '../commands/budgets.ts';
 import { credentialNamed } from '../commands/credentials.ts';
 import {
   addUser,
@@ -22,6 +24,7 @@ import {
   userTokenLifetimeMs,
 } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
+import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import { type MusterCalls, unary } from './calls.ts';
@@ -32,6 +35,7 @@ export interface PeopleCallParts {
   readonly random: RandomBytes;
   /** SHA-256 of the certificate that clients are to trust, which login codes contain; null: no TLS. */
   readonly authorityDigest: Uint8Array | null;
+  readonly timeLimits: Pick<TimeLimits, 'runningMs'>;
   /** null: users log in by codes only. */
   readonly idTokens: IdTokens | null;
 }
@@ -48,6 +52,7 @@ type PeopleCalls = Pick<
   | 'LoginWithIdToken'
   | 'CreateUserToken'
   | 'RotateUserToken'
+  | 'GetCaller'
   | 'SetProject'
   | 'ListProjects'
 >;
@@ -58,6 +63,7 @@ export function peopleCalls({
   random,
   authorityDigest,
   idTokens,
+  timeLimits,
 }: PeopleCallParts): PeopleCalls {
   return {
     AddUser: unary(async (request, caller) =>
@@ -125,6 +131,7 @@ export function peopleCalls({
         secretHash: hashToken(token),
         label,
         scope,
+        budget: budgetAsked(request.budget, scope),
         lifetimeMs: checkedLifetime(request.lifetimeMs ?? userTokenLifetimeMs),
       };
       const issued = await loop.run(caller, (draft, nowMs) => createUserToken(draft, command, nowMs));
@@ -140,6 +147,20 @@ export function peopleCalls({
         return rotateUserToken(draft, { id, secretHash: hashToken(token), keepMs }, nowMs);
       });
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
+    }),
+
+    GetCaller: unary(async (_request, caller) => {
+      const budget = state.people.budgets.get(budgetOf(caller) ?? '') ?? null;
+      const isUser = caller.kind === 'user';
+      return callerToWire({
+        id: caller.id,
+        kind: caller.kind,
+        user: userOf(caller),
+        role: isUser ? caller.role : 'admin',
+        verbs: isUser ? caller.verbs : verbs,
+        budget: budget?.limits ?? null,
+        used: budget === null ? null : budgetUseIn(state, budget, timeLimits.runningMs),
+      });
     }),
 
     SetProject: unary(async (project, caller) => {
@@ -178,20 +199,21 @@ function userOfToken(caller: Identity, named: string | undefined): string {
  */
 function scopeOf(
   caller: Identity,
-  request: { readonly projects: readonly string[]; readonly verbs: readonly string[] },
-): TokenScope {
+  request: Pick<CreateUserTokenRequest__Output, 'projects' | 'verbs' | 'budget'>,
+): Omit<TokenScope, 'budget'> {
   const asked = request.verbs.map((text) => {
     const verb = verbs.find((each) => each === text);
     if (verb === undefined)
       throw new MusterError('invalid', `verbs: invalid verb "${text}"; verbs are ${verbs.join(', ')}`);
     return verb;
   });
-  const wanted: TokenScope = {
+  const verbsAsked = request.budget !== null && asked.length === 0 ? budgetVerbs : asked;
+  const wanted = {
     projects: request.projects.length === 0 ? null : request.projects,
-    verbs: asked.length === 0 ? null : asked,
+    verbs: verbsAsked.length === 0 ? null : verbsAsked,
   };
   if (caller.kind !== 'user') return wanted;
-  const beyond = asked.find((verb: Verb) => !caller.verbs.includes(verb));
+  const beyond = verbsAsked.find((verb: Verb) => !caller.verbs.includes(verb));
   const outside = wanted.projects?.find((project) => caller.onlyProjects?.includes(project) === false);
   if (beyond !== undefined || outside !== undefined)
     throw new MusterError(
@@ -199,6 +221,26 @@ function scopeOf(
       `the token of this call does not allow ${beyond ?? outside} itself`,
     );
   return { projects: wanted.projects ?? caller.onlyProjects, verbs: wanted.verbs ?? caller.verbs };
+}
+
+/** @throws {MusterError} `invalid` for a budget that limits nothing, or that its holder could escape */
+function budgetAsked(
+  budget: CreateUserTokenRequest__Output['budget'],
+  { verbs: allowed }: Pick<TokenScope, 'verbs'>,
+): TokenBudget | null {
+  if (budget === null) return null;
+  const beyond = allowed?.find((verb) => !budgetVerbs.includes(verb));
+  if (beyond !== undefined)
+    throw new MusterError(
+      'invalid',
+      `verbs: a token with a budget allows ${budgetVerbs.join(', ')} at most, because ${beyond} would let its holder escape it`,
+    );
+  const limits = tokenBudgetFromWire(budget);
+  const wrong = Object.values(limits).find((limit) => limit !== null && !(limit >= 0 && limit <= 1e9));
+  if (wrong !== undefined) throw new MusterError('invalid', `budget: ${wrong}; expected 0 to 1,000,000,000`);
+  if (Object.values(limits).every((limit) => limit === null))
+    throw new MusterError('invalid', 'budget: it limits nothing; give one of its limits');
+  return limits;
 }
 
 /** @throws {MusterError} `invalid` for a token that somebody could guess */

@@ -1,5 +1,6 @@
-/** Users and projects in the state, and what a draft changes of them. */
+/** Users, projects and budgets in the state, and what a draft changes of them. */
 import type { Project, User } from '@muster/common/people';
+import type { Budget } from '../model.ts';
 import type { Batch, Snapshot } from '../store/store.ts';
 import { applyChanges, removedOf } from './committed.ts';
 
@@ -8,10 +9,17 @@ export interface People {
   readonly users: Map<string, User>;
   /** Those that an admin has configured, by name; any other is open. */
   readonly projects: Map<string, Project>;
+  /** Budgets of tokens, by id. */
+  readonly budgets: Map<string, Budget>;
 }
 
-export function peopleOf({ users, projects }: Pick<Snapshot, 'users' | 'projects'>): People {
+export function peopleOf({
+  users,
+  projects,
+  budgets,
+}: Pick<Snapshot, 'users' | 'projects' | 'budgets'>): People {
   return {
+    budgets: new Map(budgets.map((budget) => [budget.id, budget])),
     users: new Map(users.map((user) => [user.name, user])),
     projects: new Map(projects.map((project) => [project.name, project])),
   };
@@ -30,6 +38,8 @@ export class DraftedPeople {
   readonly users = new Map<string, User | null>();
   /** Changed projects by name. */
   readonly projects = new Map<string, Project>();
+  /** Changed budgets by id; null: removed. */
+  readonly budgets = new Map<string, Budget | null>();
   private readonly base: People;
   private readonly set: SetUndoably;
 
@@ -40,7 +50,7 @@ export class DraftedPeople {
 
   /** The number of changes. */
   get size(): number {
-    return this.users.size + this.projects.size;
+    return this.users.size + this.projects.size + this.budgets.size;
   }
 
   user(name: string): User | undefined {
@@ -60,8 +70,23 @@ export class DraftedPeople {
     this.set(this.projects, project.name, project);
   }
 
-  toBatch(): Pick<Batch, 'users' | 'removedUsers' | 'projects'> {
+  budget(id: string): Budget | undefined {
+    const drafted = this.budgets.get(id);
+    return drafted === undefined ? this.base.budgets.get(id) : (drafted ?? undefined);
+  }
+
+  putBudget(budget: Budget): void {
+    this.set(this.budgets, budget.id, budget);
+  }
+
+  removeBudget(id: string): void {
+    this.set(this.budgets, id, null);
+  }
+
+  toBatch(): Pick<Batch, 'users' | 'removedUsers' | 'projects' | 'budgets' | 'removedBudgets'> {
     return {
+      budgets: [...this.budgets.values()].filter((budget) => budget !== null),
+      removedBudgets: removedOf(this.budgets),
       users: [...this.users.values()].filter((user) => user !== null),
       removedUsers: removedOf(this.users),
       projects: [...this.projects.values()],
@@ -72,5 +97,6 @@ export class DraftedPeople {
   apply(): void {
     applyChanges(this.base.users, this.users);
     applyChanges(this.base.projects, this.projects);
+    applyChanges(this.base.budgets, this.budgets);
   }
 }

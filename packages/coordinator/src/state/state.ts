@@ -18,8 +18,10 @@ import type {
   StoredOutcome,
 } from '../store/store.ts';
 import { type Alerts, alertsOf, DraftedAlerts } from './alerts.ts';
+import { BudgetJobs } from './budgetJobs.ts';
 import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
+import { DraftedArrays } from './draftedArrays.ts';
 import { DraftedNodes } from './draftedNodes.ts';
 import { DraftedSecrets } from './draftedSecrets.ts';
 import { forgetOutcomes } from './endedJobs.ts';
@@ -36,6 +38,8 @@ export class ClusterState {
   readonly groups = new JobGroups();
   /** The same jobs, by their checkpoint directories. */
   readonly directories = new JobDirectories();
+  /** The same jobs, by their budgets. */
+  readonly budgetJobs = new BudgetJobs();
   /** Arrays whose jobs are not all stored yet. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended: those that active jobs depend on, and those that ended last. The store has the others. */
@@ -85,6 +89,7 @@ export class ClusterState {
       this.jobs.set(id, job);
     }
     this.directories.note(job);
+    this.budgetJobs.note(job);
     this.groups.note(job);
   }
 
@@ -110,8 +115,7 @@ export class Draft {
   private readonly newJobIds = new Set<JobId>();
   private readonly newSuccessors = new Map<JobId, JobId>();
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
-  private readonly arrays = new Map<ArrayId, JobArrayRecord>();
-  private readonly newArrays = new Map<ArrayId, true>();
+  readonly arrays: DraftedArrays;
   private readonly nodes: DraftedNodes;
   /** Changed credentials by id; null: removed. */
   private readonly credentials = new Map<string, Credential | null>();
@@ -131,6 +135,7 @@ export class Draft {
     this.people = new DraftedPeople(base.people, set);
     this.alerts = new DraftedAlerts(base.alerts, set);
     this.nodes = new DraftedNodes(base.nodes, set);
+    this.arrays = new DraftedArrays(base.arrays, set);
     this.submitSeq = base.lastSubmitSeq;
     this.eventSeq = base.lastEventSeq;
   }
@@ -192,6 +197,12 @@ export class Draft {
     return ids.flatMap((id) => this.job(id) ?? []).filter((job) => directoryOf(job) === directory);
   }
 
+  /** Jobs that have not ended and count in this budget. */
+  jobsOfBudget(id: string): readonly Job[] {
+    const ids = [...this.base.budgetJobs.of(id), ...this.newJobIds];
+    return ids.flatMap((each) => this.job(each) ?? []).filter(({ budget }) => budget === id);
+  }
+
   /** Every job that has not ended; of equal jobs of an array, only the first. */
   jobsToPlan(): JobsToPlan {
     return this.base.groups.toPlan(this.jobs);
@@ -221,16 +232,7 @@ export class Draft {
 
   /** The record of an array whose jobs are not all stored yet. */
   array(id: ArrayId): JobArrayRecord | undefined {
-    return this.arrays.get(id) ?? this.base.arrays.get(id);
-  }
-
-  addArray(array: JobArrayRecord): void {
-    this.set(this.newArrays, array.id, true);
-    this.putArray(array);
-  }
-
-  putArray(array: JobArrayRecord): void {
-    this.set(this.arrays, array.id, array);
+    return this.arrays.get(id);
   }
 
   node(name: NodeName): Node | undefined {
@@ -355,10 +357,8 @@ export class Draft {
 
   toBatch(): Batch {
     const changed = [...this.jobs.values()];
-    const arrays = [...this.arrays.values()];
     return {
-      newArrays: arrays.filter(({ id }) => this.newArrays.has(id)),
-      arrays: arrays.filter(({ id }) => !this.newArrays.has(id)),
+      ...this.arrays.toBatch(),
       newJobs: changed.filter((job) => this.newJobIds.has(job.id)),
       jobs: changed.filter((job) => !this.newJobIds.has(job.id)),
       attempts: [...this.attempts.values()],
@@ -377,9 +377,7 @@ export class Draft {
   apply(): Committed {
     const { base } = this;
     for (const job of this.jobs.values()) base.noteJob(job);
-    for (const array of this.arrays.values())
-      if (array.filled === array.size) base.arrays.delete(array.id);
-      else base.arrays.set(array.id, array);
+    this.arrays.apply();
     for (const [id, credential] of this.credentials) base.setCredential(id, credential);
     this.people.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);

@@ -38,6 +38,21 @@ export function describeCredentials(
       expect((await store.load()).credentials).toEqual([later, token]);
     });
 
+    it('budgets, what was used of them, and the tokens that have them', async () => {
+      const limits = { gpuHours: 10, gpus: 4, jobs: null, jobsTotal: null, priority: 50 };
+      const budget = { id: 'user:ann:1', limits, gpuSeconds: 0, jobsTotal: 1 };
+      const token = aCredential('user:ann:1', {
+        kind: 'user',
+        subject: 'ann',
+        scope: { projects: null, verbs: null, budget: budget.id },
+      });
+      await commit({ credentials: [token], budgets: [budget, { ...budget, id: 'user:ann:2' }] });
+      const used = { ...budget, gpuSeconds: 3_600.5, jobsTotal: 7 };
+      await commit({ budgets: [used], removedBudgets: ['user:ann:2', 'none'] });
+      const snapshot = await (await reopened()).load();
+      expect(snapshot).toMatchObject({ credentials: [token], budgets: [used] });
+    });
+
     it('users and projects, and what tokens of users are limited to', async () => {
       const ann: User = { name: 'ann', role: 'user', projects: ['vision'], createdAtMs: someMs };
       const ben: User = { ...ann, name: 'ben', role: 'viewer' };
@@ -45,7 +60,7 @@ export function describeCredentials(
         kind: 'user',
         subject: 'ann',
         label: 'nightly',
-        scope: { projects: ['vision'], verbs: ['read'] },
+        scope: { projects: ['vision'], verbs: ['read'], budget: null },
       });
       const vision = { name: 'vision', isPrivate: true };
       await commit({ users: [ann, ben], credentials: [token], projects: [vision] });

@@ -190,8 +190,27 @@ create table alert_silences (
 ) strict, without rowid;
 `;
 
+/** Budgets of tokens, and the budget that each job counts in. */
+const budgetsTable = /* sql */ `
+create table budgets (
+  id text primary key,
+  body text not null
+) strict, without rowid;
+
+update credentials set scope = json_set(scope, '$.budget', null) where scope is not null;
+update jobs set body = json_set(body, '$.budget', null);
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
-const steps: readonly string[] = [initialSchema, fieldNames, people, secretsTable, hungAt, alerts];
+const steps: readonly string[] = [
+  initialSchema,
+  fieldNames,
+  people,
+  secretsTable,
+  hungAt,
+  alerts,
+  budgetsTable,
+];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
 

@@ -7,7 +7,7 @@ import type { Project, TokenScope, User } from '@muster/common/people';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
-import type { Attempt, Job, Node, StoredEvent } from '../model.ts';
+import type { Attempt, Budget, Job, Node, StoredEvent } from '../model.ts';
 import { type AlertChanges, noAlertChanges, type StoredAlerts } from './alerts.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore, StoredSecret } from './secrets.ts';
@@ -31,6 +31,9 @@ export interface Batch extends AlertChanges {
   /** Names of those to delete. */
   readonly removedUsers: readonly string[];
   readonly projects: readonly Project[];
+  readonly budgets: readonly Budget[];
+  /** Ids of those to delete. */
+  readonly removedBudgets: readonly string[];
   readonly secrets: readonly StoredSecret[];
   /** Those to delete, as `secretId` names them; one that is not there is no error. */
   readonly removedSecrets: readonly string[];
@@ -51,6 +54,8 @@ export const emptyBatch: Batch = {
   users: [],
   removedUsers: [],
   projects: [],
+  budgets: [],
+  removedBudgets: [],
   secrets: [],
   removedSecrets: [],
   ...noAlertChanges,
@@ -130,6 +135,8 @@ export interface Snapshot {
   /** Those that an admin has configured. */
   readonly projects: readonly Project[];
   readonly alerts: StoredAlerts;
+  /** Of tokens of users. */
+  readonly budgets: readonly Budget[];
   readonly lastSubmitSeq: number;
   readonly lastEventSeq: number;
   /** Last per-subject event number of active jobs, nodes and the cluster. */

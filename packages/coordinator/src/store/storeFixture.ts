@@ -148,6 +148,7 @@ export const emptySnapshot: Snapshot = {
   users: [],
   projects: [],
   alerts: noStoredAlerts,
+  budgets: [],
   lastSubmitSeq: 9,
   lastEventSeq: 0,
   subjectSeqs: new Map(),

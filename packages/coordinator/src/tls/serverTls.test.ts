@@ -58,7 +58,7 @@ function nobodysGate(): Gate {
     state: {
       credentialOf: () => undefined,
       credentials: new Map(),
-      people: { users: new Map(), projects: new Map() },
+      people: { users: new Map(), projects: new Map(), budgets: new Map() },
     },
     log: silentLogger,
   });

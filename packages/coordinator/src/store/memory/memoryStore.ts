@@ -53,6 +53,7 @@ export class Memory {
   /** By `episodeKey`. */
   readonly alertEpisodes = new Map<string, AlertEpisode>();
   readonly alertSilences = new Map<string, AlertSilence>();
+  readonly budgets = new Map<string, Batch['budgets'][number]>();
   /** By `secretId`. */
   readonly secrets = new Map<string, StoredSecret>();
   /** In order of their sequence numbers, which is the order of their insertion. */
@@ -149,6 +150,7 @@ export class MemoryStore implements Store {
         episodes: sortedBy([...this.memory.alertEpisodes.values()], episodeKey),
         silences: sortedBy([...this.memory.alertSilences.values()], (silence) => silence.alert),
       },
+      budgets: sortedBy([...this.memory.budgets.values()], (budget) => budget.id),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
@@ -210,6 +212,8 @@ export class MemoryStore implements Store {
     for (const name of batch.removedUsers) writer.remove(this.memory.users, name);
     for (const user of batch.users) writer.put(this.memory.users, user.name, user);
     for (const project of batch.projects) writer.put(this.memory.projects, project.name, project);
+    for (const id of batch.removedBudgets) writer.remove(this.memory.budgets, id);
+    for (const budget of batch.budgets) writer.put(this.memory.budgets, budget.id, budget);
     for (const id of batch.removedSecrets) writer.remove(this.memory.secrets, id);
     for (const secret of batch.secrets) writer.put(this.memory.secrets, secretId(secret), secret);
     writeMemoryAlerts(this.memory, batch, writer);

@@ -33,7 +33,6 @@ import {
   selectMeta,
   selectNodes,
   selectPositions,
-  selectProjects,
   selectSubjectPositions,
   selectUsers,
   upsertCredential,
@@ -83,6 +82,7 @@ import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
 import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
+import { loadBudgets, loadProjects, writeBudgets } from './sqliteBudgets.ts';
 import { isWanted, listedIds, sqliteNames } from './sqliteLists.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import { sqliteSecrets } from './sqliteSecrets.ts';
@@ -170,10 +170,9 @@ export class SqliteStore implements Store {
         selectCredentials.fromRow,
       ),
       users: this.rows<ArgumentOf<typeof selectUsers.fromRow>>(selectUsers.sql).map(selectUsers.fromRow),
-      projects: this.rows<ArgumentOf<typeof selectProjects.fromRow>>(selectProjects.sql).map(
-        selectProjects.fromRow,
-      ),
+      projects: loadProjects((sql) => this.rows<{ body: string }>(sql)),
       alerts: loadAlerts((sql) => this.rows<{ body: string }>(sql)),
+      budgets: loadBudgets((sql) => this.rows<{ body: string }>(sql)),
       lastSubmitSeq: positions?.submit_seq ?? 0,
       lastEventSeq: positions?.event_seq ?? 0,
       subjectSeqs: new Map(subjects.map((row) => [row.subject, row.subject_seq])),
@@ -245,6 +244,7 @@ export class SqliteStore implements Store {
     for (const user of batch.users) this.statement(upsertUser.sql).run(upsertUser.parameters(user));
     for (const project of batch.projects)
       this.statement(upsertProject.sql).run(upsertProject.parameters(project));
+    writeBudgets((sql, parameters) => this.statement(sql).run(parameters), batch);
     for (const id of batch.removedSecrets) this.statement(deleteSecret.sql).run({ id });
     for (const secret of batch.secrets) this.statement(upsertSecret.sql).run(upsertSecret.parameters(secret));
     writeAlerts((sql, parameters) => this.statement(sql).run(parameters), batch);

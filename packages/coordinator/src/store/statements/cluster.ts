@@ -1,5 +1,6 @@
 /** Statements about nodes, users, projects, credentials, events, the counters that a coordinator goes on from, and small values by name. */
 import { type Project, type TokenScope, type User, unlimitedScope } from '@muster/common/people';
+import type { Budget } from '../../model.ts';
 import type { EventRow, NodeRow } from '../rows.ts';
 import type { Credential } from '../store.ts';
 
@@ -63,7 +64,8 @@ interface CredentialRow {
 }
 
 function scopeText(scope: TokenScope): string | null {
-  return scope.projects === null && scope.verbs === null ? null : JSON.stringify(scope);
+  const isLimited = scope.projects !== null || scope.verbs !== null || scope.budget !== null;
+  return isLimited ? JSON.stringify(scope) : null;
 }
 
 export const selectCredentials = {
@@ -116,6 +118,20 @@ export const upsertProject = {
 export const selectProjects = {
   sql: /* sql */ `select body from projects order by name`,
   fromRow: ({ body }: NamedRow) => JSON.parse(body) as Project,
+};
+
+export const upsertBudget = {
+  sql: /* sql */ `
+    insert into budgets (id, body) values (:id, :body)
+    on conflict (id) do update set body = excluded.body`,
+  parameters: (budget: Budget) => ({ id: budget.id, body: JSON.stringify(budget) }),
+};
+
+export const deleteBudget = { sql: /* sql */ `delete from budgets where id = :id` };
+
+export const selectBudgets = {
+  sql: /* sql */ `select body from budgets order by id`,
+  fromRow: ({ body }: NamedRow) => JSON.parse(body) as Budget,
 };
 
 /** A new event. The unique keys (seq; id; subject and subject_seq) refuse a number or an id that exists (G5 of docs/guarantees.md). */

@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { TokenBudget as _muster_v1_TokenBudget, TokenBudget__Output as _muster_v1_TokenBudget__Output } from '../../muster/v1/TokenBudget.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface CreateUserTokenRequest {
@@ -8,6 +9,7 @@ export interface CreateUserTokenRequest {
   'projects'?: (string)[];
   'verbs'?: (string)[];
   'lifetimeMs'?: (number | string | Long);
+  'budget'?: (_muster_v1_TokenBudget | null);
   '_user'?: "user";
   '_lifetimeMs'?: "lifetimeMs";
 }
@@ -18,6 +20,7 @@ export interface CreateUserTokenRequest__Output {
   'projects': (string)[];
   'verbs': (string)[];
   'lifetimeMs'?: (number);
+  'budget': (_muster_v1_TokenBudget__Output | null);
   '_user'?: "user";
   '_lifetimeMs'?: "lifetimeMs";
 }

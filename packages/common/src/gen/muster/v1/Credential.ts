@@ -1,5 +1,7 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { TokenBudget as _muster_v1_TokenBudget, TokenBudget__Output as _muster_v1_TokenBudget__Output } from '../../muster/v1/TokenBudget.ts';
+import type { BudgetUse as _muster_v1_BudgetUse, BudgetUse__Output as _muster_v1_BudgetUse__Output } from '../../muster/v1/BudgetUse.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Credential {
@@ -16,6 +18,8 @@ export interface Credential {
   'label'?: (string);
   'projects'?: (string)[];
   'verbs'?: (string)[];
+  'budget'?: (_muster_v1_TokenBudget | null);
+  'usedBudget'?: (_muster_v1_BudgetUse | null);
   '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";
@@ -36,6 +40,8 @@ export interface Credential__Output {
   'label': (string);
   'projects': (string)[];
   'verbs': (string)[];
+  'budget': (_muster_v1_TokenBudget__Output | null);
+  'usedBudget': (_muster_v1_BudgetUse__Output | null);
   '_node'?: "node";
   '_lastUsedAtMs'?: "lastUsedAtMs";
   '_expiresAtMs'?: "expiresAtMs";

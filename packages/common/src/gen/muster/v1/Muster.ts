@@ -8,6 +8,7 @@ import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStor
 import type { Alert as _muster_v1_Alert, Alert__Output as _muster_v1_Alert__Output } from '../../muster/v1/Alert.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from '../../muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from '../../muster/v1/BackupStoreRequest.ts';
+import type { Caller as _muster_v1_Caller, Caller__Output as _muster_v1_Caller__Output } from '../../muster/v1/Caller.ts';
 import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from '../../muster/v1/ChangeUserRequest.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
@@ -24,6 +25,7 @@ import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Outp
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from '../../muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from '../../muster/v1/ExplainJobResponse.ts';
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from '../../muster/v1/ExtendJobRequest.ts';
+import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from '../../muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
@@ -232,6 +234,15 @@ export interface MusterClient extends grpc.Client {
   extendJob(argument: _muster_v1_ExtendJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   extendJob(argument: _muster_v1_ExtendJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   extendJob(argument: _muster_v1_ExtendJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  
+  GetCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  GetCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  GetCaller(argument: _muster_v1_GetCallerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  GetCaller(argument: _muster_v1_GetCallerRequest, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  getCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  getCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  getCaller(argument: _muster_v1_GetCallerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  getCaller(argument: _muster_v1_GetCallerRequest, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
   
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -584,6 +595,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ExtendJob: grpc.handleUnaryCall<_muster_v1_ExtendJobRequest__Output, _muster_v1_Job>;
   
+  GetCaller: grpc.handleUnaryCall<_muster_v1_GetCallerRequest__Output, _muster_v1_Caller>;
+  
   GetCluster: grpc.handleUnaryCall<_muster_v1_GetClusterRequest__Output, _muster_v1_Cluster>;
   
   GetJob: grpc.handleUnaryCall<_muster_v1_GetJobRequest__Output, _muster_v1_Job>;
@@ -675,6 +688,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
   ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
+  GetCaller: MethodDefinition<_muster_v1_GetCallerRequest, _muster_v1_Caller, _muster_v1_GetCallerRequest__Output, _muster_v1_Caller__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
