@@ -77,6 +77,7 @@ test('token list shows no secret, and what it is of', async () => {
   );
   expect(new Set(credentials.flatMap(Object.keys)), 'no names of the decoder').toEqual(
     new Set([
+      'budget',
       'id',
       'kind',
       'node',
@@ -85,6 +86,7 @@ test('token list shows no secret, and what it is of', async () => {
       'expiresAtMs',
       'openCalls',
       'used',
+      'usedBudget',
       'replaces',
       'user',
       'label',

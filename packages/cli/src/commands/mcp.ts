@@ -1,3 +1,5 @@
+import type { Verb } from '@muster/common/people';
+import type { MusterApi } from '@muster/common/wire/client';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -27,7 +29,7 @@ async function serve(context: Context, flags: ConnectionFlags): Promise<ExitCode
       const { serveToolsOverStdio } = await import('@muster/mcp/stdio');
       await serveToolsOverStdio({
         api,
-        verbs: async () => null,
+        verbs: () => verbsOf(api),
         nowMs: () => clock.wallMs(),
         newRequestId: () => context.newRequestId(),
         onBug: (tool, message) => tell(`${tool}: ${message}`),
@@ -39,4 +41,12 @@ async function serve(context: Context, flags: ConnectionFlags): Promise<ExitCode
     stop.dispose();
   }
   return exitCodes.ok;
+}
+
+/** @returns null: nobody answers now, so every tool is offered, and each call tells what is wrong */
+async function verbsOf(api: MusterApi): Promise<readonly Verb[] | null> {
+  return api.getCaller().then(
+    ({ verbs }) => verbs,
+    () => null,
+  );
 }

@@ -71,6 +71,38 @@ test('token issue sends the limits, and prints the token alone', async () => {
   expect(wrong).toMatchObject({ exitCode: exitCodes.usage, requests: [] });
 });
 
+test('token issue sends a budget, and token show tells what is left of it', async () => {
+  const CreateUserToken = () => ({ id: 'user:ann:1', token: 'muster_user_x', expiresAtMs });
+  const words = 'token issue agent --gpu-hours 1.5 --max-gpus 4 --max-total-jobs 9 --max-priority 50'.split(
+    ' ',
+  );
+  const { requests } = await run(words, { CreateUserToken });
+  expect(requests).toMatchObject([
+    { request: { label: 'agent', budget: { gpuHours: 1.5, gpus: 4, jobsTotal: 9, priority: 50 } } },
+  ]);
+  const wrong = await run(['token', 'issue', 'agent', '--gpu-hours', 'many'], { CreateUserToken });
+  expect(wrong.stderr).toContain('--gpu-hours takes a number of hours such as 100 or 0.5; got "many"');
+
+  const GetCaller = () => ({
+    id: 'user:ann:1',
+    kind: 'user',
+    user: 'ann',
+    role: 'user',
+    verbs: ['read', 'submit'],
+    budget: { gpuHours: 1.5, gpus: 4, priority: 50 },
+    used: { gpuHours: 0.504, gpus: 5, jobs: 2, jobsTotal: 3 },
+  });
+  const { stdout } = await run(['token', 'show'], { GetCaller });
+  expect(stdout).toBe(
+    'user:ann:1, of ann (user)\nallows read, submit\n' +
+      'left of its budget: 1 of 1.5 GPU-hours, 0 of 4 GPUs, priority up to 50\n',
+  );
+  const unlimited = await run(['token', 'show'], {
+    GetCaller: () => ({ ...GetCaller(), budget: null, used: null }),
+  });
+  expect(unlimited.stdout).toContain('no budget: not limited');
+});
+
 test('login saves the token for this user alone, and later commands use it', async () => {
   const answers = {
     Login: () => ({ user, clusterId: 'c', expiresAtMs }),

@@ -1,5 +1,5 @@
 import { isNodeName } from '@muster/common/ids';
-import { type Verb, verbs } from '@muster/common/people';
+import { type BudgetUse, type TokenBudget, type Verb, verbs } from '@muster/common/people';
 import type { CredentialView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { addressForOthers } from '../connection.ts';
@@ -7,7 +7,7 @@ import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { readContexts, writeContexts } from '../contexts.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
-import { collect, durationMs } from '../flags.ts';
+import { collect, durationMs, wholeNumberFlag } from '../flags.ts';
 import { type Column, formatTable } from '../output/table.ts';
 import { agoText, durationText, validityText } from '../output/times.ts';
 import { ask, type ForceFlag, print, type QueryFlags, requireConsent, withQuery } from '../query.ts';
@@ -49,6 +49,11 @@ interface IssueFlags extends QueryFlags {
   readonly project?: readonly string[];
   readonly allow?: readonly Verb[];
   readonly expires?: number;
+  readonly gpuHours?: number;
+  readonly maxGpus?: number;
+  readonly maxJobs?: number;
+  readonly maxTotalJobs?: number;
+  readonly maxPriority?: number;
 }
 
 const dayMs = 24 * 60 * 60_000;
@@ -66,20 +71,44 @@ const issue: Subcommand = {
         '--expires <duration>',
         'such as 30d; default: 90d',
         durationMs('--expires', 60_000, 366 * dayMs),
+      )
+      .optionsGroup('A budget, for all jobs that are submitted with it:')
+      .option(
+        '--gpu-hours <hours>',
+        'GPUs × hours in all; its jobs are stopped when they are used up',
+        gpuHoursFlag,
+      )
+      .option(
+        '--max-gpus <count>',
+        'GPUs of its jobs that have not ended',
+        wholeNumberFlag('--max-gpus', 0, 100_000),
+      )
+      .option('--max-jobs <count>', 'jobs that have not ended', wholeNumberFlag('--max-jobs', 0, 1_000_000))
+      .option(
+        '--max-total-jobs <count>',
+        'jobs in all',
+        wholeNumberFlag('--max-total-jobs', 0, 1_000_000_000),
+      )
+      .option(
+        '--max-priority <0..100>',
+        'highest priority of a job',
+        wholeNumberFlag('--max-priority', 0, 100),
       );
     withQuery(sub);
     sub.addHelpText(
       'after',
       '\nThe program reads it from MUSTER_TOKEN, or from a file named by --token-file. What a user may not do, no token of theirs ' +
-        'allows.',
+        'allows.\nA token with a budget allows read, submit and change at most. `muster token rotate` keeps what was used of it.',
     );
   },
-  run: (context: Context, label: string, { user, project, allow, expires, ...flags }: IssueFlags) =>
-    ask(
+  run: (context: Context, label: string, { user, project, allow, expires, ...rest }: IssueFlags) => {
+    const { budget, flags } = budgetFlags(rest);
+    return ask(
       context,
       flags,
       (api) =>
         api.createUserToken({
+          budget,
           label,
           projects: project ?? [],
           verbs: allow ?? [],
@@ -89,8 +118,34 @@ const issue: Subcommand = {
       ({ token }) => `${token}\n`,
       ({ id, expiresAtMs }, { nowMs, programName }) =>
         `Valid for ${validityText(expiresAtMs, nowMs)}. To end it: ${programName} token revoke ${id}\n`,
-    ),
+    );
+  },
 };
+
+function budgetFlags({
+  gpuHours,
+  maxGpus,
+  maxJobs,
+  maxTotalJobs,
+  maxPriority,
+  ...flags
+}: Omit<IssueFlags, 'user' | 'project' | 'allow' | 'expires'>) {
+  const budget: TokenBudget = {
+    gpuHours: gpuHours ?? null,
+    gpus: maxGpus ?? null,
+    jobs: maxJobs ?? null,
+    jobsTotal: maxTotalJobs ?? null,
+    priority: maxPriority ?? null,
+  };
+  const isLimited = Object.values(budget).some((limit) => limit !== null);
+  return { budget: isLimited ? budget : null, flags };
+}
+
+function gpuHoursFlag(typed: string): number {
+  const hours = /^\d{1,9}(?:\.\d{1,6})?$/.test(typed) ? Number(typed) : Number.NaN;
+  if (Number.isFinite(hours)) return hours;
+  throw usageError(`--gpu-hours takes a number of hours such as 100 or 0.5; got "${typed}"`);
+}
 
 function verbsFlag(typed: string): readonly Verb[] {
   return typed.split(',').map((word) => {
@@ -99,6 +154,26 @@ function verbsFlag(typed: string): readonly Verb[] {
     throw usageError(`--allow takes ${verbs.join(', ')}; got "${word}"`);
   });
 }
+
+const show: Subcommand = {
+  name: 'show',
+  summary: 'show whose token you use, what it allows, and what is left of its budget',
+  define: withQuery,
+  run: (context: Context, flags: QueryFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.getCaller(),
+      ({ id, user, role, verbs: allowed, budget, used }) =>
+        [
+          `${id}, of ${user} (${role})`,
+          `allows ${allowed.join(', ')}`,
+          budget === null ? 'no budget: not limited' : `left of its budget: ${leftText(budget, used)}`,
+        ]
+          .map((line) => `${line}\n`)
+          .join(''),
+    ),
+};
 
 const list: Subcommand = {
   name: 'list',
@@ -162,7 +237,7 @@ export const command: CommandModule = {
     );
   },
   run: listTokens,
-  subcommands: [create, issue, list, revoke, rotate],
+  subcommands: [create, issue, show, list, revoke, rotate],
 };
 
 async function rotateToken(context: Context, id: string | undefined, flags: RotateFlags): Promise<ExitCode> {
@@ -257,13 +332,29 @@ function kindText({ kind, used, replaces }: CredentialView): string {
   return used ? 'join, used' : replaces ? 'join, replaces' : 'join';
 }
 
-function limitsText({ label, projects, verbs: allowed }: CredentialView): string {
-  return [label, projects.join(','), allowed.join(',')].filter((text) => text !== '').join('; ');
+function limitsText({ label, projects, verbs: allowed, budget, usedBudget }: CredentialView): string {
+  const left = budget === null ? '' : `left: ${leftText(budget, usedBudget)}`;
+  return [label, projects.join(','), allowed.join(','), left].filter((text) => text !== '').join('; ');
 }
 
 function lastUseText({ openCalls, lastUsedAtMs }: CredentialView, nowMs: number): string {
   if (openCalls > 0) return 'now';
   return lastUsedAtMs === null ? 'never' : agoText(lastUsedAtMs, nowMs);
+}
+
+/** `3.5 of 10 GPU-hours, 2 of 4 GPUs, priority up to 50` */
+function leftText(budget: TokenBudget, used: BudgetUse | null): string {
+  const parts: readonly (readonly [string, number | null, number])[] = [
+    ['GPU-hours', budget.gpuHours, used?.gpuHours ?? 0],
+    ['GPUs', budget.gpus, used?.gpus ?? 0],
+    ['jobs', budget.jobs, used?.jobs ?? 0],
+    ['jobs in all', budget.jobsTotal, used?.jobsTotal ?? 0],
+  ];
+  const left = parts.flatMap(([what, limit, spent]) => {
+    if (limit === null) return [];
+    return [`${Math.round(Math.max(0, limit - spent) * 100) / 100} of ${limit} ${what}`];
+  });
+  return [...left, ...(budget.priority === null ? [] : [`priority up to ${budget.priority}`])].join(', ');
 }
 
 function expiryText({ expiresAtMs }: CredentialView, nowMs: number): string {
