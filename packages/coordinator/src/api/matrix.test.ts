@@ -100,6 +100,7 @@ beforeAll(async () => {
     log: silentLogger,
     timing: usualSseTiming,
     nowMs: () => 0,
+    wallMs: () => 0,
   });
   client = new Client(server.address, grpcCredentials.createInsecure());
 });
