@@ -6,7 +6,7 @@ import { someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { emptyBatch } from '../store/store.ts';
 import type { AlertNotification } from './notification.ts';
-import { type AlertSink, type DeliveryResult, RefusedNotification } from './sink.ts';
+import { type AlertSink, type DeliveryResult, RefusedNotification, sinkCursorName } from './sink.ts';
 import { startSinks } from './start.ts';
 
 const { committed, store } = {
@@ -78,6 +78,19 @@ function start(identity: string, answer: (notification: AlertNotification) => vo
 }
 
 const noAnswer = () => {};
+
+// The first in this file: nothing has happened yet.
+test('a sink of a new cluster gets what it did not take before the coordinator was killed', async () => {
+  const cursor = sinkCursorName({ kind: 'webhook', identity: 'new' });
+  const { running } = start('new', () => {
+    throw new Error('503');
+  });
+  await vi.waitFor(async () => expect(await store.readMeta(cursor)).toBe('0'));
+  const id = await happens('alert.firing');
+  await running.close();
+  const second = start('new', noAnswer);
+  await vi.waitFor(() => expect(second.delivered).toEqual([id]));
+});
 
 test('a sink gets what happens after its first start, in order, and nothing twice over a restart', async () => {
   await happens('alert.firing');

@@ -144,7 +144,8 @@ class EventFollower {
     this.position = this.storedCursor;
     if (stored === null && startsAt === 'next') {
       this.position = lastEventSeq();
-      await this.storeCursor();
+      // Also before the first event: without it, what happens until the cursor moves would be skipped by the next start.
+      await this.writeCursor();
     }
     const found = target.lastEventSeq ?? this.position;
     const [known] = found === 0 ? [] : await store.readEvents(found - 1, 1, null);
@@ -175,7 +176,10 @@ class EventFollower {
   }
 
   private async storeCursor(): Promise<void> {
-    if (this.position === this.storedCursor) return;
+    if (this.position !== this.storedCursor) await this.writeCursor();
+  }
+
+  private async writeCursor(): Promise<void> {
     await this.parts.store.writeMeta(this.parts.cursorName, String(this.position));
     this.storedCursor = this.position;
   }
