@@ -3,6 +3,7 @@
  * Pure functions: whether a project is private is an argument.
  */
 import { MusterError } from '@muster/common/errors';
+import type { TokenScope } from '@muster/common/people';
 import type { Identity, UserIdentity } from '../caller.ts';
 
 /** Whose a job is. */
@@ -62,6 +63,20 @@ function isOutside({ onlyProjects }: UserIdentity, project: string): boolean {
 /** Whether the caller is an admin, with a token that is not limited to less. */
 export function maySeeAllTokens(caller: Identity): boolean {
   return caller.kind === 'admin' || (caller.kind === 'user' && caller.verbs.includes('administer'));
+}
+
+/**
+ * Whether a token that is limited to `scope` allows nothing beyond one that is limited to `limit`, whatever role their user has now or
+ * gets later.
+ */
+export function isWithin(scope: TokenScope, limit: TokenScope): boolean {
+  const isPart = <T>(part: readonly T[] | null, whole: readonly T[] | null): boolean =>
+    whole === null || (part?.every((each) => whole.includes(each)) ?? false);
+  return (
+    isPart(scope.verbs, limit.verbs) &&
+    isPart(scope.projects, limit.projects) &&
+    (limit.budget === null || scope.budget === limit.budget)
+  );
 }
 
 /** Whether a user may do less now than when a call of theirs was let in. */

@@ -158,6 +158,28 @@ describe('a token of a user', () => {
     expect((await admin.listCredentials()).find((each) => each.id === id)).toMatchObject(limits);
   });
 
+  test('is not rotated by one that allows less, which would get the secret of the next', async () => {
+    const ann = await loggedIn({ name: 'ann', role: 'user' });
+    const [login] = await ann.listCredentials();
+    const verbs = ['read' as const, 'tokens' as const];
+    const limits = { label: 'ci', projects: ['vision'], verbs };
+    const limited = await ann.createUserToken(limits);
+    const wider = [
+      login,
+      await ann.createUserToken({ ...limits, verbs: [...verbs, 'submit'] }),
+      await ann.createUserToken({ ...limits, projects: ['vision', 'text'] }),
+    ];
+    for (const each of wider)
+      expect(await refusal(as(limited.token).rotateUserToken(each?.id))).toMatch(
+        /^permission_denied: user:ann:\w+ allows more than the token of this call/,
+      );
+    expect(await ann.listJobs({}), 'nothing has ended').toMatchObject({ jobs: [] });
+    const equal = await ann.createUserToken(limits);
+    const rotated = await as(limited.token).rotateUserToken(equal.id);
+    expect((await admin.listCredentials()).find(({ id }) => id === rotated.id)).toMatchObject(limits);
+    await ann.rotateUserToken(wider[1]?.id);
+  });
+
   test('is listed for its user and for admins, and revoked by them only', async () => {
     const ann = await loggedIn({ name: 'ann', role: 'user' });
     const ben = await loggedIn({ name: 'ben', role: 'operator' });

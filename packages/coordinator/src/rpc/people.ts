@@ -2,9 +2,16 @@
 import { MusterError } from '@muster/common/errors';
 import type { CreateUserTokenRequest__Output } from '@muster/common/gen/muster/v1/CreateUserTokenRequest';
 import type { RandomBytes } from '@muster/common/ids';
-import { budgetVerbs, type TokenBudget, type TokenScope, type Verb, verbs } from '@muster/common/people';
+import {
+  budgetVerbs,
+  type TokenBudget,
+  type TokenScope,
+  unlimitedScope,
+  type Verb,
+  verbs,
+} from '@muster/common/people';
 import { callerToWire, tokenBudgetFromWire, userToWire } from '@muster/common/wire/codec';
-import { maySeeAllTokens } from '../auth/access.ts';
+import { isWithin, maySeeAllTokens } from '../auth/access.ts';
 import type { IdTokens } from '../auth/idTokens.ts';
 import { bindToAuthority, hashToken, newToken } from '../auth/tokens.ts';
 import { budgetOf, type Identity, userOf } from '../caller.ts';
@@ -27,6 +34,7 @@ import type { Loop } from '../loop.ts';
 import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { Credential } from '../store/store.ts';
 import { type MusterCalls, unary } from './calls.ts';
 
 export interface PeopleCallParts {
@@ -143,8 +151,10 @@ export function peopleCalls({
         throw new MusterError('invalid', `keep_ms: ${keepMs} ms; expected 0 to 30 days`);
       const token = newToken('user', random);
       const issued = await loop.run(caller, (draft, nowMs) => {
-        const id = named === undefined ? caller.id : credentialNamed(draft, caller, named).id;
-        return rotateUserToken(draft, { id, secretHash: hashToken(token), keepMs }, nowMs);
+        const meant = named === undefined ? null : credentialNamed(draft, caller, named);
+        if (meant !== null) requireWithin(draft.credential(caller.id)?.scope ?? unlimitedScope, meant);
+        const command = { id: meant?.id ?? caller.id, secretHash: hashToken(token), keepMs };
+        return rotateUserToken(draft, command, nowMs);
       });
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
     }),
@@ -221,6 +231,19 @@ function scopeOf(
       `the token of this call does not allow ${beyond ?? outside} itself`,
     );
   return { projects: wanted.projects ?? caller.onlyProjects, verbs: wanted.verbs ?? caller.verbs };
+}
+
+/**
+ * Whoever rotates a token holds the secret of the next one.
+ * @param held what the token of the call is limited to
+ * @throws {MusterError} `permission_denied` where the other one allows more
+ */
+function requireWithin(held: TokenScope, { id, scope }: Pick<Credential, 'id' | 'scope'>): void {
+  if (isWithin(scope, held)) return;
+  throw new MusterError(
+    'permission_denied',
+    `${id} allows more than the token of this call, which gets no other token of that kind: rotate it with itself, or after muster login`,
+  );
 }
 
 /** @throws {MusterError} `invalid` for a budget that limits nothing, or that its holder could escape */
