@@ -60,7 +60,7 @@ async function untilEvent(client: Client, subject: string, kind: string): Promis
   return kinds;
 }
 
-test('a session: validate, submit, watch, failure, diagnose, requeue', async () => {
+test('a session: validate, submit, alert, watch, failure, diagnose, requeue', async () => {
   const client = await overStdio();
   const never = await done(client, 'requirements_validate', { gpus: 8 });
   expect(never).toMatchObject({ verdict: 'never_fits' });
@@ -92,8 +92,32 @@ test('a session: validate, submit, watch, failure, diagnose, requeue', async () 
   const again = await done(client, 'workload_submit', workload);
   expect(again).toMatchObject({ workloadId, repeatedRequest: true });
 
+  const alert = {
+    name: `training-failed-${workloadId}`,
+    severity: 'critical',
+    condition: "workload_state == 'failed'",
+    message: `Training job ${workloadId} failed`,
+  };
+  expect(await done(client, 'alert_create', { ...alert, dryRun: true })).toMatchObject({ dryRun: true });
+  const mistyped = { ...alert, condition: "workload_stat == 'failed'", dryRun: true };
+  expect(await call(client, 'alert_create', mistyped)).toMatchObject({
+    isError: true,
+    text: expect.stringMatching(/^error invalid: condition: column 1: .*workload_state/),
+  });
+  expect(await done(client, 'alert_create', { ...alert, workloadId })).toMatchObject({ alert });
+
   const kinds = await untilEvent(client, workloadId ?? '', 'job.failed');
   expect(kinds).toEqual(expect.arrayContaining(['job.submitted', 'attempt.allocated', 'job.failed']));
+  const fires = await waitFor(
+    'the alert fires',
+    async () => {
+      const { alerts } = await done(client, 'alert_list', { firing: true });
+      const named: readonly { readonly name: string }[] = alerts ?? [];
+      return named.filter(({ name }) => name === alert.name);
+    },
+    { until: ({ length }) => length > 0 },
+  );
+  expect(fires).toMatchObject([{ firing: [{ subject: workloadId, message: alert.message }] }]);
   expect(await done(client, 'workload_get', { workloadId })).toMatchObject({
     state: 'failed',
     cause: { kind: 'cuda_oom' },
@@ -117,6 +141,7 @@ test('a session: validate, submit, watch, failure, diagnose, requeue', async () 
   const second = String(requeued['workloadId']);
   expect(second).not.toBe(workloadId);
   await untilEvent(client, second, 'job.failed');
+  expect(await done(client, 'alert_delete', { name: alert.name })).toMatchObject({ alert });
 });
 
 test('a running workload: more time, its page, and its stop', async () => {

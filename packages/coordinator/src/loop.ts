@@ -113,6 +113,12 @@ export class Loop {
     });
   }
 
+  /** What a command returns, on a draft that is thrown away. @throws {MusterError} if it is refused */
+  tryOut<T>(by: Caller, command: Command<T>): T {
+    const draft = new Draft(this.parts.state);
+    return draft.attempt(by, () => command(draft, this.parts.clock.wallMs()));
+  }
+
   /**
    * Carries a command out, and plans behind it, on a draft that is thrown away.
    * @returns what would become of the first job that the command adds

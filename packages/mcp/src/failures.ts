@@ -6,7 +6,7 @@ import { brief } from './size.ts';
 
 const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid: 'Correct the parameters and call again; nothing was changed.',
-  not_found: 'workload_list and node_list show what there is.',
+  not_found: 'workload_list, node_list and alert_list show what there is.',
   already_exists: 'Choose another requestId or name; nothing was changed.',
   failed_precondition: 'workload_get shows the present state; nothing was changed.',
   resource_exhausted: 'Nothing was changed. Ask for less, or wait until there is room.',

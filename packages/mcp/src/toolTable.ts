@@ -1,5 +1,6 @@
 /** Every tool, in the order in which clients list them: from a plan over a submit to its end. */
 import type { Tool } from './tool.ts';
+import { alertCreate, alertDelete, alertList } from './tools/alerts.ts';
 import { workloadExtend, workloadRequeue, workloadStop } from './tools/changes.ts';
 import { checkpointList } from './tools/checkpoints.ts';
 import { eventsSince } from './tools/events.ts';
@@ -24,6 +25,9 @@ export const toolTable: readonly Tool[] = [
   workloadExtend,
   checkpointList,
   metricsQuery,
+  alertCreate,
+  alertList,
+  alertDelete,
   nodeList,
   eventsSince,
 ];

@@ -15,6 +15,8 @@ export interface AlertRequest {
   readonly repeatMs?: number;
   /** `jobId` may be whatever names a job. */
   readonly scope?: AlertScope;
+  /** Everything is checked, and nothing set. */
+  readonly dryRun?: boolean;
 }
 
 export interface AlertApi {

@@ -65,6 +65,20 @@ test('repeating a request is safe, and another alert of that name is refused', a
   expect(await alertEvents()).toEqual(['alert.created']);
 });
 
+test('a dry run checks everything, answers with what would be set, and sets nothing', async () => {
+  const trial = { ...failed, dryRun: true };
+  expect(await coordinator.api.createAlert(trial)).toMatchObject({ ...failed, scope: { kind: 'job' } });
+  expect((await coordinator.api.listAlerts()).map(({ name }) => name)).toEqual(['job_failed']);
+  await expect(coordinator.api.createAlert({ ...trial, condition: 'gpus >' })).rejects.toMatchObject({
+    code: 'invalid',
+  });
+  await coordinator.api.createAlert(failed);
+  await expect(coordinator.api.createAlert({ ...trial, severity: 'info' })).rejects.toMatchObject({
+    code: 'already_exists',
+  });
+  expect(await alertEvents()).toEqual(['alert.created']);
+});
+
 test('it fires once, is shown with its message, and resolves when it is acknowledged after the end of the job', async () => {
   const jobId = await submitJob(coordinator, 'r1');
   await coordinator.api.createAlert({ ...cancelled, message: '{workload_name} {workload_state} {step}' });

@@ -11,7 +11,7 @@ import type { ActiveRule } from '../alertWatch/ruleSet.ts';
 import { isOperator, requireProject } from '../auth/access.ts';
 import { type Identity, userOf } from '../caller.ts';
 import { acknowledgeAlert, deleteAlert, firedBy, setAlert, silenceAlert } from '../commands/alerts.ts';
-import type { Loop } from '../loop.ts';
+import type { Command, Loop } from '../loop.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredAlert } from '../store/alerts.ts';
 import type { Store } from '../store/store.ts';
@@ -44,7 +44,9 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
       const definition = definitionOf(wish, check);
       requireReach(caller, definition.scope);
       const owner = userOf(caller);
-      const rule = await loop.run(caller, (draft, nowMs) => setAlert(draft, definition, owner, nowMs));
+      const set: Command<StoredAlert> = (draft, nowMs) => setAlert(draft, definition, owner, nowMs);
+      if (request.dryRun) return alertToWire(viewOf(parts, loop.tryOut(caller, set), []));
+      const rule = await loop.run(caller, set);
       // A short job may have ended before its alert was set, and is looked at all the same.
       const { jobId } = rule.scope;
       const ended = jobId !== null && isJobId(jobId) ? await store.readJob(jobId) : null;

@@ -12,6 +12,7 @@ export interface CreateAlertRequest {
   'forMs'?: (number | string | Long);
   'repeatMs'?: (number | string | Long);
   'scope'?: (_muster_v1_AlertScope | null);
+  'dryRun'?: (boolean);
   '_severity'?: "severity";
   '_message'?: "message";
   '_repeatMs'?: "repeatMs";
@@ -26,6 +27,7 @@ export interface CreateAlertRequest__Output {
   'forMs': (number);
   'repeatMs'?: (number);
   'scope': (_muster_v1_AlertScope__Output | null);
+  'dryRun': (boolean);
   '_severity'?: "severity";
   '_message'?: "message";
   '_repeatMs'?: "repeatMs";
