@@ -84,6 +84,15 @@ export interface LogRequest {
   readonly nodeRank?: number;
   readonly follow?: boolean;
   readonly tailLines?: number;
+  /** Where to resume, by rank; `tailLines` does not count then. */
+  readonly from?: readonly LogPosition[];
+}
+
+/** How much of the output of a rank has been read. */
+export interface LogPosition {
+  readonly attempt: number;
+  readonly nodeRank: number;
+  readonly offset: number;
 }
 
 /** Of one job, of those that the others select together, or of all. */
@@ -340,7 +349,8 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
       if (answer.job === null) throw new MusterError('internal', 'the coordinator answered without the job');
       return { ...answer, job: jobFromWire(answer.job) };
     },
-    readLogs: (request, abort) => stream(readLogs, request, logPieceFromWire, abort),
+    readLogs: ({ from = [], ...request }, abort) =>
+      stream(readLogs, { ...request, from: [...from] }, logPieceFromWire, abort),
     watchEvents: (request, abort) => stream(watchEvents, request, eventFromWire, abort),
     listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
     getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
