@@ -3,7 +3,7 @@
  * the tests it is not our child but the child of the `nsenter` that brought it there; signals go to the process itself.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { musterProgram } from '../command.ts';
 import type { DaemonEnd } from '../daemon.ts';
 import { waitFor } from '../services.ts';
@@ -11,6 +11,16 @@ import { childrenOf, signalProcess } from './programs.ts';
 
 function howEnded({ exitCode, signal }: DaemonEnd): string {
   return signal ?? `code ${exitCode}`;
+}
+
+/** What each thread of a process that does not end waits for, in the words of the kernel: `R 0, S futex_wait_queue`. */
+function statesOfThreads(pid: number): string {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  const states = threads.map((thread) => {
+    const state = /^State:\s+(\S)/m.exec(readFileSync(`${thread}/status`, 'utf8'))?.[1];
+    return `${state} ${readFileSync(`${thread}/wchan`, 'utf8')}`;
+  });
+  return `its threads: ${states.join(', ')}`;
 }
 
 /** Of this machine, which all hosts share. */
@@ -128,7 +138,11 @@ export class HostProcess {
   }
 
   async untilEnded(): Promise<void> {
-    await waitFor(`${this.options.title} ends`, () => this.child === null);
+    const state = () => `${statesOfThreads(this.pid)}; its log ends with:\n${this.log.slice(-2_000)}`;
+    await waitFor(`${this.options.title} ends`, () => (this.child === null ? true : state()), {
+      until: (seen) => seen === true,
+      intervalMs: 100,
+    });
   }
 
   /** Everything it has said on stdout and stderr since its first start. */
