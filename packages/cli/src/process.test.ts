@@ -29,8 +29,6 @@ function startMuster(argv: readonly string[], address: string | null, ipc = fals
     stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],
     env: {
       HOME: temporaryDir(),
-      // Tells when a process ends though something is open (packages/common/src/endProcess.ts).
-      NODE_OPTIONS: '--trace-exit',
       ...compileCache,
       ...(address === null ? {} : { MUSTER_ADDR: address, MUSTER_TOKEN: fakeToken }),
     },
@@ -135,13 +133,6 @@ test.each([
   expect(call.stderr()).toMatch(message);
   expect(call.stderr()).not.toMatch(/^ +at /m);
   expect(existsSync(join(dir, 'd'))).toBe(false);
-});
-
-test('a command leaves nothing open', async () => {
-  const { address } = await fakeCoordinator({ ListJobs: () => ({ jobs: [] }) });
-  const muster = startMuster(['jobs', '-o', 'json'], address);
-  expect(await muster.ended).toBe(exitCodes.ok);
-  expect(muster.stderr()).toBe('');
 });
 
 test('a coordinator on a taken port names it', async () => {

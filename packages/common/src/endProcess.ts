@@ -1,16 +1,18 @@
 /**
- * How a process of Muster ends when its work is done.
- *
- * Not by `process.exit` alone: that waits for the threads on which V8 compiles, and a thread whose memory has run out waits for this
- * one to collect garbage, so both wait for ever (https://github.com/nodejs/node/issues/54918). A process in which nothing is open
- * ends without `process.exit`, and V8 then releases those threads first. As long as its event loop runs, it collects for them too.
+ * How a process of Muster ends when its work is done: by `process.exit`, and not because nothing is open. Node 24 can wait for ever in
+ * both cases (docs/decisions/ends-of-processes.md). It then closes what is open itself, and turns in a loop while a request to the
+ * kernel or a peer has no answer, which is usual where connections broke. `process.exit` closes nothing. It waits for the threads on
+ * which V8 compiles, and one of those may wait for this thread to collect garbage (https://github.com/nodejs/node/issues/54918).
  */
 
-/** For handles of libraries that are idle and still open. Long enough for what is being compiled, too short to be noticed. */
-const idleHandlesMs = 100;
+/** Shorter processes compile hardly anything beside the work, and somebody waits for each of them. */
+const shortLifeMs = 2_000;
+/** For V8 to finish compiling while this thread still collects garbage for it. */
+const settleMs = 100;
 
-/** Ends this process with this exit code as soon as nothing is open any more, and after a tenth of a second in any case. */
-export function endProcess(exitCode: number): void {
+/** @param ranForMs since the start of this process */
+export function endProcess(exitCode: number, ranForMs = process.uptime() * 1_000): void {
   process.exitCode = exitCode;
-  setTimeout(() => process.exit(exitCode), idleHandlesMs).unref();
+  if (ranForMs < shortLifeMs) process.exit(exitCode);
+  setTimeout(() => process.exit(exitCode), settleMs);
 }

@@ -138,7 +138,10 @@ export class HostProcess {
   }
 
   async untilEnded(): Promise<void> {
-    const state = () => `${statesOfThreads(this.pid)}; its log ends with:\n${this.log.slice(-2_000)}`;
+    const state = () =>
+      this.child === null
+        ? true
+        : `${statesOfThreads(this.pid)}; its log ends with:\n${this.log.slice(-2_000)}`;
     await waitFor(`${this.options.title} ends`, () => (this.child === null ? true : state()), {
       until: (seen) => seen === true,
       intervalMs: 100,
