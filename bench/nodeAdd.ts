@@ -26,12 +26,23 @@ const release = {
 };
 const archive = '/srv/muster-0.1.0-linux.tar.gz';
 
+/** Those that still boot are in it: none is left where another one does not boot. */
+const machines: Promise<BootedMachine>[] = [];
+
+function booted(name: string, binds: Readonly<Record<string, string>>): Promise<BootedMachine> {
+  const machine = bootMachine(name, binds);
+  machines.push(machine);
+  return machine;
+}
+
+async function removeMachines(): Promise<void> {
+  for (const each of await Promise.allSettled(machines))
+    if (each.status === 'fulfilled') await each.value.remove();
+}
+
 async function boot(files: string): Promise<BootedMachine> {
-  const [head, ...others] = await Promise.all([
-    bootMachine('head', { '/srv': files }),
-    ...names.map((name) => bootMachine(name, {})),
-  ]);
-  if (head === undefined) throw new Error('no machine');
+  const head = await booted('head', { '/srv': files });
+  const others = await Promise.all(names.map((name) => booted(name, {})));
   await connectMachines(head, others);
   const addresses = names.map((name, index) => `echo "10.77.0.${index + 2} ${name}" >> /etc/hosts`);
   const key = 'mkdir -p -m 700 ~/.ssh; ssh-keygen -q -t ed25519 -N "" -f ~/.ssh/id_ed25519';
@@ -87,5 +98,6 @@ try {
   await removeAll();
   report('nodeAdd.complete', { ...common, s: await secondsOf(addAll) });
 } finally {
+  await removeMachines();
   await releaseAll();
 }
