@@ -5,7 +5,9 @@ import type { ExitCode } from '../exitCodes.ts';
 import { jobReferenceHelp } from '../jobs/reference.ts';
 import { specOf } from '../jobs/summary.ts';
 import { durationText } from '../output/times.ts';
-import { ask, type QueryFlags, withQuery } from '../query.ts';
+import { patiently } from '../patiently.ts';
+import { print, type QueryFlags, withQuery } from '../query.ts';
+import { explainingSilence, withSession } from '../session.ts';
 
 const longestMs = 365 * 24 * 60 * 60_000;
 
@@ -34,14 +36,16 @@ async function extend(
       'Write it as 90m, 2h or 1d12h.',
     );
   }
-  return ask(
-    context,
-    flags,
-    (api) => api.extendJob(reference, byMs),
-    (job) => {
-      const { maxRuntimeMs } = specOf(job);
-      const whole = maxRuntimeMs === null ? '' : ` ${durationText(maxRuntimeMs + job.extraRuntimeMs)}`;
-      return `Each attempt of ${job.id} may run for${whole} now.\n`;
-    },
+  // The request id keeps a second call from adding the time twice.
+  const requestId = context.newRequestId();
+  const extended = await withSession(context, flags, (session) =>
+    explainingSilence(`job ${reference}`, context, () =>
+      patiently(session, context, (api) => api.extendJob(reference, byMs, requestId)),
+    ),
   );
+  return print(context, flags, extended, (job) => {
+    const { maxRuntimeMs } = specOf(job);
+    const whole = maxRuntimeMs === null ? '' : ` ${durationText(maxRuntimeMs + job.extraRuntimeMs)}`;
+    return `Each attempt of ${job.id} may run for${whole} now.\n`;
+  });
 }

@@ -19,9 +19,9 @@ import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/referenc
 import { nameOf } from '../jobs/summary.ts';
 import { allReported, nothingReported } from '../jobs/transitions.ts';
 import { writeJson } from '../output/json.ts';
-import { startProgress } from '../output/screen.ts';
+import { patiently } from '../patiently.ts';
 import { type ForceFlag, type QueryFlags, requireConsent, withQuery } from '../query.ts';
-import { explainingSilence, type Session, submitPatienceMs, withSession } from '../session.ts';
+import { explainingSilence, type Session, withSession } from '../session.ts';
 import { parseChange, type SpecChange } from '../submit/assignments.ts';
 import { refusal } from '../submit/spec.ts';
 
@@ -201,22 +201,5 @@ function changeOf(typed: string): SpecChange | null {
       `Put double quotes around each text: --set 'command=["torchrun", "train.py", "--lr=3e-4"]'`,
       'Or give a command to the shell as one text: --set command="torchrun train.py --lr=3e-4"',
     );
-  }
-}
-
-/** Tried again while the coordinator is away. */
-async function patiently<T>(
-  session: Session,
-  { io, clock }: Context,
-  call: (api: MusterApi) => Promise<T>,
-): Promise<T> {
-  const progress = startProgress(io.stderr, clock);
-  try {
-    return await session.retrying(call, {
-      patienceMs: submitPatienceMs,
-      onAway: ({ message }) => progress.show(`${message}; reconnecting`),
-    });
-  } finally {
-    progress.end();
   }
 }

@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
@@ -10,6 +11,7 @@ const waiting = aJob({ id: 'job_bbbbbbbbbbbb' });
 
 test('stop takes ids, names and arrays, and says what became of each', async () => {
   const answers = {
+    ResolveJob: () => ({ jobId: running.id }),
     StopJobs: () => ({
       jobs: [
         { ...waiting, state: 'cancelled' as const },
@@ -20,7 +22,7 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
     }),
   };
   const { stdout, requests } = await run(
-    ['stop', 'job_bbbbbb', 'llama', 'arr_0123456789ab', '--reason', 'typo'],
+    ['stop', waiting.id, 'llama', 'arr_0123456789ab', '--reason', 'typo'],
     answers,
   );
   expect(stdout).toBe(
@@ -28,8 +30,34 @@ test('stop takes ids, names and arrays, and says what became of each', async () 
       'job_aaaaaaaaaaaa  llama had already succeeded\n',
   );
   expect(requests.at(-1)).toMatchObject({
-    request: { ids: ['job_bbbbbb', 'llama', 'arr_0123456789ab'], reason: 'typo', brief: true },
+    request: { ids: [waiting.id, running.id, 'arr_0123456789ab'], reason: 'typo', brief: true },
   });
+});
+
+test('stop survives a coordinator that is away for a moment, and then stops the job that the name meant at first', async () => {
+  let calls = 0;
+  const StopJobs = () => {
+    calls += 1;
+    if (calls === 1) throw new MusterError('unavailable', 'starting');
+    return { jobs: [wire.job({ ...running, state: 'stopping' })], total: 1 };
+  };
+  // Whoever asks again is told of a job that was submitted meanwhile.
+  const ResolveJob = () => ({ jobId: calls === 0 ? running.id : waiting.id });
+  const { exitCode, requests } = await run(['stop', 'llama'], { ResolveJob, StopJobs });
+  expect(exitCode).toBe(exitCodes.ok);
+  const stopped = { method: 'StopJobs', request: { ids: [running.id] } };
+  expect(requests).toMatchObject([{ method: 'ResolveJob' }, stopped, stopped]);
+});
+
+test('a token that is for changes only stops a job by its name too', async () => {
+  const { exitCode, requests } = await run(['stop', 'llama'], {
+    ResolveJob: () => {
+      throw new MusterError('permission_denied', 'this token does not allow to read');
+    },
+    StopJobs: () => ({ jobs: [wire.job({ ...running, state: 'stopping' })], total: 1 }),
+  });
+  expect(exitCode).toBe(exitCodes.ok);
+  expect(requests.at(-1)).toMatchObject({ method: 'StopJobs', request: { ids: ['llama'] } });
 });
 
 test('a stop that takes its time shows on a terminal that it is under way', async () => {

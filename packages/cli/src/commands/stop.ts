@@ -1,3 +1,5 @@
+import { MusterError } from '@muster/common/errors';
+import { isArrayId, isJobId } from '@muster/common/ids';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { CommandModule, Context } from '../context.ts';
@@ -6,7 +8,7 @@ import { jobReferenceHelp } from '../jobs/reference.ts';
 import { nameOf } from '../jobs/summary.ts';
 import { startProgress } from '../output/screen.ts';
 import { print, type QueryFlags, withQuery } from '../query.ts';
-import { withSession } from '../session.ts';
+import { type RetryOptions, submitPatienceMs, withSession } from '../session.ts';
 
 interface StopFlags extends QueryFlags {
   readonly reason?: string;
@@ -32,11 +34,22 @@ async function stopJobs(
   flags: StopFlags,
 ): Promise<ExitCode> {
   const { io, clock } = context;
-  const stopped = await withSession(context, flags, async ({ api }) => {
+  const stopped = await withSession(context, flags, async (session) => {
     const progress = startProgress(io.stderr, clock);
     const showing = setTimeout(() => progress.show('Stopping'), quietMs);
+    const patience: RetryOptions = {
+      patienceMs: submitPatienceMs,
+      onAway: ({ message }) => progress.show(`${message}; reconnecting`),
+    };
     try {
-      return await api.stopJobs(references, flags.reason, flags.output !== 'json');
+      const ids = await session.retrying(
+        (api) => Promise.all(references.map((reference) => idOf(api, reference))),
+        patience,
+      );
+      return await session.retrying(
+        (api) => api.stopJobs(ids, flags.reason, flags.output !== 'json'),
+        patience,
+      );
     } finally {
       clearTimeout(showing);
       progress.end();
@@ -45,6 +58,18 @@ async function stopJobs(
   return print(context, flags, stopped, stoppedLines, ({ total }) =>
     total === 0 ? 'Nothing left to stop: all of these jobs have ended.\n' : '',
   );
+}
+
+/** A name means the newest job of that name: sent again after a restart, it might mean one that was submitted meanwhile. */
+async function idOf(api: MusterApi, reference: string): Promise<string> {
+  if (isJobId(reference) || isArrayId(reference)) return reference;
+  try {
+    return (await api.resolveJob(reference)).id;
+  } catch (error) {
+    // A token may be for changes only.
+    if (error instanceof MusterError && error.code === 'permission_denied') return reference;
+    throw error;
+  }
 }
 
 function stoppedLines({ jobs, total }: Awaited<ReturnType<MusterApi['stopJobs']>>): string {

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import {
@@ -188,6 +189,19 @@ test('extend says how long each attempt may run now', async () => {
   const wrong = await run(['extend', running.id, 'soon'], answers);
   expect(wrong).toMatchObject({ exitCode: exitCodes.usage });
   expect(wrong.stderr).toContain('invalid duration "soon" (max 365d)');
+});
+
+test('extend survives a coordinator that is away for a moment, under the same request id', async () => {
+  let calls = 0;
+  const ExtendJob = () => {
+    calls += 1;
+    if (calls === 1) throw new MusterError('unavailable', 'starting');
+    return wire.job({ ...running, extraRuntimeMs: 7_200_000 });
+  };
+  const { exitCode, requests } = await run(['extend', 'llama', '2h'], { ExtendJob });
+  expect(exitCode).toBe(exitCodes.ok);
+  const request = { jobId: 'llama', byMs: 7_200_000, requestId: 'request-1' };
+  expect(requests).toMatchObject([{ request }, { request }]);
 });
 
 test('requeue --from asks for a step, or for the start', async () => {

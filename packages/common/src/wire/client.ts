@@ -180,8 +180,8 @@ export interface MusterApi extends PeopleApi, AlertApi {
     specJson?: string | null,
     force?: boolean,
   ): Promise<{ jobId: string; newJob: boolean }>;
-  /** @param byMs more than 0, at most 365 days */
-  extendJob(jobId: string, byMs: number): Promise<JobView>;
+  /** @param byMs more than 0, at most 365 days @param requestId repeated, it adds nothing; left out: each call adds */
+  extendJob(jobId: string, byMs: number, requestId?: string): Promise<JobView>;
   /** What the training does, for people, as Markdown. */
   getTrainingStatus(jobId: string): Promise<string>;
   explainJob(jobId: string): Promise<ExplainView>;
@@ -342,7 +342,10 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
         force,
       }),
     removeLogs: (jobId) => call('RemoveLogs', { jobId }),
-    extendJob: async (jobId, byMs) => jobFromWire(await call('ExtendJob', { jobId, byMs })),
+    extendJob: async (jobId, byMs, requestId) =>
+      jobFromWire(
+        await call('ExtendJob', { jobId, byMs, ...(requestId === undefined ? {} : { requestId }) }),
+      ),
     getTrainingStatus: async (jobId) => (await call('GetTrainingStatus', { jobId })).markdown,
     async explainJob(jobId) {
       const answer = await call('ExplainJob', { jobId });

@@ -199,3 +199,20 @@ export function extendJob(draft: Draft, jobId: JobId, byMs: number, nowMs: numbe
   }
   applyJobEvent(draft, jobId, { kind: 'extend', byMs }, nowMs);
 }
+
+export interface ExtendCommand extends Pick<SubmitCommand, 'requestId' | 'digest'> {
+  readonly jobId: JobId;
+  readonly byMs: number;
+}
+
+/**
+ * The record is committed with the change: a client that got no answer, and asks again, adds nothing a second time.
+ * @throws {MusterError} as `extendJob` and `sameIntent`
+ */
+export function extendJobOnce(draft: Draft, command: ExtendCommand, nowMs: number): RequestRecord {
+  const { requestId, digest, jobId, byMs } = command;
+  const repeated = draft.request(requestId);
+  if (repeated !== undefined) return sameIntent(repeated, command);
+  extendJob(draft, jobId, byMs, nowMs);
+  return draft.putRequest({ requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs });
+}

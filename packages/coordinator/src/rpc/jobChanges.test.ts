@@ -84,6 +84,31 @@ test('a job gets more time, as much as is asked for and no more than a year', as
   await expect(api.extendJob('job_zzzzzzzzzzzz', 1)).rejects.toMatchObject({ code: 'not_found' });
 });
 
+test('an extension that is sent again adds nothing a second time, at the same moment and by the next coordinator', async () => {
+  const { api } = coordinator;
+  const spec = JSON.stringify({ name: 'train', command: ['true'], max_runtime: '1h' });
+  const id = await submitOne('r1', spec);
+  const ask = () => api.extendJob('train', 1_000, 'e1');
+  const answer = { id, extraRuntimeMs: 1_000 };
+  expect(await Promise.all([ask(), ask()])).toMatchObject([answer, answer]);
+  expect((await api.extendJob('train', 1_000, 'e2')).extraRuntimeMs, 'another request').toBe(2_000);
+  for (const [named, byMs, requestId] of [
+    ['train', 2_000, 'e1'],
+    [id, 1_000, 'e1'],
+    ['train', 1_000, 'r1'],
+  ] as const)
+    await expect(api.extendJob(named, byMs, requestId)).rejects.toMatchObject({ code: 'already_exists' });
+  await expect(api.extendJob(id, 1_000, '')).rejects.toThrow('request_id must be 1 to 128');
+  await submitOne('r2', spec);
+  const restarted = await startTestCoordinator({ memory: coordinator.memory });
+  try {
+    const again = await restarted.api.extendJob('train', 1_000, 'e1');
+    expect(again, 'of the job that the name meant then').toMatchObject({ id, extraRuntimeMs: 2_000 });
+  } finally {
+    await restarted.close();
+  }
+});
+
 test('a job shows what became of its time, what it has saved and how it goes on', async () => {
   const { api, clock, loop, state } = coordinator;
   const gpus = JSON.stringify({ name: 'train', command: ['true'], resources: { gpus: 2 } });

@@ -19,8 +19,13 @@ export function withDigest<T extends Omit<SubmitCommand, 'digest'>>(
   from: ResumeChoice = { kind: 'newest' },
   continued: string | null = null,
 ): T & { readonly digest: string } {
-  const intent = JSON.stringify([encodeJobSpec(request.spec), request.requeuedFrom, from, continued]);
-  return { ...request, digest: createHash('sha256').update(intent).digest('hex') };
+  const intent = [encodeJobSpec(request.spec), request.requeuedFrom, from, continued];
+  return { ...request, digest: intentDigest(intent) };
+}
+
+/** Of what a request asks for, in the words of the caller: a name may mean another job when it is sent again. */
+export function intentDigest(intent: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(intent)).digest('hex');
 }
 
 /** @throws {MusterError} `invalid` when it is to begin from two places */

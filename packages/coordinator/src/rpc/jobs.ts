@@ -17,7 +17,7 @@ import {
   EndedMeanwhile,
   type InheritedCheckpoints,
 } from '../commands/inheritedCheckpoints.ts';
-import { extendJob, requeueJob, submit } from '../commands/jobs.ts';
+import { extendJob, extendJobOnce, requeueJob, submit } from '../commands/jobs.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { explain } from '../explain/explain.ts';
 import type { SilentNode } from '../explain/silence.ts';
@@ -43,7 +43,14 @@ import { nextRound } from '../work/inOrder.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { dryRunAnswer, pendingNow } from './holders.ts';
-import { continuedFrom, decodeSpec, resumeChoiceOf, sizeOf, withDigest } from './jobRequests.ts';
+import {
+  continuedFrom,
+  decodeSpec,
+  intentDigest,
+  resumeChoiceOf,
+  sizeOf,
+  withDigest,
+} from './jobRequests.ts';
 import {
   earlierWithCheckpoint,
   resolveActiveJobs,
@@ -308,13 +315,21 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       return { jobId, newJob: jobId !== id };
     }),
 
-    ExtendJob: unary(async ({ jobId: named, byMs }, caller) => {
+    ExtendJob: unary(async ({ jobId: named, byMs, requestId }, caller) => {
       if (!Number.isSafeInteger(byMs) || byMs <= 0 || byMs > extendMsMax) {
         throw new MusterError('invalid', `by_ms: ${byMs} ms; more than 0 and at most 365 days`);
       }
-      const id = await resolveJobId(parts, named, caller);
-      await loop.run(caller, (draft, nowMs) => extendJob(draft, id, byMs, nowMs));
-      return jobToWire(view(await read(id, caller)));
+      if (requestId === undefined) {
+        const id = await resolveJobId(parts, named, caller);
+        await loop.run(caller, (draft, nowMs) => extendJob(draft, id, byMs, nowMs));
+        return jobToWire(view(await read(id, caller)));
+      }
+      const command = { requestId, digest: intentDigest(['extend', named, byMs]), byMs };
+      const { record } = await requests.once(command, async () => {
+        const jobId = await resolveJobId(parts, named, caller);
+        return loop.run(caller, (draft, nowMs) => extendJobOnce(draft, { ...command, jobId }, nowMs));
+      });
+      return jobToWire(view(await read(record.jobIds[0] ?? named, caller)));
     }),
 
     GetTrainingStatus: unary(async (request, caller) => ({

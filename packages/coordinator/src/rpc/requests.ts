@@ -53,7 +53,7 @@ export class Requests {
     if (record !== null) return record;
     throw new MusterError(
       'not_found',
-      `no request ${requestId} was accepted: nothing was submitted or requeued by it, unless it is older than requests are kept`,
+      `no request ${requestId} was accepted: nothing was submitted, requeued or extended by it, unless it is older than requests are kept`,
     );
   }
 
