@@ -20,6 +20,8 @@ test('nodes are named with or without their hosts', () => {
   const names = (typed: string) =>
     nodeHosts(typed, services).map(({ node, target }) => `${node} ${target.text}`);
   expect(names('all')).toEqual(['gpu-1 root@a', 'gpu-2 b']);
+  const unordered = { 'gpu-10': known['gpu-1'], 'gpu-2': known['gpu-1'], 'gpu-1': known['gpu-1'] };
+  expect(nodeHosts('all', unordered).map(({ node }) => node)).toEqual(['gpu-1', 'gpu-2', 'gpu-10']);
   expect(names('gpu-2,gpu-7=root@x,gpu-2')).toEqual(['gpu-2 b', 'gpu-7 root@x']);
   expect(() => nodeHosts('gpu-9', known)).toThrow('no host is known for node gpu-9');
   expect(() => nodeHosts('constructor', known)).toThrow('no host is known for node constructor');

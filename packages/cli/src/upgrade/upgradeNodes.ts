@@ -15,12 +15,13 @@ export interface NodeHost {
 }
 
 /**
- * @param typed `all`, or names with commas between them; a name may bring its host: `gpu-1=root@10.0.0.7`
+ * @param typed `all`, in the order of their names, or names with commas between them; a name may bring its host: `gpu-1=root@10.0.0.7`
  * @param known what `muster node add` has recorded, by node
  * @throws {CliError} for a node without a host, or whose agent is no service of its machine
  */
 export function nodeHosts(typed: string, known: Readonly<Record<string, AddedHost>>): readonly NodeHost[] {
-  const words = typed === 'all' ? Object.keys(known) : typed.split(',').filter((word) => word !== '');
+  const words =
+    typed === 'all' ? Object.keys(known).toSorted(byName) : typed.split(',').filter((word) => word !== '');
   if (words.length === 0)
     throw usageError(
       '--nodes all: no host was recorded by `muster node add`',
@@ -38,6 +39,11 @@ export function nodeHosts(typed: string, known: Readonly<Record<string, AddedHos
     throw usageError(`no host is known for node ${node}`, `Name it: --nodes ${node}=root@HOST`);
   });
   return [...new Map(hosts.map((host) => [host.node, host])).values()];
+}
+
+/** They were recorded as each had joined, which nobody remembers: gpu-2 comes before gpu-10. */
+function byName(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
 }
 
 export interface NodesPlan {
