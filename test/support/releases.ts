@@ -13,8 +13,8 @@ import { tempDir } from './services.ts';
 const run = promisify(execFile);
 const interrupted = new AbortController().signal;
 
-/** In a bundle, of packages/coordinator/src/store/schema.ts. */
-const schemaSteps = /\bsteps = \[(initialSchema, [^\]]+)\]/;
+/** In a bundle, of packages/coordinator/src/store/schema.ts; a long list takes a line for each. */
+const schemaSteps = /\bsteps = \[\s*(initialSchema,[^\]]+)\]/;
 
 /** The name of the script of short commands, without its `.js`. */
 const shortScript = /part-short-[0-9a-f]+(?=\.js)/g;
