@@ -5,15 +5,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { musterProgram } from '../support/command.ts';
-import { earlierProgram } from '../support/earlierBuild.ts';
-
-/** The last commit before clients told their version. */
-const earlierCommit = '737bc147dce98654d503d684db4461789c45a866';
-const noCommit = 'this clone does not have the earlier commit (a shallow clone: git fetch --unshallow)';
+import { earlierProgram, noEarlierCommit } from '../support/earlierBuild.ts';
 
 let earlier: string | null;
 beforeAll(async () => {
-  earlier = await earlierProgram(earlierCommit);
+  earlier = await earlierProgram();
 });
 
 async function echoes(cluster: Cluster, program: string, word: string): Promise<void> {
@@ -24,7 +20,7 @@ async function echoes(cluster: Cluster, program: string, word: string): Promise<
 }
 
 test('a cluster is upgraded coordinator first, and a task runs through all of it', async ({ skip }) => {
-  const older = earlier ?? skip(noCommit);
+  const older = earlier ?? skip(noEarlierCommit);
   const programs = new Map<string, string>();
   const cluster = await startCluster({ programOf: (title) => programs.get(title) ?? older });
   const agent = cluster.agent(0);
@@ -51,7 +47,7 @@ test('a cluster is upgraded coordinator first, and a task runs through all of it
 });
 
 test('a newer agent and a newer client work with an older coordinator', async ({ skip }) => {
-  const older = earlier ?? skip(noCommit);
+  const older = earlier ?? skip(noEarlierCommit);
   const cluster = await startCluster({
     programOf: (title) => (title === 'coordinator' ? older : musterProgram),
   });
