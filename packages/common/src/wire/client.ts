@@ -1,7 +1,6 @@
 /** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { ResumeChoice } from '../checkpoints.ts';
-import type { Condition } from '../conditions.ts';
 import { MusterError } from '../errors.ts';
 import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
@@ -13,7 +12,7 @@ import type { GrpcChannel } from '../grpc/channel.ts';
 import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
-import type { MetricsView, NodeTelemetry } from '../telemetry.ts';
+import type { MetricsView } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
 import type {
   ClusterView,
@@ -22,7 +21,6 @@ import type {
   ExplainView,
   JobView,
   LogPiece,
-  NodeView,
   SubmitResult,
 } from '../views.ts';
 import { type AlertApi, alertClient } from './alertClient.ts';
@@ -35,11 +33,10 @@ import {
   jobStateWire,
   logPieceFromWire,
   metricsFromWire,
-  nodeFromWire,
-  nodeTelemetryFromWire,
   pendingFromWire,
   summaryFromWire,
 } from './codec.ts';
+import { type NodeApi, nodeClient } from './nodeClient.ts';
 import { openChannel } from './openChannel.ts';
 import { type PeopleApi, peopleClient } from './peopleClient.ts';
 import { musterService } from './service.ts';
@@ -144,7 +141,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi extends PeopleApi, AlertApi {
+export interface MusterApi extends NodeApi, PeopleApi, AlertApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -192,19 +189,6 @@ export interface MusterApi extends PeopleApi, AlertApi {
     request: { sinceSeq?: number; follow?: boolean; subject?: string },
     abort?: AbortSignal,
   ): AsyncIterable<EventView>;
-  listNodes(): Promise<readonly NodeView[]>;
-  getNode(name: string): Promise<NodeView>;
-  /** Ends a condition by hand; resolves with the node once it no longer has it. */
-  clearCondition(
-    condition: Pick<Condition, 'kind' | 'gpuUuid'> & { readonly node: string },
-  ): Promise<NodeView>;
-  /** A person's word that nothing of a silent node runs any longer: its tasks end as lost. Refused while it answers. */
-  confirmDead(node: string): Promise<NodeView>;
-  /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
-  drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
-  undrainNode(node: string): Promise<NodeView>;
-  /** Kills tasks that the store does not know. @returns the node with those that are being killed */
-  endOrphans(node: string): Promise<NodeView>;
   /** @param replace the credential that the node has ends when the token is used */
   createJoinToken(nodeName: string, replace?: boolean): Promise<{ token: string; expiresAtMs: number }>;
   /** By id. */
@@ -224,7 +208,6 @@ export interface MusterApi extends PeopleApi, AlertApi {
   removeSecret(project: string, name: string): Promise<SecretView>;
   /** @returns how many secrets were encrypted with another key */
   rotateSecretKey(): Promise<number>;
-  removeNode(name: string): Promise<void>;
   getCluster(): Promise<ClusterView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
   setMaintenance(forMs: number): Promise<ClusterView>;
@@ -236,8 +219,6 @@ export interface MusterApi extends PeopleApi, AlertApi {
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** What the output of a job tells of each metric, in short. */
   summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;
-  /** The newest readings; without a name, of every node. */
-  listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
   close(): void;
 }
 
@@ -355,15 +336,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     readLogs: ({ from = [], ...request }, abort) =>
       stream(readLogs, { ...request, from: [...from] }, logPieceFromWire, abort),
     watchEvents: (request, abort) => stream(watchEvents, request, eventFromWire, abort),
-    listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
-    getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
-    clearCondition: async ({ gpuUuid, ...place }) =>
-      nodeFromWire(await call('ClearCondition', gpuUuid === null ? place : { ...place, gpuUuid })),
-    confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
-    drainNode: async (node, reason, deadlineMs) =>
-      nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
-    endOrphans: async (node) => nodeFromWire(await call('EndOrphans', { node })),
-    undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
+    ...nodeClient(call),
     createJoinToken: (nodeName, replace = false) => call('CreateJoinToken', { nodeName, replace }),
     listCredentials: async () => (await call('ListCredentials', {})).credentials.map(credentialFromWire),
     revokeCredential: async (name, force = false) => (await call('RevokeCredential', { name, force })).ids,
@@ -375,9 +348,6 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,
     removeSecret: (project, name) => call('RemoveSecret', { project, name }),
     rotateSecretKey: async () => (await call('RotateSecretKey', {})).secrets,
-    removeNode: async (name) => {
-      await call('RemoveNode', { name });
-    },
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
     backupStore: ({ hasKeys }, abort) => stream(backupStore, { hasKeys }, ({ data }) => data, abort),
@@ -387,8 +357,6 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
       const { metrics, thinned } = await call('SummarizeTraining', query);
       return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned };
     },
-    listTelemetry: async (node) =>
-      (await call('ListTelemetry', node === undefined ? {} : { node })).nodes.map(nodeTelemetryFromWire),
     close: () => channel.close(),
   };
 }

@@ -1,0 +1,44 @@
+/** The part of the typed client that is about nodes. */
+import type { Condition } from '../conditions.ts';
+import type { NodeTelemetry } from '../telemetry.ts';
+import type { NodeView } from '../views.ts';
+import { nodeFromWire, nodeTelemetryFromWire } from './codec.ts';
+import type { UnaryCall } from './unaryCalls.ts';
+
+export interface NodeApi {
+  listNodes(): Promise<readonly NodeView[]>;
+  getNode(name: string): Promise<NodeView>;
+  /** Ends a condition by hand; resolves with the node once it no longer has it. */
+  clearCondition(
+    condition: Pick<Condition, 'kind' | 'gpuUuid'> & { readonly node: string },
+  ): Promise<NodeView>;
+  /** A person's word that nothing of a silent node runs any longer: its tasks end as lost. Refused while it answers. */
+  confirmDead(node: string): Promise<NodeView>;
+  /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
+  drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
+  undrainNode(node: string): Promise<NodeView>;
+  /** Kills tasks that the store does not know. @returns the node with those that are being killed */
+  endOrphans(node: string): Promise<NodeView>;
+  removeNode(name: string): Promise<void>;
+  /** The newest readings; without a name, of every node. */
+  listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
+}
+
+export function nodeClient(call: UnaryCall): NodeApi {
+  return {
+    listNodes: async () => (await call('ListNodes', {})).nodes.map(nodeFromWire),
+    getNode: async (name) => nodeFromWire(await call('GetNode', { name })),
+    clearCondition: async ({ gpuUuid, ...place }) =>
+      nodeFromWire(await call('ClearCondition', gpuUuid === null ? place : { ...place, gpuUuid })),
+    confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
+    drainNode: async (node, reason, deadlineMs) =>
+      nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
+    undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),
+    endOrphans: async (node) => nodeFromWire(await call('EndOrphans', { node })),
+    removeNode: async (name) => {
+      await call('RemoveNode', { name });
+    },
+    listTelemetry: async (node) =>
+      (await call('ListTelemetry', node === undefined ? {} : { node })).nodes.map(nodeTelemetryFromWire),
+  };
+}
