@@ -39,6 +39,7 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly logCap?: number;
   readonly logRate?: number;
   readonly keepEvents?: number;
+  readonly keepEventsSize?: number;
   readonly keepJobs?: number;
   readonly keepJobsMax?: number;
   readonly heartbeat?: number;
@@ -129,6 +130,11 @@ export function withCoordinatorFlags(sub: Command): void {
       '--keep-events <duration>',
       'how long events and request ids are kept, at least 7d; default 30d',
       durationMs('--keep-events', eventsKeptMsMin, keepMsMax),
+    )
+    .option(
+      '--keep-events-size <size>',
+      'disk space for events older than 7d; default: a fiftieth of the disk, 5G at most',
+      sizeBytes('--keep-events-size', 1, terabytesMb),
     )
     .option(
       '--keep-jobs <duration>',

@@ -140,7 +140,7 @@ export async function startTestCoordinator(
       dataDir: directory,
       logLimits: { budgetBytes: unlimited, capBytes: unlimited, rateBytes: unlimited, ...options.logLimits },
       rowBudgetBytes: unlimited,
-      keep: coordinatorDefaults.keep,
+      keep: { ...coordinatorDefaults.keep, eventsBytes: unlimited },
       publishedSeq: () => Promise.resolve(state.lastEventSeq),
       reserve,
       clock,

@@ -29,6 +29,7 @@ import type { CoordinatorOptions } from './options.ts';
 import { outputIn } from './output.ts';
 import { pastFrom } from './prometheus/pastMetrics.ts';
 import { PageScrub } from './reconcilers/pageScrub.ts';
+import { keepLimits } from './reconcilers/retention.ts';
 import { rowBudgetBytes } from './rows/rowKeeping.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { descriptorsMax } from './rpc/descriptors.ts';
@@ -111,7 +112,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         dataDir: options.dataDir,
         logLimits: logLimits(options),
         rowBudgetBytes: rowBudgetBytes(options),
-        keep: options.keep,
+        keep: keepLimits(options),
         publishedSeq: async () => {
           const ofNats =
             options.natsUrl === null ? state.lastEventSeq : followedSeq(store, natsCursorName, 0);

@@ -7,6 +7,8 @@ import type { OidcSettings } from '@muster/common/oidcSettings';
 /** How long what is over is kept. Ages in milliseconds, by the wall clock. */
 export interface Keep {
   readonly eventsMs: number;
+  /** So many bytes of events at most, as far as they may be removed at all. */
+  readonly eventsBytes: number;
   readonly jobsMs: number;
   /** So many ended jobs at most. */
   readonly jobsMax: number;
@@ -60,8 +62,8 @@ export interface CoordinatorOptions {
   readonly logRateBytes: number;
   /** Space for the rows of metrics of all jobs, bytes. null: a fiftieth of the disk, 5 GiB at most. */
   readonly metricsBudgetBytes: number | null;
-  /** How long events, ended jobs and requests are kept. */
-  readonly keep: Keep;
+  /** How long events, ended jobs and requests are kept. Bytes of events null: a fiftieth of the disk, 5 GiB at most. */
+  readonly keep: Omit<Keep, 'eventsBytes'> & { readonly eventsBytes: number | null };
   readonly heartbeatIntervalMs: number;
   /** How long the credential of an agent is valid that is not renewed; agents renew theirs at two thirds of it. */
   readonly credentialLifetimeMs: number;
@@ -107,7 +109,7 @@ export const coordinatorDefaults = {
   logCapBytes: null,
   logRateBytes: 64 * 1024 * 1024,
   metricsBudgetBytes: null,
-  keep: { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 },
+  keep: { eventsMs: 30 * dayMs, eventsBytes: null, jobsMs: 90 * dayMs, jobsMax: 1_000_000 },
   heartbeatIntervalMs: 5_000,
   credentialLifetimeMs: 7 * 24 * 60 * 60_000,
   leaseMs: 60_000,

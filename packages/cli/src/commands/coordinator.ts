@@ -66,6 +66,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     logRateBytes: flags.logRate ?? defaults.logRateBytes,
     keep: {
       eventsMs: flags.keepEvents ?? defaults.keep.eventsMs,
+      eventsBytes: flags.keepEventsSize ?? defaults.keep.eventsBytes,
       jobsMs: flags.keepJobs ?? defaults.keep.jobsMs,
       jobsMax: flags.keepJobsMax ?? defaults.keep.jobsMax,
     },

@@ -4,12 +4,18 @@ import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixtur
 import type { Job } from '../model.ts';
 import { aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import { eventBytes } from '../store/retention.ts';
 import { emptyBatch } from '../store/store.ts';
 import { anEvent } from '../store/storeFixture.ts';
 import { Retention } from './retention.ts';
 
 const dayMs = 86_400_000;
-const keep = { eventsMs: 30 * dayMs, jobsMs: 90 * dayMs, jobsMax: 1_000_000 };
+const keep = {
+  eventsMs: 30 * dayMs,
+  eventsBytes: Number.POSITIVE_INFINITY,
+  jobsMs: 90 * dayMs,
+  jobsMax: 1_000_000,
+};
 
 let memory: Memory;
 let coordinator: TestCoordinator;
@@ -28,6 +34,15 @@ async function start(jobs: readonly Job[], events: readonly ReturnType<typeof an
   coordinator = await startTestCoordinator({ memory });
 }
 
+let monotonicMs = 0;
+let running: Retention;
+
+/** The one of the same coordinator an hour later. */
+async function nextPass() {
+  monotonicMs += 3_600_000;
+  for (let count = 0; count < 10; count += 1) await running.run();
+}
+
 /** A pass that begins so many days after `someMs`. */
 async function pass(days: number, settings: Partial<typeof keep> = {}, publishedSeq = 1_000_000) {
   const { state } = coordinator;
@@ -37,7 +52,7 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
     removedEvents.push(seqs.length);
     return removeEvents(seqs);
   };
-  let monotonicMs = 0;
+  monotonicMs = 0;
   const retention = new Retention({
     state,
     store,
@@ -49,9 +64,10 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
     wallMs: () => someMs + days * dayMs,
     monotonicMs: () => monotonicMs,
   });
+  running = retention;
   await retention.run();
-  monotonicMs = 3_600_000;
-  for (let count = 0; count < 10; count += 1) await retention.run();
+  await nextPass();
+  return retention;
 }
 
 const over = (number: number, fields: Partial<Job> = {}) =>
@@ -125,6 +141,51 @@ test('old events go, but none unpublished and not the newest of who may get anot
   const watch = coordinator.api.watchEvents({ sinceSeq: 2, follow: false });
   await expect(seqsOf(watch)).rejects.toThrow(/events up to 5 were removed by retention/);
   expect(await seqsOf(coordinator.api.watchEvents({ sinceSeq: 0, follow: false }))).toEqual([3, 6]);
+});
+
+/** Of one of `severalEvents`. */
+const bytesOfOne = eventBytes(Buffer.byteLength('{"seq":100}'));
+
+/** All about a job that has ended. */
+const severalEvents = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    ...anEvent(index + 1, jobIdOf(1), index + 1),
+    data: { seq: 100 },
+  }));
+
+test('of too many events the oldest go, until there is some room', async () => {
+  await start([over(1)], severalEvents(100));
+
+  const asMany = await pass(8, { eventsBytes: 100 * bytesOfOne });
+  expect([memory.events.size, asMany.eventBytes]).toEqual([100, 100 * bytesOfOne]);
+  const tooMany = await pass(8, { eventsBytes: 90 * bytesOfOne });
+  // A tenth of the limit is room for those that follow.
+  expect([...memory.events.keys()]).toEqual(Array.from({ length: 81 }, (_, index) => index + 20));
+  expect(tooMany.eventBytes).toBe(81 * bytesOfOne);
+});
+
+test('events of the last week stay however many there are, and those that are not published', async () => {
+  await start([over(1)], severalEvents(100));
+
+  await pass(7, { eventsBytes: bytesOfOne });
+  expect(memory.events.size).toBe(100);
+  await pass(8, { eventsBytes: bytesOfOne }, 30);
+  expect([...memory.events.keys()]).toEqual(Array.from({ length: 70 }, (_, index) => index + 31));
+  await pass(8, { eventsBytes: bytesOfOne });
+  // The newest of all has the number that the next one follows.
+  expect([...memory.events.keys()]).toEqual([100]);
+});
+
+test('what is counted once is not counted again, and new events are', async () => {
+  await start([over(1)], severalEvents(5_000));
+  const retention = await pass(8, { eventsBytes: 5_010 * bytesOfOne });
+  expect(retention.eventBytes).toBe(5_000 * bytesOfOne);
+  for (const event of severalEvents(5_020).slice(5_000)) memory.events.set(event.seq, event);
+
+  await nextPass();
+
+  expect(retention.eventBytes).toBe(memory.events.size * bytesOfOne);
+  expect(memory.events.size).toBeLessThan(5_010);
 });
 
 test('much that is old goes a little at a time', async () => {

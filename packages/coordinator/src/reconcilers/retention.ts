@@ -6,18 +6,22 @@
  * events that are not published yet; and ended jobs that an active job names, or whose array has an active job.
  */
 
+import { statfsSync } from 'node:fs';
 import type { JobId } from '@muster/common/ids';
 import { parseDependency } from '@muster/common/spec/after';
 import type { LogStore } from '../logs/logStore.ts';
 import type { Job } from '../model.ts';
-import type { Keep } from '../options.ts';
+import type { CoordinatorOptions, Keep } from '../options.ts';
 import type { RowStore } from '../rows/rowStore.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { EndedJob, EventPlace } from '../store/retention.ts';
 import { type Store, StoreError } from '../store/store.ts';
 import { nextRound } from '../work/inOrder.ts';
 
-/** Events outlive this in any case: who reads them late has so long. */
+/**
+ * Events outlive this in any case, however many there are: who reads them late has so long, and nobody can remove the record of
+ * what they did by making many others.
+ */
 export const eventsKeptMsMin = 7 * 86_400_000;
 /** So long it is known of a removed job that there was one. */
 const removedKnownMs = 365 * 86_400_000;
@@ -30,8 +34,18 @@ const firstPassAfterMs = 60_000;
  */
 const eventsPerPiece = 100;
 const jobsPerPiece = 50;
+/** Reading changes nothing. */
+const eventsPerCount = 2_000;
+/** Removed beyond what has to be, so that it is not to be done again with the next event. */
+const roomShare = 0.1;
 /** Of one call: the rest of a long pass waits for the next. */
 const piecesPerRun = 10;
+
+/** What was not chosen follows from the disk: a fiftieth of it for events. */
+export function keepLimits({ dataDir, keep }: Pick<CoordinatorOptions, 'dataDir' | 'keep'>): Keep {
+  const { blocks, bsize } = statfsSync(dataDir);
+  return { ...keep, eventsBytes: keep.eventsBytes ?? Math.min(5 * 1024 ** 3, (blocks * bsize) / 50) };
+}
 
 export interface RetentionParts {
   readonly state: Pick<
@@ -58,10 +72,17 @@ export class Retention {
   /** What is left of the pass under way. */
   private pieces: Piece[] = [];
   private working: Promise<void> | null = null;
+  /** Bytes of the events that are stored up to a number. */
+  private counted = { seq: 0, bytes: 0 };
 
   constructor(parts: RetentionParts) {
     this.parts = parts;
     this.nextPassMs = parts.monotonicMs() + firstPassAfterMs;
+  }
+
+  /** Bytes of all events, as of the last pass; estimated. */
+  get eventBytes(): number {
+    return this.counted.bytes;
   }
 
   /** Some pieces of a pass, when one is due or under way. May be called at any time. */
@@ -103,8 +124,10 @@ export class Retention {
     // One that ended in the same millisecond as the first too many goes with it.
     const jobsBeforeMs = Math.max(nowMs - keep.jobsMs, beyond === null ? 0 : beyond + 1);
     const eventsBeforeMs = nowMs - Math.max(keep.eventsMs, eventsKeptMsMin);
+    const readBeforeMs = nowMs - eventsKeptMsMin;
     return [
-      this.events(eventsBeforeMs, await this.parts.publishedSeq()),
+      this.countEvents(),
+      this.events(eventsBeforeMs, readBeforeMs, await this.parts.publishedSeq()),
       this.jobs(jobsBeforeMs),
       async () => (await store.retention.removeRequests(eventsBeforeMs, eventsPerPiece)) === eventsPerPiece,
       async () =>
@@ -112,18 +135,46 @@ export class Retention {
     ];
   }
 
-  private events(beforeMs: number, publishedSeq: number): Piece {
-    const { retention } = this.parts.store;
-    const isOld = ({ seq, timeMs }: EventPlace) => timeMs < beforeMs && seq <= publishedSeq;
-    let sinceSeq = 0;
+  /** All of them after a start, and then those that are new. */
+  private countEvents(): Piece {
     return async () => {
-      const places = await retention.readEventPlaces(sinceSeq, eventsPerPiece);
-      const firstYoung = places.findIndex((place) => !isOld(place));
-      const old = firstYoung === -1 ? places : places.slice(0, firstYoung);
-      const seqs = old.filter((place) => !this.isNewest(place)).map(({ seq }) => seq);
-      if (seqs.length > 0) await retention.removeEvents(seqs);
-      sinceSeq = old.at(-1)?.seq ?? sinceSeq;
-      return places.length === eventsPerPiece && firstYoung === -1;
+      const places = await this.parts.store.retention.readEventPlaces(this.counted.seq, eventsPerCount);
+      for (const { seq, bytes } of places) this.counted = { seq, bytes: this.counted.bytes + bytes };
+      return places.length === eventsPerCount;
+    };
+  }
+
+  /**
+   * @param beforeMs older ones go
+   * @param readBeforeMs of those that are older than this the oldest go, where all are too many
+   */
+  private events(beforeMs: number, readBeforeMs: number, publishedSeq: number): Piece {
+    const { store, keep } = this.parts;
+    let sinceSeq = 0;
+    /** Null: not known yet, because the piece before counts. */
+    let excess: number | null = null;
+    return async () => {
+      const room = Math.ceil(keep.eventsBytes * (1 - roomShare));
+      excess ??= this.counted.bytes > keep.eventsBytes ? this.counted.bytes - room : 0;
+      const places = await store.retention.readEventPlaces(sinceSeq, eventsPerPiece);
+      const removed: EventPlace[] = [];
+      let freed = 0;
+      let isDone = places.length < eventsPerPiece;
+      for (const place of places) {
+        const isTooMuch = freed < excess && place.timeMs < readBeforeMs;
+        if (place.seq > publishedSeq || (place.timeMs >= beforeMs && !isTooMuch)) {
+          isDone = true;
+          break;
+        }
+        sinceSeq = place.seq;
+        if (this.isNewest(place)) continue;
+        removed.push(place);
+        freed += place.bytes;
+      }
+      if (removed.length > 0) await store.retention.removeEvents(removed.map(({ seq }) => seq));
+      excess -= freed;
+      this.counted = { ...this.counted, bytes: this.counted.bytes - freed };
+      return !isDone;
     };
   }
 

@@ -1,6 +1,7 @@
 /** What every store must do for retention. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { aJob, jobIdOf, someMs } from '../modelFixture.ts';
+import { eventBytes } from './retention.ts';
 import { emptyBatch, type Store } from './store.ts';
 import { anArray, anEvent, aRequest, endedAttempt } from './storeFixture.ts';
 
@@ -56,7 +57,10 @@ export function describeRetention(opened: () => Store): void {
     it('events, and tells how far', async () => {
       const { retention } = store;
       expect(await retention.readRemovedEventSeq()).toBe(0);
-      expect((await retention.readEventPlaces(1, 10)).map(({ seq }) => seq)).toEqual([2, 3]);
+      const bytes = eventBytes(Buffer.byteLength(JSON.stringify(anEvent(2, 'node-1', 1).data)));
+      const [place, ...others] = await retention.readEventPlaces(1, 10);
+      expect(place).toEqual({ seq: 2, subject: 'node-1', subjectSeq: 1, timeMs: someMs + 2, bytes });
+      expect(others.map(({ seq }) => seq)).toEqual([3]);
       await retention.removeEvents([1, 2]);
       expect((await store.readEvents(0, 10, null)).map(({ seq }) => seq)).toEqual([3]);
       expect(await retention.readRemovedEventSeq()).toBe(2);

@@ -1,6 +1,6 @@
 /** Retention in memory. */
 import type { Job } from '../../model.ts';
-import type { EndedJob, RetentionStore } from '../retention.ts';
+import { type EndedJob, eventBytes, type RetentionStore } from '../retention.ts';
 import { StoreError } from '../store.ts';
 import type { Memory } from './memoryStore.ts';
 
@@ -13,7 +13,10 @@ export function memoryRetention(memory: Memory): RetentionStore {
   return {
     async readEventPlaces(sinceSeq, limit) {
       const later = [...memory.events.values()].filter(({ seq }) => seq > sinceSeq).slice(0, limit);
-      return later.map(({ seq, subject, subjectSeq, timeMs }) => ({ seq, subject, subjectSeq, timeMs }));
+      return later.map(({ seq, subject, subjectSeq, timeMs, data }) => {
+        const bytes = eventBytes(Buffer.byteLength(JSON.stringify(data)));
+        return { seq, subject, subjectSeq, timeMs, bytes };
+      });
     },
     async removeEvents(seqs) {
       for (const seq of seqs) memory.events.delete(seq);

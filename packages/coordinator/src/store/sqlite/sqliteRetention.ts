@@ -3,7 +3,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { JobId } from '@muster/common/ids';
 import { nextRound } from '../../work/inOrder.ts';
-import type { EndedJob, EventPlace, RetentionStore } from '../retention.ts';
+import { type EndedJob, type EventPlace, eventBytes, type RetentionStore } from '../retention.ts';
 import { selectMeta, upsertMeta } from '../statements/cluster.ts';
 import { deleteLabels } from '../statements/lists.ts';
 import {
@@ -21,6 +21,14 @@ import {
 import { StoreError } from '../store.ts';
 
 type Parameters = Record<string, SQLInputValue>;
+
+interface EventPlaceRow {
+  readonly seq: number;
+  readonly subject: string;
+  readonly subject_seq: number;
+  readonly time_ms: number;
+  readonly data_bytes: number;
+}
 
 /** The store's own ways to run a statement. */
 export interface SqliteRetentionParts {
@@ -61,16 +69,14 @@ export function sqliteRetention({ rows, change, transaction }: SqliteRetentionPa
 
   return {
     async readEventPlaces(sinceSeq, limit) {
-      const found = rows<{ seq: number; subject: string; subject_seq: number; time_ms: number }>(
-        selectEventPlaces.sql,
-        { since_seq: sinceSeq, limit },
-      );
+      const found = rows<EventPlaceRow>(selectEventPlaces.sql, { since_seq: sinceSeq, limit });
       return found.map(
-        ({ seq, subject, subject_seq, time_ms }): EventPlace => ({
+        ({ seq, subject, subject_seq, time_ms, data_bytes }): EventPlace => ({
           seq,
           subject,
           subjectSeq: subject_seq,
           timeMs: time_ms,
+          bytes: eventBytes(data_bytes),
         }),
       );
     },

@@ -1,7 +1,8 @@
 /** By age and number, each a piece at a time. */
 export const selectEventPlaces = {
   sql: /* sql */ `
-    select seq, subject, subject_seq, time_ms from events where seq > :since_seq order by seq limit :limit`,
+    select seq, subject, subject_seq, time_ms, octet_length(data) as data_bytes from events
+    where seq > :since_seq order by seq limit :limit`,
 };
 
 /** `seqs` is a JSON array. */
