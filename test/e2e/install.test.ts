@@ -1,4 +1,5 @@
 /** A machine that systemd runs: from bare Debian and a deb to services with jobs, through kills and a reboot, and back. */
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { makePackages } from '../../scripts/package.mjs';
@@ -60,6 +61,15 @@ test('two commands lead from a bare machine and the deb to a job; an install aft
   expect(await mustDpkg('--install', deb)).toContain('start muster-agent.service\n');
   expect(await machine.must(muster, 'submit', '--follow', '--', 'sh', '-c', 'hostname; id -un')).toContain(
     'gpu-1\nmuster-tasks\n',
+  );
+
+  // Through the umask of the agent's unit, which lets nobody in.
+  await machine.must('sh', '-c', `printf 'a secret of the lab' | ${muster} secret set lab`);
+  const reading = 'sha256sum <"$MUSTER_SECRETS_DIR/lab"; printf %s "$LAB" | sha256sum';
+  const secrets = ['--secret', 'lab', '--secret', 'LAB=lab'];
+  const digest = createHash('sha256').update('a secret of the lab').digest('hex');
+  expect(await machine.must(muster, 'submit', '--follow', ...secrets, '--', 'sh', '-c', reading)).toContain(
+    `${digest}  -\n${digest}  -\n`,
   );
 
   expect(await machine.must(muster, 'install', 'coordinator', 'agent')).toBe('');
