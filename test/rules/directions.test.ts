@@ -159,7 +159,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry upkeep views.ts work',
+      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry views.ts work',
       'it counts what others do',
     ],
     [
@@ -169,7 +169,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'output.ts',
-      'diskReserve.ts logs loop.ts options.ts reconcilers rows state store training work',
+      'diskReserve.ts logs loop.ts options.ts reconcilers rows state store training upkeep work',
       'it connects what is kept in files, which the simulation has no disk for',
     ],
     [

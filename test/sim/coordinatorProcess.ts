@@ -8,6 +8,7 @@ import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { grpcHandlers } from '@muster/coordinator/rpc/calls';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { type Store, StoreError } from '@muster/coordinator/store/store';
+import { noUpkeep } from '@muster/coordinator/upkeep/upkeepFixture';
 import type { ContainedWork } from '@muster/coordinator/work/contained';
 import { clockRateError } from './clock.ts';
 import type { Random } from './random.ts';
@@ -99,6 +100,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     idTokens: null,
     nodeCertificates: null,
     storeAdminToken: () => {},
+    upkeep: noUpkeep,
   });
   const muster = grpcHandlers(calls.muster);
   const { agentHub } = calls;
@@ -133,6 +135,7 @@ const noOutput: OutputFiles = {
       budget: unused('rowBudget') as RowKeeping['budget'],
       intake: unused('rowIntake') as RowKeeping['intake'],
     },
+    budgets: () => [],
   },
   reconcilers: {},
   committed() {},

@@ -44,7 +44,7 @@ import { alertCalls } from './rpc/alerts.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
-import { nodeCalls } from './rpc/nodes.ts';
+import { type NodeCallParts, nodeCalls } from './rpc/nodes.ts';
 import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
 import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
@@ -111,7 +111,8 @@ export interface CoordinatorPorts {
 /** What only the one who serves the calls knows. */
 export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAdminToken'> &
   Pick<PeopleCallParts, 'idTokens'> &
-  Pick<JoinParts, 'nodeCertificates'>;
+  Pick<JoinParts, 'nodeCertificates'> &
+  Pick<NodeCallParts, 'upkeep'>;
 
 export type OpenedCoordinator = Awaited<ReturnType<typeof openCoordinator>>;
 
@@ -293,7 +294,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       muster: {
         ...jobCalls({ ...parts, nodeViews }),
         ...streamCalls({ ...parts, backup: ports.backup }),
-        ...nodeCalls(parts),
+        ...nodeCalls({ ...parts, ...server }),
         ...credentialCalls({ ...parts, ...server }),
         ...peopleCalls({ ...parts, ...server }),
         ...telemetryCalls({ ...parts, readPast: ports.readPast }),

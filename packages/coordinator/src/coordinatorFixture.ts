@@ -36,6 +36,7 @@ import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type Store, StoreError } from './store/store.ts';
 import type { ServerTls } from './tls/serverTls.ts';
 import { certificateEnds } from './upkeep/certificates.ts';
+import { measureDiskUse } from './upkeep/diskUse.ts';
 import { Contained } from './work/contained.ts';
 
 export const heartbeatIntervalMs = 1_000;
@@ -158,17 +159,27 @@ export async function startTestCoordinator(
   const { gate, agents, pages } = coordinator;
   const storedAdminTokens: string[] = [];
   const tls = (await options.tls?.open(directory)) ?? null;
+  const upkeep = {
+    certificates: () => certificateEnds(tls?.ends() ?? null, state),
+    diskUse: () =>
+      measureDiskUse({
+        dataDir: directory,
+        reserveBytes: options.reserveBytes ?? 0,
+        budgets: coordinator.budgets,
+      }),
+  };
   metrics = new CoordinatorMetrics({
     ...coordinator,
     prices: somePrices,
     contained,
     connections,
     clock,
-    certificates: () => certificateEnds(tls?.ends() ?? null, state),
+    upkeep,
     log: silentLogger,
   });
   const caCertificate = tls === null ? null : readFileSync(tls.authorityPath, 'utf8');
   const calls = coordinator.calls({
+    upkeep,
     authorityDigest: tls?.authorityDigest ?? null,
     idTokens:
       options.oidc === undefined

@@ -41,6 +41,7 @@ import { readAttached } from './store/sqlite/attached.ts';
 import { StoreError } from './store/store.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
 import { certificateEnds } from './upkeep/certificates.ts';
+import { measureDiskUse } from './upkeep/diskUse.ts';
 import { Contained } from './work/contained.ts';
 
 export interface RunningCoordinator {
@@ -169,7 +170,13 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       options.oidc === null
         ? null
         : new (await import('./auth/idTokens.ts')).IdTokens({ settings: options.oidc, wallMs: clock.wallMs });
+    const upkeep = {
+      certificates,
+      diskUse: () =>
+        measureDiskUse({ dataDir, reserveBytes: options.reserveBytes, budgets: coordinator.budgets }),
+    };
     const calls = coordinator.calls({
+      upkeep,
       idTokens,
       authorityDigest: tls?.authorityDigest ?? null,
       nodeCertificates: tls?.nodeCertificates ?? null,
@@ -191,7 +198,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         contained,
         connections,
         clock,
-        certificates,
+        upkeep,
       });
       metrics = own;
       http = await startHttpServer(options.httpListen, {

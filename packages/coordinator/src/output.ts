@@ -18,6 +18,7 @@ import type { Committed } from './state/committed.ts';
 import type { ClusterState } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
 import { StatusFiles } from './training/statusFiles.ts';
+import type { DiskBudget } from './upkeep/diskUse.ts';
 import type { ContainedWork } from './work/contained.ts';
 
 /** What the output follows. */
@@ -34,6 +35,8 @@ export interface OutputParts {
   readonly logEvents: LogEvents;
   readonly intake: LogIntake;
   readonly rowKeeping: RowKeeping;
+  /** What is kept on disk up to a limit. */
+  readonly budgets: () => readonly DiskBudget[];
 }
 
 export interface OutputFiles {
@@ -101,7 +104,17 @@ export function outputIn(settings: OutputSettings): OpenOutput {
       onFatal,
     });
     return {
-      parts: { logs, logEvents: logKeeping.logEvents, intake: logKeeping.intake, rowKeeping },
+      parts: {
+        logs,
+        logEvents: logKeeping.logEvents,
+        intake: logKeeping.intake,
+        rowKeeping,
+        budgets: () => [
+          { part: 'events', usedBytes: retention.eventBytes, limitBytes: keep.eventsBytes },
+          { part: 'logs', usedBytes: logKeeping.usedBytes, limitBytes: limits.budgetBytes },
+          { part: 'rows', usedBytes: rowKeeping.budget.usedBytes, limitBytes: settings.rowBudgetBytes },
+        ],
+      },
       reconcilers: {
         retention: () => retention.run(),
         statusFiles: () => statusFiles.run(),

@@ -16,6 +16,7 @@ import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRe
 import type { BudgetUse as _muster_v1_BudgetUse, BudgetUse__Output as _muster_v1_BudgetUse__Output } from './muster/v1/BudgetUse.ts';
 import type { Caller as _muster_v1_Caller, Caller__Output as _muster_v1_Caller__Output } from './muster/v1/Caller.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
+import type { CertificateEnd as _muster_v1_CertificateEnd, CertificateEnd__Output as _muster_v1_CertificateEnd__Output } from './muster/v1/CertificateEnd.ts';
 import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from './muster/v1/ChangeUserRequest.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from './muster/v1/ClearConditionRequest.ts';
@@ -30,6 +31,7 @@ import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, Creat
 import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
 import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from './muster/v1/DeleteAlertRequest.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
+import type { DiskPart as _muster_v1_DiskPart, DiskPart__Output as _muster_v1_DiskPart__Output } from './muster/v1/DiskPart.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from './muster/v1/DrainNodeRequest.ts';
 import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from './muster/v1/EndOrphansRequest.ts';
@@ -40,12 +42,14 @@ import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobReque
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from './muster/v1/ExplainJobResponse.ts';
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from './muster/v1/ExtendJobRequest.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
+import type { FileSystemSpace as _muster_v1_FileSystemSpace, FileSystemSpace__Output as _muster_v1_FileSystemSpace__Output } from './muster/v1/FileSystemSpace.ts';
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from './muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
+import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from './muster/v1/GetUpkeepRequest.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
 import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1_GpuDriver__Output } from './muster/v1/GpuDriver.ts';
 import type { GpuReading as _muster_v1_GpuReading, GpuReading__Output as _muster_v1_GpuReading__Output } from './muster/v1/GpuReading.ts';
@@ -148,6 +152,7 @@ import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
 import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
+import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from './muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from './muster/v1/User.ts';
 import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from './muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
@@ -175,6 +180,7 @@ export interface ProtoGrpcType {
       BudgetUse: MessageTypeDefinition<_muster_v1_BudgetUse, _muster_v1_BudgetUse__Output>
       Caller: MessageTypeDefinition<_muster_v1_Caller, _muster_v1_Caller__Output>
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
+      CertificateEnd: MessageTypeDefinition<_muster_v1_CertificateEnd, _muster_v1_CertificateEnd__Output>
       ChangeUserRequest: MessageTypeDefinition<_muster_v1_ChangeUserRequest, _muster_v1_ChangeUserRequest__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
       ClearConditionRequest: MessageTypeDefinition<_muster_v1_ClearConditionRequest, _muster_v1_ClearConditionRequest__Output>
@@ -189,6 +195,7 @@ export interface ProtoGrpcType {
       Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
       DeleteAlertRequest: MessageTypeDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_DeleteAlertRequest__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
+      DiskPart: MessageTypeDefinition<_muster_v1_DiskPart, _muster_v1_DiskPart__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
       DrainNodeRequest: MessageTypeDefinition<_muster_v1_DrainNodeRequest, _muster_v1_DrainNodeRequest__Output>
       EndOrphansRequest: MessageTypeDefinition<_muster_v1_EndOrphansRequest, _muster_v1_EndOrphansRequest__Output>
@@ -199,12 +206,14 @@ export interface ProtoGrpcType {
       ExplainJobResponse: MessageTypeDefinition<_muster_v1_ExplainJobResponse, _muster_v1_ExplainJobResponse__Output>
       ExtendJobRequest: MessageTypeDefinition<_muster_v1_ExtendJobRequest, _muster_v1_ExtendJobRequest__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
+      FileSystemSpace: MessageTypeDefinition<_muster_v1_FileSystemSpace, _muster_v1_FileSystemSpace__Output>
       GetCallerRequest: MessageTypeDefinition<_muster_v1_GetCallerRequest, _muster_v1_GetCallerRequest__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
       GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
+      GetUpkeepRequest: MessageTypeDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_GetUpkeepRequest__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
       GpuDriver: MessageTypeDefinition<_muster_v1_GpuDriver, _muster_v1_GpuDriver__Output>
       GpuReading: MessageTypeDefinition<_muster_v1_GpuReading, _muster_v1_GpuReading__Output>
@@ -310,6 +319,7 @@ export interface ProtoGrpcType {
       TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
       TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
+      Upkeep: MessageTypeDefinition<_muster_v1_Upkeep, _muster_v1_Upkeep__Output>
       User: MessageTypeDefinition<_muster_v1_User, _muster_v1_User__Output>
       UserToken: MessageTypeDefinition<_muster_v1_UserToken, _muster_v1_UserToken__Output>
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>

@@ -14,6 +14,7 @@ import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
 import type { MetricsView } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
+import type { UpkeepView } from '../upkeep.ts';
 import type {
   ClusterView,
   CredentialView,
@@ -35,6 +36,7 @@ import {
   metricsFromWire,
   pendingFromWire,
   summaryFromWire,
+  upkeepFromWire,
 } from './codec.ts';
 import { type NodeApi, nodeClient } from './nodeClient.ts';
 import { openChannel } from './openChannel.ts';
@@ -209,6 +211,8 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi {
   /** @returns how many secrets were encrypted with another key */
   rotateSecretKey(): Promise<number>;
   getCluster(): Promise<ClusterView>;
+  /** What has to be looked after before it runs out. */
+  getUpkeep(): Promise<UpkeepView>;
   /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
   setMaintenance(forMs: number): Promise<ClusterView>;
   /** Goes on from a store that was restored from an old copy. */
@@ -348,6 +352,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,
     removeSecret: (project, name) => call('RemoveSecret', { project, name }),
     rotateSecretKey: async () => (await call('RotateSecretKey', {})).secrets,
+    getUpkeep: async () => upkeepFromWire(await call('GetUpkeep', {})),
     getCluster: async () => clusterFromWire(await call('GetCluster', {})),
     setMaintenance: async (forMs) => clusterFromWire(await call('SetMaintenance', { forMs })),
     backupStore: ({ hasKeys }, abort) => stream(backupStore, { hasKeys }, ({ data }) => data, abort),

@@ -15,6 +15,7 @@ import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
 import * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
+import * as upkeep from '../upkeep.ts';
 import * as views from '../views.ts';
 import { enumMapping, json, knownWord, message, needed, sparse, without, word } from './mapping.ts';
 
@@ -187,6 +188,12 @@ export const { toWire: callerToWire, fromWire: callerFromWire } = message<people
 export const { fromWire: credentialFromWire } = message<views.CredentialView>()('Credential', {
   budget: tokenBudget,
   usedBudget: budgetUse,
+});
+export const { toWire: upkeepToWire, fromWire: upkeepFromWire } = message<upkeep.UpkeepView>()('Upkeep', {
+  certificates: message<upkeep.CertificateEnd>()('CertificateEnd', {
+    kind: needed(knownWord(upkeep.certificateKinds)),
+  }),
+  parts: message<upkeep.DiskPart>()('DiskPart', { part: needed(knownWord(upkeep.diskParts)) }),
 });
 export const { fromWire: clusterFromWire } = message<views.ClusterView>()('Cluster');
 

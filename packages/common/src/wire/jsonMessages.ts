@@ -17,6 +17,7 @@ import {
   pendingFromWire,
   projectFromWire,
   summaryFromWire,
+  upkeepFromWire,
   userFromWire,
 } from './codec.ts';
 import { mappedMessage } from './mapping.ts';
@@ -238,6 +239,7 @@ const domainOf: Readonly<Record<string, FromWire>> = {
   Project: projectFromWire,
   QueryMetricsResponse: metricsFromWire,
   TrainingSummary: summaryFromWire,
+  Upkeep: upkeepFromWire,
   User: userFromWire,
 };
 

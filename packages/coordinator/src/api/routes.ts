@@ -57,6 +57,7 @@ export const routesOfCalls: Rows = {
   ListTelemetry: get('/telemetry'),
 
   GetCluster: get('/cluster'),
+  GetUpkeep: get('/upkeep'),
   SetMaintenance: put('/cluster/maintenance'),
   AdvanceStore: post('/store/advance'),
   BackupStore: [{ method: 'GET', path: '/store/backup', stream: 'bytes' }],

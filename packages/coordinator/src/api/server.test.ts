@@ -47,6 +47,10 @@ test('answers have the shapes that the typed client gives, with what is absent a
   const jobId = await submitted();
   const { api } = coordinator;
   await startJob(coordinator, jobId as Parameters<typeof startJob>[1]);
+  const { certificates, ...disks } = await api.getUpkeep();
+  // Nothing is limited here, and others use the disk too.
+  const parts = disks.parts.map((each) => ({ ...each, limitBytes: null }));
+  const fileSystems = disks.fileSystems.map((each) => ({ ...each, availableBytes: expect.any(Number) }));
   const pairs: readonly (readonly [string, unknown])[] = [
     [`/jobs/${jobId}`, await api.getJob(jobId)],
     [`/jobs/${jobId}/explain`, await api.explainJob(jobId)],
@@ -56,6 +60,7 @@ test('answers have the shapes that the typed client gives, with what is absent a
     ['/nodes/node-1', await api.getNode('node-1')],
     ['/telemetry', { nodes: await api.listTelemetry() }],
     ['/cluster', await api.getCluster()],
+    ['/upkeep', { certificates, parts, fileSystems }],
     ['/projects', { projects: await api.listProjects() }],
     ['/users', { users: await api.listUsers() }],
   ];

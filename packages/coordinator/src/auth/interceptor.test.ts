@@ -102,7 +102,7 @@ const servedPaths = [
 const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics SummarizeTraining ListTelemetry ' +
-    'ListNodes GetNode GetCluster GetCaller ListProjects ListAlerts',
+    'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:
     'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +

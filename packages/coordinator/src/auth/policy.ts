@@ -26,6 +26,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   ListNodes: 'read',
   GetNode: 'read',
   GetCluster: 'read',
+  GetUpkeep: 'read',
   ListProjects: 'read',
   ListAlerts: 'read',
 

@@ -65,6 +65,11 @@ export class LogKeeping {
     this.intake = new LogIntake({ ...parts, budget: this.budget, rateBytes: limits.rateBytes });
   }
 
+  /** Bytes of all logs. */
+  get usedBytes(): number {
+    return this.budget.usedBytes;
+  }
+
   /** One look: files that somebody removed, and what is more than the budget. May be called at any time; never rejects. */
   async run(): Promise<void> {
     const { logs, log } = this.parts;

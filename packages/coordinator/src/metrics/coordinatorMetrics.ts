@@ -65,6 +65,7 @@ export class CoordinatorMetrics {
   private readonly readNodes: () => void;
   /** A sink has taken a notification of an alert, or has not. */
   readonly delivered: ReturnType<typeof addAlertMetrics>;
+  private readonly readDisk: () => Promise<void>;
 
   constructor(parts: MetricsParts) {
     const registers = [this.registry];
@@ -115,7 +116,7 @@ export class CoordinatorMetrics {
     addTelemetryMetrics(this.registry, parts);
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
     addConnectionMetrics(this.registry, parts.connections);
-    addUpkeepMetrics(this.registry, parts);
+    this.readDisk = addUpkeepMetrics(this.registry, parts);
     this.delivered = addAlertMetrics(this.registry, parts);
     this.training = new TrainingMetrics(this.registry, {
       ...parts,
@@ -135,8 +136,9 @@ export class CoordinatorMetrics {
   }
 
   /** The page in Prometheus' text format. */
-  page(): Promise<string> {
+  async page(): Promise<string> {
     this.readNodes();
+    await this.readDisk();
     return this.registry.metrics();
   }
 

@@ -50,6 +50,47 @@ test('the page has the ends of the CA, of the server and of each node until it i
   expect(Object.keys(await readEnds())).toEqual(['ca/', 'server/']);
 });
 
+test('the page has what is kept on disk with its limits, and what is free, as the call returns it', async () => {
+  coordinator = await startTestCoordinator({ reserveBytes: 4_096, logLimits: { budgetBytes: 1_000_000 } });
+  const page = await readPage();
+  const values = new Map(
+    Array.from(page.matchAll(/^(muster_disk_\w+\{.*\}) (\S+)$/gm), ([, series = '', value]) => [
+      series,
+      Number(value),
+    ]),
+  );
+  expect(values.get('muster_disk_used_bytes{part="logs"}')).toBe(0);
+  expect(values.get('muster_disk_limit_bytes{part="logs"}')).toBe(1_000_000);
+  expect(values.has('muster_disk_limit_bytes{part="store"}')).toBe(false);
+  const { certificates, parts, fileSystems } = await coordinator.api.getUpkeep();
+  expect(certificates).toEqual([]);
+  expect(parts.map(({ part }) => part)).toEqual(['store', 'events', 'logs', 'rows', 'backups', 'reserve']);
+  expect(parts.find(({ part }) => part === 'logs')).toEqual({
+    part: 'logs',
+    usedBytes: 0,
+    limitBytes: 1_000_000,
+  });
+  const { path, sizeBytes } = fileSystems[0] ?? expect.fail('there is none');
+  expect(fileSystems).toMatchObject([{ reserveBytes: 4_096 }]);
+  expect(values.get(`muster_disk_reserve_bytes{path="${path}"}`)).toBe(4_096);
+  expect(values.get(`muster_disk_size_bytes{path="${path}"}`)).toBe(sizeBytes);
+  expect(values.get(`muster_disk_avail_bytes{path="${path}"}`)).toBeGreaterThan(0);
+});
+
+test('the call returns the ends of certificates', async () => {
+  coordinator = await startTestCoordinator({ tls: ownTls });
+  await joinByCertificate(coordinator, 'node-1', newKey());
+  const { certificates } = await coordinator.api.getUpkeep();
+  expect(certificates.map(({ kind, node }) => [kind, node])).toEqual([
+    ['ca', null],
+    ['server', null],
+    ['node', 'node-1'],
+  ]);
+  expect(certificates[0]?.expiresAtMs).toBe(
+    1_000 * endOf(new X509Certificate(coordinator.caCertificate ?? '')),
+  );
+});
+
 test('without TLS there is no certificate that could expire', async () => {
   coordinator = await startTestCoordinator();
   expect(await readEnds()).toEqual({});

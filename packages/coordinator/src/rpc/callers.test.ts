@@ -31,6 +31,7 @@ const reading: ReadonlySet<string> = new Set([
   'GetNode',
   'GetCaller',
   'GetCluster',
+  'GetUpkeep',
   'QueryMetrics',
   'ListTelemetry',
   'SummarizeTraining',

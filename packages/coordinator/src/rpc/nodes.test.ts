@@ -11,6 +11,7 @@ import { CommitNotifier } from '../events/notices.ts';
 import { aCondition, nodeNameOf } from '../modelFixture.ts';
 import { PathHistory } from '../paths/pathHistory.ts';
 import { MemoryStore } from '../store/memory/memoryStore.ts';
+import { noUpkeep } from '../upkeep/upkeepFixture.ts';
 import { connected, helloMessage, inventory, openSession } from './agentFixture.ts';
 import { nodeCalls } from './nodes.ts';
 
@@ -196,6 +197,7 @@ describe('clearing a condition', () => {
       paths,
       random: countingBytes(),
       committed: new CommitNotifier(),
+      upkeep: noUpkeep,
       clearWaitMs: 500,
     };
     const refused = refusalOf(nodeCalls(parts).ClearCondition, { ...place, gpuUuid: sick.gpuUuid ?? '' });

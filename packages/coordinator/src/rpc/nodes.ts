@@ -3,8 +3,9 @@
 import { type Condition, conditionKey } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import { isNodeName, type NodeName } from '@muster/common/ids';
+import type { Upkeep } from '@muster/common/upkeep';
 import { musterVersion } from '@muster/common/version';
-import { nodeToWire } from '@muster/common/wire/codec';
+import { nodeToWire, upkeepToWire } from '@muster/common/wire/codec';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
@@ -29,6 +30,7 @@ export interface NodeCallParts {
   readonly paths: PathHistory;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: CommitNotifier;
+  readonly upkeep: Upkeep;
   /** How long a node has to be without a condition that was cleared; left out: 8 s. */
   readonly clearWaitMs?: number;
 }
@@ -44,6 +46,7 @@ type NodeCalls = Pick<
   | 'ConfirmDead'
   | 'RemoveNode'
   | 'GetCluster'
+  | 'GetUpkeep'
   | 'SetMaintenance'
   | 'AdvanceStore'
   | 'DrainNode'
@@ -143,6 +146,11 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
     }),
 
     GetCluster: unary(async () => cluster()),
+
+    GetUpkeep: unary(async () => {
+      const { certificates, diskUse } = parts.upkeep;
+      return upkeepToWire({ certificates: certificates(), ...(await diskUse()) });
+    }),
 
     ConfirmDead: unary(async (request, caller) => {
       const { name } = nodeNamed(request.node);

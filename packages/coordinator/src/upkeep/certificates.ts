@@ -1,15 +1,7 @@
 /** When the certificates that a cluster works with end: whoever watches that is never surprised by it. */
-import type { NodeName } from '@muster/common/ids';
+import type { CertificateEnd } from '@muster/common/upkeep';
 import type { ClusterState } from '../state/state.ts';
 import type { OwnCertificateEnds } from '../tls/serverTls.ts';
-
-export interface CertificateEnd {
-  readonly kind: 'ca' | 'server' | 'node';
-  /** Whose it is. null: the coordinator's. */
-  readonly node: NodeName | null;
-  /** Wall clock. */
-  readonly expiresAtMs: number;
-}
 
 /**
  * @param own null: there is no TLS, and so agents prove themselves by secrets and there is no certificate at all
@@ -21,9 +13,7 @@ export function certificateEnds(
 ): readonly CertificateEnd[] {
   if (own === null) return [];
   const nodes = [...credentials.values()].flatMap(({ kind, subject, expiresAtMs }): CertificateEnd[] =>
-    kind === 'agent' && expiresAtMs !== null
-      ? [{ kind: 'node', node: subject as NodeName, expiresAtMs }]
-      : [],
+    kind === 'agent' && expiresAtMs !== null ? [{ kind: 'node', node: subject, expiresAtMs }] : [],
   );
   return [
     { kind: 'ca', node: null, expiresAtMs: own.authorityMs },

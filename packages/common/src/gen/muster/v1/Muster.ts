@@ -31,6 +31,7 @@ import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output a
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
+import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from '../../muster/v1/GetUpkeepRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
 import type { ListAlertsRequest as _muster_v1_ListAlertsRequest, ListAlertsRequest__Output as _muster_v1_ListAlertsRequest__Output } from '../../muster/v1/ListAlertsRequest.ts';
 import type { ListAlertsResponse as _muster_v1_ListAlertsResponse, ListAlertsResponse__Output as _muster_v1_ListAlertsResponse__Output } from '../../muster/v1/ListAlertsResponse.ts';
@@ -90,6 +91,7 @@ import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, S
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from '../../muster/v1/SummarizeTrainingResponse.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
+import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from '../../muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from '../../muster/v1/User.ts';
 import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from '../../muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
@@ -288,6 +290,15 @@ export interface MusterClient extends grpc.Client {
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
+  
+  GetUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  GetUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  GetUpkeep(argument: _muster_v1_GetUpkeepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  GetUpkeep(argument: _muster_v1_GetUpkeepRequest, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  getUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  getUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  getUpkeep(argument: _muster_v1_GetUpkeepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
+  getUpkeep(argument: _muster_v1_GetUpkeepRequest, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
   
   ListAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
   ListAlerts(argument: _muster_v1_ListAlertsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListAlertsResponse__Output>): grpc.ClientUnaryCall;
@@ -607,6 +618,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
   
+  GetUpkeep: grpc.handleUnaryCall<_muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep>;
+  
   ListAlerts: grpc.handleUnaryCall<_muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse>;
   
   ListCredentials: grpc.handleUnaryCall<_muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse>;
@@ -694,6 +707,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
+  GetUpkeep: MethodDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_Upkeep, _muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep__Output>
   ListAlerts: MethodDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsResponse, _muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse__Output>
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
