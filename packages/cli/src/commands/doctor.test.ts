@@ -56,6 +56,7 @@ function parsed(stdout: string): DoctorReport {
 const cluster = (...nodes: readonly Parameters<typeof wire.node>[0][]): Answers => ({
   GetCluster: () => ({ id: 'c', version: '0.1.0' }),
   ListNodes: () => ({ nodes: nodes.map(wire.node) }),
+  GetUpkeep: () => ({}),
 });
 const here = aNode({ name: 'gpu-box' });
 
@@ -104,6 +105,20 @@ test('nothing wrong is exit code 0, without UTF-8 in ASCII and with colours on a
   expect(exitCode).toBe(exitCodes.ok);
   expect(stdout).toContain('  \x1b[32mok\x1b[39m nvml     8 GPUs\n');
   expect(stdout).toContain('\x1b[32mNo problems found.\x1b[39m\n');
+});
+
+test('an expired certificate is a problem, and a coordinator that is of another version is none', async () => {
+  const certificates = [{ kind: 'node', node: 'gpu-2', expiresAtMs: 1_000 }];
+  const expired = await doctor({ answers: { ...cluster(here), GetUpkeep: () => ({ certificates }) } });
+  expect(expired.exitCode).toBe(exitCodes.problemFound);
+  expect(expired.stdout).toMatch(
+    /certificates\n {2}x {2}gpu-2 .*it expired .* ago\n.*token create gpu-2 --replace/,
+  );
+
+  const { GetUpkeep: _, ...earlier } = cluster(here);
+  const unknown = await doctor({ answers: earlier });
+  expect(unknown.exitCode).toBe(exitCodes.ok);
+  expect(unknown.stdout).toContain('!  disks, certificates');
 });
 
 test('the coordinator is asked what it knows of this host', async () => {

@@ -9,6 +9,7 @@ import { failureOf } from '../errors.ts';
 import { cardText, clearCommand, worstFirst } from '../nodes/conditionText.ts';
 import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
+import { upkeepChecks } from './upkeepChecks.ts';
 
 const area = 'coordinator';
 
@@ -42,10 +43,20 @@ export async function examineCoordinator(
     return await withSession(context, flags, async ({ api }) => {
       const { version } = await api.getCluster();
       const answers = check('answer', 'ok', `it answers and accepts the token; version ${version}`);
-      return [known, answers, ...(await nodeChecks(api, nodeName, context))];
+      const checks = await nodeChecks(api, nodeName, context);
+      return [known, answers, ...checks, ...(await upkeepOf(api, context))];
     });
   } catch (error) {
     return [known, failed('answer', error)];
+  }
+}
+
+/** A coordinator of another version may not know the call, and is as good as it was. */
+async function upkeepOf(api: MusterApi, { clock, environment }: Context): Promise<readonly DoctorCheck[]> {
+  try {
+    return upkeepChecks(await api.getUpkeep(), clock.wallMs(), environment.programName);
+  } catch (error) {
+    return [{ ...failed('disks, certificates', error), state: 'warning' }];
   }
 }
 
