@@ -1,5 +1,5 @@
 /**
- * What a session of a Unix account has on this node: its ids from the user database, its umask and limits from PAM. Both are
+ * What a session of a Unix account has on this node: its ids from the user database, its limits from PAM, its umask from both. They are
  * asked through the node's own programs, so that directories (LDAP, SSSD) and `limits.conf` count as they do at a login.
  */
 import { execFile } from 'node:child_process';
@@ -79,7 +79,10 @@ async function readAccount(name: string): Promise<Account> {
       throw closedAccount(name, error);
     },
   );
-  return { name, ...parseIds(name, ids.stdout), ...parseLimits(limits.stdout) };
+  const { umask, ...own } = parseIds(name, ids.stdout);
+  const session = parseLimits(limits.stdout);
+  // Each may take bits away that the other leaves.
+  return { name, ...own, ...session, umask: umask | session.umask };
 }
 
 function unknownAccount(name: string, cause: unknown): DriverError {
@@ -104,10 +107,10 @@ function reasonOf(error: unknown): string {
   return line === undefined || line === '' ? messageOf(error) : line;
 }
 
-/** The line of `getent passwd`, then the numbers of `id -G`. Only root has written them. */
-function parseIds(name: string, text: string): Pick<Account, 'uid' | 'gid' | 'groups' | 'home' | 'shell'> {
+/** The line of `getent passwd`, then the numbers of `id -G`. But for names of people, only root has written them. */
+function parseIds(name: string, text: string): Omit<Account, 'name' | 'limits'> {
   const [entry = '', groups = ''] = text.trim().split('\n');
-  const [, , uid = '', gid = '', , home = '', shell = ''] = entry.split(':');
+  const [, , uid = '', gid = '', gecos = '', home = '', shell = ''] = entry.split(':');
   const ids = [uid, gid, ...groups.split(' ')];
   if (!ids.every((id) => /^\d+$/.test(id)))
     throw new DriverError(
@@ -115,7 +118,17 @@ function parseIds(name: string, text: string): Pick<Account, 'uid' | 'gid' | 'gr
       `the user database of this node has no usable entry for ${name}: ${entry}`,
     );
   const [own = 0, group = 0, ...all] = ids.map(Number);
-  return { uid: own, gid: group, groups: all, home: home || '/', shell: shell || '/bin/sh' };
+  const shellOrUsual = shell || '/bin/sh';
+  return { uid: own, gid: group, groups: all, home: home || '/', shell: shellOrUsual, umask: umaskIn(gecos) };
+}
+
+/**
+ * `umask=027` among the fields about the person, where pam_umask looks for it at a login. Sessions of `runuser` leave that module
+ * out in most distributions.
+ */
+function umaskIn(gecos: string): number {
+  const [, digits = '0'] = /(?:^|,)umask=(0?[0-7]{1,3})(?:,|$)/.exec(gecos) ?? [];
+  return Number.parseInt(digits, 8);
 }
 
 /**

@@ -45,7 +45,7 @@ describe.runIf(isRoot)('as root', () => {
   beforeAll(() => {
     execFileSync('groupadd', [shared]);
     execFileSync('useradd', ['-m', '-d', home, '-G', shared, '-s', '/bin/bash', alice]);
-    execFileSync('useradd', ['-M', '-d', '/nonexistent', bob]);
+    execFileSync('useradd', ['-M', '-d', '/nonexistent', '-c', 'Bob,,,,umask=027', bob]);
     chmodSync(home, 0o700);
     execFileSync('sh', [
       '-c',
@@ -76,6 +76,19 @@ describe.runIf(isRoot)('as root', () => {
     for (const set of ['CapEff', 'CapPrm', 'CapInh', 'CapAmb'])
       expect(output).toMatch(`${set}:\t0000000000000000`);
     expect(output).toContain('NoNewPrivs:\t1');
+  });
+
+  test('has the umask of its account, or that of the job', async () => {
+    const node = aNode();
+    const account = { name: bob, isRule: false };
+    const masks = async (umask: number | null) => {
+      const workdir = join(node.root, `of-bob-${umask}`);
+      execFileSync('install', ['-d', '-o', bob, workdir]);
+      const script = 'umask; true > made; stat -c %a made';
+      return (await aTask(node, script, { account, umask, workdir })).output;
+    };
+    expect(await masks(null)).toBe('0027\n640\n');
+    expect(await masks(0o007)).toBe('0007\n660\n');
   });
 
   test('libraries that a job preloads are loaded as its account, never as root', async () => {
