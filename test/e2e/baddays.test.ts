@@ -371,8 +371,11 @@ describe("a full disk of an agent's", () => {
     const wanted = 40_000_000;
     const greedy = await small.run({ command: `exec head -c ${wanted} /dev/zero` });
     const bytes = greedy.attempts[0]?.tasks[0]?.exit?.logBytes ?? 0;
+    const output = await small.output(greedy.id);
+    // On a machine that is fast enough it is throttled, and a line in its output says so.
+    const throttled = /\n\[muster\] this task writes more than .*\n/.exec(output)?.[0].length ?? 0;
     // Output that the coordinator has makes room again: whether it does so in time is a race.
-    if (greedy.state === 'succeeded') expect(bytes).toBe(wanted);
+    if (greedy.state === 'succeeded') expect(bytes).toBe(wanted + throttled);
     else {
       expect(greedy).toMatchObject({
         state: 'failed',
@@ -381,7 +384,6 @@ describe("a full disk of an agent's", () => {
       expect(bytes).toBeGreaterThan(4 * megabyte);
     }
     // So is whether the guard drops the middle of it before the disk is full.
-    const output = await small.output(greedy.id);
     if (output.length !== bytes) expect(output).toMatch(/\n\[muster\] \d+ bytes of output were dropped/);
     expect(await small.api.getJob(steady)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
     expect(await small.run({ command: 'echo room again' })).toMatchObject({ state: 'succeeded' });
