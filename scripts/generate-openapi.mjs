@@ -68,8 +68,9 @@ function schemaOfKind(kind) {
 }
 
 /** @param {JsonField} field @returns {Schema} */
-function schemaOfField({ kind, isList }) {
+function schemaOfField({ kind, isList, isMap }) {
   const schema = schemaOfKind(kind);
+  if (isMap) return { type: 'object', additionalProperties: schema };
   return isList ? { type: 'array', items: schema } : schema;
 }
 

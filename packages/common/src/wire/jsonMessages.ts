@@ -32,6 +32,8 @@ export interface JsonField {
   readonly wireName: string;
   readonly kind: JsonKind;
   readonly isList: boolean;
+  /** An object whose members have any names, and values of this kind. */
+  readonly isMap: boolean;
 }
 
 export type JsonKind =
@@ -67,12 +69,12 @@ export function jsonFields(message: string): ReadonlyMap<string, JsonField> {
 const objectEnding = 'Json';
 
 function fieldOf(field: protobuf.Field): JsonField {
-  const { name, repeated: isList } = field.resolve();
+  const { name, repeated: isList, map: isMap } = field.resolve();
   if (field.type === 'string' && name.endsWith(objectEnding)) {
     const member = name.slice(0, -objectEnding.length);
-    return { name: member, wireName: name, kind: { kind: 'object' }, isList };
+    return { name: member, wireName: name, kind: { kind: 'object' }, isList, isMap };
   }
-  return { name, wireName: name, kind: kindOf(field), isList };
+  return { name, wireName: name, kind: kindOf(field), isList, isMap };
 }
 
 function kindOf({ type, resolvedType, fullName }: protobuf.Field): JsonKind {
@@ -133,12 +135,24 @@ export function valueOfTexts(
 }
 
 function listOrOne(field: JsonField, value: unknown, problems: SpecProblemView[], path: string): unknown {
+  if (field.isMap) return mapOf(field.kind, value, problems, path);
   if (!field.isList) return one(field.kind, value, problems, path);
   if (!Array.isArray(value)) {
     problems.push(problem(path, 'a list', value));
     return [];
   }
   return value.map((each: unknown, index) => one(field.kind, each, problems, `${path}[${index}]`));
+}
+
+function mapOf(kind: JsonKind, value: unknown, problems: SpecProblemView[], path: string): unknown {
+  if (!isObject(value)) {
+    problems.push(problem(path, 'an object', value));
+    return {};
+  }
+  const members = Object.entries(value).map(
+    ([name, each]) => [name, one(kind, each, problems, `${path}.${name}`)] as const,
+  );
+  return Object.fromEntries(members);
 }
 
 function one(kind: JsonKind, value: unknown, problems: SpecProblemView[], path: string): unknown {

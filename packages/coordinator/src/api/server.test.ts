@@ -179,3 +179,13 @@ test('events name who called by HTTP as by gRPC, and from where', async () => {
   expect(submits).toEqual([submits[0], submits[0]]);
   expect(submits[0]).toMatchObject({ by: 'admin', peer: '127.0.0.1' });
 });
+
+test('members with names of their own are an object of texts, and anything else is refused by its path', async () => {
+  const alert = { name: 'dead', condition: "workload_state == 'failed'", labels: { team: 'vision' } };
+  expect((await ask(coordinator, 'POST /alerts', { body: alert })).status).toBe(200);
+  expect(await coordinator.api.listAlerts()).toMatchObject([{ name: 'dead', labels: { team: 'vision' } }]);
+  for (const [labels, path] of [['vision', 'labels'] as const, [{ team: 1 }, 'labels.team'] as const]) {
+    const refused = await ask(coordinator, 'POST /alerts', { body: { ...alert, labels } });
+    expect([refused.status, problemIn(refused).problems?.map((each) => each.path)]).toEqual([400, [path]]);
+  }
+});
