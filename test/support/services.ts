@@ -95,7 +95,7 @@ export interface TempDir {
 /** An empty folder that is gone after the test file. Its path is short, so that unix sockets fit in it. */
 export function tempDir(name = 'test'): TempDir {
   const path = mkdtempSync(join(tmpdir(), `muster-${name}-`));
-  return { path, remove: releasable(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 })) };
+  return { path, remove: releasable(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 })) };
 }
 
 // ---- Programs of the machine

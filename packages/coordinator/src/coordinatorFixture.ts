@@ -246,7 +246,8 @@ export async function startTestCoordinator(
       await http.close();
       await server.close();
       await coordinator.close();
-      rmSync(directory, { recursive: true });
+      // A write that was under way may still put a file there.
+      rmSync(directory, { recursive: true, maxRetries: 10 });
     },
   };
 }

@@ -103,7 +103,8 @@ export async function uploading(maskOf: UploaderParts['maskOf'] = () => null): P
   });
   onTestFinished(() => {
     uploader.close();
-    rmSync(directory, { recursive: true });
+    // A write that was under way may still put a file there.
+    rmSync(directory, { recursive: true, maxRetries: 10 });
   });
   let files = 0;
   const file = (content: Buffer | string) => {

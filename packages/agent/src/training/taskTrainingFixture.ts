@@ -34,7 +34,7 @@ export class Node {
   constructor() {
     onTestFinished(() => {
       for (const agent of this.agents) agent.close();
-      rmSync(this.directory, { recursive: true });
+      rmSync(this.directory, { recursive: true, maxRetries: 10 });
     });
   }
 

@@ -137,7 +137,8 @@ export class GuardFixture {
       process.kill(pid, 'SIGTERM');
       await processGone(pid);
     } finally {
-      await rm(this.root, { recursive: true, force: true });
+      // A guard that found another one in its place may still be on its way out.
+      await rm(this.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     }
   }
 
@@ -155,7 +156,7 @@ export function canContain(mode: ContainmentMode): boolean {
   const runtimeDir = mkdtempSync(join(tmpdir(), 'guard-'));
   const [file = '', ...args] = guardArgv(mode, 0);
   const { status } = spawnSync(file, [...args, '--runtime-dir', runtimeDir], { stdio: 'ignore' });
-  rmSync(runtimeDir, { recursive: true });
+  rmSync(runtimeDir, { recursive: true, maxRetries: 10 });
   return status === 0;
 }
 

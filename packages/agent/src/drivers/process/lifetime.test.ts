@@ -107,7 +107,7 @@ describe('the end of a guard', () => {
     const driver = guard.driver();
     await driver.list();
     const pid = await guard.livePid();
-    await rm(guard.runtimeDir, { recursive: true });
+    await rm(guard.runtimeDir, { recursive: true, maxRetries: 10, retryDelay: 100 });
     await processGone(pid);
     expect(existsSync(guard.runtimeDir)).toBe(false);
   });
