@@ -78,6 +78,15 @@ export class SimulatedCheckpoints implements Checkpoints {
   watch({ task, ...assignment }: Assignment): void {
     const key = taskKey(task);
     if (task.nodeRank !== 0 || this.watches.has(key)) return;
+    const watch = this.watchOf({ task, ...assignment });
+    for (const known of watch.known.values()) this.report(watch, known);
+    for (const saved of watch.shelf.checkpoints.values()) {
+      if (saved.verdict === 'corrupt' && !saved.reread) this.readAgainLater(watch, saved);
+    }
+    this.look(watch);
+  }
+
+  private watchOf({ task, ...assignment }: Assignment): Watch {
     const watch: Watch = {
       task,
       ...this.placeOf(assignment),
@@ -87,15 +96,11 @@ export class SimulatedCheckpoints implements Checkpoints {
       hasEnded: false,
       before: null,
     };
-    this.watches.set(key, watch);
+    this.watches.set(taskKey(task), watch);
     for (const saved of watch.shelf.checkpoints.values()) {
       if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
     }
-    for (const known of watch.known.values()) this.report(watch, known);
-    for (const saved of watch.shelf.checkpoints.values()) {
-      if (saved.verdict === 'corrupt' && !saved.reread) this.readAgainLater(watch, saved);
-    }
-    this.look(watch);
+    return watch;
   }
 
   async stopping(task: TaskRef): Promise<void> {
@@ -122,6 +127,13 @@ export class SimulatedCheckpoints implements Checkpoints {
       await this.moment(lastVerifyMsMax);
       this.accept(watch, saved);
     }
+  }
+
+  async recall({ task, ...assignment }: Assignment): Promise<void> {
+    if (task.nodeRank !== 0) return;
+    await this.moment(20);
+    const watch = this.watchOf({ task, ...assignment });
+    watch.hasEnded = true;
   }
 
   isTrainingComplete(): boolean {

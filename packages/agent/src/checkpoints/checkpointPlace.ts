@@ -1,5 +1,6 @@
 /** The place of a checkpoint below its root, for anyone who changes it. */
 import { belowAll, Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
+import { trainingCompleteName } from '@muster/checkpoints/names';
 import { messageOf } from '@muster/common/errors';
 
 /**
@@ -26,4 +27,21 @@ export async function withPlaceOf<T>(
 export function reasonOf(error: unknown): string {
   const message = messageOf(error);
   return errorCode(error) === null ? message : message.replace(/, \w+ '.*$/s, '');
+}
+
+/** Some file systems keep whole seconds, and FAT every other one. */
+const granularityMs = 2_000;
+
+/**
+ * Whether the program has left its marker that nothing is left to train. One from an earlier run must not end a
+ * job that was just started to go on from there.
+ * @param startedAtMs wall clock: the start of the attempt
+ */
+export async function completedSince(root: string, startedAtMs: number): Promise<boolean> {
+  try {
+    const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.identify(last));
+    return stat?.isFile() === true && Number(stat.mtimeMs) >= startedAtMs - granularityMs;
+  } catch {
+    return false;
+  }
 }

@@ -5,15 +5,14 @@
  */
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { isWholeAlready } from '@muster/checkpoints/completeness';
-import { trainingCompleteName } from '@muster/checkpoints/names';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import { unverifiable, type Verification } from '@muster/checkpoints/verification';
 import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
-import { withPlaceOf } from './checkpointPlace.ts';
+import { completedSince } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
-import { type CheckpointedTask, KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
+import { KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
 import {
   type CheckpointObservation,
   isStill,
@@ -24,7 +23,7 @@ import {
   triesMax,
 } from './observations.ts';
 import { Pacer, paceAfter } from './pacer.ts';
-import type { CheckpointMessage, WatcherParts } from './parts.ts';
+import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
 import type { FirstReadings } from './secondReadings.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
@@ -33,6 +32,8 @@ const snapshotMs = 1_000;
 const lastLookMs = 10_000;
 /** And so much longer for quick verifications of all whose deep ones have taken too long. */
 const lastQuickMs = 2_000;
+/** The agent's other tasks wait no longer than this for what an ended one has saved. */
+const recallMs = 3_000;
 /** Looks whose durations determine the pause before the next one. */
 const tooksMax = 3;
 
@@ -144,6 +145,20 @@ export class DirectoryWatch {
       this.warn(`could not examine its checkpoints: ${messageOf(error)}`);
     }
     await untilAborted(this.known.tidy(), limit).catch(() => {});
+  }
+
+  /** Instead of `start`, for a task whose end is recorded: reads what was found out before, and changes nothing. */
+  async recall(): Promise<void> {
+    this.end();
+    const recalled = this.inTurn(async () => {
+      const { root, pattern, startedAtMs } = this.of;
+      const scan = await scanCheckpoints(root, { pattern });
+      await this.known.recall(scan);
+      this.isComplete = scan.isTrainingComplete && (await completedSince(root, startedAtMs));
+    });
+    await untilAborted(recalled, AbortSignal.timeout(recallMs)).catch((error: unknown) =>
+      this.warn(`its last checkpoints are not known yet: ${messageOf(error)}`),
+    );
   }
 
   async close(): Promise<void> {
@@ -381,20 +396,4 @@ function isBelievable(observation: CheckpointObservation, found: Verification): 
   const isSame = found.version === observation.candidate.version;
   if (found.verdict === 'verified') return isSame;
   return isStill(observation) && (isSame || found.verdict === 'unverified');
-}
-
-/** Some file systems keep whole seconds, and FAT every other one. */
-const granularityMs = 2_000;
-
-/**
- * One from an earlier run must not end a job that was just started to go on from there.
- * @param startedAtMs wall clock: the start of the attempt
- */
-async function completedSince(root: string, startedAtMs: number): Promise<boolean> {
-  try {
-    const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.identify(last));
-    return stat?.isFile() === true && Number(stat.mtimeMs) >= startedAtMs - granularityMs;
-  } catch {
-    return false;
-  }
 }

@@ -4,10 +4,8 @@ import { realpath } from 'node:fs/promises';
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
-import type { CheckpointFacts, VerificationDepth } from '@muster/common/checkpoints';
-import { type TaskRef, taskKey } from '@muster/common/ids';
-import type { JobSpec } from '@muster/common/spec/types';
-import type { Assignment } from '../taskFacts/assignment.ts';
+import type { CheckpointFacts, CheckpointSeen, VerificationDepth } from '@muster/common/checkpoints';
+import { taskKey } from '@muster/common/ids';
 import { reasonOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
 import {
@@ -18,7 +16,7 @@ import {
   writeIndex,
 } from './indexFile.ts';
 import { type CheckpointObservation, writtenForMs } from './observations.ts';
-import type { CheckpointMessage, WatcherParts } from './parts.ts';
+import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { newestFirst, toDelete } from './retention.ts';
@@ -30,19 +28,6 @@ const sentMax = 64;
 /** Some file systems keep whole seconds, and FAT every other one. */
 const granularityMs = 2_000;
 
-/** A task whose checkpoints are looked at. */
-export interface CheckpointedTask {
-  readonly task: TaskRef;
-  readonly assignment: Assignment;
-  readonly spec: JobSpec;
-  /** The directory as this agent finds it. */
-  readonly root: string;
-  /** null: the usual names. */
-  readonly pattern: NamePattern | null;
-  /** Wall clock. */
-  readonly startedAtMs: number;
-}
-
 /** To be read again, as closely as before. */
 export interface SecondReading {
   readonly name: string;
@@ -50,10 +35,7 @@ export interface SecondReading {
   readonly depth: VerificationDepth;
 }
 
-interface Sendable {
-  readonly facts: CheckpointFacts;
-  readonly afterStop: boolean;
-}
+type Sendable = Pick<CheckpointSeen, 'afterStop'> & { readonly facts: CheckpointFacts };
 
 interface Known extends Sendable {
   readonly facts: IndexedCheckpoint;
@@ -107,7 +89,22 @@ export class KnownCheckpoints {
 
   /** What the last watch of this job's checkpoints, here or on another node, has found out. */
   async load(): Promise<void> {
-    const { root, assignment, pattern } = this.of;
+    const { root, pattern } = this.of;
+    await this.loadIndex();
+    if (this.rules.keepLast !== null) await sweepAside(root, levelsOf(pattern)).catch(() => {});
+  }
+
+  /** As `load`, of what is there and as it was when it was found out. Nothing is changed in the directory. */
+  async recall({ candidates }: CheckpointScan): Promise<void> {
+    await this.loadIndex();
+    const present = new Map(candidates.map(({ name, version }) => [name, version]));
+    for (const [name, { facts }] of this.known)
+      if (present.get(name) !== facts.version) this.known.delete(name);
+    this.shared = await this.isOnSharedStorage();
+  }
+
+  private async loadIndex(): Promise<void> {
+    const { root, assignment } = this.of;
     const index = await readIndex(root);
     this.foundIndex = JSON.stringify(index);
     // Of another job that saved here before: this one has nothing to do with its checkpoints.
@@ -117,7 +114,10 @@ export class KnownCheckpoints {
       this.isClaimed = true;
       for (const facts of index.checkpoints) this.known.set(facts.name, { facts, afterStop: false });
     }
-    if (this.rules.keepLast !== null) await sweepAside(root, levelsOf(pattern)).catch(() => {});
+  }
+
+  private async isOnSharedStorage(): Promise<boolean> {
+    return !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
   }
 
   /** Candidates of this job of which nothing is known yet, by name. */
@@ -146,7 +146,7 @@ export class KnownCheckpoints {
     // With a problem there may be more than was looked at, or nothing that could be.
     if (!this.isFirstLook || (problem !== null && candidates.length === 0)) return;
     this.isFirstLook = false;
-    this.shared = !this.isOwn && isShared(await realpath(this.of.root), this.parts.mounts());
+    this.shared = await this.isOnSharedStorage();
     // Of an agent that died before it could send them, here or on another node.
     this.resend();
   }

@@ -1,13 +1,16 @@
 /** What watching checkpoints is built on. */
 
 import { join } from 'node:path';
+import type { NamePattern } from '@muster/checkpoints/namePattern';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
 import type { CheckpointSeen } from '@muster/common/checkpoints';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { JobSpec } from '@muster/common/spec/types';
 import type { Mount } from '../host/mounts.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
+import type { Assignment } from '../taskFacts/assignment.ts';
 import type { DirectoryProblem } from './directoryProblems.ts';
 
 export interface CheckpointMessage extends CheckpointSeen {
@@ -38,3 +41,16 @@ export interface WatcherParts {
 export const verifierProgram = import.meta.filename.endsWith('.ts')
   ? join(import.meta.dirname, '../../../checkpoints/src/verifier/main.ts')
   : join(import.meta.dirname, 'checkpoint-verifier.mjs');
+
+/** A task whose checkpoints are looked at. */
+export interface CheckpointedTask {
+  readonly task: TaskRef;
+  readonly assignment: Assignment;
+  readonly spec: JobSpec;
+  /** The directory as this agent finds it. */
+  readonly root: string;
+  /** null: the usual names. */
+  readonly pattern: NamePattern | null;
+  /** Wall clock. */
+  readonly startedAtMs: number;
+}

@@ -1,4 +1,12 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { describe, expect, test, vi } from 'vitest';
@@ -202,6 +210,48 @@ describe('what was there before', () => {
     const other = new WatchingNode();
     other.watch(assignmentFor(root, {}, { task: { ...aTask, attempt: 2 } }), Date.now() + 60_000);
     await other.reports('step_10.pt verified', 'step_20.pt verified');
+  });
+});
+
+describe('what an earlier agent knew of a task that it recorded to have ended', () => {
+  const keep = { checkpoint: { keep_last: 1 } };
+
+  async function anEndedTask(root: string): Promise<WatchingNode> {
+    const node = new WatchingNode();
+    node.watch(assignmentFor(root));
+    for (const step of [1, 2]) {
+      writeFileSync(join(root, `step_${step}.pt`), torchFile(step));
+      await vi.waitFor(() => expect(node.messages()).toContain(`step_${step}.pt verified`));
+    }
+    await node.watcher.lastLook(aTask);
+    return node;
+  }
+
+  test('is known again, as far as it is still there, and nothing is changed beside it', async () => {
+    const root = aDirectory();
+    await anEndedTask(root);
+    rmSync(join(root, 'step_1.pt'));
+    writeFileSync(join(root, 'step_3.pt'), torchFile(3));
+    const before = readdirSync(root);
+    const index = indexIn(root);
+
+    const next = new WatchingNode();
+    await next.watcher.recall(assignmentFor(root, keep), Date.now());
+    const known = next.watcher.messages().map(({ checkpoint }) => checkpoint.name);
+    // The one that nobody has verified is of a later attempt, which sees to it.
+    expect(known).toEqual(['step_2.pt']);
+    expect(next.verified).toEqual([]);
+    expect(readdirSync(root)).toEqual(before);
+    expect(indexIn(root)).toEqual(index);
+  });
+
+  test('is nothing on another rank than 0', async () => {
+    const root = aDirectory();
+    await anEndedTask(root);
+    const next = new WatchingNode();
+    const task = { ...aTask, nodeRank: 1 };
+    await next.watcher.recall(assignmentFor(root, {}, { task }), Date.now());
+    expect(next.watcher.messages()).toEqual([]);
   });
 });
 

@@ -31,6 +31,11 @@ export interface Checkpoints {
   isWatched(task: TaskRef): boolean;
   /** Its processes are gone: resolves, within some 10 s, when that may be reported. */
   lastLook(task: TaskRef): Promise<void>;
+  /**
+   * An earlier agent recorded the end of the task: what that agent knew of its checkpoints is read from beside them. Nothing is
+   * changed there, where a later attempt may be at work. Resolves within some 3 s whatever the storage does.
+   */
+  recall(assignment: Assignment, startedAtMs: number): Promise<void>;
   isTrainingComplete(task: TaskRef): boolean;
   /** Its loss has diverged: the newest checkpoint from before that is kept. @param goodUntil null: no step is known */
   noteDivergence(task: TaskRef, goodUntil: number | null): void;
@@ -83,9 +88,14 @@ export class CheckpointWatcher implements Checkpoints {
   }
 
   watch(assignment: Assignment, startedAtMs: number): void {
+    this.watchOf(assignment, startedAtMs)?.start();
+  }
+
+  /** @returns a new watch that has not begun. null: there is one, or nothing to watch */
+  private watchOf(assignment: Assignment, startedAtMs: number): DirectoryWatch | null {
     const { task } = assignment;
     const key = taskKey(task);
-    if (task.nodeRank !== 0 || this.watches.has(key)) return;
+    if (task.nodeRank !== 0 || this.watches.has(key)) return null;
     const place = this.placeOf(assignment);
     if (place === null) {
       const { checkpoint } = assignment.spec;
@@ -93,12 +103,16 @@ export class CheckpointWatcher implements Checkpoints {
         this.warn(task, checkpoint.dir, `the checkpoint directory ${insideContainer}`);
         this.problems.note(task, 'place', checkpoint.dir, insideContainer);
       }
-      return;
+      return null;
     }
     const of = { task, assignment, startedAtMs, ...place };
     const watch = new DirectoryWatch(this.parts, this.problems, this.firstReadings, of);
     this.watches.set(key, watch);
-    watch.start();
+    return watch;
+  }
+
+  async recall(assignment: Assignment, startedAtMs: number): Promise<void> {
+    await this.watchOf(assignment, startedAtMs)?.recall();
   }
 
   async stopping(task: TaskRef): Promise<void> {

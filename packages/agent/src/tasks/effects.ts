@@ -155,6 +155,12 @@ export class TaskEffects {
     }
   }
 
+  /** The earlier agent may not have reported the end, nor what else is known of it. @param startedAtMs null: nothing ran */
+  async recall(startedAtMs: number | null): Promise<void> {
+    if (startedAtMs === null) return;
+    for (const hook of this.hooks) await hook.recalled?.(this.context(), startedAtMs);
+  }
+
   /** Signal, grace, kill. @returns when no process of the task is left */
   stopDriver(options: StopOptions) {
     const { closing, parts } = this.shared;

@@ -121,6 +121,8 @@ export interface TaskHook {
   conclude?(task: TaskContext, end: ExitOfTask): Promise<Partial<TaskEnd>>;
   /** Called when every `conclude` has come to an end. */
   measure?(task: TaskContext): Partial<TaskEnd>;
+  /** An earlier agent recorded the end of the task, and this one is about to report it. */
+  recalled?(task: TaskContext, startedAtMs: number): Promise<void>;
   /** The task has ended, and its record says so. */
   ended?(task: TaskContext): void;
   /** The coordinator no longer needs anything of the task. */
@@ -219,6 +221,10 @@ function checkpoints(parts: HookParts): TaskHook {
     async conclude(task, { startedAtMs }) {
       watch(task, startedAtMs);
       return {};
+    },
+    // By the checkpoints the coordinator chooses what follows the end, and it may have been told of neither.
+    async recalled({ assignment }, startedAtMs) {
+      if (assignment !== null) await parts.checkpoints.recall(assignment, startedAtMs);
     },
     removed: ({ task }) => parts.checkpoints.forget(task),
   };

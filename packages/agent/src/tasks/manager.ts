@@ -69,7 +69,8 @@ export class TaskManager {
 
   /** Finds the tasks of an earlier agent, by its records and by what the drivers know. To be awaited before the first Hello. */
   async recover(): Promise<void> {
-    for (const record of this.parts.records.load()) await this.runner(record.assignment.task).restore(record);
+    const records = this.parts.records.load();
+    await Promise.all(records.map((record) => this.runner(record.assignment.task).restore(record)));
     for (const driver of Object.values(this.parts.drivers)) await this.adoptUnrecorded(driver);
   }
 

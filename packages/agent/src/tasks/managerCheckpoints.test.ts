@@ -81,6 +81,27 @@ describe('the end of a task is reported after its last checkpoint', () => {
     expect(agent.sent.slice(-2)).toEqual(['step_10.pt verified', 'ended 0']);
   });
 
+  test('when the agent that recorded the end went before it could report any of that', async () => {
+    const node = new TestNode();
+    const first = await aWatchingAgent(node);
+    const root = aDirectory();
+    await first.bringToRunning({ checkpoint: { dir: root } });
+    writeFileSync(join(root, 'step_10.pt'), torchFile());
+    writeFileSync(join(root, 'training_complete.marker'), '');
+    node.process.end(aKey, exited(9));
+    await first.sends('ended 9');
+    await first.manager.close();
+
+    const next = await aWatchingAgent(node);
+    // A Hello says these.
+    expect(next.manager.checkpoints()).toMatchObject([
+      { task: aTask, checkpoint: { name: 'step_10.pt', verdict: 'verified' } },
+    ]);
+    expect(next.manager.reports()).toMatchObject([
+      { state: 'ended', trainingComplete: true, startedAtMs: expect.any(Number) },
+    ]);
+  });
+
   test('and is known by what it printed last', async () => {
     const node = new TestNode();
     const training = {

@@ -60,6 +60,7 @@ const noCheckpoints: Checkpoints = {
   notStopped: () => {},
   isWatched: () => false,
   lastLook: async () => {},
+  recall: async () => {},
   isTrainingComplete: () => false,
   noteDivergence: () => {},
   resend: () => {},

@@ -46,7 +46,12 @@ export type Phase =
       /** The task was asked to stop. How it ends follows from that, also for an agent that finds it ended. */
       readonly isStopping?: true;
     }
-  | { readonly kind: 'ended'; readonly exit: TaskEnd };
+  | {
+      readonly kind: 'ended';
+      readonly exit: TaskEnd;
+      /** null: nothing ran. Absent: an older agent wrote the record. */
+      readonly started?: { readonly startedAtMs: number; readonly startedBoottimeMs: number } | null;
+    };
 
 export interface TaskRecord {
   readonly assignment: Assignment;

@@ -48,11 +48,12 @@ export class TaskRunner {
     }
   }
 
-  /** Resumes a task of an earlier agent. @returns when its driver has reported what became of it */
+  /** Resumes a task of an earlier agent. @returns when it is known what became of it, and what it saved */
   async restore(record: TaskRecord): Promise<void> {
-    this.state = restored(record);
-    if (record.phase.kind === 'ended') this.effects.carryOut({ kind: 'close' });
-    else await this.effects.find(record.bootId);
+    this.state = restored(record, this.shared.parts.bootId);
+    if (record.phase.kind !== 'ended') return await this.effects.find(record.bootId);
+    this.effects.carryOut({ kind: 'close' });
+    await this.effects.recall(record.phase.started?.startedAtMs ?? null);
   }
 
   /** Adopts a task that runs and has no record here. */

@@ -91,7 +91,7 @@ export type Life =
   | {
       readonly kind: 'ended';
       readonly end: TaskEnd;
-      /** null: it never ran, or an earlier agent has recorded its end. */
+      /** null: it never ran, or ran in another boot. */
       readonly started: StartMoment | null;
       /** The coordinator has all of its output. */
       readonly isUploaded: boolean;

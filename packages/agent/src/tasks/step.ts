@@ -25,7 +25,8 @@ import {
 const pause = { initialMs: 100, maxMs: 10_000 } as const;
 
 /** The state of a task that an earlier agent has recorded. Unless it has ended, its driver says what became of it. */
-export function restored({ assignment, phase }: TaskRecord): TaskState {
+/** @param bootIdNow of the machine: a start of another boot has no age that this one could tell */
+export function restored({ assignment, phase, bootId }: TaskRecord, bootIdNow: string): TaskState {
   const state = { ...unrecordedTask(assignment.task), assignment };
   switch (phase.kind) {
     case 'assigned':
@@ -34,8 +35,10 @@ export function restored({ assignment, phase }: TaskRecord): TaskState {
       const { isStopping = false } = phase;
       return { ...state, life: { ...phase, isStopping, graceEndsAtMs: null }, work: { kind: 'examine' } };
     }
-    case 'ended':
-      return { ...state, life: { kind: 'ended', end: phase.exit, started: null, isUploaded: false } };
+    case 'ended': {
+      const started = (bootId === bootIdNow ? phase.started : null) ?? null;
+      return { ...state, life: { kind: 'ended', end: phase.exit, started, isUploaded: false } };
+    }
     default: {
       const never: never = phase;
       return never;
@@ -241,7 +244,7 @@ function ended(state: TaskState, end: TaskEnd): TaskStep {
     : null;
   return {
     state: { ...state, work, failures: 0, life: { kind: 'ended', end, started, isUploaded: false } },
-    effects: [{ kind: 'record', phase: { kind: 'ended', exit: end } }, { kind: 'close' }],
+    effects: [{ kind: 'record', phase: { kind: 'ended', exit: end, started } }, { kind: 'close' }],
   };
 }
 

@@ -128,7 +128,7 @@ class Walk {
         : life.kind === 'running' || life.kind === 'ending' || life.kind === 'unrecorded'
           ? ({ kind: 'running', ...running } as const)
           : ({ kind: 'assigned' } as const);
-    this.state = restored({ assignment, bootId: 'boot', phase });
+    this.state = restored({ assignment, bootId: 'boot', phase }, 'boot');
     this.rule(this.state.order === null, 'a new agent acts on nothing but orders');
     if (phase.kind !== 'ended') this.play(this.chance(0.2) ? { kind: 'unseen' } : this.examined());
   }
