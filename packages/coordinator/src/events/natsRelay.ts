@@ -10,12 +10,13 @@
  * from the stream (by age, or by an operator) before the cursor was written down; both copies carry the same id.
  */
 import { type EventFollowerParts, type RunningFollower, startFollower } from './follower.ts';
+import { natsTarget } from './natsConnection.ts';
 import { natsCursorName } from './natsCursor.ts';
-import { type NatsSettings, openEventStream, parseNatsCredentials, parseNatsUrl } from './natsStream.ts';
+import { type NatsSettings, openEventStream } from './natsStream.ts';
 
 export interface NatsRelayParts extends Pick<EventFollowerParts, 'store' | 'committed' | 'log'> {
   readonly clusterId: string;
-  /** Text of a file, see `parseNatsCredentials`; null: those of the address, or none. */
+  /** Text of a file, see `natsTarget`; null: those of the address, or none. */
   readonly credentials: string | null;
   readonly settings: NatsSettings;
 }
@@ -23,14 +24,12 @@ export interface NatsRelayParts extends Pick<EventFollowerParts, 'store' | 'comm
 const retryBackoff = { initialMs: 100, maxMs: 5_000 };
 
 /**
- * @param url see `parseNatsUrl`
+ * @param url of NATS, see `natsTarget`
  * @throws {MusterError} `invalid` for a malformed address; a NATS that is away is waited for
  */
 export function startNatsRelay(url: string, parts: NatsRelayParts): RunningFollower {
   const { clusterId, credentials, settings, store, committed, log } = parts;
-  const parsed = parseNatsUrl(url);
-  const target =
-    credentials === null ? parsed : { ...parsed, credentials: parseNatsCredentials(credentials) };
+  const target = natsTarget(url, credentials);
   return startFollower({
     cursorName: natsCursorName,
     startsAt: 'first',

@@ -7,7 +7,6 @@
  * of the event log at every instant, in order and without repeats, and its last message shows where to continue.
  */
 
-import { MusterError } from '@muster/common/errors';
 import {
   JetStreamApiCodes,
   JetStreamApiError,
@@ -15,30 +14,11 @@ import {
   jetstreamManager,
   type PubAck,
 } from '@nats-io/jetstream';
-import {
-  type Authenticator,
-  connect,
-  credsAuthenticator,
-  type NatsConnection,
-  nkeyAuthenticator,
-} from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { StoredEvent } from '../model.ts';
 import { cloudEventOf } from './cloudEvents.ts';
 import type { EventTarget, PublishResult } from './follower.ts';
-
-export type NatsCredentials =
-  | { readonly user: string; readonly pass: string }
-  | { readonly token: string }
-  | { readonly authenticator: Authenticator };
-
-/** Where NATS is and how to get in. */
-export interface NatsTarget {
-  readonly servers: readonly string[];
-  /** The same without credentials: what may be logged. */
-  readonly shown: string;
-  readonly tls: boolean;
-  readonly credentials: NatsCredentials | null;
-}
+import { answerTimeoutMs, connectNats, type NatsTarget } from './natsConnection.ts';
 
 /** Of the stream that is made, and of the connection. */
 export interface NatsSettings {
@@ -48,72 +28,14 @@ export interface NatsSettings {
   readonly replicas: number;
 }
 
-/** For one connection attempt, request or acknowledgement: longer than a loaded server takes, short enough to retry. */
-const answerTimeoutMs = 5_000;
-/** A connection that nobody uses is asked for a sign of life this often; the second missing answer ends it. */
-const pingIntervalMs = 20_000;
 const nanosPerMs = 1_000_000;
 /** Ids seen this long are recognised when they come again. */
 const duplicateWindowMs = 10 * 60_000;
 const maxAgeMs = 7 * 24 * 3_600_000;
 /** Some two million events; of more, the oldest go. A server without limits of its own must not fill its disk with copies. */
 const streamBytesMax = 1024 ** 3;
-/** The seed of a user: base 32, with a checksum that the library looks at. */
-const nkeySeed = /^SU[A-Z2-7]{56}$/;
 /** What the subject and headers of a message take of the server's payload limit, at most. */
 const headerBytesMax = 1_024;
-
-/**
- * @param url `nats://[user:password@|token@]host[:port]`, several separated by commas; `tls://` insists on encryption
- * @throws {MusterError} `invalid` when it is no such address
- */
-export function parseNatsUrl(url: string): NatsTarget {
-  const parsed = url.split(',').map((each) => parseServer(each.trim()));
-  const servers = parsed.filter((server) => server !== null);
-  const [first] = servers;
-  if (first === undefined || servers.length < parsed.length) {
-    // The text itself may hold a password, so the message does not repeat it.
-    throw new MusterError(
-      'invalid',
-      'the NATS address does not have the form nats://host:4222 (several: separated by commas; a password: percent-encoded)',
-    );
-  }
-  const hosts = servers.map(({ host }) => host);
-  const { tls, user, pass } = first;
-  const credentials = user === '' ? null : pass === '' ? { token: user } : { user, pass };
-  return { servers: hosts, shown: hosts.join(','), tls, credentials };
-}
-
-/**
- * @param text of a file: `user:password`, a token, the seed of an nkey, or what `nsc` writes for a user (JWT and seed)
- * @throws {MusterError} `invalid` when it is none of these; the message does not repeat it
- */
-export function parseNatsCredentials(text: string): NatsCredentials {
-  if (text.includes('BEGIN NATS USER JWT')) {
-    return { authenticator: credsAuthenticator(new TextEncoder().encode(text)) };
-  }
-  const line = text.trim();
-  if (nkeySeed.test(line)) return { authenticator: nkeyAuthenticator(new TextEncoder().encode(line)) };
-  const colon = line.indexOf(':');
-  if (/^[^\s]+$/.test(line) && colon !== 0) {
-    return colon < 0 ? { token: line } : { user: line.slice(0, colon), pass: line.slice(colon + 1) };
-  }
-  const message =
-    'the file of NATS credentials holds neither one line `user:password`, nor a token, nor the seed of an nkey, ' +
-    'nor a credentials file of NATS';
-  throw new MusterError('invalid', message);
-}
-
-function parseServer(text: string): { host: string; tls: boolean; user: string; pass: string } | null {
-  try {
-    const { protocol, host, username, password } = new URL(text);
-    if ((protocol !== 'nats:' && protocol !== 'tls:') || host === '') return null;
-    const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
-    return { host, tls: protocol === 'tls:', user, pass };
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Connects, makes the stream `MUSTER_<cluster>` if there is none, and finds out how far it has come. A stream that is
@@ -125,17 +47,8 @@ export async function openEventStream(
   clusterId: string,
   { ca, replicas }: NatsSettings,
 ): Promise<EventTarget> {
-  const connection = await connect({
-    servers: [...target.servers],
-    name: `muster ${clusterId}`,
-    // A new connection starts from what the stream holds; a patched-up one would send what it had buffered before.
-    reconnect: false,
-    timeout: answerTimeoutMs,
-    pingInterval: pingIntervalMs,
-    maxPingOut: 1,
-    ...(target.tls || ca !== null ? { tls: ca === null ? {} : { ca } } : {}),
-    ...target.credentials,
-  });
+  // A new connection starts from what the stream holds; a patched-up one would send what it had buffered before.
+  const connection = await connectNats(target, `muster ${clusterId}`, ca);
   try {
     const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs, checkAPI: false });
     const name = `MUSTER_${clusterId}`;
