@@ -82,7 +82,7 @@ describe('the NATS relay', () => {
     const { config } = await withStreams(server, (manager) => manager.streams.info(streamName));
 
     expect(config).toMatchObject({
-      subjects: [`muster.${clusterId}.>`],
+      subjects: [`muster.${clusterId}.*.*.*`],
       storage: 'file',
       duplicate_window: 10 * 60 * 1e9,
       max_age: 7 * 24 * 3_600 * 1e9,

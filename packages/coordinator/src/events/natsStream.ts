@@ -57,7 +57,7 @@ export async function openEventStream(
       if (!isMissing) throw error;
       return manager.streams.add({
         name,
-        subjects: [`muster.${clusterId}.>`],
+        subjects: [eventSubjects(clusterId)],
         storage: 'file',
         duplicate_window: duplicateWindowMs * nanosPerMs,
         max_age: maxAgeMs * nanosPerMs,
@@ -143,6 +143,11 @@ class JetStreamCopy implements EventTarget {
   async close(): Promise<void> {
     await this.connection.close();
   }
+}
+
+/** Of all events of a cluster, and of nothing else that is sent to it: requests have fewer parts. */
+export function eventSubjects(clusterId: string): string {
+  return `muster.${clusterId}.*.*.*`;
 }
 
 /** `muster.<cluster>.job.<job id>.submitted` of a `job.submitted`. Job ids and node names are free of dots. */
