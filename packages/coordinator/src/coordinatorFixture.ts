@@ -220,6 +220,8 @@ export async function startTestCoordinator(
     api,
     clock,
     memory,
+    /** Every call of the API, as its servers have them. */
+    musterCalls: calls.muster,
     fatal,
     contained,
     /** `host:port` of its gRPC server. */

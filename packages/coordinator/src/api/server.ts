@@ -20,6 +20,7 @@ import { asMusterError, type MusterCalls, type UnaryMethod } from '../rpc/calls.
 import { type Connections, httpPeer } from '../rpc/connections.ts';
 import { hostFromHere } from '../tls/hosts.ts';
 import type { HttpsContext } from '../tls/serverTls.ts';
+import { bodyBytesMax, bodyTooLarge, textOfBody } from './body.ts';
 import { isOwnName, isOwnOrigin } from './names.ts';
 import { placesOf, requestOf, type SentCall } from './parameters.ts';
 import { type ProblemDetails, problemOf, problemType } from './problems.ts';
@@ -28,8 +29,6 @@ import type { SseTiming } from './sseStream.ts';
 import { serveStream } from './streams.ts';
 import { addToolRoute } from './toolRoute.ts';
 
-/** A spec of 256 KiB, and what a request has beside it. */
-const bodyBytesMax = 320 * 1024;
 const headerTimeoutMs = 10_000;
 /** For a request to arrive, its body included. */
 const requestTimeoutMs = 30_000;
@@ -269,25 +268,14 @@ function sentBy(request: FastifyRequest): SentCall {
   return {
     path: request.params as Record<string, string>,
     query: new URLSearchParams(query),
-    body: textOfBody(request.body),
+    body: Buffer.isBuffer(request.body) ? textOfBody(request.body) : null,
     idempotencyKey: typeof key === 'string' ? key : null,
   };
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function textOfBody(body: unknown): string | null {
-  if (!Buffer.isBuffer(body) || body.length === 0) return null;
-  try {
-    return utf8.decode(body);
-  } catch (error) {
-    throw new MusterError('invalid', 'the body is not UTF-8', { cause: error });
-  }
-}
-
 /** What the framework found before a call was made, in our words. */
 const ofFramework: Readonly<Record<string, readonly [status: number, message: string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: [413, `the body has more than ${bodyBytesMax} bytes`],
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, bodyTooLarge],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'send the body as JSON, with `content-type: application/json`'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'the body is not as long as `content-length` says'],
 };
