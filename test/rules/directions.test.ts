@@ -156,7 +156,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
         'model.ts paths prometheus reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
-    ['api', 'auth caller.ts logs rpc tls', 'it is another way to the same calls'],
+    ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
       'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry views.ts work',

@@ -33,6 +33,7 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly natsCredentials?: string;
   readonly natsCa?: string;
   readonly natsReplicas?: number;
+  readonly natsSubmit?: boolean;
   readonly reserveMb?: number;
   readonly logBudget?: number;
   readonly metricsBudget?: number;
@@ -100,6 +101,10 @@ export function withCoordinatorFlags(sub: Command): void {
       '--nats-replicas <count>',
       'copies of the stream that is made in a cluster of NATS; default 1',
       wholeNumberFlag('--nats-replicas', 1, 5),
+    )
+    .option(
+      '--nats-submit',
+      'also take submits as requests through NATS, each with the token of a user; default: not',
     )
     .option(
       '--reserve-mb <size>',

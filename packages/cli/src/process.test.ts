@@ -96,6 +96,11 @@ test.each([
     /^muster: --lease has to be at least twice/,
   ],
   [
+    ['coordinator', '--data', 'd', '--nats-submit'],
+    exitCodes.usage,
+    /^muster: --nats-submit needs the NATS to take submits from: --nats URL\n/,
+  ],
+  [
     ['coordinator', '--data', 'd', '--http', '0.0.0.0:7071'],
     exitCodes.usage,
     /^muster: --http serves on this machine only, such as 127\.0\.0\.1:7071; 0\.0\.0\.0 is open to others\n/,

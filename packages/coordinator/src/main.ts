@@ -242,6 +242,19 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       });
       releases.push(() => relay.close());
     }
+    if (options.natsUrl !== null && options.natsSubmit) {
+      const { startNatsSubmit } = await import('./api/natsSubmit.ts');
+      const submits = startNatsSubmit(options.natsUrl, {
+        clusterId: state.clusterId,
+        gate,
+        calls: calls.muster,
+        credentials: options.natsCredentials,
+        ca: options.natsCa,
+        newRequestId: () => `nats-${Buffer.from(random(16)).toString('hex')}`,
+        log,
+      });
+      releases.push(() => submits.close());
+    }
     if (hasSinks(options.alertSinks)) {
       const { openSinks } = await import('./alertSinks/open.ts');
       const { startSinks } = await import('./alertSinks/start.ts');

@@ -44,6 +44,8 @@ export interface CoordinatorOptions {
   readonly natsUrl: string | null;
   /** How to get in there, as a file says it: `user:password`, a token, or JWT and seed. null: nothing is needed. */
   readonly natsCredentials: string | null;
+  /** Whether jobs may be submitted through NATS too; of no effect without `natsUrl`. */
+  readonly natsSubmit: boolean;
   /** Of those that are built in, the alerts that are switched on. */
   readonly builtInAlerts: readonly BuiltInAlertName[];
   /** Where alerts go. */
@@ -100,6 +102,7 @@ export const coordinatorDefaults = {
   prometheusUrl: null,
   natsUrl: null,
   natsCredentials: null,
+  natsSubmit: false,
   builtInAlerts: [] as readonly BuiltInAlertName[],
   alertSinks: noAlertSinks,
   natsCa: null,

@@ -36,6 +36,8 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
       '--lease has to be at least twice --heartbeat, so that one lost heartbeat costs nothing',
     );
   }
+  if (flags.natsSubmit === true && flags.nats === undefined)
+    throw usageError('--nats-submit needs the NATS to take submits from: --nats URL');
   const alerts = alertSettings(flags, workingDir);
   return {
     dataDir: resolve(workingDir, flags.data),
@@ -58,6 +60,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
       flags.natsCa === undefined
         ? defaults.natsCa
         : readSecretFile('--nats-ca', resolve(workingDir, flags.natsCa)),
+    natsSubmit: flags.natsSubmit ?? defaults.natsSubmit,
     natsReplicas: flags.natsReplicas ?? defaults.natsReplicas,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
