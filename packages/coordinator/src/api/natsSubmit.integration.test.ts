@@ -1,14 +1,21 @@
 /** Submits through a real NATS: what clients are answered, and what they cannot do. */
 
+import { execFile } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { silentLogger } from '@muster/common/log';
 import type { Role, TokenBudget } from '@muster/common/people';
+import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordingLog } from '../../../../test/support/natsRelay.ts';
 import { patienceMs } from '../../../../test/support/patience.ts';
 import { type NatsServer, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { startNatsRelay } from '../events/natsRelay.ts';
 import { ask } from './apiFixture.ts';
-import { type RunningNatsSubmit, startNatsSubmit } from './natsSubmit.ts';
+import { type RunningNatsSubmit, requestsMax, startNatsSubmit } from './natsSubmit.ts';
 import type { ProblemDetails } from './problems.ts';
 
 const spec = { name: 'train', command: ['true'] };
@@ -57,6 +64,23 @@ async function served(config = '', calls?: Calls) {
   const running = start(server, log, calls);
   await waitFor('submits are taken', () => linesOf(log, serving).length > 0);
   return { server, running, client: await clientOf(server) };
+}
+
+/** Calls that wait to be carried out until they are released. */
+function heldCalls() {
+  const released = Promise.withResolvers<void>();
+  let held = 0;
+  const { Submit } = coordinator.musterCalls;
+  const calls: Calls = {
+    Submit: {
+      handle: async (request, caller) => {
+        held += 1;
+        await released.promise;
+        return Submit.handle(request, caller);
+      },
+    },
+  };
+  return { calls, held: () => held, release: () => released.resolve() };
 }
 
 async function clientOf(server: NatsServer): Promise<NatsConnection> {
@@ -190,6 +214,80 @@ test('a payload that is too large is refused, by us or by NATS, and nobody else 
   expect((await submit(client, spec)).json()).toMatchObject({ jobIds: [expect.any(String)] });
 });
 
+test('of 1,000 requests at once so many are carried out, and the others are told to come again', async () => {
+  const { calls, held, release } = heldCalls();
+  const { client } = await served('', calls);
+  let refused = 0;
+  const answers = Array.from({ length: 1_000 }, async (_, index) => {
+    const answer = await submit(client, spec, { key: `r${index}` });
+    if (answer.headers?.has('Nats-Service-Error') === true) refused += 1;
+    return answer;
+  });
+  await waitFor('the others are refused', () => refused, { until: (seen) => seen === 1_000 - requestsMax });
+  expect(held()).toBe(requestsMax);
+  release();
+  const problems = (await Promise.all(answers)).map((each) => each.json<Partial<ProblemDetails>>());
+  expect(problems.filter(({ code }) => code === 'resource_exhausted')).toHaveLength(1_000 - requestsMax);
+  expect(coordinator.state.jobs.size).toBe(requestsMax);
+  expect((await submit(client, spec)).json()).toMatchObject({ jobIds: [expect.any(String)] });
+});
+
+test('requests under way are answered before the end', async () => {
+  const { calls, held, release } = heldCalls();
+  const { client, running } = await served('', calls);
+  const answer = submit(client, spec);
+  await waitFor('it is under way', () => held() === 1);
+  const closed = running.close();
+  release();
+  expect((await answer).json()).toMatchObject({ jobIds: [expect.any(String)] });
+  await closed;
+});
+
+test('the reply goes to inboxes only, so a request cannot forge events or call JetStream', async () => {
+  const { client, server } = await served();
+  const { clusterId } = coordinator.state;
+  const relay = startNatsRelay(server.url, {
+    clusterId,
+    store: coordinator.store,
+    committed: coordinator.committed,
+    credentials: null,
+    settings: { ca: null, replicas: 1 },
+    log: silentLogger,
+  });
+  closers.push(() => relay.close());
+  const manager = await jetstreamManager(client, { timeout: patienceMs });
+  const stream = `MUSTER_${clusterId}`;
+  await waitFor('the stream is there', () => manager.streams.info(stream).catch(() => null));
+  for (const reply of [`muster.${clusterId}.job.job_000000000000.failed`, `$JS.API.STREAM.DELETE.${stream}`])
+    client.publish(subjectOf(), JSON.stringify(spec), { reply, headers: headersOf({}) });
+  client.publish(subjectOf(), JSON.stringify(spec), { headers: headersOf({}) });
+  // Those before it were looked at by the time that it is answered.
+  await submit(client, spec);
+  expect(coordinator.state.jobs.size).toBe(1);
+  const sent = coordinator.state.lastEventSeq;
+  const { state } = await waitFor('the event is there', () => manager.streams.info(stream), {
+    until: (seen) => seen.state.messages >= sent,
+  });
+  expect(state.messages).toBe(sent);
+});
+
+test('a stream that would keep requests with their tokens is noticed, and left alone', async () => {
+  const server = await aServer();
+  const client = await clientOf(server);
+  const { clusterId } = coordinator.state;
+  const manager = await jetstreamManager(client);
+  await manager.streams.add({ name: 'ALL', subjects: [`muster.${clusterId}.>`] });
+  const log = new RecordingLog();
+  start(server, log);
+  await waitFor('it is refused', () => log.warnings().length > 0);
+  expect(log.warnings()[0]?.fields).toMatchObject({
+    error: expect.stringContaining(`nats stream edit ALL --subjects 'muster.${clusterId}.*.*.*'`),
+  });
+  await manager.streams.update('ALL', { subjects: [`muster.${clusterId}.*.*.*`] });
+  await waitFor('submits are taken', () => linesOf(log, serving).length > 0);
+  expect(log.warnings()).toHaveLength(1);
+});
+
 test('requests are taken again after NATS was killed, and not after the end', async () => {
   const server = await aServer();
   const log = new RecordingLog();
@@ -210,4 +308,29 @@ test('nobody answers for another cluster, and nobody at all unless it is switche
   await expect(submit(client, spec, { subject: 'muster.c0ffee.submit' })).rejects.toThrow(/no responders/i);
   const without = await clientOf(await aServer());
   await expect(submit(without, spec)).rejects.toThrow(/no responders/i);
+});
+
+test('credentials that may not subscribe are told, and tokens take no network without TLS', async () => {
+  const server = await aServer(
+    `authorization { users: [ { user: a, password: b, permissions: { publish: ">", subscribe: "_INBOX.>" } } ] }`,
+  );
+  const log = new RecordingLog();
+  const url = server.url.replace('nats://', 'nats://a:b@');
+  start({ ...server, url }, log);
+  await waitFor('it is refused', () => log.warnings().length > 0);
+  expect(JSON.stringify(log.warnings())).toMatch(/subscri/i);
+  expect(() => start({ ...server, url: 'nats://nats.lan:4222' }, log)).toThrow(/without TLS beyond loopback/);
+});
+
+test('the program of docs/http.md submits as it stands', async () => {
+  const { server } = await served();
+  const root = join(import.meta.dirname, '../../../..');
+  const page = readFileSync(join(root, 'docs/http.md'), 'utf8');
+  const program = /^```js\n(.*?)^```$/ms.exec(page)?.[1] ?? expect.fail('the page has no program');
+  const folder = tempDir('submit').path;
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'submit.mjs'), program);
+  const args = [join(folder, 'submit.mjs'), server.url, coordinator.state.clusterId, coordinator.adminToken];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(JSON.parse(stdout)).toMatchObject({ jobIds: [expect.any(String)], repeatedRequest: false });
 });
