@@ -13,6 +13,7 @@ const pureRoots = [
   /^packages\/coordinator\/src\/scheduler\//,
   /^packages\/coordinator\/src\/lifecycle\//,
   /^packages\/coordinator\/src\/explain\//,
+  /^packages\/experiments\/src\//,
   /^packages\/agent\/src\/tasks\/(?:step|state|report)\.ts$/,
 ];
 

@@ -30,7 +30,7 @@ const words: readonly Word[] = [
   { pattern: /\bto blame\b/gi, better: 'root cause, attributed to' },
   { pattern: /\bwhom\b/gi, better: 'a sentence with an active verb' },
   { pattern: /\bplace is free\b|\bplace in the queue\b/gi, better: 'released; queue position' },
-  { pattern: /\b(?:further|next|last|each) trials?\b/gi, better: 'retry' },
+  { pattern: /\b(?:further|next|last) trials?\b/gi, better: 'retry' },
   { pattern: /\bas it comes\b/gi, better: 'built-in; live' },
   { pattern: /\bbegins? again\b/gi, better: 'restart, resume' },
   { pattern: /\band said\b|\bsays so\b|\bsaid so\b|\bsay so\b/gi, better: 'reported, reports that' },

@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import type { Parameter, Point } from '../space.ts';
+import { standardFunctions } from '../testing/functions.ts';
+import { chanceOfLower } from '../testing/mannWhitney.ts';
+import { aChoice, aFloat, anInt, aSpace, everyKind } from '../testing/spaces.ts';
+import { regretOf } from '../testing/study.ts';
+import { sampleRandom } from './random.ts';
+import type { Observation } from './sampler.ts';
+import { sampleTpe } from './tpe.ts';
+
+const seeds = Array.from({ length: 15 }, (_, seed) => seed);
+
+test('the test of Mann and Whitney tells samples apart only where they differ', () => {
+  const low = seeds.map((seed) => seed);
+  expect(chanceOfLower(low, low)).toBeCloseTo(0.5);
+  expect(
+    chanceOfLower(
+      low,
+      low.map((value) => value + 20),
+    ),
+  ).toBeLessThan(1e-5);
+  expect(
+    chanceOfLower(
+      low.map((value) => value + 20),
+      low,
+    ),
+  ).toBeGreaterThan(1 - 1e-5);
+});
+
+test.each(['sphere-5', 'branin', 'hartmann-6', 'ackley-5', 'levy-4'])(
+  'it finds better points of %s than random search does',
+  (name) => {
+    const target = standardFunctions.find((each) => each.name === name);
+    if (target === undefined) throw new Error(`no function ${name}`);
+    const tpe = seeds.map((seed) => regretOf(sampleTpe, target, seed, 60));
+    const random = seeds.map((seed) => regretOf(sampleRandom, target, seed, 60));
+    expect(chanceOfLower(tpe, random)).toBeLessThan(0.005);
+  },
+);
+
+/** Trials at random points of a space. */
+function earlier(
+  parameters: readonly Parameter[],
+  count: number,
+  lossOf: (point: Point) => number,
+): Observation[] {
+  const space = aSpace(parameters);
+  return Array.from({ length: count }, (_, number) => {
+    const point = sampleRandom({ space, history: [], seed: 3, number });
+    return { point, state: 'complete', loss: lossOf(point), step: 0 };
+  });
+}
+
+function suggestions(
+  parameters: readonly Parameter[],
+  history: readonly Observation[],
+  count = 40,
+): readonly Point[] {
+  const space = aSpace(parameters);
+  return Array.from({ length: count }, (_, number) => sampleTpe({ space, history, seed: 5, number }));
+}
+
+function share<T>(items: readonly T[], isMeant: (item: T) => boolean): number {
+  return items.filter(isMeant).length / items.length;
+}
+
+test('it prefers what was good of every kind of parameter', () => {
+  const lossOf = ({ optimizer, layers, lr, momentum }: Point) =>
+    (optimizer === 'sgd' ? 0 : 10) +
+    Math.abs(Number(layers) - 11) +
+    3 * Math.abs(Math.log10(Number(lr)) + 4) +
+    (momentum === undefined ? 0 : 5 * Math.abs(Number(momentum) - 0.9));
+  const found = suggestions(everyKind, earlier(everyKind, 200, lossOf));
+  expect(share(found, ({ optimizer }) => optimizer === 'sgd')).toBeGreaterThan(0.7);
+  expect(share(found, ({ layers }) => Number(layers) >= 8)).toBeGreaterThan(0.7);
+  expect(share(found, ({ lr }) => Number(lr) < 1e-3)).toBeGreaterThan(0.7);
+  const momenta = found.flatMap(({ momentum }) => momentum ?? []);
+  expect(share(momenta, (momentum) => Number(momentum) > 0.6)).toBeGreaterThan(0.7);
+});
+
+test('until ten trials have a result its points are random ones', () => {
+  const parameters = [aFloat('x')];
+  const few = earlier(parameters, 9, ({ x }) => Number(x));
+  expect(suggestions(parameters, few)).toEqual(suggestions(parameters, []));
+  const failed: Observation = { point: { x: 0.5 }, state: 'infeasible', loss: null, step: 0 };
+  expect(suggestions(parameters, [...few, failed])).toEqual(suggestions(parameters, []));
+  const enough = earlier(parameters, 10, ({ x }) => Number(x));
+  expect(suggestions(parameters, enough)).not.toEqual(suggestions(parameters, []));
+});
+
+test('trials that run and trials that failed keep it away from their points', () => {
+  const parameters = [aFloat('x')];
+  const known = earlier(parameters, 30, ({ x }) => Math.abs(Number(x) - 0.2));
+  const near = (points: readonly Point[]) => share(points, ({ x }) => Math.abs(Number(x) - 0.2) < 0.06);
+  const alone = near(suggestions(parameters, known));
+  for (const state of ['running', 'infeasible'] as const) {
+    const busy = Array.from({ length: 20 }, (_, index): Observation => {
+      return { point: { x: 0.15 + index / 200 }, state, loss: null, step: 0 };
+    });
+    expect(near(suggestions(parameters, [...known, ...busy]))).toBeLessThan(alone / 2);
+  }
+});
+
+test('of trials that were stopped early, those that came further count as better', () => {
+  const parameters = [aFloat('x')];
+  const history = earlier(parameters, 40, () => 1).map((each): Observation => {
+    const isFar = Number(each.point['x']) > 0.7;
+    // Those that came less far have the lower losses of a beginning.
+    return { ...each, state: 'pruned', step: isFar ? 100 : 10, loss: isFar ? 3 : 1 };
+  });
+  expect(share(suggestions(parameters, history), ({ x }) => Number(x) > 0.6)).toBeGreaterThan(0.7);
+});
+
+test('it keeps to constraints where the good points are not allowed', () => {
+  const parameters = [anInt('batch', { max: 64 }), aChoice('precision', ['bf16', 'fp32'])];
+  const history = earlier(parameters, 60, ({ batch }) => -Number(batch));
+  const allows = ({ batch, precision }: Point) => Number(batch) <= (precision === 'bf16' ? 32 : 16);
+  for (let number = 0; number < 40; number += 1) {
+    const point = sampleTpe({ space: aSpace(parameters, allows), history, seed: 5, number });
+    expect(allows(point)).toBe(true);
+  }
+});

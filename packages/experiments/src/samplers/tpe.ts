@@ -1,0 +1,117 @@
+/**
+ * The tree-structured Parzen estimator: of points drawn where good trials are, the one for which the ratio of their density to that
+ * of the other trials is largest (J. Bergstra and others, Algorithms for Hyper-Parameter Optimization, NIPS 2011). Parameters that
+ * apply together are sampled together, and those with a condition after the parameters that it names. docs/decisions/sweeps.md says
+ * which constants are those of Optuna's TPESampler, and which are not.
+ */
+import { Chance } from '../chance.ts';
+import {
+  applies,
+  isAllowed,
+  type Parameter,
+  type ParameterValue,
+  type Point,
+  type SearchSpace,
+} from '../space.ts';
+import { ParzenEstimator } from './parzen.ts';
+import { randomPoint } from './random.ts';
+import type { Observation, SuggestionRequest } from './sampler.ts';
+
+/** Trials with a result, before which points are random. */
+const startupTrials = 10;
+/** Points that are compared for each trial. */
+const candidates = 24;
+/** Of the trials, the share that counts as good, and how many at most. */
+const goodShare = 0.2;
+const goodMax = 25;
+/** Points that are not allowed are drawn again, and a random one is taken in the end. */
+const roundsMax = 10;
+
+export function sampleTpe({ space, history, seed, number }: SuggestionRequest): Point {
+  const chance = new Chance(seed, `tpe/${number}`);
+  const withResult = history.filter(hasResult).length;
+  if (withResult < startupTrials) return randomPoint(space, chance);
+  const { good, others } = split(history, Math.min(Math.ceil(goodShare * withResult), goodMax));
+  const groups = groupsOf(space.parameters);
+  for (let round = 0; round < roundsMax; round += 1) {
+    const point = pointOf(space, groups, good, others, chance);
+    if (point !== null) return point;
+  }
+  return randomPoint(space, chance);
+}
+
+/** @returns null: the point is not allowed */
+function pointOf(
+  space: SearchSpace,
+  groups: readonly (readonly Parameter[])[],
+  good: readonly Point[],
+  others: readonly Point[],
+  chance: Chance,
+): Point | null {
+  let point: Record<string, ParameterValue> = {};
+  for (const group of groups) {
+    const [first] = group;
+    if (first === undefined || !applies(first, point)) continue;
+    const isComplete = group === groups.at(-1);
+    const best = bestOf(group, good, others, chance, (candidate) =>
+      isComplete ? isAllowed(space, { ...point, ...candidate }) : true,
+    );
+    if (best === null) return null;
+    point = { ...point, ...best };
+  }
+  return isAllowed(space, point) ? point : null;
+}
+
+function bestOf(
+  group: readonly Parameter[],
+  good: readonly Point[],
+  others: readonly Point[],
+  chance: Chance,
+  accepts: (candidate: Point) => boolean,
+): Point | null {
+  const hasAll = (point: Point) => group.every(({ name }) => Object.hasOwn(point, name));
+  const goodDensity = new ParzenEstimator(group, good.filter(hasAll));
+  const otherDensity = new ParzenEstimator(group, others.filter(hasAll));
+  let best: Point | null = null;
+  let bestRatio = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < candidates; index += 1) {
+    const candidate = goodDensity.draw(chance);
+    if (!accepts(candidate)) continue;
+    const ratio = goodDensity.logDensity(candidate) - otherDensity.logDensity(candidate);
+    if (best !== null && !(ratio > bestRatio)) continue;
+    best = candidate;
+    bestRatio = ratio;
+  }
+  return best;
+}
+
+/** The best trials and the rest, each in the order of the trials. Those without a result belong to the rest. */
+function split(
+  history: readonly Observation[],
+  goodCount: number,
+): { readonly good: readonly Point[]; readonly others: readonly Point[] } {
+  const ranked = history.filter(hasResult).sort(byResult).slice(0, goodCount);
+  const isGood = new Set<Observation>(ranked);
+  return {
+    good: history.filter((each) => isGood.has(each)).map(({ point }) => point),
+    others: history.filter((each) => !isGood.has(each)).map(({ point }) => point),
+  };
+}
+
+function hasResult({ state, loss }: Observation): boolean {
+  return (state === 'complete' || state === 'pruned') && loss !== null;
+}
+
+/** Complete trials first, then those that came further before they were stopped. */
+function byResult(a: Observation, b: Observation): number {
+  if (a.state !== b.state) return a.state === 'complete' ? -1 : 1;
+  if (a.state === 'pruned' && a.step !== b.step) return b.step - a.step;
+  return (a.loss ?? 0) - (b.loss ?? 0);
+}
+
+/** Parameters with the same condition. */
+function groupsOf(parameters: readonly Parameter[]): readonly (readonly Parameter[])[] {
+  const conditionOf = ({ when }: Parameter) =>
+    JSON.stringify(Object.entries(when).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return [...Map.groupBy(parameters, conditionOf).values()];
+}
