@@ -87,6 +87,7 @@ describe('the events of a job', () => {
         datacontenttype: 'application/json',
         sequence: String(event.seq),
         subjectsequence: String(event.subjectSeq),
+        traceid: job.traceId,
         data: expect.objectContaining({ name: 'shape' }),
       });
     }

@@ -144,6 +144,11 @@ export const eventKinds = {
     when: 'the first steps of the output show that the program has not loaded the checkpoint that it was offered',
     data: signData,
   },
+  'training.started': {
+    subject: 'job',
+    when: 'the output of the attempt shows its first training step, printed at `atMs`',
+    data: ['attempt', 'nodeRank', 'node', 'step', 'atMs'],
+  },
   'training.complete': {
     subject: 'job',
     when: 'the program left `training_complete.marker`',

@@ -22,6 +22,7 @@ function anAttempt(number: number, fields: Partial<AttemptView> = {}): AttemptVi
     leaseMs: null,
     signs: [],
     hungAtMs: null,
+    firstStepAtMs: null,
     hangs: false,
     ...fields,
   };

@@ -121,6 +121,8 @@ export interface AttemptFacts {
   readonly cause: Cause | null;
   readonly allocatedAtMs: number;
   readonly runningAtMs: number | null;
+  /** When the first training step of its output was printed. null: its output shows none. */
+  readonly firstStepAtMs: number | null;
   readonly endedAtMs: number | null;
   /** The checkpoint that it began from. It is null for an attempt that began from scratch. */
   readonly resume: Resume | null;
@@ -197,14 +199,13 @@ export interface JobFacts {
   readonly lrScale: number;
   /** Added to the `max_runtime` of each attempt. */
   readonly extraRuntimeMs: number;
-  /**
-   * Attempts that count against `retry.max_attempts`, since the last progress: a checkpoint newer than the attempt began from.
-   * Infrastructure that failed before release does not count.
-   */
+  /** Attempts that count against `retry.max_attempts`, since a newer checkpoint. Infrastructure that failed before release does not. */
   readonly failures: number;
 }
 
 export interface JobView extends JobFacts {
+  /** Of its trace: 32 hexadecimal digits. */
+  readonly traceId: string;
   readonly name: string;
   readonly project: string;
   readonly state: JobStateKind;

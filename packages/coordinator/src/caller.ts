@@ -7,6 +7,8 @@ interface Authenticated {
   readonly id: string;
   /** Address of the client without its port; null: unknown. */
   readonly peer: string | null;
+  /** Of the operation that makes the call, as `traceparentText` writes it. Absent: the call names none. */
+  readonly traceparent?: string;
 }
 
 /** Somebody outside, as the interceptor has established it. */
@@ -82,6 +84,11 @@ export function userOf(caller: Caller): string {
 export function budgetOf(caller: Caller): string | null {
   // An array that was stored by an earlier version has a caller without this member.
   return caller.kind === 'user' ? (caller.budget ?? null) : null;
+}
+
+/** The trace that what a caller submits belongs to. null: one of its own. */
+export function traceparentOf(caller: Caller): string | null {
+  return caller.kind === 'coordinator' ? null : (caller.traceparent ?? null);
 }
 
 /** As events name a caller. */

@@ -43,6 +43,8 @@ export interface Job extends JobFacts {
   readonly ledger: readonly LedgerEntry[];
   /** Id of the budget that it counts in. null: none. */
   readonly budget: string | null;
+  /** Of the operation that has submitted it, as `traceparentText` writes it. null: it has a trace of its own. */
+  readonly traceparent: string | null;
 }
 
 /** The budget of a token and of those that it was rotated to, with what jobs that have ended have used of it. */
@@ -207,6 +209,8 @@ export interface StoredEvent {
   /** On whose behalf, and from where, as in `CallerName`. */
   readonly by: string;
   readonly peer: string;
+  /** That of its job. Absent: the job has a trace of its own, or it is no event of a job. */
+  readonly traceparent?: string;
 }
 
 /** An active job's attempt, or null: queued and ended jobs have none that may act. */

@@ -66,6 +66,7 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     extraRuntimeMs: 0,
     ledger: [],
     budget: null,
+    traceparent: null,
     ...fields,
   };
 }
@@ -137,6 +138,7 @@ export function anAttempt(number: number, fields: Partial<Attempt> = {}): Attemp
     savedAfterStop: false,
     signs: [],
     hungAtMs: null,
+    firstStepAtMs: null,
     network: null,
     ...fields,
   };

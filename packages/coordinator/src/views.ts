@@ -3,6 +3,7 @@ import { drainedBy } from '@muster/common/conditions';
 import type { NodeInventory } from '@muster/common/hardware';
 import type { JobId, NodeName } from '@muster/common/ids';
 import { jobSpecToFile, shownSettings } from '@muster/common/spec/serialize';
+import { traceIdOf } from '@muster/common/traceContext';
 import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
 import type { TaskStatusCache } from './agents/taskStatusCache.ts';
@@ -47,6 +48,7 @@ export function jobView(
 
 /** What a table of jobs does not show. Without it most of the work of a long list is saved on both sides. */
 const notInTables = {
+  traceId: '',
   requeuedFrom: null,
   resumedFrom: null,
   excludedNodes: [],
@@ -82,6 +84,7 @@ function shownAnywhere(
   const { state } = job;
   return {
     ...job,
+    traceId: traceIdOf(job.id, job.traceparent),
     name: ownName(job),
     project: job.spec.project,
     state: state.kind,

@@ -154,6 +154,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     id: 'job_0123456789ab',
     name: 'train',
     project: 'default',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
     user: 'admin',
     state: 'queued',
     spec: { name: 'train', command: ['python', 'train.py'], resources: { nodes: 1, gpus: 0 } },
@@ -281,6 +282,7 @@ export function anAttempt(given: Partial<AttemptView> = {}): AttemptView {
     leaseMs: null,
     signs: [],
     hungAtMs: null,
+    firstStepAtMs: null,
     hangs: false,
     ...given,
   };

@@ -115,12 +115,14 @@ const attempt = {
     { kind: 'loss_spike', step: null, lastGoodStep: 70 },
   ],
   hungAtMs: 4,
+  firstStepAtMs: 4,
   hangs: true,
 } as const;
 const fullJob: JobView = {
   id: 'job_1',
   name: 'train',
   project: 'default',
+  traceId: '0af7651916cd43dd8448eb211c80319c',
   user: 'admin',
   state: 'queued',
   spec: { name: 'train', env: { A: '1' } },

@@ -20,6 +20,8 @@ interface ShownCaller {
   readonly authorization: string | null;
   /** Address of the client without its port; null: unknown. */
   readonly peer: string | null;
+  /** The header of that name; null: none. */
+  readonly traceparent: string | null;
 }
 
 type Method = MethodDefinition<object, object, object, object>;

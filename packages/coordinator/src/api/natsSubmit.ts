@@ -12,6 +12,7 @@ import { unlessAborted, untilAborted, withDeadline } from '@muster/common/async'
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { type BackoffPolicy, backoffMs } from '@muster/common/retry';
+import { traceparentKey } from '@muster/common/traceContext';
 import { jsonOfMessage } from '@muster/common/wire/jsonMessages';
 import { serviceMethods } from '@muster/common/wire/messages';
 import { musterService } from '@muster/common/wire/service';
@@ -200,6 +201,7 @@ class NatsSubmit {
         authorization: headerOf(message, 'Authorization'),
         certificate: () => null,
         version: null,
+        traceparent: headerOf(message, traceparentKey),
       };
       // Agents have nothing to submit, so nobody here can show a certificate instead of a token.
       const { caller, refusal } = establish({ gate, encrypted: false }, shown);

@@ -9,6 +9,7 @@ import { formatAddress, isLoopbackHost, parseAddress } from '@muster/common/addr
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { traceparentKey } from '@muster/common/traceContext';
 import { versionKey } from '@muster/common/version';
 import { jsonOfMessage } from '@muster/common/wire/jsonMessages';
 import { serviceMethods } from '@muster/common/wire/messages';
@@ -245,6 +246,7 @@ function callerOfRequest(
   isStream: boolean,
 ): Identity {
   const version = headers[versionKey];
+  const traceparent = headers[traceparentKey];
   const { remoteAddress } = socket;
   const { caller, refusal, shownBy } = establish(
     { gate, encrypted: tls !== null },
@@ -255,6 +257,7 @@ function callerOfRequest(
       authorization: headers.authorization ?? null,
       certificate: () => null,
       version: typeof version === 'string' ? version : null,
+      traceparent: typeof traceparent === 'string' ? traceparent : null,
     },
   );
   if (shownBy !== null) connections.authenticated(`${httpPeer}${remoteAddress}:${socket.remotePort}`);

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { messageOf } from '@muster/common/errors';
 import { verbs } from '@muster/common/people';
+import { traceparentKey } from '@muster/common/traceContext';
 import { musterApiOver } from '@muster/common/wire/client';
 import { musterService } from '@muster/common/wire/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -45,8 +46,9 @@ export function addToolRoute(app: FastifyInstance, parts: ToolRouteParts): void 
     },
     handler: async (request, reply) => {
       const caller = callers.get(request);
-      const { authorization = null } = request.headers;
-      const channel = localChannel(parts, { authorization, peer: parts.peerOf(request) });
+      const { authorization = null, [traceparentKey]: named } = request.headers;
+      const traceparent = typeof named === 'string' ? named : null;
+      const channel = localChannel(parts, { authorization, peer: parts.peerOf(request), traceparent });
       opened ??= open();
       const { handle } = await opened;
       const { wallMs: nowMs, newRequestId, onBug } = parts;

@@ -6,6 +6,7 @@
  * on loopback without TLS, by a secret that they send as a token.
  */
 import { MusterError } from '@muster/common/errors';
+import { parseTraceparent, traceparentText } from '@muster/common/traceContext';
 import { musterVersion, skewRefusal } from '@muster/common/version';
 import type { Identity } from '../caller.ts';
 import { keyHashOf } from '../tls/nodeCertificates.ts';
@@ -42,6 +43,8 @@ export interface ShownCall {
   readonly certificate: () => Uint8Array | null;
   /** Of the client, as it says itself; null: it does not. */
   readonly version: string | null;
+  /** The header of that name; null: none. One that is not valid counts as none. */
+  readonly traceparent: string | null;
 }
 
 /** `caller` as handlers get it, or `refusal`. */
@@ -112,7 +115,9 @@ export function establish({ gate, encrypted }: EstablishParts, call: ShownCall):
     const message = `${identity.node} has ${agentStreamsMax} streams open already; those that are broken end within minutes`;
     return refuse('too_many_streams', 'resource_exhausted', message, identity);
   }
-  const caller = identity.kind === 'user' ? { ...identity, use: jobUseOf(path) } : identity;
+  const known = identity.kind === 'user' ? { ...identity, use: jobUseOf(path) } : identity;
+  const parent = call.traceparent === null ? null : parseTraceparent(call.traceparent);
+  const caller = parent === null ? known : { ...known, traceparent: traceparentText(parent) };
   return { caller, refusal: null, shownBy: identity };
 }
 

@@ -12,6 +12,7 @@ import {
   type ServerMethodDefinition,
 } from '@grpc/grpc-js';
 import type { MusterError } from '@muster/common/errors';
+import { traceparentKey } from '@muster/common/traceContext';
 import { versionKey } from '@muster/common/version';
 import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
@@ -78,6 +79,7 @@ function authorise(
     authorization: textOf(metadata, 'authorization'),
     certificate: () => call.getAuthContext().sslPeerCertificate?.raw ?? null,
     version: textOf(metadata, versionKey),
+    traceparent: textOf(metadata, traceparentKey),
   });
   if (established.caller !== null) identify(metadata, established.caller);
   return established;

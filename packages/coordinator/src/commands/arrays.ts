@@ -5,7 +5,7 @@
 import { type ArrayId, newArrayId, type RandomBytes } from '@muster/common/ids';
 import { arraySize, type JobArraySpec } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
-import { budgetOf, userOf } from '../caller.ts';
+import { budgetOf, traceparentOf, userOf } from '../caller.ts';
 import type { Draft } from '../state/state.ts';
 import { indexAt, isMissing, positionOf } from '../store/arrayIndexes.ts';
 import type { JobArrayRecord } from '../store/store.ts';
@@ -74,6 +74,7 @@ function addMember(
   const place = { id, index, size };
   const user = userOf(by);
   const budget = budgetOf(by);
-  const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user, budget };
+  const traceparent = traceparentOf(by);
+  const job = { spec, array: place, requeuedFrom: null, submittedAtMs, submitSeq, user, budget, traceparent };
   addJob(draft, aNewJob(draft, job, random), nowMs);
 }

@@ -3,7 +3,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
-import { budgetOf, userOf } from '../caller.ts';
+import { budgetOf, traceparentOf, userOf } from '../caller.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Job, JobArray } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -75,6 +75,7 @@ export function submit(
       submittedAtMs: nowMs,
       user: userOf(draft.by),
       budget: budgetOf(draft.by),
+      traceparent: traceparentOf(draft.by),
     },
     random,
   );

@@ -13,6 +13,7 @@ export interface NewJob {
   readonly user: string;
   /** Id of the budget that it counts in. */
   readonly budget: string | null;
+  readonly traceparent: string | null;
   /** Its place in the order of submission; without one it gets the next. */
   readonly submitSeq?: number | undefined;
 }
@@ -20,7 +21,7 @@ export interface NewJob {
 /** With an id of its own; not in the draft yet. */
 export function aNewJob(
   draft: Draft,
-  { spec, array, requeuedFrom, submittedAtMs, user, budget, submitSeq }: NewJob,
+  { spec, array, requeuedFrom, submittedAtMs, user, budget, traceparent, submitSeq }: NewJob,
   random: RandomBytes,
 ): Job {
   const id = newJobId(random);
@@ -51,6 +52,7 @@ export function aNewJob(
     extraRuntimeMs: 0,
     ledger: [],
     budget,
+    traceparent,
   };
 }
 

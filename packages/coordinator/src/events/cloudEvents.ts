@@ -1,10 +1,12 @@
 /** Events as CloudEvents 1.0 (https://github.com/cloudevents/spec, JSON format). */
+import { isJobId } from '@muster/common/ids';
+import { traceIdOf } from '@muster/common/traceContext';
 import type { EventView } from '@muster/common/views';
 import type { StoredEvent } from '../model.ts';
 import type { WatchedNotice } from './watch.ts';
 
 /** Extension attributes: `sequence` is the position in the cluster's log, `subjectsequence` that of the subject; `by` is the
- * caller and `peer` its address. */
+ * caller and `peer` its address; `traceid` is the trace of its job. */
 export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Record<string, unknown>> {
   return {
     specversion: '1.0',
@@ -18,6 +20,7 @@ export function cloudEventOf(clusterId: string, event: StoredEvent): Readonly<Re
     subjectsequence: String(event.subjectSeq),
     ...(event.by === '' ? {} : { by: event.by }),
     ...(event.peer === '' ? {} : { peer: event.peer }),
+    ...(isJobId(event.subject) ? { traceid: traceIdOf(event.subject, event.traceparent) } : {}),
     data: event.data,
   };
 }
@@ -27,7 +30,8 @@ export function eventView(clusterId: string, event: StoredEvent): EventView {
   return { seq, id, kind, subject, subjectSeq, timeMs, cloudEvent: cloudEventOf(clusterId, event) };
 }
 
-/** What is not stored has no sequence number of its own: it shows the one that a watch goes on from, and no place among its subject's. */
+/** What is not stored has no sequence number of its own: it shows the one that a watch goes on from, and no place among its subject's. Nor is it
+ * part of a trace. */
 export function noticeView(
   clusterId: string,
   { notice: { number, kind, subject, timeMs, data }, position }: WatchedNotice,
@@ -43,6 +47,6 @@ export function noticeView(
     peer: '',
     data,
   };
-  const { sequence: _, subjectsequence: __, ...cloudEvent } = cloudEventOf(clusterId, event);
+  const { sequence: _, subjectsequence: __, traceid: ___, ...cloudEvent } = cloudEventOf(clusterId, event);
   return { ...eventView(clusterId, event), cloudEvent };
 }

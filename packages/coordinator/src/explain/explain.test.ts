@@ -19,6 +19,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     id: 'job_000000000001',
     name: 'train',
     project: 'default',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
     state: 'queued',
     spec: {},
     submittedAtMs: someMs,
@@ -76,6 +77,7 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
     leaseMs: null,
     signs: [],
     hungAtMs: null,
+    firstStepAtMs: null,
     hangs: false,
     ...fields,
   };

@@ -109,6 +109,15 @@ export type JobEvent =
     }
   /** The program has left its `training_complete.marker`. */
   | { readonly kind: 'trainingComplete'; readonly attempt: number; readonly nodeRank: number }
+  /** The output of a task shows a training step, maybe the first of the attempt. */
+  | {
+      readonly kind: 'firstStep';
+      readonly attempt: number;
+      readonly nodeRank: number;
+      readonly step: number;
+      /** Wall clock of the node: when it was printed. */
+      readonly atMs: number;
+    }
   /** Something was noticed in the output of a task. */
   | {
       readonly kind: 'trainingSign';

@@ -74,6 +74,7 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
     afterStop: false,
   }),
   trainingComplete: () => ({ kind: 'trainingComplete', attempt: 1, nodeRank: 1 }),
+  firstStep: () => ({ kind: 'firstStep', attempt: 1, nodeRank: 1, step: 1, atMs: 0 }),
   trainingSign: () => ({
     kind: 'trainingSign',
     attempt: 1,
@@ -108,7 +109,7 @@ const over = { ...nothing, allocate: '!' };
 
 /** What is only noted down changes no state. */
 const noted = (now: string) => ({ checkpoint: now, extend: now });
-const notedOnceItRuns = (now: string) => ({ ...noted(now), trainingSign: now });
+const notedOnceItRuns = (now: string) => ({ ...noted(now), firstStep: now, trainingSign: now });
 
 /** Before the release: whatever ends it, ends it at once. */
 const preparing = (now: string) => ({

@@ -73,6 +73,7 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     })),
     allocatedAtMs: nowMs,
     runningAtMs: null,
+    firstStepAtMs: null,
     endedAtMs: null,
     cause: null,
     master: null,

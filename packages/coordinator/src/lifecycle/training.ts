@@ -26,6 +26,24 @@ export const trainingComplete: Handler<'trainingComplete'> = (job, event, nowMs)
   return followedBy([change], beginStopping(job, attempt, { next: 'succeeded', cause: null }, nowMs));
 };
 
+/** The first report counts: each rank that prints steps makes one. */
+export const firstStep: Handler<'firstStep'> = (job, event, nowMs) => {
+  const before = fencedAttempt(job, event.attempt);
+  const task = before?.tasks[event.nodeRank];
+  if (before === null || task === undefined || !isReleased(before) || before.firstStepAtMs !== null)
+    return unchanged(job);
+  // The clock of the node may be wrong. The step was printed after the allocation, and before this report.
+  const atMs = Math.max(before.allocatedAtMs, Math.min(event.atMs, nowMs));
+  const { nodeRank, node } = task;
+  const data = { nodeRank, node, step: event.step, atMs };
+  const attempt: Attempt = { ...before, firstStepAtMs: atMs };
+  return {
+    job: withAttempt(job, attempt),
+    ended: null,
+    events: [attemptEvent(job, attempt, 'training.started', data)],
+  };
+};
+
 export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const { sign } = event;
   const before = fencedAttempt(job, event.attempt);

@@ -54,7 +54,7 @@ import { allocate, checked, endBeforeRelease, prepared, prepareTimeout, startFai
 import { recoveryOf } from './recovery.ts';
 import { extend, preempt, requeue, stop, timeLimit } from './requests.ts';
 import { beginStopping, endIfDone } from './stopping.ts';
-import { hung, trainingComplete, trainingSign } from './training.ts';
+import { firstStep, hung, trainingComplete, trainingSign } from './training.ts';
 
 /**
  * @param nowMs wall clock, epoch milliseconds; recorded, and compared only to tell which failure came first
@@ -119,6 +119,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
 
   checkpoint,
   trainingComplete,
+  firstStep,
   trainingSign,
   hung,
 

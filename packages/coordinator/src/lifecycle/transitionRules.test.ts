@@ -189,6 +189,7 @@ class Walk {
         afterStop: this.pick(true, false),
       },
       trainingComplete: { kind: 'trainingComplete', attempt, nodeRank },
+      firstStep: { kind: 'firstStep', attempt, nodeRank, step: 1, atMs: this.nowMs - this.pick(-1e6, 1e6) },
       trainingSign: {
         kind: 'trainingSign',
         attempt,
@@ -391,6 +392,7 @@ const likelyEvents: readonly JobEvent['kind'][] = [
   'preempt',
   ...Array.from({ length: 6 }, () => 'checkpoint' as const),
   'trainingComplete',
+  'firstStep',
   'trainingSign',
   'hung',
   'extend',

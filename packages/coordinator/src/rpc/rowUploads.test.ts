@@ -71,6 +71,30 @@ test('what a node uploads can be asked for, row by row or in short, and is ackno
   ]);
 });
 
+test('the first step that is shown is recorded once, with the time at which it was printed', async () => {
+  const { send, acks } = openRows('node-1');
+  const { wallMs } = coordinator;
+  const at = { atMs: wallMs(), lossNotFinite: false };
+  const early = { ...at, atMs: wallMs() - 3_600_000 };
+  send([{ ...early, position: 1, values: { step: 0 } }]);
+  await vi.waitFor(() => expect(acks).toHaveLength(1));
+  const attemptNow = async () => (await coordinator.api.getJob(runningJobId)).attempts.at(-1);
+  const attempt = await attemptNow();
+  // The bar of a program that has computed nothing yet.
+  expect(attempt?.firstStepAtMs).toBeNull();
+  send([{ ...early, position: 2, values: { step: 0, train_loss: 9 } }]);
+  coordinator.clock.nowMs += 5_000;
+  send([{ ...at, atMs: wallMs(), position: 3, values: { step: 1, train_loss: 8 } }]);
+  await vi.waitFor(() => expect(acks).toHaveLength(3));
+  // By a clock that is an hour behind: no earlier than the allocation.
+  const atMs = attempt?.allocatedAtMs;
+  expect(await attemptNow()).toMatchObject({ firstStepAtMs: atMs });
+  const events = await coordinator.store.readEvents(0, 1_000, runningJobId);
+  expect(events.filter(({ kind }) => kind === 'training.started')).toMatchObject([
+    { data: { attempt: 1, nodeRank: 0, node: 'node-1', step: 0, atMs } },
+  ]);
+});
+
 test.each([
   ['of a rank on another node', { ...task, nodeRank: 1 }],
   ['of another attempt', { ...task, attempt: 2 }],

@@ -3,10 +3,16 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
 import type { RowUploadAck } from '@muster/common/gen/muster/v1/RowUploadAck';
+import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { TrainingRow } from '@muster/common/training';
 import { taskRefFromWire, taskRefToWire, trainingRowFromWire } from '@muster/common/wire/codec';
 import { callerOf } from '../auth/interceptor.ts';
+import type { Identity } from '../caller.ts';
+import type { Loop } from '../loop.ts';
+import { currentAttempt } from '../model.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
@@ -20,6 +26,7 @@ export interface RowUploadParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
   readonly rowKeeping: RowKeeping;
+  readonly loop: Pick<Loop, 'run'>;
   readonly wallMs: () => number;
   readonly log: Logger;
 }
@@ -46,6 +53,7 @@ export function serveRows(
       const waitMs = intake.admit(task, fresh.length);
       if (waitMs > 0) return { task: wire, position: await rows.position(task), retryAfterMs: waitMs };
       const position = await rows.append(task, fresh, budget.shareBytes, parts.wallMs());
+      await noteFirstStep(parts, caller, task, fresh);
       if (upload.complete) await rows.sync(task.jobId);
       return { task: wire, position, complete: upload.complete };
     } catch (error) {
@@ -76,4 +84,27 @@ export function serveRows(
   });
   call.on('end', () => call.end());
   for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
+}
+
+/** Records when the attempt made its first step, once, by the first rows that show a step. */
+async function noteFirstStep(
+  { state, loop }: RowUploadParts,
+  caller: Identity,
+  { jobId, attempt: number, nodeRank }: TaskRef,
+  rows: readonly TrainingRow[],
+): Promise<void> {
+  const attempt = currentAttempt(state.jobs.get(jobId));
+  if (attempt?.number !== number || attempt.firstStepAtMs !== null) return;
+  const first = rows.find(isStep);
+  const step = first?.values.step;
+  if (first === undefined || step === undefined) return;
+  const { atMs } = first;
+  await loop.run(caller, (draft, nowMs) =>
+    applyJobEvent(draft, jobId, { kind: 'firstStep', attempt: number, nodeRank, step, atMs }, nowMs),
+  );
+}
+
+/** A progress bar begins at 0 before anything is computed. A program that counts from 0 prints a loss with it. */
+function isStep({ values: { step, train_loss }, lossNotFinite }: TrainingRow): boolean {
+  return step !== undefined && (step > 0 || train_loss !== undefined || lossNotFinite);
 }

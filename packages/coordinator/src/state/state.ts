@@ -328,9 +328,10 @@ export class Draft {
   /** @param timeMs wall clock, for display */
   emit(event: NewEvent, timeMs: number): void {
     this.eventSeq += 1;
-    const subjectSeq =
-      (this.subjectSeqs.get(event.subject) ?? this.base.subjectSeqs.get(event.subject) ?? 0) + 1;
-    this.set(this.subjectSeqs, event.subject, subjectSeq);
+    const { subject } = event;
+    const subjectSeq = (this.subjectSeqs.get(subject) ?? this.base.subjectSeqs.get(subject) ?? 0) + 1;
+    this.set(this.subjectSeqs, subject, subjectSeq);
+    const job = this.jobs.get(subject as JobId) ?? this.base.jobs.get(subject as JobId);
     this.events.push({
       ...event,
       ...callerName(this.caller),
@@ -338,6 +339,7 @@ export class Draft {
       id: `${this.base.clusterId}-${this.eventSeq}`,
       subjectSeq,
       timeMs,
+      ...(job?.traceparent == null ? {} : { traceparent: job.traceparent }),
     });
   }
 

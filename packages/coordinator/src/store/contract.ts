@@ -251,10 +251,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         expect(await (await opened.reopen()).readMeta('cursor')).toBe('2');
       });
 
-      it('text of every script, and numbers as large as a program may hold exactly', async () => {
+      it('text of every script, traces, and numbers as large as a program may hold exactly', async () => {
         const job = aJob(1, { spec: aSpec({ env: { GREETING: 'Grüße, 世界 🚀 \u0000 "quoted"' } }) });
         const data = { text: "it's; drop table jobs --", bytes: Number.MAX_SAFE_INTEGER };
-        const event = { ...anEvent(1, job.id, 1), seq: Number.MAX_SAFE_INTEGER, data };
+        const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+        const event = { ...anEvent(1, job.id, 1), seq: Number.MAX_SAFE_INTEGER, data, traceparent };
         await commit({ newJobs: [job], events: [event] });
 
         const reopened = await opened.reopen();

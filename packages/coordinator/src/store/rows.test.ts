@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { aJob, anAttempt } from '../modelFixture.ts';
-import { type JobRow, jobFromRow, jobToRow } from './rows.ts';
+import { type EventRow, eventFromRow, type JobRow, jobFromRow, jobToRow } from './rows.ts';
 import { migrationsFrom, schemaVersion } from './schema.ts';
 import { insertJob } from './statements/jobs.ts';
 import { everyState, withEverything } from './storeFixture.ts';
@@ -52,7 +52,31 @@ test('an attempt of version 17, whose last hang had another name', () => {
 
   const bodies = database.prepare('select body from attempts order by number').all();
   expect(bodies.map(({ body }) => JSON.parse(String(body)))).toEqual([
-    { signs: [], hungAtMs: 7 },
-    { signs: [], hungAtMs: null },
+    { signs: [], hungAtMs: 7, firstStepAtMs: null },
+    { signs: [], hungAtMs: null, firstStepAtMs: null },
   ]);
+});
+
+test('an event of version 20, when none named the operation that its job was submitted by', () => {
+  const database = new DatabaseSync(':memory:');
+  const later = migrationsFrom(20);
+  for (const { sql, version } of migrationsFrom(0)) if (version <= 20) database.exec(sql);
+  database.exec(
+    `insert into events values (7, 'c-7', 'job_1', 1, 'job.submitted', 5, '{"name":"a"}', 'admin', '')`,
+  );
+
+  for (const { sql } of later) database.exec(sql);
+
+  const read = database.prepare('select * from events').get() as unknown as EventRow;
+  expect(eventFromRow(read)).toEqual({
+    seq: 7,
+    id: 'c-7',
+    subject: 'job_1',
+    subjectSeq: 1,
+    kind: 'job.submitted',
+    timeMs: 5,
+    data: { name: 'a' },
+    by: 'admin',
+    peer: '',
+  });
 });

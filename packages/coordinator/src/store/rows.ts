@@ -120,6 +120,8 @@ export interface EventRow {
   readonly data: string;
   readonly caller: string;
   readonly peer: string;
+  /** Empty: it has none. */
+  readonly traceparent: string;
 }
 
 export function eventToRow(event: StoredEvent): EventRow {
@@ -133,6 +135,7 @@ export function eventToRow(event: StoredEvent): EventRow {
     data: JSON.stringify(event.data),
     caller: event.by,
     peer: event.peer,
+    traceparent: event.traceparent ?? '',
   };
 }
 
@@ -147,5 +150,6 @@ export function eventFromRow(row: EventRow): StoredEvent {
     data: JSON.parse(row.data) as Record<string, unknown>,
     by: row.caller,
     peer: row.peer,
+    ...(row.traceparent === '' ? {} : { traceparent: row.traceparent }),
   };
 }

@@ -201,6 +201,13 @@ update credentials set scope = json_set(scope, '$.budget', null) where scope is 
 update jobs set body = json_set(body, '$.budget', null);
 `;
 
+/** What traces need: when an attempt made its first step, and the operation outside that has submitted a job, empty if there is none. */
+const traces = /* sql */ `
+update attempts set body = json_set(body, '$.firstStepAtMs', null);
+update jobs set body = json_set(body, '$.traceparent', null);
+alter table events add column traceparent text not null default '';
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -210,6 +217,7 @@ const steps: readonly string[] = [
   hungAt,
   alerts,
   budgetsTable,
+  traces,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

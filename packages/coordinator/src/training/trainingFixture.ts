@@ -42,6 +42,7 @@ export function anAttemptView(number: number, fields: Partial<AttemptView> = {})
     leaseMs: null,
     signs: [],
     hungAtMs: null,
+    firstStepAtMs: null,
     hangs: false,
     ...fields,
   };
@@ -54,6 +55,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     id: jobIdOf(1),
     name: 'train',
     project: 'default',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
     state: 'running',
     spec: { name: 'train' },
     submittedAtMs: someMs,

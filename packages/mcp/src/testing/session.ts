@@ -66,6 +66,7 @@ export function aJob(number: number, given: Partial<JobView> = {}): JobView {
     id: `job_${String(number).padStart(12, '0')}`,
     name: `train-${number}`,
     project: 'default',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
     state: 'running',
     spec: { command: ['true'], resources: { nodes: 1, gpus: 2 } },
     submittedAtMs: someMs,

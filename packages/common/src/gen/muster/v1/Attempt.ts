@@ -24,12 +24,14 @@ export interface Attempt {
   'signs'?: (_muster_v1_AttemptSign)[];
   'hungAtMs'?: (number | string | Long);
   'hangs'?: (boolean);
+  'firstStepAtMs'?: (number | string | Long);
   '_runningAtMs'?: "runningAtMs";
   '_endedAtMs'?: "endedAtMs";
   '_masterAddr'?: "masterAddr";
   '_masterPort'?: "masterPort";
   '_leaseMs'?: "leaseMs";
   '_hungAtMs'?: "hungAtMs";
+  '_firstStepAtMs'?: "firstStepAtMs";
 }
 
 export interface Attempt__Output {
@@ -48,10 +50,12 @@ export interface Attempt__Output {
   'signs': (_muster_v1_AttemptSign__Output)[];
   'hungAtMs'?: (number);
   'hangs': (boolean);
+  'firstStepAtMs'?: (number);
   '_runningAtMs'?: "runningAtMs";
   '_endedAtMs'?: "endedAtMs";
   '_masterAddr'?: "masterAddr";
   '_masterPort'?: "masterPort";
   '_leaseMs'?: "leaseMs";
   '_hungAtMs'?: "hungAtMs";
+  '_firstStepAtMs'?: "firstStepAtMs";
 }

@@ -38,6 +38,7 @@ export interface Job {
   'outputAtMs'?: (number | string | Long);
   'resumedFrom'?: (_muster_v1_ResumedFrom | null);
   'user'?: (string);
+  'traceId'?: (string);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
@@ -70,6 +71,7 @@ export interface Job__Output {
   'outputAtMs'?: (number);
   'resumedFrom': (_muster_v1_ResumedFrom__Output | null);
   'user'?: (string);
+  'traceId': (string);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
