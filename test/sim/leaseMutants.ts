@@ -14,6 +14,7 @@ import type * as pathsModule from '@muster/coordinator/lifecycle/paths';
 import type * as transitionModule from '@muster/coordinator/lifecycle/transition';
 import type * as guardModule from './guard.ts';
 import { type Mutant, replacing } from './mutant.ts';
+import { faultsOf } from './plan.ts';
 
 const coordinator = 'packages/coordinator/src';
 const gang = replacing<typeof gangModule>(`${coordinator}/lifecycle/gang.ts`);
@@ -51,7 +52,8 @@ export const leaseMutants = {
   'two-attempts-are-apart': {
     rule: 'A task is given up only when both fences have held for the margin, by the slowest and the fastest clock.',
     breaks: ['G2'],
-    seed: 80,
+    seed: 10,
+    circumstances: { faults: faultsOf(5_000, 'partition', 'muteAgent') },
     replacements: [leases('fencedAfterMs', () => (_settings, leaseMs) => leaseMs)],
   },
   // Without the agent's alone no seed shows anything: a guard that is away is back before it matters.
@@ -64,7 +66,8 @@ export const leaseMutants = {
   'a-fence-in-the-guard': {
     rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
     breaks: ['G2'],
-    seed: 17,
+    seed: 25,
+    circumstances: { faults: faultsOf(5_000, 'pauseAgent', 'killAgent') },
     replacements: [noGuardFence],
   },
   'a-new-agent-extends-nothing': {
@@ -85,7 +88,8 @@ export const leaseMutants = {
   'a-thaw-needs-a-fresh-lease': {
     rule: 'A frozen task runs again only with a lease that has not run out.',
     breaks: ['G2'],
-    seed: 10,
+    seed: 1,
+    circumstances: { faults: faultsOf(5_000, 'partition', 'deafAgent') },
     replacements: [
       leasedTask(
         'LeasedTask.look',
@@ -140,7 +144,8 @@ export const leaseMutants = {
   'suspect-yourself': {
     rule: 'When most nodes fall silent together, none is given up.',
     breaks: ['suspicion'],
-    seed: 574,
+    seed: 15,
+    circumstances: { faults: faultsOf(5_000, 'isolateCoordinator') },
     replacements: [partition('detectPartition', () => () => null)],
   },
   'a-stop-renews': {
@@ -164,7 +169,8 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 23,
+    seed: 21,
+    circumstances: { faults: faultsOf(5_000, 'partition', 'muteAgent') },
     replacements: [
       gang(
         'leaseMsOf',
@@ -183,7 +189,8 @@ export const leaseMutants = {
   'paths-are-good': {
     rule: 'A gang whose nodes do not reach each other is not released.',
     breaks: ['G3'],
-    seed: 53,
+    seed: 1,
+    circumstances: { faults: faultsOf(3_000, 'brokenPath') },
     replacements: [paths('judgePaths', () => () => ({ kind: 'good' }))],
   },
   'nodes-of-failed-starts-are-excluded': {
@@ -195,7 +202,8 @@ export const leaseMutants = {
   'the-first-failure-is-the-cause': {
     rule: 'Which failure was the first is decided when all are known, not by whose report was received first.',
     breaks: ['G7'],
-    seed: 47,
+    seed: 24,
+    circumstances: { gpus: [1, 1, 1, 1], meanUserPauseMs: 400 },
     replacements: [transition('outcomeWith', () => (_job, outcome) => outcome)],
   },
 } satisfies Record<string, Mutant>;

@@ -30,6 +30,7 @@ import type * as memoryStoreModule from '@muster/coordinator/store/memory/memory
 import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
 import { type Mutant, replacing } from './mutant.ts';
+import { faultsOf } from './plan.ts';
 import type * as storeModule from './store.ts';
 import { trainingMutants } from './trainingMutants.ts';
 
@@ -189,7 +190,8 @@ export const mutants = {
   'silent-is-not-dead': {
     rule: 'Only its node, or proof of death, ends a task that was released.',
     breaks: ['G2', 'G7'],
-    seed: 6,
+    seed: 1,
+    circumstances: { faults: faultsOf(5_000, 'partition', 'muteAgent', 'deafAgent') },
     replacements: [
       nodeCommands('eventOfSilence', () => (attempt, nodeRank, message) => {
         return { kind: 'taskLost', attempt: attempt.number, nodeRank, message };
@@ -355,6 +357,7 @@ export const mutants = {
     rule: 'A restarted agent knows the tasks of the one before.',
     breaks: ['G7', 'liveness'],
     seed: 10,
+    circumstances: { faults: faultsOf(4_000, 'killAgent') },
     replacements: [runner('TaskRunner.restore', () => async () => {})],
   },
   'what-is-forgotten-is-removed': {
@@ -379,6 +382,7 @@ export const mutants = {
     rule: 'Of an array no more jobs start than its spec allows at the same time.',
     breaks: ['array limit'],
     seed: 2,
+    circumstances: { faults: [], meanUserPauseMs: 400 },
     replacements: [reasons('reasonOfArray', () => () => null)],
   },
   'dependencies-are-met': {

@@ -6,6 +6,7 @@
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import { nodeFromWire } from '@muster/common/wire/codec';
 import { CallError, type Client } from './client.ts';
+import type { Plan } from './plan.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
@@ -13,9 +14,16 @@ const meanPauseMs = 4_000;
 /** It takes a while to get to a machine. By then most jobs have moved on by themselves. */
 const goThereMs = 25_000;
 
-export async function operate(world: World, client: Client, random: Random, untilMs: number): Promise<never> {
+/** @param plan the person does so until its faults end */
+export async function operate(
+  world: World,
+  client: Client,
+  random: Random,
+  { faultPhaseMs: untilMs, drainChance: given }: Pick<Plan, 'faultPhaseMs' | 'drainChance'>,
+): Promise<never> {
   const maintenanceChance = random.pick([0, 0, 0.04, 0.25]);
-  const drainChance = random.pick([0, 0, 0.15, 0.3]);
+  const drawn = random.pick([0, 0, 0.15, 0.3]);
+  const drainChance = given ?? drawn;
   for (;;) {
     await client.pause(random.waitMs(meanPauseMs));
     await orRefused(clearSome(client, random));

@@ -7,7 +7,8 @@
  *   node test/sim/run.ts --help                     the rules that can be removed, and the guarantees that are checked
  */
 import { parseArgs } from 'node:util';
-import { type Guarantee, guarantees, type Violation } from './checks/verdict.ts';
+import { guarantees, type Violation } from './checks/verdict.ts';
+import type { Mutant } from './mutant.ts';
 import { isMutantName, mutants } from './mutants.ts';
 import { removeRule } from './removeRule.ts';
 
@@ -35,7 +36,8 @@ if (values.help) {
 
 const firstSeed = wholeNumber(values.seed ?? values.from);
 const seedCount = values.seed === undefined ? wholeNumber(values.seeds) : 1;
-const awaited = withoutRule(values.without);
+const mutant = withoutRule(values.without);
+const awaited = mutant?.breaks;
 // Only now: what is loaded from here on is the product without the rule.
 const { simulate } = await import('./scenario.ts');
 
@@ -44,17 +46,19 @@ let failed = 0;
 let ran = 0;
 for (let seed = firstSeed; seed < firstSeed + seedCount; seed += 1) {
   ran += 1;
-  const { violations, digest } = await simulate(seed, values.trace ? print : null, (violation) => {
+  const endWhenFound = (violation: Violation) => {
     if (awaited?.includes(violation.guarantee) !== true) return;
     // What was awaited is there: the rest of the run would tell nothing more.
     failed += 1;
     printViolation(seed, violation);
     end();
-  });
+  };
+  const trace = values.trace ? print : null;
+  const { violations, digest } = await simulate(seed, trace, endWhenFound, mutant?.circumstances);
   if (violations.length > 0) {
     failed += 1;
     // What else a missing rule breaks is not what is awaited.
-    if (awaited !== null) continue;
+    if (awaited !== undefined) continue;
     for (const violation of violations.slice(0, 3)) printViolation(seed, violation);
     print(`  replay: node test/sim/run.ts --seed ${seed} --trace`);
   } else if (values.seed !== undefined) {
@@ -78,12 +82,12 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** @returns the guarantees to wait for; null when every rule is in */
-function withoutRule(name: string | undefined): readonly Guarantee[] | null {
+/** @returns null when every rule is in */
+function withoutRule(name: string | undefined): Mutant | null {
   if (name === undefined) return null;
   if (!isMutantName(name)) {
     throw new Error(`no rule is named ${name}; there are: ${Object.keys(mutants).join(', ')}`);
   }
   removeRule(name);
-  return mutants[name].breaks;
+  return mutants[name];
 }

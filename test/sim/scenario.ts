@@ -23,28 +23,14 @@ import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
-import { beginFaults, type FaultKind, faultKinds, healAll, lose } from './faults.ts';
+import { beginFaults, healAll, lose } from './faults.ts';
 import { strikeAtPhases } from './gangFaults.ts';
 import type { Fact } from './history.ts';
-import type { NetworkConditions } from './network.ts';
 import { operate } from './operator.ts';
-import { Random } from './random.ts';
+import { type Circumstances, type Plan, planOf } from './plan.ts';
 import { replaceTimers } from './timeline.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
-
-interface Plan {
-  readonly gpus: readonly number[];
-  readonly conditions: NetworkConditions;
-  readonly lossy: boolean;
-  readonly faults: readonly { readonly kind: FaultKind; readonly meanPauseMs: number }[];
-  /** Of a strike against a member of a gang, whenever one comes into another phase. */
-  readonly strikeChance: number;
-  readonly faultPhaseMs: number;
-  readonly meanUserPauseMs: number;
-  /** The first machine does not come back after the faults. */
-  readonly losesMachine: boolean;
-}
 
 export interface Outcome {
   readonly violations: readonly Violation[];
@@ -55,44 +41,18 @@ export interface Outcome {
 /** More than any run needs; what goes round in circles has to end, too. */
 const stepsMax = 400_000;
 
-function planOf(seed: number): Plan {
-  const random = new Random(seed, 'plan');
-  const lossy = random.chance(0.3);
-  // A few kinds at a time: with all of them together nothing ever gets far enough to break in an interesting way.
-  const share = random.pick([0, 0.15, 0.3, 0.5]);
-  const usualGpus = random.between(1, 4);
-  const gpus = Array.from({ length: random.pick([1, 2, 3, 3, 4]) }, () => {
-    return random.chance(0.7) ? usualGpus : random.between(1, 4);
-  });
-  return {
-    gpus,
-    conditions: {
-      latencyMs: random.pick([1, 5, 30]),
-      dropChance: lossy ? random.next() * 0.1 : 0,
-      repeatChance: lossy ? random.next() * 0.1 : 0,
-      reorderChance: lossy ? random.next() * 0.2 : 0,
-    },
-    lossy,
-    faults: faultKinds
-      .filter(() => random.chance(share))
-      .map((kind) => ({ kind, meanPauseMs: random.pick([3_000, 10_000, 20_000]) })),
-    strikeChance: random.pick([0, 0, 0.02, 0.1, 0.2]),
-    faultPhaseMs: random.pick([random.between(8_000, 30_000), random.between(25_000, 50_000)]),
-    meanUserPauseMs: random.pick([400, 1_000, 2_500]),
-    losesMachine: gpus.length > 1 && random.chance(0.2),
-  };
-}
-
 /**
  * @param print gets every line of the story
  * @param onViolation is called with each violation when it is found
+ * @param circumstances what is given rather than drawn
  */
 export async function simulate(
   seed: number,
   print: ((line: string) => void) | null = null,
   onViolation: (violation: Violation) => void = () => {},
+  circumstances: Circumstances = {},
 ): Promise<Outcome> {
-  const plan = planOf(seed);
+  const plan = planOf(seed, circumstances);
   const verdict: Verdict = new Verdict(() => world.timeline.nowMs, onViolation);
   const world: World = new World({
     seed,
@@ -185,7 +145,7 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
   for (const site of world.sites) world.boot(site);
   client.watch();
   client.poll();
-  void operate(world, client, world.random('operator'), plan.faultPhaseMs);
+  void operate(world, client, world.random('operator'), plan);
   workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
   beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
   strikeAtPhases(world, world.random('strikes'), plan.strikeChance, plan.faultPhaseMs);

@@ -12,6 +12,7 @@ import type * as preemptibleModule from '@muster/coordinator/scheduler/preemptib
 import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
 import type * as simulatedModule from './checkpoints.ts';
 import { type Mutant, replacing } from './mutant.ts';
+import { faultsOf } from './plan.ts';
 
 const coordinator = 'packages/coordinator/src';
 const checkpoints = replacing<typeof checkpointsModule>(`${coordinator}/lifecycle/checkpoints.ts`);
@@ -44,7 +45,8 @@ export const trainingMutants = {
   'suspects-are-not-resumed-from': {
     rule: 'No attempt resumes from a checkpoint from which attempts have failed in the same way.',
     breaks: ['resume'],
-    seed: 15,
+    seed: 32,
+    circumstances: { faults: [], meanUserPauseMs: 400 },
     replacements: [
       resume(
         'isGood',
@@ -57,7 +59,8 @@ export const trainingMutants = {
   'readable-where-it-runs': {
     rule: 'An attempt begins from what one of its nodes can read.',
     breaks: ['resume'],
-    seed: 116,
+    seed: 29,
+    circumstances: { faults: faultsOf(5_000, 'reboot', 'sickGpu') },
     replacements: [
       pin(
         'resumeOn',
@@ -171,7 +174,8 @@ export const trainingMutants = {
   'drains-meet-their-deadline': {
     rule: 'Work leaves a node that is drained early enough before its deadline.',
     breaks: ['drains'],
-    seed: 188,
+    seed: 15,
+    circumstances: { drainChance: 0.8 },
     replacements: [
       drains('isDue', (isDue) => (deadlineMs, lead, nowMs) => isDue(deadlineMs + 600_000, lead, nowMs)),
     ],
@@ -205,6 +209,7 @@ export const trainingMutants = {
     rule: 'What went wrong before a newer checkpoint is over.',
     breaks: ['retry'],
     seed: 2,
+    circumstances: { faults: [], meanUserPauseMs: 400 },
     replacements: [
       checkpoints('afterProgress', (afterProgress) => (job) => {
         const { failures, failuresInRow } = job;
