@@ -16,12 +16,8 @@ import type { OpenedDatabase } from '@muster/coordinator/store/sqlite/open';
 import { SqliteStore } from '@muster/coordinator/store/sqlite/sqliteStore';
 import { emptyBatch, type Store } from '@muster/coordinator/store/store';
 import { anEvent } from '@muster/coordinator/store/storeFixture';
-import {
-  JobReadings,
-  readingAgeMsMax,
-  readingChunkBytes,
-  readingsPerChunk,
-} from '@muster/coordinator/telemetry/jobReadings';
+import { readingChunkBytes, readingsPerChunk } from '@muster/coordinator/telemetry/chunkMemory';
+import { JobReadings, readingAgeMsMax } from '@muster/coordinator/telemetry/jobReadings';
 import { parseCsv } from '../packages/agent/src/gpus/nvidiaSmi/csv.ts';
 import { parseSmiXml } from '../packages/agent/src/gpus/nvidiaSmi/xml.ts';
 import { sampleOfCard } from '../packages/agent/src/gpus/nvidiaSmi/xmlSample.ts';

@@ -1,15 +1,8 @@
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
 import { jobIdOf, nodeNameOf, seededRandom } from '../modelFixture.ts';
-import {
-  chunkSpanMsMax,
-  endedKeepMs,
-  JobReadings,
-  readingAgeMsMax,
-  readingChunkBytes,
-  readingsPerChunk,
-  seriesBytes,
-} from './jobReadings.ts';
+import { chunkSpanMsMax, readingChunkBytes, readingsPerChunk } from './chunkMemory.ts';
+import { endedKeepMs, JobReadings, readingAgeMsMax, seriesBytes } from './jobReadings.ts';
 import { aReading } from './telemetryFixture.ts';
 
 const node = nodeNameOf('node-1');

@@ -3,7 +3,17 @@
  * used up, the readings of jobs that ended a while ago are dropped first, then the oldest. Times here are monotonic.
  */
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
-import { jobMetrics, type MetricPoint, type MetricSeries } from '@muster/common/telemetry';
+import type { MetricPoint, MetricSeries } from '@muster/common/telemetry';
+import {
+  type Chunk,
+  ChunkMemory,
+  chunkColumns,
+  chunkSpanMsMax,
+  type MetricField,
+  type ReadingValues,
+  readingChunkBytes,
+  readingsPerChunk,
+} from './chunkMemory.ts';
 
 /** Readings older than this are dropped. */
 export const readingAgeMsMax = 6 * 3_600_000;
@@ -173,7 +183,7 @@ export class JobReadings {
 
   /** Puts back what `kept` gave, in the same order and before anything else comes. What is too old or malformed is left out. */
   restore({ task, node, gpuUuid, beganMs, columns: values }: KeptReadings, nowMs: number): void {
-    const count = values.length / columns;
+    const count = values.length / chunkColumns;
     if (!Number.isInteger(count) || count < 1 || count > readingsPerChunk) return;
     const spanMs = values[count - 1] ?? Number.NaN;
     const previousMs = this.find(task, gpuUuid)?.chunks.at(-1)?.endMs ?? Number.NEGATIVE_INFINITY;
@@ -277,124 +287,4 @@ function seriesKey({ attempt, nodeRank }: TaskRef, gpuUuid: string): string {
 
 function bySeries(a: Series, b: Series): number {
   return a.attempt - b.attempt || a.nodeRank - b.nodeRank || (a.gpuUuid < b.gpuUuid ? -1 : 1);
-}
-
-/** A field of a GPU's reading that can be asked for by name. */
-export type MetricField = (typeof jobMetrics)[keyof typeof jobMetrics]['field'];
-
-/** The values of one reading, in 32 bits each, which hold seven digits. */
-export const metricFields: readonly MetricField[] = Object.values(jobMetrics).map(({ field }) => field);
-/** One column for the time, one for each field. */
-const columns = metricFields.length + 1;
-
-/** Values by field; one that is missing or null was not read. */
-type ReadingValues = Readonly<Partial<Record<MetricField, number | null>>>;
-
-/** Five minutes of one GPU: small enough that short jobs waste little, large enough to be dropped in few steps. */
-export const readingsPerChunk = 30;
-
-const chunksPerBuffer = 1_024;
-
-/** Times are kept as milliseconds since the chunk began: a 32-bit float holds each of these exactly. */
-export const chunkSpanMsMax = 2 ** 24 - 1;
-
-const floatsPerChunk = readingsPerChunk * columns;
-/** The memory of a chunk: its slot, and its bookkeeping as it was measured (bench/telemetry.ts). */
-export const readingChunkBytes = floatsPerChunk * Float32Array.BYTES_PER_ELEMENT + 120;
-
-/** Readings of one GPU of a task, in the order of their arrival. */
-interface Chunk {
-  readonly slot: number;
-  /** Monotonic milliseconds of the first reading. */
-  readonly beganMs: number;
-  /** Of the last. */
-  endMs: number;
-  count: number;
-}
-
-/**
- * Memory for readings: slots of equal size in a few large buffers. A slot that is released is used again, so hours of jobs
- * leave neither garbage nor holes behind, and the whole can never exceed its budget.
- */
-class ChunkMemory {
-  private readonly buffers: Float32Array[] = [];
-  private readonly freeSlots: number[] = [];
-  private slots = 0;
-
-  /** An empty chunk that begins at this moment. */
-  open(beganMs: number): Chunk {
-    let slot = this.freeSlots.pop();
-    if (slot === undefined) {
-      slot = this.slots;
-      this.slots += 1;
-      if (slot % chunksPerBuffer === 0) this.buffers.push(new Float32Array(floatsPerChunk * chunksPerBuffer));
-    }
-    return { slot, beganMs, endMs: beganMs, count: 0 };
-  }
-
-  /** The chunk must no longer be used. */
-  release(chunk: Chunk): void {
-    this.freeSlots.push(chunk.slot);
-  }
-
-  /** @param chunk one with room, whose span the moment fits in */
-  append(chunk: Chunk, endMs: number, reading: ReadingValues): void {
-    const buffer = this.bufferOf(chunk);
-    let place = this.startOf(chunk) + chunk.count;
-    buffer[place] = endMs - chunk.beganMs;
-    for (const field of metricFields) {
-      place += readingsPerChunk;
-      buffer[place] = reading[field] ?? Number.NaN;
-    }
-    chunk.count += 1;
-    chunk.endMs = endMs;
-  }
-
-  /** Its readings, column by column without what is still empty. */
-  columnsOf(chunk: Chunk): Float32Array {
-    const { count } = chunk;
-    const buffer = this.bufferOf(chunk);
-    const start = this.startOf(chunk);
-    const values = new Float32Array(count * columns);
-    for (let column = 0; column < columns; column += 1) {
-      const from = start + column * readingsPerChunk;
-      values.set(buffer.subarray(from, from + count), column * count);
-    }
-    return values;
-  }
-
-  /** The inverse. @param chunk an empty one */
-  fill(chunk: Chunk, values: Float32Array, count: number): void {
-    const buffer = this.bufferOf(chunk);
-    const start = this.startOf(chunk);
-    for (let column = 0; column < columns; column += 1)
-      buffer.set(values.subarray(column * count, (column + 1) * count), start + column * readingsPerChunk);
-    chunk.count = count;
-  }
-
-  /** Monotonic milliseconds of the reading at `index`. */
-  endMsAt(chunk: Chunk, index: number): number {
-    return chunk.beganMs + this.at(chunk, 0, index);
-  }
-
-  valueAt(chunk: Chunk, field: MetricField, index: number): number | null {
-    const value = this.at(chunk, metricFields.indexOf(field) + 1, index);
-    if (Number.isNaN(value)) return null;
-    // What follows the seven digits of 32 bits would only look like precision.
-    return Number(value.toPrecision(7));
-  }
-
-  private at(chunk: Chunk, column: number, index: number): number {
-    return this.bufferOf(chunk)[this.startOf(chunk) + column * readingsPerChunk + index] ?? Number.NaN;
-  }
-
-  private startOf(chunk: Chunk): number {
-    return (chunk.slot % chunksPerBuffer) * floatsPerChunk;
-  }
-
-  private bufferOf(chunk: Chunk): Float32Array {
-    const buffer = this.buffers[Math.floor(chunk.slot / chunksPerBuffer)];
-    if (buffer === undefined) throw new Error(`there is no slot ${chunk.slot}`);
-    return buffer;
-  }
 }

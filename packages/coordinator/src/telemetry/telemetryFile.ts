@@ -9,8 +9,8 @@ import { messageOf } from '@muster/common/errors';
 import { isJobId, isNodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { clusterMetricNames } from '@muster/common/metricNames';
+import { metricFields } from './chunkMemory.ts';
 import { type ClusterHistory, clusterKey } from './clusterHistory.ts';
-import { metricFields } from './jobReadings.ts';
 import type { RowHistory } from './rowHistory.ts';
 import {
   decodeSnapshotFrame,
