@@ -121,6 +121,8 @@ const problems = { $ref: '#/components/responses/Problem' };
 const streams = {
   events: 'Server-sent events: CloudEvents, one each; the id of an event is its sequence number.',
   logs: 'Server-sent events: one `{attempt, nodeRank, line}` each; the id of an event has the position of each rank after it.',
+  metrics:
+    'Server-sent events: one `{unit, series}` each, with the points that are new; the id of an event is its position.',
   bytes: 'The content of the backup.',
 };
 
@@ -164,7 +166,7 @@ function operation({ name, path, requestType, responseType }, route, index) {
               'Chosen by the client, unique per intent: repeating the call with it is safe. 1 to 128 characters.',
             ),
           ]),
-      ...(stream === 'events' || stream === 'logs'
+      ...(stream !== undefined && stream !== 'bytes'
         ? [
             header(
               'Last-Event-ID',

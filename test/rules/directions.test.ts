@@ -150,10 +150,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'it looks at what is known, and commands like a client',
     ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
+    ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'model.ts paths prometheus reconcilers rows scheduler secrets state store telemetry tls views.ts work',
+        'metricStream model.ts paths prometheus reconcilers rows scheduler secrets state store telemetry tls views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
@@ -174,8 +175,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metrics output.ts paths planning prometheus reconcilers rpc ' +
-        'secrets state store telemetry training work',
+      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prometheus ' +
+        'reconcilers rpc secrets state store telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
@@ -194,6 +195,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
     ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
     ['jobs', 'logs output', 'one job: shown, waited for, followed'],
+    ['metricQuestion', 'jobs metrics output', 'one metric, of whatever it is asked, once or as it arrives'],
     ['arrays', 'jobs logs output', 'many jobs are made of single ones'],
     ['diagnose', 'jobs logs output', 'it explains a log, of a job or of a file'],
     ['config', '', 'a file of settings is read for whichever daemon has these flags'],
@@ -214,7 +216,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'alerts arrays config diagnose doctor install jobs logs metrics nodes output remote submit supervisor top upgrade userAgent',
+      'alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output remote ' +
+        'submit supervisor top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

@@ -107,6 +107,15 @@ export interface MetricsView {
   readonly origin?: MetricOrigin;
 }
 
+/** What has arrived of a metric. */
+export interface MetricUpdate {
+  readonly unit: string;
+  /** With the points that no earlier update had. */
+  readonly series: readonly MetricSeries[];
+  /** Where to resume after it, also after a restart of the coordinator. */
+  readonly position: string;
+}
+
 /** Where the values of an answer were found. */
 export interface MetricOrigin {
   /** The name in full. */

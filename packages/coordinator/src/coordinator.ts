@@ -24,6 +24,7 @@ import type { RunFenceCommand } from './leases/fenceCommand.ts';
 import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
 import { metaStore } from './leases/metaStore.ts';
 import { Loop } from './loop.ts';
+import { Arrivals } from './metricStream/arrivals.ts';
 import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
@@ -44,6 +45,7 @@ import { alertCalls } from './rpc/alerts.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
+import { metricStreamCalls } from './rpc/metricStreams.ts';
 import { type NodeCallParts, nodeCalls } from './rpc/nodes.ts';
 import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
 import { secretCalls } from './rpc/secrets.ts';
@@ -225,10 +227,18 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     builtIn: settings.builtInAlerts,
     log,
   });
+  const arrivals = new Arrivals();
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
-    if (task !== null) alerts.noteSample(task.jobId);
+    if (task === null) arrivals.arrived({ kind: 'host', node });
+    else {
+      alerts.noteSample(task.jobId);
+      arrivals.arrived({ kind: 'gpu', node, jobId: task.jobId });
+    }
   };
+  clusterHistory.onSampled = () => arrivals.arrived({ kind: 'cluster' });
+  output.parts.rowKeeping.rows.onAppended = (jobId, frames) =>
+    arrivals.arrived({ kind: 'rows', jobId, frames });
 
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
@@ -279,6 +289,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     statusOf,
     telemetry,
     clusterHistory,
+    arrivals,
     alerts,
     pages,
     waitTimes,
@@ -298,6 +309,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...credentialCalls({ ...parts, ...server }),
         ...peopleCalls({ ...parts, ...server }),
         ...telemetryCalls({ ...parts, readPast: ports.readPast }),
+        ...metricStreamCalls(parts),
         ...secretCalls(parts),
         ...alertCalls(parts),
       },

@@ -92,6 +92,7 @@ import type { MetricOrigin as _muster_v1_MetricOrigin, MetricOrigin__Output as _
 import type { MetricPoint as _muster_v1_MetricPoint, MetricPoint__Output as _muster_v1_MetricPoint__Output } from './muster/v1/MetricPoint.ts';
 import type { MetricSeries as _muster_v1_MetricSeries, MetricSeries__Output as _muster_v1_MetricSeries__Output } from './muster/v1/MetricSeries.ts';
 import type { MetricSource as _muster_v1_MetricSource, MetricSource__Output as _muster_v1_MetricSource__Output } from './muster/v1/MetricSource.ts';
+import type { MetricUpdate as _muster_v1_MetricUpdate, MetricUpdate__Output as _muster_v1_MetricUpdate__Output } from './muster/v1/MetricUpdate.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
 import type { MissingOutput as _muster_v1_MissingOutput, MissingOutput__Output as _muster_v1_MissingOutput__Output } from './muster/v1/MissingOutput.ts';
 import type { MusterClient as _muster_v1_MusterClient, MusterDefinition as _muster_v1_MusterDefinition } from './muster/v1/Muster.ts';
@@ -156,6 +157,7 @@ import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from './muster/v1/User.ts';
 import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from './muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from './muster/v1/WatchEventsRequest.ts';
+import type { WatchMetricsRequest as _muster_v1_WatchMetricsRequest, WatchMetricsRequest__Output as _muster_v1_WatchMetricsRequest__Output } from './muster/v1/WatchMetricsRequest.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
   new(...args: ConstructorParameters<Constructor>): Subtype;
@@ -257,6 +259,7 @@ export interface ProtoGrpcType {
       MetricPoint: MessageTypeDefinition<_muster_v1_MetricPoint, _muster_v1_MetricPoint__Output>
       MetricSeries: MessageTypeDefinition<_muster_v1_MetricSeries, _muster_v1_MetricSeries__Output>
       MetricSource: MessageTypeDefinition<_muster_v1_MetricSource, _muster_v1_MetricSource__Output>
+      MetricUpdate: MessageTypeDefinition<_muster_v1_MetricUpdate, _muster_v1_MetricUpdate__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
       MissingOutput: MessageTypeDefinition<_muster_v1_MissingOutput, _muster_v1_MissingOutput__Output>
       Muster: SubtypeConstructor<typeof grpc.Client, _muster_v1_MusterClient> & { service: _muster_v1_MusterDefinition }
@@ -323,6 +326,7 @@ export interface ProtoGrpcType {
       User: MessageTypeDefinition<_muster_v1_User, _muster_v1_User__Output>
       UserToken: MessageTypeDefinition<_muster_v1_UserToken, _muster_v1_UserToken__Output>
       WatchEventsRequest: MessageTypeDefinition<_muster_v1_WatchEventsRequest, _muster_v1_WatchEventsRequest__Output>
+      WatchMetricsRequest: MessageTypeDefinition<_muster_v1_WatchMetricsRequest, _muster_v1_WatchMetricsRequest__Output>
     }
   }
 }

@@ -6,13 +6,15 @@ import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
 import type { Event__Output } from '../gen/muster/v1/Event.ts';
 import type { LogPiece__Output } from '../gen/muster/v1/LogPiece.ts';
+import type { MetricUpdate__Output } from '../gen/muster/v1/MetricUpdate.ts';
 import type { ReadLogsRequest } from '../gen/muster/v1/ReadLogsRequest.ts';
 import type { WatchEventsRequest } from '../gen/muster/v1/WatchEventsRequest.ts';
+import type { WatchMetricsRequest } from '../gen/muster/v1/WatchMetricsRequest.ts';
 import type { GrpcChannel } from '../grpc/channel.ts';
 import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
-import type { MetricsView } from '../telemetry.ts';
+import type { MetricsView, MetricUpdate } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
 import type { UpkeepView } from '../upkeep.ts';
 import type {
@@ -34,6 +36,7 @@ import {
   jobStateWire,
   logPieceFromWire,
   metricsFromWire,
+  metricUpdateFromWire,
   pendingFromWire,
   summaryFromWire,
   upkeepFromWire,
@@ -121,6 +124,17 @@ export interface MetricsQuery {
   readonly superseded?: boolean;
   /** The `nextSkip` of a view. */
   readonly skip?: number;
+}
+
+/** Of one job, of those that the others select together, or of all. */
+export interface MetricsWatch
+  extends Pick<MetricsQuery, 'jobId' | 'node' | 'user' | 'project' | 'name' | 'attempt'> {
+  /** Begin with the values since then, written as in a query. Default: with those that arrive. */
+  readonly startTime?: string;
+  /** Of the last update; `startTime` does not count then. */
+  readonly position?: string;
+  /** Default: end with what there is now. */
+  readonly follow?: boolean;
 }
 
 export interface TrainingQuery {
@@ -221,6 +235,8 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi {
   backupStore(options: { readonly hasKeys: boolean }, abort?: AbortSignal): AsyncIterable<Buffer>;
   /** Values of one metric over time, one by one or aggregated. */
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
+  /** What arrives of a metric. Ends when aborted, or at once where it does not follow. */
+  watchMetrics(request: MetricsWatch, abort?: AbortSignal): AsyncIterable<MetricUpdate>;
   /** What the output of a job tells of each metric, in short. */
   summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;
   close(): void;
@@ -278,6 +294,12 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     never,
     never,
     Event__Output
+  >;
+  const watchMetrics = musterService.WatchMetrics as unknown as MethodDefinition<
+    WatchMetricsRequest,
+    never,
+    never,
+    MetricUpdate__Output
   >;
   const backupStore = musterService.BackupStore as unknown as MethodDefinition<
     BackupStoreRequest,
@@ -358,6 +380,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     backupStore: ({ hasKeys }, abort) => stream(backupStore, { hasKeys }, ({ data }) => data, abort),
     advanceStore: async () => clusterFromWire(await call('AdvanceStore', {})),
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
+    watchMetrics: (request, abort) => stream(watchMetrics, request, metricUpdateFromWire, abort),
     summarizeTraining: async (query) => {
       const { metrics, thinned } = await call('SummarizeTraining', query);
       return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned };

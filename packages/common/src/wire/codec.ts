@@ -114,10 +114,13 @@ const metricSource = message<telemetry.MetricSource>()('MetricSource', {
   source: needed(knownWord(telemetry.metricSourceNames)),
 });
 const metricOrigin = message<telemetry.MetricOrigin>()('MetricOrigin', { sources: metricSource });
+const metricSeries = message<telemetry.MetricSeries>()('MetricSeries', { points: point, jobId: sparse });
+export const { toWire: metricUpdateToWire, fromWire: metricUpdateFromWire } =
+  message<telemetry.MetricUpdate>()('MetricUpdate', { series: metricSeries });
 export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<telemetry.MetricsView>()(
   'QueryMetricsResponse',
   {
-    series: message<telemetry.MetricSeries>()('MetricSeries', { points: point, jobId: sparse }),
+    series: metricSeries,
     nextSkip: sparse,
     thinned: sparse,
     origin: { ...metricOrigin, ...sparse },

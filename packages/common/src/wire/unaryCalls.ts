@@ -4,7 +4,13 @@ import type { MusterDefinition } from '../gen/muster/v1/Muster.ts';
 
 /** Calls with one request and one answer, by the generated definition of the service. */
 export type UnaryName = {
-  [K in keyof MusterDefinition]: K extends 'ReadLogs' | 'WatchEvents' | 'BackupStore' | symbol | number
+  [K in keyof MusterDefinition]: K extends
+    | 'ReadLogs'
+    | 'WatchEvents'
+    | 'WatchMetrics'
+    | 'BackupStore'
+    | symbol
+    | number
     ? never
     : K;
 }[keyof MusterDefinition];

@@ -16,7 +16,7 @@ export interface Route {
   /** The member of the request that the body as a whole is; the others are parameters of the query then. */
   readonly body?: string;
   /** How a call is answered that is a stream. Default: it is none. */
-  readonly stream?: 'events' | 'logs' | 'bytes';
+  readonly stream?: 'events' | 'logs' | 'metrics' | 'bytes';
 }
 
 type Rows = Readonly<Record<CallName, readonly [Route, ...Route[]]>>;
@@ -40,7 +40,14 @@ export const routesOfCalls: Rows = {
   ExplainJob: get('/jobs/{jobId}/explain'),
   GetTrainingStatus: get('/jobs/{jobId}/status'),
   SummarizeTraining: get('/jobs/{jobId}/metrics'),
-  QueryMetrics: get('/jobs/{jobId}/metrics/{name}'),
+  QueryMetrics: [
+    { method: 'GET', path: '/jobs/{jobId}/metrics/{name}' },
+    { method: 'GET', path: '/metrics/{name}' },
+  ],
+  WatchMetrics: [
+    { method: 'GET', path: '/jobs/{jobId}/metrics/{name}/stream', stream: 'metrics' },
+    { method: 'GET', path: '/metrics/{name}/stream', stream: 'metrics' },
+  ],
   ReadLogs: [{ method: 'GET', path: '/jobs/{jobId}/logs/stream', stream: 'logs' }],
   RemoveLogs: remove('/jobs/{jobId}/logs'),
 

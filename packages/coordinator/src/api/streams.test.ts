@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { someRows } from '../rows/rowFixture.ts';
 import { startJob, submitJob } from '../rpc/jobFixture.ts';
 import { ask, problemIn } from './apiFixture.ts';
 
@@ -102,6 +103,34 @@ test('lines of output come as `muster logs -o json` prints them, and are resumed
   const rest = [line('two', 8), line('three', 14), line('four', 19)];
   await vi.waitFor(() => expect(resumed.events).toEqual(rest));
   await vi.waitFor(() => expect(events).toEqual([line('one', 4), ...rest]));
+});
+
+test('values of a metric come as they arrive, and are resumed after the last one', async () => {
+  const jobId = await submitJob(coordinator, 'r1');
+  await startJob(coordinator, jobId);
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const append = (from: number, to: number) =>
+    coordinator.rowKeeping.rows.append(task, someRows(from, to), 1e9, 1e15);
+  await append(0, 2);
+  const path = `/jobs/${jobId}/metrics/train_loss/stream`;
+  const { events } = await follow(`${path}?startTime=1000000000`);
+  await vi.waitFor(() => expect(events).toHaveLength(1));
+  expect(events[0]).toMatchObject({
+    id: '1000000000,1.0=200',
+    data: { unit: 'loss', series: [{ attempt: 1, nodeRank: 0, points: [{ step: 0 }, { step: 1 }] }] },
+  });
+  await append(2, 3);
+  await vi.waitFor(() => expect(events).toHaveLength(2));
+  const resumed = await follow(path, { 'last-event-id': events[0]?.id ?? '' });
+  await vi.waitFor(() => expect(resumed.events).toEqual(events.slice(1)));
+  const ended = await follow('/metrics/jobs_queued/stream?follow=false');
+  await ended.done;
+  expect(ended.events.at(-1)?.name).toBe('end');
+  const wrong = await ask(coordinator, `GET ${path}`, { headers: { 'last-event-id': 'latest' } });
+  expect([wrong.status, problemIn(wrong).detail]).toEqual([
+    400,
+    expect.stringMatching(/^position: got "latest"/),
+  ]);
 });
 
 test('a stream ends with a reason when its token is revoked', async () => {

@@ -1,9 +1,10 @@
-/** The streams of the API over HTTP: events, output of jobs and rows of metrics as server-sent events, a backup as bytes. */
+/** The streams of the API over HTTP: events, output of jobs and values of metrics as server-sent events, a backup as bytes. */
 import { once } from 'node:events';
 import { MusterError } from '@muster/common/errors';
 import type { Event as WireEvent } from '@muster/common/gen/muster/v1/Event';
 import type { LogPiece__Output } from '@muster/common/gen/muster/v1/LogPiece';
-import { logPieceFromWire } from '@muster/common/wire/codec';
+import type { MetricUpdate__Output } from '@muster/common/gen/muster/v1/MetricUpdate';
+import { logPieceFromWire, metricUpdateFromWire } from '@muster/common/wire/codec';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Gate } from '../auth/gate.ts';
 import type { Identity } from '../caller.ts';
@@ -43,7 +44,7 @@ interface SseKind {
   readonly events: (parts: StreamParts, message: object) => Events;
 }
 
-const kinds: Readonly<Record<'events' | 'logs', SseKind>> = {
+const kinds: Readonly<Record<'events' | 'logs' | 'metrics', SseKind>> = {
   events: {
     resumed(message, lastEventId) {
       if (!/^\d{1,15}$/.test(lastEventId)) throw wrongId(lastEventId, 'the number of an event');
@@ -54,6 +55,16 @@ const kinds: Readonly<Record<'events' | 'logs', SseKind>> = {
         const { seq = 0, subjectSeq, cloudEvent = '' } = message as WireEvent;
         // What is not stored has no number of its own, and nothing can be resumed after it.
         return sseEvent(cloudEvent, subjectSeq === 0 ? null : String(seq));
+      },
+      rest: () => '',
+    }),
+  },
+  metrics: {
+    resumed: (message, lastEventId) => ({ ...message, position: lastEventId }),
+    events: () => ({
+      of(message) {
+        const { position, ...update } = metricUpdateFromWire(message as MetricUpdate__Output);
+        return sseEvent(JSON.stringify(update), position);
       },
       rest: () => '',
     }),

@@ -101,7 +101,7 @@ const servedPaths = [
 /** The calls of the public API by the least that may make them. */
 const callsOf = {
   viewer:
-    'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics SummarizeTraining ListTelemetry ' +
+    'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics WatchMetrics SummarizeTraining ListTelemetry ' +
     'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:

@@ -21,6 +21,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   WatchEvents: 'read',
   GetTrainingStatus: 'read',
   QueryMetrics: 'read',
+  WatchMetrics: 'read',
   SummarizeTraining: 'read',
   ListTelemetry: 'read',
   ListNodes: 'read',

@@ -62,6 +62,8 @@ export class RowStore {
   private readonly order = new InOrder<JobId>();
   private readonly onTrouble: (jobId: JobId, error: unknown) => void;
   private written = 0;
+  /** Told of what was appended. */
+  onAppended: (jobId: JobId, frames: readonly Frame[]) => void = () => {};
 
   /**
    * @param directory absolute; made when first needed
@@ -109,6 +111,7 @@ export class RowStore {
       await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
       known.ends.set(keyOf(task), { position, atMs });
       for (const { attempt, rows: stored } of frames) noteSteps(known, attempt, stored);
+      this.onAppended(task.jobId, frames);
       await this.keepWithin(task.jobId, known, shareBytes);
       return position;
     });

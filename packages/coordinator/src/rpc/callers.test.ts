@@ -33,6 +33,7 @@ const reading: ReadonlySet<string> = new Set([
   'GetCluster',
   'GetUpkeep',
   'QueryMetrics',
+  'WatchMetrics',
   'ListTelemetry',
   'SummarizeTraining',
   'GetTrainingStatus',

@@ -65,6 +65,7 @@ const reading: Readonly<Record<string, (api: MusterApi, id: string) => Promise<u
   ExplainJob: (api, id) => api.explainJob(id),
   GetTrainingStatus: (api, id) => api.getTrainingStatus(id),
   QueryMetrics: (api, jobId) => api.queryMetrics({ jobId, name: 'train_loss' }),
+  WatchMetrics: (api, jobId) => first(api.watchMetrics({ jobId, name: 'train_loss' })),
   SummarizeTraining: (api, jobId) => api.summarizeTraining({ jobId }),
   ReadLogs: (api, jobId) => first(api.readLogs({ jobId })),
   WatchEvents: (api, subject) => first(api.watchEvents({ sinceSeq: 0, subject })),

@@ -377,11 +377,12 @@ function sourcesOf(source: MetricSourceName, series: readonly MetricSeries[]): r
   return fromMs > toMs ? [] : [{ source, fromMs, toMs }];
 }
 
-function knownNode({ state }: MetricQueryParts, name: string): NodeName {
+/** @throws {MusterError} `not_found` */
+export function knownNode({ state }: Pick<MetricQueryParts, 'state'>, name: string): NodeName {
   if (isNodeName(name) && state.nodes.has(name)) return name;
   throw unknownNode(name);
 }
 
-export function unknownNode(name: string): MusterError {
+function unknownNode(name: string): MusterError {
   return new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
 }

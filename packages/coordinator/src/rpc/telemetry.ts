@@ -1,12 +1,11 @@
 /** The API's calls about what jobs, GPUs and hosts do. */
 import { MusterError } from '@muster/common/errors';
-import { isNodeName, type NodeName } from '@muster/common/ids';
 import { metricsToWire, nodeTelemetryToWire, summaryToWire } from '@muster/common/wire/codec';
 import type { RowRange } from '../rows/curve.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { type MusterCalls, unary } from './calls.ts';
-import { type MetricQueryParts, queryMetrics, unknownNode } from './metricQueries.ts';
+import { knownNode, type MetricQueryParts, queryMetrics } from './metricQueries.ts';
 import { resolveJobId } from './references.ts';
 import { summarizeRows } from './rowQueries.ts';
 
@@ -31,7 +30,7 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
     }),
 
     ListTelemetry: unary(async ({ node }) => {
-      const names = node === undefined ? [...state.nodes.keys()].sort() : [knownNode(state, node)];
+      const names = node === undefined ? [...state.nodes.keys()].sort() : [knownNode({ state }, node)];
       return { nodes: names.map((name) => nodeTelemetryToWire(telemetry.newest(name))) };
     }),
   };
@@ -52,9 +51,4 @@ function rowRange(
     attempt,
     superseded: false,
   };
-}
-
-function knownNode(state: ClusterState, name: string): NodeName {
-  if (isNodeName(name) && state.nodes.has(name)) return name;
-  throw unknownNode(name);
 }

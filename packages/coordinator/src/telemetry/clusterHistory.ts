@@ -16,6 +16,8 @@ export class ClusterHistory {
   private readonly parts: ClusterHistoryParts;
   /** One ring. */
   readonly rows = new RowHistory<typeof clusterKey>(clusterMetricNames.length, 0);
+  /** Told of each sample. */
+  onSampled: () => void = () => {};
   private sampledMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ClusterHistoryParts) {
@@ -30,12 +32,23 @@ export class ClusterHistory {
     const values = this.parts.sample();
     const row = clusterMetricNames.map((name) => values.get(name) ?? 0);
     this.rows.add(clusterKey, nowMs, row);
+    this.onSampled();
+  }
+
+  /** Where its values are in `rows`. @param name of `clusterMetricNames` */
+  column(name: string): number {
+    return clusterMetricNames.indexOf(name);
   }
 
   /** @param name of `clusterMetricNames` @param fromMs wall clock, as `toMs` */
   points(name: string, fromMs: number, toMs: number): readonly MetricPoint[] {
     const wallOffsetMs = this.parts.wallMs() - this.parts.monotonicMs();
-    const column = clusterMetricNames.indexOf(name);
-    return this.rows.points(clusterKey, column, fromMs - wallOffsetMs, toMs - wallOffsetMs, wallOffsetMs);
+    return this.rows.points(
+      clusterKey,
+      this.column(name),
+      fromMs - wallOffsetMs,
+      toMs - wallOffsetMs,
+      wallOffsetMs,
+    );
   }
 }

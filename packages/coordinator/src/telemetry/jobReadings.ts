@@ -18,6 +18,9 @@ import {
 /** Readings older than this are dropped. */
 export const readingAgeMsMax = 6 * 3_600_000;
 
+/** Of one page of what follows a moment. */
+const pageSpanMs = 5 * 60_000;
+
 /** When room is needed, what ended longer ago than this goes before anything of a job that runs. */
 export const endedKeepMs = 3_600_000;
 
@@ -66,6 +69,20 @@ export interface MetricRange {
 
 export interface MetricQuery extends MetricRange {
   readonly field: MetricField;
+}
+
+export interface PageQuery {
+  readonly jobIds: Iterable<JobId>;
+  readonly node: NodeName;
+  readonly field: MetricField;
+  /** null: every attempt. */
+  readonly attempt: number | null;
+}
+
+export interface ReadingsPage {
+  /** Monotonic: the newest that is in it. */
+  readonly endMs: number;
+  readonly series: readonly (MetricSeries & { readonly jobId: JobId })[];
 }
 
 export class JobReadings {
@@ -138,6 +155,61 @@ export class JobReadings {
         points: chunks.flatMap((chunk) => this.pointsOf(chunk, field, fromMs, wallOffsetMs)),
       }))
       .filter(({ points }) => points.length > 0);
+  }
+
+  /** Where there are readings: each job on each of its nodes, at least once. */
+  *places(): Generator<{ readonly node: NodeName; readonly jobId: JobId }> {
+    for (const [jobId, ofJob] of this.jobs) for (const { node } of ofJob.values()) yield { node, jobId };
+  }
+
+  /**
+   * What the GPUs of a node did after a moment: some minutes of it, so that nobody has to wait for all of it.
+   * @param wallOffsetMs wall clock less monotonic clock
+   * @returns null: nothing is there
+   */
+  pageAfter(
+    { jobIds, node, field, attempt }: PageQuery,
+    afterMs: number,
+    wallOffsetMs: number,
+  ): ReadingsPage | null {
+    const found = Array.from(jobIds).flatMap((jobId) =>
+      Array.from(this.jobs.get(jobId)?.values() ?? []).filter(
+        (series) => series.node === node && (attempt === null || series.attempt === attempt),
+      ),
+    );
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const series of found) {
+      const [first] = this.readingsAfter(series, afterMs);
+      if (first !== undefined) firstMs = Math.min(firstMs, first.endMs);
+    }
+    if (firstMs === Number.POSITIVE_INFINITY) return null;
+    // Of each GPU the same time: else what one has done would count as told, because another has.
+    const untilMs = firstMs + pageSpanMs;
+    let lastMs = firstMs;
+    const series = found.flatMap((each) => {
+      const points: MetricPoint[] = [];
+      for (const { endMs, chunk, index } of this.readingsAfter(each, afterMs)) {
+        if (endMs > untilMs) break;
+        const value = this.memory.valueAt(chunk, field, index);
+        points.push({ atMs: Math.round(endMs + wallOffsetMs), value });
+        lastMs = Math.max(lastMs, endMs);
+      }
+      const { jobId, attempt: number, nodeRank, gpuUuid } = each;
+      return points.length === 0 ? [] : [{ jobId, attempt: number, nodeRank, node, gpuUuid, points }];
+    });
+    return { endMs: lastMs, series };
+  }
+
+  /** From the first chunk on that reaches beyond the moment: for what has just arrived, that is the last one. */
+  private *readingsAfter({ chunks }: Series, afterMs: number) {
+    let from = chunks.length;
+    while ((chunks[from - 1]?.endMs ?? Number.NEGATIVE_INFINITY) > afterMs) from -= 1;
+    for (const chunk of chunks.slice(from)) {
+      for (let index = 0; index < chunk.count; index += 1) {
+        const endMs = this.memory.endMsAt(chunk, index);
+        if (endMs > afterMs) yield { endMs, chunk, index };
+      }
+    }
   }
 
   /** The number of points that a query would return, to a chunk: cheap enough to be called before it. */

@@ -89,6 +89,20 @@ export class RowHistory<Key extends string> {
     });
   }
 
+  /** What came after a moment, oldest first. */
+  after(
+    key: Key,
+    column: number,
+    afterMs: number,
+  ): readonly { readonly endMs: number; readonly value: number | null }[] {
+    const ring = this.rings.get(key);
+    if (ring === undefined || newestMs(ring) <= afterMs) return [];
+    return placesOf(ring).flatMap((place) => {
+      const endMs = ring.times[place] ?? 0;
+      return endMs > afterMs ? [{ endMs, value: this.valueAt(ring, place, column) }] : [];
+    });
+  }
+
   /** Lets go of names of which nothing was heard since then. */
   sweep(fromMs: number): void {
     for (const [key, ring] of this.rings) if (newestMs(ring) < fromMs) this.rings.delete(key);

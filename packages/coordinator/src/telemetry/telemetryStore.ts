@@ -150,12 +150,22 @@ export class TelemetryStore {
     this.onTaken(node, null);
   }
 
+  /** Where its values are in `hosts`. */
+  hostColumn(name: HostMetricName): number {
+    return hostColumns.indexOf(name);
+  }
+
   /** What a node did, oldest first. @param fromMs wall clock, as `toMs` */
   hostPoints(node: NodeName, name: HostMetricName, fromMs: number, toMs: number): readonly MetricPoint[] {
     const { clock } = this.parts;
     const wallOffsetMs = clock.wallMs() - clock.monotonicMs();
-    const column = hostColumns.indexOf(name);
-    return this.hosts.points(node, column, fromMs - wallOffsetMs, toMs - wallOffsetMs, wallOffsetMs);
+    return this.hosts.points(
+      node,
+      this.hostColumn(name),
+      fromMs - wallOffsetMs,
+      toMs - wallOffsetMs,
+      wallOffsetMs,
+    );
   }
 
   query(query: MetricQuery): readonly MetricSeries[] {

@@ -55,6 +55,7 @@ import type { LoginMethod as _muster_v1_LoginMethod, LoginMethod__Output as _mus
 import type { LoginRequest as _muster_v1_LoginRequest, LoginRequest__Output as _muster_v1_LoginRequest__Output } from '../../muster/v1/LoginRequest.ts';
 import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output as _muster_v1_LoginResponse__Output } from '../../muster/v1/LoginResponse.ts';
 import type { LoginWithIdTokenRequest as _muster_v1_LoginWithIdTokenRequest, LoginWithIdTokenRequest__Output as _muster_v1_LoginWithIdTokenRequest__Output } from '../../muster/v1/LoginWithIdTokenRequest.ts';
+import type { MetricUpdate as _muster_v1_MetricUpdate, MetricUpdate__Output as _muster_v1_MetricUpdate__Output } from '../../muster/v1/MetricUpdate.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
 import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from '../../muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
@@ -95,6 +96,7 @@ import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from '../../muster/v1/User.ts';
 import type { UserToken as _muster_v1_UserToken, UserToken__Output as _muster_v1_UserToken__Output } from '../../muster/v1/UserToken.ts';
 import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRequest__Output as _muster_v1_WatchEventsRequest__Output } from '../../muster/v1/WatchEventsRequest.ts';
+import type { WatchMetricsRequest as _muster_v1_WatchMetricsRequest, WatchMetricsRequest__Output as _muster_v1_WatchMetricsRequest__Output } from '../../muster/v1/WatchMetricsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
   AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
@@ -571,6 +573,11 @@ export interface MusterClient extends grpc.Client {
   watchEvents(argument: _muster_v1_WatchEventsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
   watchEvents(argument: _muster_v1_WatchEventsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_Event__Output>;
   
+  WatchMetrics(argument: _muster_v1_WatchMetricsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_MetricUpdate__Output>;
+  WatchMetrics(argument: _muster_v1_WatchMetricsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_MetricUpdate__Output>;
+  watchMetrics(argument: _muster_v1_WatchMetricsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_MetricUpdate__Output>;
+  watchMetrics(argument: _muster_v1_WatchMetricsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_MetricUpdate__Output>;
+  
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
@@ -682,6 +689,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   WatchEvents: grpc.handleServerStreamingCall<_muster_v1_WatchEventsRequest__Output, _muster_v1_Event>;
   
+  WatchMetrics: grpc.handleServerStreamingCall<_muster_v1_WatchMetricsRequest__Output, _muster_v1_MetricUpdate>;
+  
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
@@ -739,4 +748,5 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>
   UndrainNode: MethodDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_Node, _muster_v1_UndrainNodeRequest__Output, _muster_v1_Node__Output>
   WatchEvents: MethodDefinition<_muster_v1_WatchEventsRequest, _muster_v1_Event, _muster_v1_WatchEventsRequest__Output, _muster_v1_Event__Output>
+  WatchMetrics: MethodDefinition<_muster_v1_WatchMetricsRequest, _muster_v1_MetricUpdate, _muster_v1_WatchMetricsRequest__Output, _muster_v1_MetricUpdate__Output>
 }
