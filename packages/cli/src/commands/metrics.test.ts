@@ -282,12 +282,12 @@ test('-o csv has a line per point, and -o json says which points are buckets', a
 
 test('a word that is neither a metric nor a job is refused with the metrics there are', async () => {
   const ResolveJob = ({ reference }: { readonly reference: string }) => {
-    if (reference === 'lr') throw new MusterError('not_found', 'no job named "lr"');
+    if (reference === 'xyz') throw new MusterError('not_found', 'no job named "xyz"');
     return { jobId: trainingJob.id };
   };
-  const { exitCode, stderr } = await run(['metrics', 'train', 'lr'], { ...curveAnswers, ResolveJob });
+  const { exitCode, stderr } = await run(['metrics', 'train', 'xyz'], { ...curveAnswers, ResolveJob });
   expect(exitCode).toBe(exitCodes.usage);
-  expect(stderr).toMatch(/^muster: there is no metric "lr"\nMetrics: train_loss, /);
+  expect(stderr).toMatch(/^muster: there is no metric "xyz"\nMetrics: train_loss, /);
 });
 
 test('two metrics at once are refused', async () => {

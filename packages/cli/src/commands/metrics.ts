@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/common/errors';
 import { isSimulatedUuid } from '@muster/common/hardware';
+import { type MetricSubject, namedMetrics } from '@muster/common/metricNames';
 import { closest } from '@muster/common/spec/suggest';
-import { isTerminal } from '@muster/common/states';
 import { isJobMetricName, type JobMetricName, jobMetrics, type MetricsView } from '@muster/common/telemetry';
 import { isTrainingMetricName, type TrainingSummary, trainingMetricNames } from '@muster/common/training';
 import type { JobView } from '@muster/common/views';
@@ -16,6 +16,8 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, wholeNumberFlag } from '../flags.ts';
 import { type ArrayReferent, jobOrArrayHelp, referentOf } from '../jobs/reference.ts';
 import { nameOf, specOf } from '../jobs/summary.ts';
+import { noReadingsText } from '../metricQuestion/absence.ts';
+import { answerQuestion, type QuestionFlags, questionOf, withQuestion } from '../metricQuestion/question.ts';
 import { exportMetrics } from '../metrics/exportMetrics.ts';
 import { formatGpuMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
@@ -23,13 +25,10 @@ import { formatComparison, formatTraining, trainingNotes } from '../metrics/trai
 import { startProgress } from '../output/screen.ts';
 import type { View } from '../output/table.ts';
 import { printable } from '../output/text.ts';
-import { durationText } from '../output/times.ts';
 import { viewOf } from '../query.ts';
 import { withSession } from '../session.ts';
 
-interface MetricsFlags extends ConnectionFlags {
-  readonly since?: number;
-  readonly attempt?: number;
+interface MetricsFlags extends ConnectionFlags, QuestionFlags {
   /** The name of a metric, a job, or true. */
   readonly plot?: string | true;
   readonly ascii?: true;
@@ -38,6 +37,10 @@ interface MetricsFlags extends ConnectionFlags {
 
 const gpuNames = Object.keys(jobMetrics).filter(isJobMetricName);
 const names: readonly MetricName[] = [...trainingMetricNames, ...gpuNames];
+const namesOf = (subject: MetricSubject) =>
+  [...namedMetrics.values()]
+    .flatMap((metric) => (metric.subject === subject ? [metric.name] : []))
+    .join(', ');
 const dayMs = 24 * 60 * 60 * 1_000;
 /** More curves cannot be distinguished. */
 const comparedMax = 26;
@@ -56,7 +59,7 @@ const plotHeightMax = 30;
 export const command: CommandModule = {
   define(sub) {
     sub
-      .argument('<job>', jobOrArrayHelp)
+      .argument('[job]', `${jobOrArrayHelp}; default: the jobs, nodes or cluster that the metric is about`)
       .argument('[metric...]', 'metric name; further jobs are compared; default: summary of all metrics')
       .option('--plot [metric]', 'draw the curve; default: train_loss')
       .option('--ascii', 'draw with ASCII characters; default: as the locale allows')
@@ -70,10 +73,11 @@ export const command: CommandModule = {
         'only this attempt; default: all, a later one in place of the steps that it repeats',
         wholeNumberFlag('--attempt', 1, 1_000_000),
       );
-    withConnection(withExports(sub));
+    withConnection(withExports(withQuestion(sub)));
     sub.addHelpText(
       'after',
-      `\nFrom its output: ${trainingMetricNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n\n` +
+      `\nFrom its output: ${trainingMetricNames.join(', ')}\nOf its GPUs: ${gpuNames.join(', ')}\n` +
+        `Of nodes: ${namesOf('host')}\nOf the cluster: ${namesOf('cluster')}\n\n` +
         'Metrics from the output are kept row by row with the job; those of GPUs for some hours.\n' +
         'GPU readings cover 10 seconds: the mean; for memory and temperature the maximum; for energy the consumption.',
     );
@@ -98,13 +102,35 @@ interface Asked {
   readonly isPlot: boolean;
 }
 
-async function showMetrics(
+function showMetrics(
   context: Context,
-  reference: string,
+  first: string | undefined,
   more: readonly string[],
   flags: MetricsFlags,
 ): Promise<ExitCode> {
-  const asked = askedOf(reference, more, flags);
+  const words = [...(first === undefined ? [] : [first]), ...more];
+  const question = questionOf(words, flags);
+  if (question !== null)
+    return withSession(context, flags, (session) =>
+      answerQuestion(context, session, question, flags, optionsOf(context, flags)),
+    );
+  const [reference, ...others] = words;
+  if (reference === undefined)
+    throw usageError(
+      'name a job, or a metric',
+      `${context.environment.programName} metrics JOB`,
+      `${context.environment.programName} metrics gpus_free`,
+    );
+  return showJobs(context, askedOf(reference, others, flags), flags);
+}
+
+async function explainAbsence({ context, flags }: Seen, job: JobView): Promise<ExitCode> {
+  const text = noReadingsText(job, flags, context.environment.programName);
+  await context.io.stderr.write(`${printable(text)}\n`);
+  return exitCodes.ok;
+}
+
+async function showJobs(context: Context, asked: Asked, flags: MetricsFlags): Promise<ExitCode> {
   return withSession(context, flags, async ({ api }) => {
     const named: Named[] = [];
     for (const each of asked.references) named.push(await namedBy(api, each, asked));
@@ -270,27 +296,6 @@ function notesText(
 ): string {
   const notes = trainingNotes(nameOf(job), metrics, thinned);
   return notes.map((note) => `${printable(note)}\n`).join('');
-}
-
-async function explainAbsence({ context, flags }: Seen, job: JobView): Promise<ExitCode> {
-  const text = noReadingsText(job, flags, context.environment.programName);
-  await context.io.stderr.write(`${printable(text)}\n`);
-  return exitCodes.ok;
-}
-
-function noReadingsText(job: JobView, { since, attempt }: MetricsFlags, programName: string): string {
-  const of = `No metrics of ${nameOf(job)}`;
-  if (job.attempts.length === 0) return `${of}: it has not run yet.`;
-  // Of a job in a brief list the newest attempt alone is known.
-  if (attempt !== undefined && job.attempts.every(({ number }) => number < attempt)) {
-    return `${of}: it has no attempt ${attempt}.`;
-  }
-  if (specOf(job).resources.gpus === 0 && job.training === null)
-    return `${of}: it has no GPUs, and its output has no metrics.`;
-  if (isTerminal(job.state)) {
-    return `No metrics retained for ${nameOf(job)}; \`${programName} job ${job.id}\` shows what was recorded at its end.`;
-  }
-  return since === undefined ? `${of} yet.` : `${of} in the last ${durationText(since)}.`;
 }
 
 // ---- Curves

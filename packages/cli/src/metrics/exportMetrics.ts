@@ -29,9 +29,7 @@ export async function exportMetrics(
   };
   if (format === 'csv') {
     for (const [position, id] of ids.entries()) {
-      const lines = csvOf(await read(id)).slice(position === 0 ? 0 : 1);
-      for (let from = 0; from < lines.length; from += linesAtOnce)
-        await output.write(`${lines.slice(from, from + linesAtOnce).join('\n')}\n`);
+      await writeLines(output, csvOf(await read(id)).slice(position === 0 ? 0 : 1));
     }
     return;
   }
@@ -41,6 +39,11 @@ export async function exportMetrics(
   const [only, ...others] = byJob;
   if (only === undefined || others.length > 0) await writeJson(output, Object.fromEntries(byJob));
   else await writeJson(output, isOneMetric ? Object.values(only[1])[0] : only[1]);
+}
+
+export async function writeLines(output: Output, lines: readonly string[]): Promise<void> {
+  for (let from = 0; from < lines.length; from += linesAtOnce)
+    await output.write(`${lines.slice(from, from + linesAtOnce).join('\n')}\n`);
 }
 
 /** Metrics as CSV, a line per point: what a spreadsheet or pandas reads. Pure. */
@@ -70,12 +73,12 @@ const columns = [
 ];
 
 /** With a header. `rows` is how many rows a point stands for; where it is 1, `min`, `max` and `last` are empty. */
-function csvOf(metrics: readonly ExportedMetric[]): readonly string[] {
+export function csvOf(metrics: readonly ExportedMetric[]): readonly string[] {
   return [
     columns.join(','),
     ...metrics.flatMap(({ jobId, name, view }) =>
       view.series.flatMap((series) =>
-        series.points.map((point) => line(jobId, name, view.unit, series, point)),
+        series.points.map((point) => line(series.jobId ?? jobId, name, view.unit, series, point)),
       ),
     ),
   ];
@@ -111,7 +114,10 @@ function fieldText(field: string | number | null): string {
 }
 
 /** @returns all pages as one */
-async function queryAll(api: Pick<MusterApi, 'queryMetrics'>, query: MetricsQuery): Promise<MetricsView> {
+export async function queryAll(
+  api: Pick<MusterApi, 'queryMetrics'>,
+  query: MetricsQuery,
+): Promise<MetricsView> {
   const { nextSkip, ...first } = await api.queryMetrics(query);
   let view: MetricsView = first;
   for (let skip = nextSkip; skip !== undefined; ) {

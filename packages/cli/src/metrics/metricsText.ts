@@ -42,9 +42,6 @@ export function formatMetric({ unit, series }: MetricsView, options: View): stri
 }
 
 function numberColumns(series: readonly MetricSeries[], unit: string): readonly Column<MetricSeries>[] {
-  const attempts = new Set(series.map(({ attempt }) => attempt));
-  const gpuText = shortUuids(series.map(({ gpuUuid }) => gpuUuid));
-  const isOfGpus = series.some(({ gpuUuid }) => gpuUuid !== '');
   const summaries = new Map(series.map((each) => [each, summarize(each.points)]));
   const number = (header: string, key: keyof SeriesSummary): Column<MetricSeries> => ({
     header,
@@ -53,29 +50,33 @@ function numberColumns(series: readonly MetricSeries[], unit: string): readonly 
   });
   const kind = kindOf(unit);
   return [
-    ...(attempts.size > 1
-      ? [
-          {
-            header: 'ATTEMPT',
-            cell: (each: MetricSeries) => String(each.attempt ?? ''),
-            align: 'right',
-          } as const,
-        ]
-      : []),
-    { header: 'RANK', cell: (each) => String(each.nodeRank ?? ''), align: 'right' },
-    { header: 'NODE', cell: (each) => each.node, narrow: { cutTo: 12 } },
-    ...(isOfGpus
-      ? [
-          {
-            header: 'GPU',
-            cell: (each: MetricSeries) => gpuText(each.gpuUuid),
-            narrow: { cutTo: shortUuidLength },
-          } as const,
-        ]
-      : []),
+    ...identityColumns(series),
     ...(kind === 'sum' ? [number('TOTAL', 'total')] : [number('LAST', 'last')]),
     ...(kind === 'level' ? [number('MIN', 'min'), number('MEAN', 'mean'), number('MAX', 'max')] : []),
   ];
+}
+
+/** What tells the series apart. */
+export function identityColumns(series: readonly MetricSeries[]): readonly Column<MetricSeries>[] {
+  const attempts = new Set(series.map(({ attempt }) => attempt));
+  const gpuText = shortUuids(series.map(({ gpuUuid }) => gpuUuid));
+  const columns: readonly (readonly [isThere: boolean, Column<MetricSeries>])[] = [
+    [series.some(({ jobId }) => jobId !== undefined), { header: 'JOB', cell: ({ jobId = '' }) => jobId }],
+    [attempts.size > 1, { header: 'ATTEMPT', cell: ({ attempt }) => String(attempt ?? ''), align: 'right' }],
+    [
+      series.some(({ nodeRank }) => nodeRank !== null),
+      { header: 'RANK', cell: ({ nodeRank }) => String(nodeRank ?? ''), align: 'right' },
+    ],
+    [
+      series.some(({ node }) => node !== ''),
+      { header: 'NODE', cell: ({ node }) => node, narrow: { cutTo: 12 } },
+    ],
+    [
+      series.some(({ gpuUuid }) => gpuUuid !== ''),
+      { header: 'GPU', cell: ({ gpuUuid }) => gpuText(gpuUuid), narrow: { cutTo: shortUuidLength } },
+    ],
+  ];
+  return columns.filter(([isThere]) => isThere).map(([, column]) => column);
 }
 
 /**

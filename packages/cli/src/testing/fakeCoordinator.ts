@@ -59,7 +59,7 @@ export interface FakeCoordinator {
   kill(): void;
 }
 
-const streams = new Set(['ReadLogs', 'WatchEvents']);
+const streams = new Set(['ReadLogs', 'WatchEvents', 'WatchMetrics']);
 /** They need no token. */
 const callsForAnyone = new Set(['GetLoginMethod', 'LoginWithIdToken']);
 
