@@ -1,6 +1,6 @@
 /** The flags of `muster coordinator`, which are the keys of its configuration file. */
 import { marginMsMin } from '@muster/coordinator/leases/leases';
-import { coordinatorDefaults as defaults, type GpuPrice } from '@muster/coordinator/options';
+import { coordinatorDefaults as defaults } from '@muster/coordinator/options';
 import { eventsKeptMsMin } from '@muster/coordinator/reconcilers/retention';
 import type { Command } from 'commander';
 import { type AlertFlags, withAlertFlags } from './alertFlags.ts';
@@ -9,17 +9,15 @@ import {
   apiAddress,
   durationMs,
   pageAddress,
-  priceList,
-  prometheusUrl,
   sizeBytes,
   wholeNumberFlag,
   withConfigFlag,
   withLogLevel,
-  withNatsFlags,
 } from './flags.ts';
 import { type OidcFlags, withOidcFlags } from './oidcFlags.ts';
+import { type OutsideFlags, withOutsideFlags } from './outsideFlags.ts';
 
-export interface CoordinatorFlags extends OidcFlags, AlertFlags {
+export interface CoordinatorFlags extends OidcFlags, AlertFlags, OutsideFlags {
   readonly config?: string;
   readonly data: string;
   readonly listen?: string;
@@ -27,13 +25,6 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags {
   readonly http?: string;
   readonly api?: string;
   readonly telemetryMemory?: number;
-  readonly prometheusUrl?: string;
-  readonly prices?: readonly GpuPrice[];
-  readonly nats?: string;
-  readonly natsCredentials?: string;
-  readonly natsCa?: string;
-  readonly natsReplicas?: number;
-  readonly natsSubmit?: boolean;
   readonly reserveMb?: number;
   readonly logBudget?: number;
   readonly metricsBudget?: number;
@@ -84,28 +75,8 @@ export function withCoordinatorFlags(sub: Command): void {
       '--telemetry-memory <size>',
       `memory for GPU readings of the last hours; default ${defaults.telemetryBytes / mebibyte}M`,
       sizeBytes('--telemetry-memory', 1, 1024 * 1024),
-    )
-    .option(
-      '--prometheus-url <url>',
-      'Prometheus that scrapes this cluster, for older metrics; such as http://127.0.0.1:9090',
-      prometheusUrl,
-    )
-    .option(
-      '--prices <type=usd>',
-      'what an hour of a GPU costs: H100=8.00, or node:NAME=1.20; may be repeated',
-      priceList,
     );
-  withAlertFlags(withNatsFlags(sub))
-    .option('--nats-ca <file>', 'CA certificate of NATS, PEM; default: those that the system trusts')
-    .option(
-      '--nats-replicas <count>',
-      'copies of the stream that is made in a cluster of NATS; default 1',
-      wholeNumberFlag('--nats-replicas', 1, 5),
-    )
-    .option(
-      '--nats-submit',
-      'also take submits as requests through NATS, each with the token of a user; default: not',
-    )
+  withAlertFlags(withOutsideFlags(sub))
     .option(
       '--reserve-mb <size>',
       `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,

@@ -110,7 +110,7 @@ export function readSecretFile(flag: string, path: string): string {
 }
 
 /** Without user and password: every user of the machine can read the arguments of a process. */
-function natsUrl(typed: string): string {
+export function natsUrl(typed: string): string {
   if (typed.includes('@')) {
     throw usageError(
       '--nats takes no password, because other users of this machine can read what a program was started with',
@@ -134,20 +134,6 @@ export function withConfigFlag(command: Command): Command {
     '--config <file>',
     'YAML file with these flags as keys, such as log_level: debug; flags on the command line replace its keys',
   );
-}
-
-/** Where a coordinator publishes its events as well. */
-export function withNatsFlags(command: Command): Command {
-  return command
-    .option(
-      '--nats <url>',
-      'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
-      natsUrl,
-    )
-    .option(
-      '--nats-credentials <file>',
-      'file with its credentials: `user:password`, a token, or a file of nsc',
-    );
 }
 
 export function withLogLevel(command: Command): Command {

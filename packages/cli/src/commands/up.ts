@@ -20,12 +20,12 @@ import {
   pageAddress,
   pageListen,
   wholeNumberFlag,
-  withNatsFlags,
 } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { activeJobs } from '../jobs/pages.ts';
 import { startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
+import { type OutsideFlags, outsideArguments, withOutsideFlags } from '../outsideFlags.ts';
 import { type Session, withSession } from '../session.ts';
 import { upInBackground, upLogPath } from '../supervisor/background.ts';
 import { type SupervisedChild, superviseChild } from '../supervisor/child.ts';
@@ -40,7 +40,7 @@ import {
 import { lockForUp, rememberLastUp, removeUpState, writeUpState } from '../supervisor/upState.ts';
 import { goodbyeText, welcomeText } from '../supervisor/upText.ts';
 
-interface UpFlags extends AlertFlags {
+interface UpFlags extends AlertFlags, OutsideFlags {
   readonly nodes: number;
   readonly gpus?: number;
   readonly cpus?: number;
@@ -48,8 +48,6 @@ interface UpFlags extends AlertFlags {
   readonly port: number;
   readonly listen: string;
   readonly advertise?: readonly string[];
-  readonly nats?: string;
-  readonly natsCredentials?: string;
   readonly http?: string;
   readonly api?: string;
   readonly mountRoot?: readonly string[];
@@ -98,7 +96,7 @@ export const command: CommandModule = {
         'name or address at which other machines reach this one; may be repeated; default: its own',
         advertisedHosts,
       );
-    withAlertFlags(withNatsFlags(sub)).option(
+    withAlertFlags(withOutsideFlags(sub)).option(
       '--http <host:port>',
       `its pages for Prometheus, or off; default ${coordinatorDefaults.httpListen}, or a free port where that is taken`,
       pageAddress('--http', coordinatorDefaults.httpListen),
@@ -225,13 +223,16 @@ function argumentsOf(flags: UpFlags, dataDir: string, workingDir: string): reado
     ...one('--port', flags.port),
     ...one('--listen', flags.listen),
     ...each('--advertise', flags.advertise),
-    ...one('--nats', flags.nats),
-    ...one('--nats-credentials', flags.natsCredentials),
-    ...alertArguments(flags, workingDir),
+    ...coordinatorArguments(flags, workingDir),
     ...one('--http', flags.http),
     ...one('--api', flags.api),
     ...each('--mount-root', flags.mountRoot),
   ];
+}
+
+/** What the coordinator is told as it stands. */
+function coordinatorArguments(flags: UpFlags, workingDir: string): readonly string[] {
+  return [...outsideArguments(flags, workingDir), ...alertArguments(flags, workingDir)];
 }
 
 function dataDirOf(flags: UpFlags, { environment }: Context): string {
@@ -258,9 +259,7 @@ async function upOptions(
     cpus: flags.cpus ?? null,
     listen: formatAddress({ host: flags.listen, port: flags.port }),
     advertise: flags.advertise ?? [],
-    natsUrl: flags.nats ?? null,
-    natsCredentials: flags.natsCredentials ?? null,
-    alertArguments: alertArguments(flags, workingDir),
+    coordinatorArguments: coordinatorArguments(flags, workingDir),
     httpListen:
       flags.http === undefined
         ? await pageAt(coordinatorDefaults.httpListen, 'the coordinator')

@@ -19,11 +19,8 @@ export interface UpOptions {
   readonly listen: string;
   /** Names and addresses that other machines call this one by, beside its own. */
   readonly advertise: readonly string[];
-  readonly natsUrl: string | null;
-  /** A file. */
-  readonly natsCredentials: string | null;
-  /** Flags of the coordinator about alerts. */
-  readonly alertArguments: readonly string[];
+  /** Flags of the coordinator that it is given as they are. */
+  readonly coordinatorArguments: readonly string[];
   /** `host:port` of the coordinator's pages for Prometheus; null: none. */
   readonly httpListen: string | null;
   /** `host:port` of its HTTP API; null: none. */
@@ -48,11 +45,6 @@ export function coordinatorPlan(
     title: 'the coordinator',
     logPath: join(options.dataDir, 'coordinator.log'),
     async prepare() {
-      const { natsUrl, natsCredentials } = options;
-      const nats = [
-        ...(natsUrl === null ? [] : ['--nats', natsUrl]),
-        ...(natsCredentials === null ? [] : ['--nats-credentials', natsCredentials]),
-      ];
       const http = ['--http', options.httpListen ?? 'off', '--api', options.apiListen ?? 'off'];
       const names = options.advertise.flatMap((name) => ['--advertise', name]);
       const place = ['--data', options.dataDir, '--listen', listen(), ...names];
@@ -63,8 +55,7 @@ export function coordinatorPlan(
         '--local-leases',
         'off',
         ...http,
-        ...nats,
-        ...options.alertArguments,
+        ...options.coordinatorArguments,
       ];
       return { argv: [...environment.programCommand, ...flags], variables: environment.variables };
     },

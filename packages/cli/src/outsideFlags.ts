@@ -1,0 +1,68 @@
+/** Flags of a coordinator about programs outside of Muster, NATS and Prometheus, and what GPUs cost: also those of `muster up`. */
+import { resolve } from 'node:path';
+import type { GpuPrice } from '@muster/coordinator/options';
+import type { Command } from 'commander';
+import { natsUrl, priceList, prometheusUrl, wholeNumberFlag } from './flags.ts';
+
+export interface OutsideFlags {
+  readonly nats?: string;
+  readonly natsCredentials?: string;
+  readonly natsCa?: string;
+  readonly natsReplicas?: number;
+  readonly natsSubmit?: boolean;
+  readonly prometheusUrl?: string;
+  readonly prices?: readonly GpuPrice[];
+}
+
+export function withOutsideFlags(command: Command): Command {
+  return command
+    .option(
+      '--prometheus-url <url>',
+      'Prometheus that scrapes this cluster, for older metrics; such as http://127.0.0.1:9090',
+      prometheusUrl,
+    )
+    .option(
+      '--prices <type=usd>',
+      'what an hour of a GPU costs: H100=8.00, or node:NAME=1.20; may be repeated',
+      priceList,
+    )
+    .option(
+      '--nats <url>',
+      'also publish events to this NATS JetStream, such as nats://127.0.0.1:4222',
+      natsUrl,
+    )
+    .option(
+      '--nats-credentials <file>',
+      'file with its credentials: `user:password`, a token, or a file of nsc',
+    )
+    .option('--nats-ca <file>', 'CA certificate of NATS, PEM; default: those that the system trusts')
+    .option(
+      '--nats-replicas <count>',
+      'copies of the stream that is made in a cluster of NATS; default 1',
+      wholeNumberFlag('--nats-replicas', 1, 5),
+    )
+    .option(
+      '--nats-submit',
+      'also take submits as requests through NATS, each with the token of a user; default: not',
+    );
+}
+
+/** The same flags for another process. Paths become absolute. */
+export function outsideArguments(flags: OutsideFlags, workingDir: string): readonly string[] {
+  const one = (name: string, value: string | number | undefined) =>
+    value === undefined ? [] : [name, String(value)];
+  const file = (name: string, path: string | undefined) =>
+    one(name, path === undefined ? undefined : resolve(workingDir, path));
+  return [
+    ...one('--prometheus-url', flags.prometheusUrl),
+    ...(flags.prices ?? []).flatMap(({ of, name, usdPerHour }) => [
+      '--prices',
+      `${of === 'node' ? 'node:' : ''}${name}=${usdPerHour}`,
+    ]),
+    ...one('--nats', flags.nats),
+    ...file('--nats-credentials', flags.natsCredentials),
+    ...file('--nats-ca', flags.natsCa),
+    ...one('--nats-replicas', flags.natsReplicas),
+    ...(flags.natsSubmit === true ? ['--nats-submit'] : []),
+  ];
+}
