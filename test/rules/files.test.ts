@@ -101,8 +101,6 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
   'packages/agent/src/metrics/captures.test.ts': captures,
   'packages/diagnosis/src/diagnoseFixtures.test.ts': captures,
   'packages/diagnosis/src/progress/sampleLogs.test.ts': captures,
-  'packages/agent/src/drivers/process/conformance.test.ts':
-    'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/fences.test.ts':
     'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/limits.test.ts':

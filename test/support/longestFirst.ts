@@ -10,7 +10,6 @@ const longest = [
   'test/e2e/gangs/namespaces.test.ts',
   'test/faults/gangs.test.ts',
   'test/faults/kill.test.ts',
-  'packages/agent/src/drivers/process/conformance.test.ts',
   'test/e2e/checkpoints/progress.test.ts',
   'test/e2e/gangs/leases.test.ts',
   'packages/agent/src/rendezvous/preflight.integration.test.ts',
@@ -23,6 +22,9 @@ const longest = [
   'packages/agent/src/drivers/docker/dockerDriver.integration.test.ts',
   'test/e2e/gangs/starting.test.ts',
   'packages/coordinator/src/store/sqlite/killedRestore.test.ts',
+  'packages/agent/src/drivers/process/conformanceCgroup2.test.ts',
+  'packages/agent/src/drivers/process/conformanceFreezer.test.ts',
+  'packages/agent/src/drivers/process/conformanceSession.test.ts',
   'packages/cli/src/process.test.ts',
   'packages/agent/src/gpus/nvml/sourceFailures.test.ts',
 ];

@@ -1,8 +1,9 @@
+import type { ContainmentMode } from '../../guard/containment.ts';
 import { describeDriver } from '../conformance.ts';
 import { canContain, GuardFixture } from './guardFixture.ts';
 
-// Each way to hold a task's processes together has to keep the same promises.
-for (const containment of ['cgroup2', 'freezer', 'session'] as const) {
+/** Each way to hold a task's processes together keeps the same promises. Each has a file, because they mostly wait. */
+export function describeProcessDriver(containment: ContainmentMode): void {
   describeDriver(
     `process (${containment})`,
     async () => {

@@ -1,0 +1,3 @@
+import { describeProcessDriver } from './conformanceFixture.ts';
+
+describeProcessDriver('freezer');
