@@ -227,6 +227,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     builtIn: settings.builtInAlerts,
     log,
   });
+  await alerts.open();
   const arrivals = new Arrivals();
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);

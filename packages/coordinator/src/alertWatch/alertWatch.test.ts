@@ -63,6 +63,63 @@ test('a job that ended just before a kill is looked at after the restart, and no
   expect((await alertEvents(third)).filter((each) => each.startsWith('alert.firing'))).toHaveLength(1);
 });
 
+test('a job that ended in the first moments of a new store, before anybody looked, is looked at after a kill', async () => {
+  const first = await start();
+  await first.api.createAlert(cancelled);
+  const jobId = await submitJob(first, 'r1');
+  await first.api.stopJobs([jobId]);
+
+  const second = await start(first.memory);
+  await second.alerts.run();
+  expect(await alertEvents(second)).toEqual([`alert.firing gone ${jobId}`]);
+});
+
+test('what ended while no alert was there does not fire later', async () => {
+  const off = await start();
+  await off.api.stopJobs([await submitJob(off, 'r1')]);
+  await off.alerts.run();
+  await off.api.createAlert(cancelled);
+  const jobId = await submitJob(off, 'r2');
+  await off.api.stopJobs([jobId]);
+
+  const set = await start(off.memory);
+  await set.alerts.run();
+  expect(await alertEvents(set)).toEqual([`alert.firing gone ${jobId}`]);
+  await set.api.deleteAlert('gone');
+  await set.alerts.run();
+  await set.api.stopJobs([await submitJob(set, 'r3')]);
+
+  const on = await start(off.memory, ['job_failed']);
+  await on.api.createAlert(cancelled);
+  await on.alerts.run();
+  expect((await alertEvents(on)).slice(1)).toEqual([
+    `alert.resolved gone ${jobId}`,
+    'alert.deleted gone undefined',
+  ]);
+});
+
+test('a job that ended and was submitted again before anybody looked fires, and is resolved', async () => {
+  const coordinator = await start();
+  await coordinator.api.createAlert(cancelled);
+  const jobId = await submitJob(coordinator, 'r1');
+  await coordinator.api.stopJobs([jobId]);
+  await coordinator.api.requeueJob(jobId, 'q1', { kind: 'newest' }, null, true);
+  await coordinator.alerts.run();
+  expect(await alertEvents(coordinator)).toEqual([
+    `alert.firing gone ${jobId}`,
+    `alert.resolved gone ${jobId}`,
+  ]);
+});
+
+test('what the end of a job makes true fires at once, whatever the time of its alert', async () => {
+  const coordinator = await start();
+  await coordinator.api.createAlert({ ...cancelled, forMs: 60_000 });
+  const jobId = await submitJob(coordinator, 'r1');
+  await coordinator.api.stopJobs([jobId]);
+  await coordinator.alerts.run();
+  expect(await alertEvents(coordinator)).toEqual([`alert.firing gone ${jobId}`]);
+});
+
 test('with a time it fires once the condition has held for so long, and not when it stops before', async () => {
   const coordinator = await start();
   await coordinator.api.createAlert({ ...waits, forMs: 30_000 });

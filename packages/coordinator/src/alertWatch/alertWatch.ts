@@ -10,6 +10,7 @@ import type { AlertEpisode } from '@muster/common/alerts';
 import { clusterSubject } from '@muster/common/eventKinds';
 import { isJobId, isNodeName, type JobId, type NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { CheckCondition } from '../alerts/definitions.ts';
 import { type AlertMoment, type AlertState, inactive, stepOf } from '../alerts/episodes.ts';
 import { messageText } from '../alerts/messages.ts';
 import { namesOfEvery, namesOfKind } from '../alerts/names.ts';
@@ -17,11 +18,10 @@ import { looksAtJob, looksAtNode } from '../alerts/reach.ts';
 import { coordinatorPart } from '../caller.ts';
 import { fireAlert, repeatAlert, resolveAlert } from '../commands/alerts.ts';
 import type { Command, Loop } from '../loop.ts';
-import type { Job, StoredEvent } from '../model.ts';
+import type { Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
-import { alertsCursorName } from '../store/alerts.ts';
-import type { Store } from '../store/store.ts';
 import { nextRound } from '../work/inOrder.ts';
+import { AlertCursor, type AlertCursorParts } from './alertCursor.ts';
 import { type ActiveRule, type RuleGroup, RuleSet, type RuleSetParts } from './ruleSet.ts';
 import {
   type AlertSources,
@@ -43,13 +43,9 @@ const changesPerCommand = 50;
 export const episodesPerAlertMax = 1_000;
 /** Of a job that has ended, when nobody acknowledges it. */
 const endedKeptMs = 24 * 60 * 60_000;
-const eventsPerPage = 500;
-/** How far the stored number of the last event may be behind, and for how long. */
-const cursorBehindMax = 1_000;
-const cursorBehindMsMax = 60_000;
 
 export interface AlertWatchParts extends AlertSources, Omit<RuleSetParts, 'state'> {
-  readonly store: Pick<Store, 'readEvents' | 'readMeta' | 'readJob'>;
+  readonly store: AlertCursorParts['store'];
   readonly loop: Pick<Loop, 'run'>;
   readonly log: Logger;
   readonly monotonicMs: () => number;
@@ -57,14 +53,28 @@ export interface AlertWatchParts extends AlertSources, Omit<RuleSetParts, 'state
 
 type Change = Command<void>;
 
+interface EndedJob {
+  readonly job: Job;
+  readonly seq: number;
+}
+
+/** One look at what has changed. */
+interface Round {
+  readonly now: AlertMoment;
+  /** Jobs that were submitted again since the last one. */
+  readonly requeued: ReadonlySet<string>;
+  /** What follows. */
+  readonly changes: Change[];
+}
+
 export class AlertWatch {
   readonly rules: RuleSet;
   private readonly parts: AlertWatchParts;
   private readonly jobs = new Set<JobId>();
   private readonly nodes = new Set<NodeName>();
   private isClusterChanged = true;
-  /** Ended since the last look. */
-  private readonly ended = new Map<JobId, Job>();
+  /** Ended since the last look, each with an event that is not before its end. */
+  private readonly ended = new Map<JobId, EndedJob>();
   /** Submitted again since the last look. */
   private readonly requeued = new Set<string>();
   private readonly firing = new Map<string, Map<string, AlertEpisode>>();
@@ -72,30 +82,29 @@ export class AlertWatch {
   private readonly counts = new Map<string, number>();
   private lastStartAtMs: number;
   private passedAtMs = Number.NEGATIVE_INFINITY;
-  private hasCaughtUp = false;
-  /** The last event that was committed, and the last one that the store knows to be looked at. */
-  private seq: number;
-  private storedSeq: number;
-  private storedAtMs: number;
+  private readonly cursor: AlertCursor;
   private working: Promise<void> | null = null;
 
   constructor(parts: AlertWatchParts) {
     this.parts = parts;
     this.rules = new RuleSet(parts);
     this.lastStartAtMs = parts.wallMs();
-    this.seq = parts.state.lastEventSeq;
-    this.storedSeq = this.seq;
-    this.storedAtMs = parts.monotonicMs();
+    this.cursor = new AlertCursor(parts);
+  }
+
+  /** To be awaited before calls are served. @throws {StoreError} when the store cannot be read or written */
+  async open(): Promise<void> {
+    await (this.isIdle ? this.cursor.pause() : this.cursor.resume());
   }
 
   committed({ jobs, attempts, events, changedAlerts }: Committed): void {
     const last = events.at(-1)?.seq;
-    if (last !== undefined) this.seq = last;
+    if (last !== undefined) this.cursor.seq = last;
     if (attempts.some(({ attempt }) => attempt.state === 'allocated'))
       this.lastStartAtMs = this.parts.wallMs();
-    if (this.rules.isLoaded) this.rules.changed(changedAlerts);
+    if (this.rules.isLoaded) this.rules.changed(changedAlerts, this.cursor.seq);
     if (this.rules.isEmpty) return;
-    for (const job of jobs) this.noteJob(job);
+    for (const job of jobs) this.noteJob(job, this.cursor.seq);
     for (const { subject } of events)
       if (subject !== clusterSubject && isNodeName(subject)) this.nodes.add(subject);
     this.isClusterChanged = true;
@@ -103,10 +112,13 @@ export class AlertWatch {
     if (changedAlerts.length > 0) this.passedAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** A job as it is now, or as it ended. */
-  noteJob(job: Job): void {
+  /**
+   * A job as it is now, or as it ended.
+   * @param seq an event that is not before its end. 0: it ended before any alert was set but those of this job alone
+   */
+  noteJob(job: Job, seq: number): void {
     if (this.parts.state.jobs.has(job.id)) this.jobs.add(job.id);
-    else this.ended.set(job.id, job);
+    else this.ended.set(job.id, { job, seq });
     if (job.requeuedFrom !== null) this.requeued.add(job.requeuedFrom);
   }
 
@@ -120,6 +132,12 @@ export class AlertWatch {
     if (!this.rules.isEmpty) this.nodes.add(node);
   }
 
+  /** To be awaited before a rule is set. @throws {StoreError} when the store cannot be read or written */
+  async expectRule(): Promise<CheckCondition> {
+    await this.cursor.resume();
+    return this.rules.load();
+  }
+
   /** Looks at what has changed. May be called at any time. */
   run(): Promise<void> {
     this.working ??= this.work().finally(() => {
@@ -128,85 +146,95 @@ export class AlertWatch {
     return this.working;
   }
 
+  /** No alert is there, and none that was there still fires. */
+  private get isIdle(): boolean {
+    return this.rules.isEmpty && this.parts.state.alerts.episodes.size === 0;
+  }
+
   private async work(): Promise<void> {
+    if (this.isIdle) return this.cursor.pause();
     const { state } = this.parts;
-    if (this.rules.isEmpty && state.alerts.episodes.size === 0) return;
     await this.rules.load();
-    await this.catchUp();
-    const upTo = this.seq;
-    const changes: Change[] = [];
+    const missed = {
+      ended: (job: Job, seq: number) => void this.ended.set(job.id, { job, seq }),
+      requeued: (from: string) => void this.requeued.add(from),
+      set: (alert: string, seq: number) => this.rules.wasSet(alert, seq),
+    };
+    await this.cursor.catchUp(missed);
+    const upTo = this.cursor.seq;
+    const ended = [...this.ended.values()];
+    this.ended.clear();
+    const requeued = new Set(taken(this.requeued));
     this.indexEpisodes();
     const now = { monotonicMs: this.parts.monotonicMs(), wallMs: this.parts.wallMs() };
+    const round = { now, requeued, changes: [] };
     if (now.monotonicMs - this.passedAtMs >= passEveryMs) {
       this.passedAtMs = now.monotonicMs;
       for (const id of state.jobs.keys()) this.jobs.add(id);
       for (const node of state.nodes.keys()) this.nodes.add(node);
       this.isClusterChanged = true;
     }
-    await this.lookAtJobs(now, changes);
+    await this.lookAtJobs(ended, round);
     for (const name of taken(this.nodes)) {
       const node = state.nodes.get(name);
       if (node === undefined) continue;
       const subject = nodeSubject(this.parts, node);
-      this.lookAtGroups(this.rules.groupsOf('node'), subject, now, changes, ({ definition }) =>
+      this.lookAtGroups(this.rules.groupsOf('node'), subject, round, ({ definition }) =>
         looksAtNode(definition.scope, name),
       );
     }
     if (this.isClusterChanged) {
       this.isClusterChanged = false;
       const subject = clusterSubjectOf(this.parts, clusterSubject, this.lastStartAtMs);
-      this.lookAtGroups(this.rules.groupsOf('cluster'), subject, now, changes, () => true);
+      this.lookAtGroups(this.rules.groupsOf('cluster'), subject, round, () => true);
     }
-    if (this.passedAtMs === now.monotonicMs || this.requeued.size > 0) this.lookAtEpisodes(now, changes);
-    await this.commit(changes, upTo, now);
+    if (this.passedAtMs === now.monotonicMs || requeued.size > 0) this.lookAtEpisodes(round);
+    await this.commit(round.changes, upTo);
   }
 
-  private async lookAtJobs(now: AlertMoment, changes: Change[]): Promise<void> {
+  private async lookAtJobs(ended: readonly EndedJob[], round: Round): Promise<void> {
     const { state } = this.parts;
-    const ended = [...this.ended.values()];
-    this.ended.clear();
-    const running = taken(this.jobs).flatMap((id) => state.jobs.get(id) ?? []);
-    for (const [index, job] of [...ended, ...running].entries()) {
+    for (const [index, each] of [...ended, ...taken(this.jobs)].entries()) {
       if (index % subjectsPerRound === subjectsPerRound - 1) await nextRound();
-      const subject = jobSubject(this.parts, job);
+      // As it is now: it may have changed meanwhile.
+      const { job, seq } = typeof each === 'string' ? { job: state.jobs.get(each), seq: null } : each;
+      if (job === undefined) continue;
+      const subject = jobSubject(this.parts, job, seq);
       const looksAt = ({ definition, alert }: ActiveRule) =>
         looksAtJob(definition.scope, alert.owner, state.people, job);
-      for (const rule of this.rules.rulesOfJob(job.id)) this.lookAt(rule, subject, now, changes, looksAt);
-      this.lookAtGroups(this.rules.groupsOf('job'), subject, now, changes, looksAt);
+      for (const rule of this.rules.rulesOfJob(job.id)) this.lookAt(rule, subject, round, looksAt);
+      this.lookAtGroups(this.rules.groupsOf('job'), subject, round, looksAt);
     }
   }
 
   private lookAtGroups(
     groups: Iterable<RuleGroup>,
     subject: AlertSubject,
-    now: AlertMoment,
-    changes: Change[],
+    round: Round,
     looksAt: (rule: ActiveRule) => boolean,
   ): void {
-    for (const { rules } of groups)
-      for (const rule of rules) this.lookAt(rule, subject, now, changes, looksAt);
+    for (const { rules } of groups) for (const rule of rules) this.lookAt(rule, subject, round, looksAt);
   }
 
   private lookAt(
     rule: ActiveRule,
     subject: AlertSubject,
-    now: AlertMoment,
-    changes: Change[],
+    round: Round,
     looksAt: (rule: ActiveRule) => boolean,
   ): void {
     const { definition, alert, pending } = rule;
-    const isOver = subject.endedAtMs !== null;
+    const isOver = subject.endedSeq !== null;
     const holds = subject.holds(rule.condition) ?? (isOver ? false : null);
     const episode = this.firing.get(subject.id)?.get(definition.name);
     const sinceMs = pending.get(subject.id);
     if (holds !== true && episode === undefined && sinceMs === undefined) return;
     // Its end was before anybody wanted to know of it.
-    const isOld = subject.endedAtMs !== null && subject.endedAtMs < rule.createdAtMs;
+    const isOld = subject.endedSeq !== null && subject.endedSeq < rule.setSeq;
     if (episode === undefined && isOld && definition.scope.jobId === null) return;
     if (!looksAt(rule)) {
       pending.delete(subject.id);
       if (episode !== undefined)
-        changes.push((draft, nowMs) => resolveAlert(draft, alert, episode, 'deleted', nowMs));
+        round.changes.push((draft, nowMs) => resolveAlert(draft, alert, episode, 'deleted', nowMs));
       return;
     }
     const state: AlertState =
@@ -215,7 +243,10 @@ export class AlertWatch {
         : sinceMs !== undefined
           ? { kind: 'pending', sinceMs }
           : inactive;
-    this.take(rule, subject, stepOf(this.episodeRule(rule), state, holds, now), episode, changes);
+    const episodeRule = this.episodeRule(rule);
+    // What its end made true holds for ever, and nobody looks at it later.
+    const step = stepOf(isOver ? { ...episodeRule, forMs: 0 } : episodeRule, state, holds, round.now);
+    this.take(rule, subject, step, episode, round);
     if (isOver) pending.delete(subject.id);
   }
 
@@ -224,7 +255,7 @@ export class AlertWatch {
     subject: AlertSubject,
     step: ReturnType<typeof stepOf>,
     episode: AlertEpisode | undefined,
-    changes: Change[],
+    { changes, requeued }: Round,
   ): void {
     switch (step.kind) {
       case 'none':
@@ -244,7 +275,11 @@ export class AlertWatch {
         const { id, name: subjectName, project } = subject;
         const message = messageOf(definition, subject);
         const fired = { subject: id, subjectName, project, message, isSilenced: step.isSilenced };
-        changes.push((draft, nowMs) => fireAlert(draft, alert, fired, nowMs));
+        changes.push((draft, nowMs) => {
+          fireAlert(draft, alert, fired, nowMs);
+          const begun = requeued.has(id) ? draft.alerts.episode({ alert: name, subject: id }) : undefined;
+          if (begun !== undefined) resolveAlert(draft, alert, begun, 'requeued', nowMs);
+        });
         return;
       }
       case 'repeat':
@@ -262,7 +297,7 @@ export class AlertWatch {
   }
 
   /** What fires for jobs that have ended and nodes that are gone is looked at by nobody else, nor what fires by rules that are gone. */
-  private lookAtEpisodes(now: AlertMoment, changes: Change[]): void {
+  private lookAtEpisodes({ now, requeued, changes }: Round): void {
     const { state } = this.parts;
     for (const episode of state.alerts.episodes.values()) {
       const { alert: name, subject, firedAtMs, subjectName: _ } = episode;
@@ -273,7 +308,7 @@ export class AlertWatch {
       if (rule === undefined) resolve('deleted');
       else if (isJobId(subject)) {
         if (state.jobs.has(subject)) continue;
-        if (this.requeued.has(subject)) resolve('requeued');
+        if (requeued.has(subject)) resolve('requeued');
         else if (now.wallMs - firedAtMs > endedKeptMs) resolve('expired');
         else {
           const step = stepOf(this.episodeRule(rule), { kind: 'firing', episode }, true, now);
@@ -282,7 +317,6 @@ export class AlertWatch {
         }
       } else if (subject !== clusterSubject && !state.nodes.has(subject as NodeName)) resolve('deleted');
     }
-    this.requeued.clear();
   }
 
   private episodeRule({ definition }: ActiveRule) {
@@ -302,7 +336,7 @@ export class AlertWatch {
     }
   }
 
-  private async commit(changes: readonly Change[], upTo: number, now: AlertMoment): Promise<void> {
+  private async commit(changes: readonly Change[], upTo: number): Promise<void> {
     const { loop } = this.parts;
     for (let first = 0; first < changes.length; first += changesPerCommand) {
       const some = changes.slice(first, first + changesPerCommand);
@@ -312,38 +346,11 @@ export class AlertWatch {
         if (isLast) draft.alerts.dealtWith(upTo);
       });
     }
-    const isBehind =
-      upTo - this.storedSeq >= cursorBehindMax ||
-      (upTo > this.storedSeq && now.monotonicMs - this.storedAtMs >= cursorBehindMsMax);
-    if (changes.length === 0 && !isBehind) return;
-    if (changes.length === 0) await loop.run(caller, (draft) => draft.alerts.dealtWith(upTo));
-    this.storedSeq = upTo;
-    this.storedAtMs = now.monotonicMs;
-  }
-
-  /** Jobs that ended, or were submitted again, after what the store says was looked at. */
-  private async catchUp(): Promise<void> {
-    if (this.hasCaughtUp) return;
-    const { store } = this.parts;
-    let position = Number((await store.readMeta(alertsCursorName)) ?? this.seq);
-    while (position < this.seq) {
-      const events = await store.readEvents(position, eventsPerPage, null);
-      for (const event of events) await this.lookAgainAt(event);
-      const last = events.at(-1);
-      if (last === undefined) break;
-      position = last.seq;
-      await nextRound();
+    if (changes.length === 0) {
+      if (!this.cursor.isBehind(upTo)) return;
+      await loop.run(caller, (draft) => draft.alerts.dealtWith(upTo));
     }
-    this.hasCaughtUp = true;
-  }
-
-  private async lookAgainAt({ kind, subject, data }: StoredEvent): Promise<void> {
-    if (kind === 'job.submitted' && typeof data['requeuedFrom'] === 'string')
-      this.requeued.add(data['requeuedFrom']);
-    const isEnd = kind === 'job.failed' || kind === 'job.succeeded' || kind === 'job.cancelled';
-    if (!isEnd || !isJobId(subject)) return;
-    const record = await this.parts.store.readJob(subject);
-    if (record !== null) this.ended.set(subject, record.job);
+    this.cursor.stored(upTo);
   }
 }
 

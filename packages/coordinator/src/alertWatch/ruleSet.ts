@@ -13,8 +13,8 @@ export interface ActiveRule {
   readonly definition: AlertDefinition;
   readonly alert: FiringAlert;
   readonly condition: CheckedCondition;
-  /** Wall clock. 0: it is built in. */
-  readonly createdAtMs: number;
+  /** The event with which it was set. 0: before everything that is looked at. */
+  setSeq: number;
   /** Since when the condition has held, by subject; monotonic. */
   readonly pending: Map<string, number>;
 }
@@ -59,7 +59,7 @@ export class RuleSet {
     const { checkCondition } = await import('../alerts/condition.ts');
     this.check = checkCondition;
     for (const name of this.parts.builtIn) this.addBuiltIn(name);
-    this.changed([...this.parts.state.alerts.rules.keys()]);
+    this.changed([...this.parts.state.alerts.rules.keys()], 0);
     return checkCondition;
   }
 
@@ -67,14 +67,23 @@ export class RuleSet {
     return this.check !== null;
   }
 
-  /** @param names of rules that were set or deleted */
-  changed(names: readonly string[]): void {
+  /**
+   * @param names of rules that were set or deleted
+   * @param seq the last event of the commit
+   */
+  changed(names: readonly string[], seq: number): void {
     for (const name of names) {
       const before = this.active.get(name);
       if (before !== undefined) this.remove(before);
       const rule = this.parts.state.alerts.rules.get(name);
-      if (rule !== undefined) this.add(rule, firedBy(rule), rule.createdAtMs);
+      if (rule !== undefined) this.add(rule, firedBy(rule), seq);
     }
+  }
+
+  /** A rule of before the start was set with this event. */
+  wasSet(name: string, seq: number): void {
+    const rule = this.active.get(name);
+    if (rule !== undefined) rule.setSeq = Math.max(rule.setSeq, seq);
   }
 
   rule(name: string): ActiveRule | undefined {
@@ -98,11 +107,11 @@ export class RuleSet {
     this.add(definition, { ...definition, kind, owner: null }, 0);
   }
 
-  private add(definition: AlertDefinition, alert: FiringAlert, createdAtMs: number): void {
+  private add(definition: AlertDefinition, alert: FiringAlert, setSeq: number): void {
     const { kind, jobId } = definition.scope;
     const condition = this.checkedCondition(definition, kind);
     if (condition === null) return;
-    const rule = { definition, alert, condition, createdAtMs, pending: new Map<string, number>() };
+    const rule = { definition, alert, condition, setSeq, pending: new Map<string, number>() };
     this.active.set(definition.name, rule);
     if (jobId !== null) {
       this.ofJob.set(jobId, [...(this.ofJob.get(jobId) ?? []), rule]);

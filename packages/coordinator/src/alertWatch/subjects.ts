@@ -28,8 +28,8 @@ export interface AlertSubject {
   readonly id: string;
   readonly name: string;
   readonly project: string | null;
-  /** Wall clock: the job has ended, so what is unknown will not become known. null: it has not. */
-  readonly endedAtMs: number | null;
+  /** An event that is not before the end of the job: what is unknown will not become known. null: it has not ended. */
+  readonly endedSeq: number | null;
   readonly factOf: FactOf;
   /** @returns null: it depends on something unknown */
   readonly holds: (condition: CheckedCondition) => boolean | null;
@@ -58,7 +58,12 @@ function subject(
   return { ...facts, factOf, holds };
 }
 
-export function jobSubject({ state, taskStatus, telemetry, wallMs }: AlertSources, job: Job): AlertSubject {
+/** @param endedSeq an event that is not before its end. null: it has not ended */
+export function jobSubject(
+  { state, taskStatus, telemetry, wallMs }: AlertSources,
+  job: Job,
+  endedSeq: number | null,
+): AlertSubject {
   const around = {
     nowMs: wallMs(),
     training: once(() => liveTraining(job, taskStatus)),
@@ -68,8 +73,7 @@ export function jobSubject({ state, taskStatus, telemetry, wallMs }: AlertSource
       ),
     gpus: once(() => freshGpusOf(job, state.nodes, telemetry, wallMs())),
   };
-  const endedAtMs = 'endedAtMs' in job.state ? job.state.endedAtMs : null;
-  return subject({ id: job.id, name: ownName(job), project: job.spec.project, endedAtMs }, (name) =>
+  return subject({ id: job.id, name: ownName(job), project: job.spec.project, endedSeq }, (name) =>
     isNameOf(jobFacts, name) ? jobFacts[name](job, around) : null,
   );
 }
@@ -88,7 +92,7 @@ export function nodeSubject({ state, agents, telemetry, wallMs }: AlertSources, 
     },
     gpus: () => readings().gpus.filter(isFresh),
   };
-  return subject({ id: node.name, name: node.name, project: null, endedAtMs: null }, (name) =>
+  return subject({ id: node.name, name: node.name, project: null, endedSeq: null }, (name) =>
     isNameOf(nodeFacts, name) ? nodeFacts[name](node, around) : null,
   );
 }
@@ -105,7 +109,7 @@ export function clusterSubjectOf(sources: AlertSources, id: string, lastStartAtM
     queuedJobs: () => state.groups.queuedCount(),
     silentNodes: () => [...state.nodes.keys()].filter((node: NodeName) => agents.isSilent(node)).length,
   };
-  return subject({ id, name: id, project: null, endedAtMs: null }, (name) =>
+  return subject({ id, name: id, project: null, endedSeq: null }, (name) =>
     isNameOf(clusterFacts, name) ? clusterFacts[name](around) : null,
   );
 }

@@ -39,7 +39,7 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
 
   return {
     CreateAlert: unary(async (request, caller) => {
-      const check = await alerts.rules.load();
+      const check = await alerts.expectRule();
       const wish = await wishOf(parts, request, caller);
       const definition = definitionOf(wish, check);
       requireReach(caller, definition.scope);
@@ -50,7 +50,7 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
       // A short job may have ended before its alert was set, and is looked at all the same.
       const { jobId } = rule.scope;
       const ended = jobId !== null && isJobId(jobId) ? await store.readJob(jobId) : null;
-      if (ended !== null) alerts.noteJob(ended.job);
+      if (ended !== null) alerts.noteJob(ended.job, 0);
       return alertToWire(viewOf(parts, rule, []));
     }),
 
