@@ -39,6 +39,24 @@ export function traceIdOf(jobId: string, traceparent: string | null | undefined)
   return traceparent?.slice(3, 35) ?? digest(`trace ${jobId}`).slice(0, 32);
 }
 
+/** Whether a trace is recorded that no caller has decided on. */
+export type TraceSampler = (traceId: string) => boolean;
+
+/** Whether the trace of a job is recorded: as the caller of its submit has decided, else by the sampler. */
+export function isRecorded(
+  jobId: string,
+  traceparent: string | null | undefined,
+  isSampled: TraceSampler,
+): boolean {
+  const caller = traceparent == null ? null : parseTraceparent(traceparent);
+  return caller?.isSampled ?? isSampled(traceIdOf(jobId, null));
+}
+
+/** Of an attempt of a job: what its programs do belongs below that span. */
+export function attemptSpanIdOf(jobId: string, attempt: number): string {
+  return spanIdOf(jobId, `attempt ${attempt}`);
+}
+
 /** @param what tells the spans of a job from one another; empty: the job itself */
 export function spanIdOf(jobId: string, what: string): string {
   return digest(`span ${jobId} ${what}`).slice(0, 16);

@@ -9,6 +9,7 @@ import type { BuiltInAlertName } from '@muster/common/builtInAlerts';
 import type { Clock } from '@muster/common/clock';
 import type { NodeName, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { TraceSampler } from '@muster/common/traceContext';
 import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
@@ -94,6 +95,8 @@ export interface CoordinatorPorts {
   readonly openOutput: OpenOutput;
   /** Asks the Prometheus that scrapes this cluster; null: there is none. */
   readonly readPast: ReadPast | null;
+  /** Which traces are recorded. Absent: none is. */
+  readonly isSampled?: TraceSampler;
   /** null: there is none. */
   readonly runFenceCommand: RunFenceCommand | null;
   /** What secrets are encrypted with. */
@@ -320,6 +323,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         credentialLifetimeMs,
         nodeCertificates: server.nodeCertificates,
         leaseMs: settings.leases.leaseMs,
+        isSampled: ports.isSampled ?? null,
         term: (node) => ({ term: leases.term, termProof: leases.termProofOf(node) }),
         checkAccount: (account) => leases.checkAccount(account),
       }),

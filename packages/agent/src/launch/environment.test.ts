@@ -24,6 +24,7 @@ function environmentOf(
     resume: null,
     batchScale: 1,
     lrScale: 1,
+    traceparent: null,
     ownDirectory: { path: '/tasks/t', errorFile: 'error.json' },
     hostfiles: null,
     base: { PATH: '/usr/bin', HOME: '/somewhere' },
@@ -92,6 +93,12 @@ test('a task without GPUs runs one process and sees none of the GPUs of others',
     PET_NPROC_PER_NODE: '1',
     WORLD_SIZE: '2',
   });
+});
+
+test('a program finds its place in a trace where there is one', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  expect(environmentOf({ traceparent })).toMatchObject({ TRACEPARENT: traceparent });
+  expect(environmentOf()).not.toHaveProperty('TRACEPARENT');
 });
 
 test('an array job knows its place', () => {

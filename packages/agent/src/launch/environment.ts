@@ -31,6 +31,8 @@ export interface EnvironmentInput {
   /** 1: as the user wrote it. */
   readonly batchScale: number;
   readonly lrScale: number;
+  /** The attempt in the trace of its job (W3C Trace Context). null: nobody records one. */
+  readonly traceparent: string | null;
   /** Where the task may leave something for the agent; null: nowhere. */
   readonly ownDirectory: { readonly path: string; readonly errorFile: string } | null;
   readonly hostfiles: HostfilePaths | null;
@@ -50,6 +52,8 @@ export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string
     MUSTER_RESUME_STEP: String(resume?.step ?? ''),
     MUSTER_BATCH_SCALE: String(input.batchScale),
     MUSTER_LR_SCALE: String(input.lrScale),
+    // The name by which programs with OpenTelemetry look for it.
+    ...(input.traceparent === null ? {} : { TRACEPARENT: input.traceparent }),
     ...(input.addresses.length === 0 ? {} : { MUSTER_ADDRESSES: input.addresses.join(',') }),
     ...(input.checkpointDir === null ? {} : { MUSTER_CHECKPOINT_DIR: input.checkpointDir }),
     ...(array === null

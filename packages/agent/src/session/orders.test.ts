@@ -40,7 +40,10 @@ test('an assignment says what to begin from, with which adjustments, and what to
     quarantine: [{ name: 'step_20.pt', version: 'v1' }],
     doubted: [{ name: 'step_30.pt', version: 'v2' }],
     proof: '7.mac',
+    traceparent: null,
   });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  expect(assignmentOf({ traceparent })).toMatchObject({ traceparent });
 });
 
 test.each(['../../etc', 'job_', '/'])('"%s" is no job to name a directory after', (checkpointJobId) => {

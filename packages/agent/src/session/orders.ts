@@ -101,5 +101,6 @@ function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
     quarantine: assigned.quarantine,
     doubted: assigned.doubted,
     proof: assigned.proof,
+    traceparent: assigned.traceparent ?? null,
   };
 }

@@ -27,4 +27,6 @@ export interface Assignment {
   readonly doubted: readonly CorruptCheckpoint[];
   /** The coordinator's proof that it gave this task to this node, to be sent again; empty: an older coordinator. */
   readonly proof: string;
+  /** For TRACEPARENT. null: the job is in no trace that anybody records. Absent in the record of a task that an older agent wrote. */
+  readonly traceparent?: string | null;
 }

@@ -117,6 +117,7 @@ export function buildLaunch(
     resume,
     batchScale,
     lrScale,
+    traceparent: assignment.traceparent ?? null,
     // A container cannot write into the task's directory, and must not: what it puts there the agent would read.
     ownDirectory: inContainer ? null : { path: ownPath, errorFile: errorFileName },
     hostfiles: hostfiles?.seen ?? null,

@@ -20,6 +20,7 @@ import {
   type TaskRef,
   taskKey,
 } from '@muster/common/ids';
+import type { TraceSampler } from '@muster/common/traceContext';
 import type { TaskReport } from '@muster/common/views';
 import { pathCheckToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
 import type { AgentIdentity } from '../caller.ts';
@@ -28,6 +29,7 @@ import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownSpec, specText } from '../spec/ownSpec.ts';
 import { heldTask } from '../state/heldTasks.ts';
 import { type Desired, desiredOf, isReceived, leaseToWire, orderKey } from './desired.ts';
+import { traceparentOfAttempt } from './traceparent.ts';
 
 /** The time between two requests to renew a credential. An agent that cannot renew, or has a full disk, is not pressed. */
 const renewalAskedEveryMs = 60_000;
@@ -59,6 +61,7 @@ export class AgentSession {
   private askAgainMs = 0;
   private readonly stream: AgentStream;
   private readonly leases: LeaseGrants;
+  private readonly isSampled: TraceSampler | null;
   private readonly lastSent = new Map<TaskKey, string>();
 
   constructor(
@@ -66,6 +69,7 @@ export class AgentSession {
     stream: AgentStream,
     leases: LeaseGrants,
     doubt: Condition | null = null,
+    isSampled: TraceSampler | null = null,
   ) {
     this.caller = identity.caller;
     this.node = identity.caller.node;
@@ -74,6 +78,7 @@ export class AgentSession {
     this.stream = stream;
     this.leases = leases;
     this.doubt = doubt;
+    this.isSampled = isSampled;
   }
 
   /** Sends the first message, which has all desired tasks, and then orders for the other tasks that the agent has. */
@@ -204,6 +209,7 @@ export class AgentSession {
   private assignment(job: Job, attempt: Attempt, task: Task, desired: Desired): Assignment {
     const ref = { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank };
     const leaseMs = this.leases.grant(this.node, attempt);
+    const traceparent = traceparentOfAttempt(job, attempt.number, this.isSampled);
     return {
       task: taskRefToWire(ref),
       specJson: specText(ownSpec(job)),
@@ -222,6 +228,7 @@ export class AgentSession {
       lrScale: job.lrScale,
       ...corruptOn(job, this.node),
       proof: this.leases.proofOf(this.node, ref, job.submitSeq),
+      ...(traceparent === null ? {} : { traceparent }),
     };
   }
 }

@@ -13,6 +13,7 @@ import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus
 import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
 import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { TraceSampler } from '@muster/common/traceContext';
 import type { TaskReport } from '@muster/common/views';
 import {
   conditionFromWire,
@@ -67,6 +68,8 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   /** Length of a lease where the job does not say. */
   readonly leaseMs: number;
   readonly leases: LeaseGrants;
+  /** Which traces are recorded. null: none is. */
+  readonly isSampled: TraceSampler | null;
   /** Of this run of the coordinator, with the proof that a node was welcomed in it. */
   readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
   /** Examines every Hello before it has any effect. @returns what it claims without proof; null: nothing */
@@ -194,7 +197,8 @@ async function beginSession(
     write: (message: CoordinatorMessage) => void call.write(message),
     end: () => call.end(),
   };
-  const session = new AgentSession({ caller, instanceId, bootId }, stream, parts.leases, doubt);
+  const identity = { caller, instanceId, bootId };
+  const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled);
   noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(

@@ -1,8 +1,9 @@
 /** Jobs of a coordinator without agents, for tests: submitted by the API, and begun and ended by hand. */
 
 import type { JobId } from '@muster/common/ids';
+import { musterService } from '@muster/common/wire/service';
 import { report } from '../commands/nodes.ts';
-import type { TestCoordinator } from '../coordinatorFixture.ts';
+import { type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { aCaller, allocation, aNode, anExit, aReport } from '../modelFixture.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 
@@ -15,6 +16,24 @@ export async function submitJob(
 ): Promise<JobId> {
   const { jobIds } = await api.submit({ specJson: spec, requestId });
   return jobIds[0] as JobId;
+}
+
+let submits = 0;
+
+/** Submits a job by gRPC with these headers beside the token. */
+export function submitWith(
+  { adminToken, client }: TestCoordinator,
+  headers: Readonly<Record<string, string>>,
+): Promise<JobId> {
+  const { path, requestSerialize, responseDeserialize } = musterService.Submit;
+  submits += 1;
+  const request = { specJson, requestId: `with-headers-${submits}` };
+  const metadata = withToken(adminToken, headers);
+  return new Promise((resolve, reject) => {
+    const answered = (error: Error | null, answer?: { readonly jobIds: readonly string[] }) =>
+      answer === undefined ? reject(error ?? new Error('no answer')) : resolve(answer.jobIds[0] as JobId);
+    client().makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, answered);
+  });
 }
 
 /** Gives a queued job an attempt with one task that runs on node-1. */

@@ -1,12 +1,10 @@
 /** Which trace a job is in: whichever way it was submitted, its view and all of its events say the same. */
-import type { JobId } from '@muster/common/ids';
 import { traceIdOf } from '@muster/common/traceContext';
-import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ask } from '../api/apiFixture.ts';
-import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { cloudEventOf } from '../events/cloudEvents.ts';
-import { finishJob, specJson, startJob } from './jobFixture.ts';
+import { finishJob, startJob, submitWith } from './jobFixture.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
@@ -17,27 +15,13 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-/** Submits by gRPC with these headers. @returns the id of the job */
-async function submitWith(headers: Readonly<Record<string, string>>): Promise<JobId> {
-  const { path, requestSerialize, responseDeserialize } = musterService.Submit;
-  const request = { specJson, requestId: JSON.stringify(headers) };
-  const metadata = withToken(coordinator.adminToken, headers);
-  return new Promise((resolve, reject) => {
-    coordinator
-      .client()
-      .makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, (error, answer) =>
-        answer === undefined ? reject(error ?? new Error('no answer')) : resolve(answer.jobIds[0] as JobId),
-      );
-  });
-}
-
 async function traceIdsOfEvents(subject: string): Promise<readonly unknown[]> {
   const events = await coordinator.store.readEvents(0, 1_000, subject);
   return [...new Set(events.map((event) => cloudEventOf('test', event)['traceid']))];
 }
 
 test('a traceparent in the metadata of gRPC is the trace of the job, and of its events until its end', async () => {
-  const jobId = await submitWith({ traceparent });
+  const jobId = await submitWith(coordinator, { traceparent });
   await startJob(coordinator, jobId);
   await finishJob(coordinator, jobId);
   expect(await coordinator.api.getJob(jobId)).toMatchObject({ state: 'succeeded', traceId });
@@ -56,7 +40,10 @@ test('a traceparent in the headers of HTTP is the trace of the job', async () =>
 });
 
 test('without one, or with one that is not valid, the job has a trace of its own', async () => {
-  const jobs = [await submitWith({}), await submitWith({ traceparent: traceparent.toUpperCase() })];
+  const jobs = [
+    await submitWith(coordinator, {}),
+    await submitWith(coordinator, { traceparent: traceparent.toUpperCase() }),
+  ];
   for (const jobId of jobs) {
     const own = traceIdOf(jobId, null);
     expect(await coordinator.api.getJob(jobId)).toMatchObject({ traceId: own });
@@ -75,7 +62,7 @@ test('every job of an array is in the trace of its submit, also those that are s
 });
 
 test('events of nodes and of the cluster are in no trace', async () => {
-  const jobId = await submitWith({ traceparent });
+  const jobId = await submitWith(coordinator, { traceparent });
   await startJob(coordinator, jobId);
   await coordinator.api.addUser({ name: 'ann', role: 'user', projects: [] });
   expect(await traceIdsOfEvents('cluster')).toEqual([undefined]);

@@ -27,9 +27,11 @@ export interface Assignment {
   'doubted'?: (_muster_v1_CorruptCheckpoint)[];
   'lineage'?: (string)[];
   'user'?: (string);
+  'traceparent'?: (string);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";
+  '_traceparent'?: "traceparent";
 }
 
 export interface Assignment__Output {
@@ -52,7 +54,9 @@ export interface Assignment__Output {
   'doubted': (_muster_v1_CorruptCheckpoint__Output)[];
   'lineage': (string)[];
   'user': (string);
+  'traceparent'?: (string);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";
+  '_traceparent'?: "traceparent";
 }
