@@ -149,6 +149,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'agents alerts caller.ts commands loop.ts model.ts spec state store telemetry views.ts work',
       'it looks at what is known, and commands like a client',
     ],
+    ['tracing', 'events model.ts options.ts store', 'it tells a collector what was committed'],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
@@ -160,7 +161,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry views.ts work',
+      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry tracing views.ts work',
       'it counts what others do',
     ],
     [
@@ -182,7 +183,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'main.ts',
       'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts prometheus reconcilers rows ' +
-        'rpc secrets state store tls upkeep work',
+        'rpc secrets state store tls tracing upkeep work',
       'it brings the ports of a machine',
     ],
   ],

@@ -129,6 +129,22 @@ export function prometheusUrl(typed: string): string {
   );
 }
 
+export function otlpUrl(typed: string): string {
+  if (/^https?:\/\/[^\s@?#]+$/.test(typed)) return typed;
+  throw usageError(
+    `--otlp takes a URL without a password, such as http://127.0.0.1:4318 (headers: OTEL_EXPORTER_OTLP_HEADERS); got "${typed.replace(/\/\/.*@/, '//')}"`,
+  );
+}
+
+/** Reads a share. @throws {CliError} unless it is a number from 0 to 1 */
+export function ratio(flag: string): (typed: string) => number {
+  return (typed) => {
+    const value = /^\d*\.?\d+$/.test(typed) ? Number(typed) : Number.NaN;
+    if (value >= 0 && value <= 1) return value;
+    throw usageError(`${flag} takes a number from 0 to 1, such as 0.1; got "${typed}"`);
+  };
+}
+
 export function withConfigFlag(command: Command): Command {
   return command.option(
     '--config <file>',

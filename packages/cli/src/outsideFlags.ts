@@ -1,8 +1,8 @@
-/** Flags of a coordinator about programs outside of Muster, NATS and Prometheus, and what GPUs cost: also those of `muster up`. */
+/** Flags of a coordinator about programs outside of Muster, such as NATS and Prometheus, and what GPUs cost: also those of `muster up`. */
 import { resolve } from 'node:path';
-import type { GpuPrice } from '@muster/coordinator/options';
+import { type GpuPrice, traceRatioDefault } from '@muster/coordinator/options';
 import type { Command } from 'commander';
-import { natsUrl, priceList, prometheusUrl, wholeNumberFlag } from './flags.ts';
+import { natsUrl, otlpUrl, priceList, prometheusUrl, ratio, wholeNumberFlag } from './flags.ts';
 
 export interface OutsideFlags {
   readonly nats?: string;
@@ -11,6 +11,8 @@ export interface OutsideFlags {
   readonly natsReplicas?: number;
   readonly natsSubmit?: boolean;
   readonly prometheusUrl?: string;
+  readonly otlp?: string;
+  readonly traceRatio?: number;
   readonly prices?: readonly GpuPrice[];
 }
 
@@ -20,6 +22,16 @@ export function withOutsideFlags(command: Command): Command {
       '--prometheus-url <url>',
       'Prometheus that scrapes this cluster, for older metrics; such as http://127.0.0.1:9090',
       prometheusUrl,
+    )
+    .option(
+      '--otlp <url>',
+      'collector of OpenTelemetry to send traces of jobs to, over HTTP; such as http://127.0.0.1:4318',
+      otlpUrl,
+    )
+    .option(
+      '--trace-ratio <ratio>',
+      `share of the jobs that are traced, 0 to 1, unless a submit brings a traceparent; default ${traceRatioDefault}`,
+      ratio('--trace-ratio'),
     )
     .option(
       '--prices <type=usd>',
@@ -55,6 +67,8 @@ export function outsideArguments(flags: OutsideFlags, workingDir: string): reado
     one(name, path === undefined ? undefined : resolve(workingDir, path));
   return [
     ...one('--prometheus-url', flags.prometheusUrl),
+    ...one('--otlp', flags.otlp),
+    ...one('--trace-ratio', flags.traceRatio),
     ...(flags.prices ?? []).flatMap(({ of, name, usdPerHour }) => [
       '--prices',
       `${of === 'node' ? 'node:' : ''}${name}=${usdPerHour}`,

@@ -106,6 +106,21 @@ test.each([
     /^muster: --http serves on this machine only, such as 127\.0\.0\.1:7071; 0\.0\.0\.0 is open to others\n/,
   ],
   [
+    ['coordinator', '--data', 'd', '--otlp', 'http://ann:s3cret@p:4318'],
+    exitCodes.usage,
+    /^muster: --otlp takes a URL without a password, such as .*; got "http:\/\/p:4318"/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--otlp', 'http://p:4318', '--trace-ratio', '1.5'],
+    exitCodes.usage,
+    /^muster: --trace-ratio takes a number from 0 to 1, such as 0.1; got "1.5"/,
+  ],
+  [
+    ['coordinator', '--data', 'd', '--trace-ratio', '0.5'],
+    exitCodes.usage,
+    /^muster: --trace-ratio needs --otlp, which says where traces go/,
+  ],
+  [
     ['coordinator', '--data', 'd', '--prometheus-url', 'http://ann:s3cret@p:9090'],
     exitCodes.usage,
     /^muster: --prometheus-url takes a URL without a password, such as .*; got "http:\/\/p:9090"/,

@@ -92,6 +92,9 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     let sinks: RunningSinks | null = null;
     let tls: Awaited<ReturnType<typeof openServerTls>> = null;
     const certificates = () => certificateEnds(tls?.ends() ?? null, state);
+    // Loaded only where it is used: OpenTelemetry costs memory too.
+    const tracing =
+      options.otlp === null ? null : (await import('./tracing/start.ts')).openTracing(options.otlp);
     const coordinator = await openCoordinator({
       settings: {
         heartbeatIntervalMs: options.heartbeatIntervalMs,
@@ -124,6 +127,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         log,
         onFatal,
       }),
+      ...(tracing === null ? {} : { isSampled: tracing.isSampled }),
       readPast: options.prometheusUrl === null ? null : pastFrom(options.prometheusUrl),
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
@@ -254,6 +258,18 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         log,
       });
       releases.push(() => submits.close());
+    }
+    if (tracing !== null) {
+      const tracer = tracing.start({
+        clusterId: state.clusterId,
+        store,
+        log,
+        committed: coordinator.committed,
+        lastEventSeq: () => state.lastEventSeq,
+        wallMs: () => clock.wallMs(),
+        onSpans: (result, count) => metrics?.spans(result, count),
+      });
+      releases.push(() => tracer.close());
     }
     if (hasSinks(options.alertSinks)) {
       const { openSinks } = await import('./alertSinks/open.ts');

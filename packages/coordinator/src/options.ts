@@ -21,6 +21,15 @@ export interface GpuPrice {
   readonly usdPerHour: number;
 }
 
+export interface OtlpOptions {
+  /** Of an OpenTelemetry collector, `http://host:4318`. */
+  readonly url: string;
+  /** 0 to 1: the share of the traces that are recorded, where no caller has decided. */
+  readonly ratio: number;
+}
+
+export const traceRatioDefault = 0.1;
+
 export interface CoordinatorOptions {
   /** Absolute. Holds the database, logs, tokens; created 0700 when absent. One coordinator per directory. */
   readonly dataDir: string;
@@ -40,6 +49,8 @@ export interface CoordinatorOptions {
   readonly prices: readonly GpuPrice[];
   /** `http://host:9090` of the Prometheus that scrapes this cluster, for metrics that memory no longer has. null: there is none. */
   readonly prometheusUrl: string | null;
+  /** Where traces go, and how many. null: nowhere. */
+  readonly otlp: OtlpOptions | null;
   /** `nats://host:port` to publish events on JetStream as well; null: in-process only. */
   readonly natsUrl: string | null;
   /** How to get in there, as a file says it: `user:password`, a token, or JWT and seed. null: nothing is needed. */
@@ -100,6 +111,7 @@ export const coordinatorDefaults = {
   telemetryBytes: 64 * 1024 * 1024,
   prices: [] as readonly GpuPrice[],
   prometheusUrl: null,
+  otlp: null,
   natsUrl: null,
   natsCredentials: null,
   natsSubmit: false,

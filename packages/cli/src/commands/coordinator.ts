@@ -1,5 +1,9 @@
 import { resolve } from 'node:path';
-import { type CoordinatorOptions, coordinatorDefaults as defaults } from '@muster/coordinator/options';
+import {
+  type CoordinatorOptions,
+  coordinatorDefaults as defaults,
+  traceRatioDefault,
+} from '@muster/coordinator/options';
 import { alertSettings } from '../alertFlags.ts';
 import { withConfigFile } from '../config/configFile.ts';
 import type { CommandModule, Context } from '../context.ts';
@@ -49,6 +53,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     prices: flags.prices ?? defaults.prices,
     prometheusUrl: flags.prometheusUrl ?? defaults.prometheusUrl,
+    otlp: otlpOptions(flags),
     natsUrl: flags.nats ?? defaults.natsUrl,
     natsCredentials:
       flags.natsCredentials === undefined
@@ -84,4 +89,11 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     oidc: oidcSettings(flags),
     logLevel: flags.logLevel ?? defaults.logLevel,
   };
+}
+
+/** @throws {CliError} when traces are asked for that go nowhere */
+function otlpOptions({ otlp, traceRatio }: CoordinatorFlags): CoordinatorOptions['otlp'] {
+  if (otlp !== undefined) return { url: otlp, ratio: traceRatio ?? traceRatioDefault };
+  if (traceRatio === undefined) return defaults.otlp;
+  throw usageError('--trace-ratio needs --otlp, which says where traces go');
 }

@@ -66,7 +66,7 @@ export interface RunningFollower {
 }
 
 /** Acknowledged together. Also how often, in events, the cursor is written: a commit for each would slow the jobs' own. */
-const pageSize = 500;
+export const eventsPerPage = 500;
 
 export function startFollower(parts: EventFollowerParts): RunningFollower {
   const stop = new AbortController();
@@ -160,12 +160,12 @@ class EventFollower {
     // Taken before reading, so that a commit in between is not missed.
     let notified = committed.next(over);
     while (!over.aborted) {
-      const events = await store.readEvents(this.position, pageSize, null);
+      const events = await store.readEvents(this.position, eventsPerPage, null);
       if (events.length > 0) {
         const { stored, error, mustRemember = false } = await target.publish(events);
         this.position = events[stored - 1]?.seq ?? this.position;
         if (error !== null) throw error instanceof Error ? error : new Error(messageOf(error));
-        if (mustRemember || this.position - this.storedCursor >= pageSize) await this.storeCursor();
+        if (mustRemember || this.position - this.storedCursor >= eventsPerPage) await this.storeCursor();
       }
       this.succeeded(target);
       if (events.length > 0) continue;

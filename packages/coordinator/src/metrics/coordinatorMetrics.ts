@@ -29,6 +29,7 @@ import { Costs } from './costs.ts';
 import { countBy, countGpus, oldestWaitSeconds, shownNodes } from './counts.ts';
 import { addLeaseMetrics } from './leaseMetrics.ts';
 import { addCounter, addGauge, namedJobs, namedJobsMax } from './register.ts';
+import { addTraceMetrics } from './traceMetrics.ts';
 import { TrainingMetrics } from './trainingMetrics.ts';
 import { addUpkeepMetrics, type UpkeepMetricParts } from './upkeepMetrics.ts';
 
@@ -65,6 +66,8 @@ export class CoordinatorMetrics {
   private readonly readNodes: () => void;
   /** A sink has taken a notification of an alert, or has not. */
   readonly delivered: ReturnType<typeof addAlertMetrics>;
+  /** Spans were sent to the collector, or were not. */
+  readonly spans: ReturnType<typeof addTraceMetrics>;
   private readonly readDisk: () => Promise<void>;
 
   constructor(parts: MetricsParts) {
@@ -118,6 +121,7 @@ export class CoordinatorMetrics {
     addConnectionMetrics(this.registry, parts.connections);
     this.readDisk = addUpkeepMetrics(this.registry, parts);
     this.delivered = addAlertMetrics(this.registry, parts);
+    this.spans = addTraceMetrics(this.registry);
     this.training = new TrainingMetrics(this.registry, {
       ...parts,
       newestOf: (node) => parts.telemetry.newest(node),
