@@ -8,6 +8,7 @@ import {
   cCompiler,
   dockerAnswers,
   dockerSocketPath,
+  faketimeLibrary,
   findProgram,
   MissingServiceError,
   natsServerProgram,
@@ -67,6 +68,7 @@ const needs = [
     packages: ['openssh-client', 'openssh-server'],
     isMissing: () => throwsMissing(sshServer),
   },
+  { what: 'libfaketime', packages: ['libfaketime'], isMissing: () => throwsMissing(faketimeLibrary) },
   { what: 'systemd-analyze', packages: ['systemd'], isMissing: () => throwsMissing(systemdAnalyze) },
 ];
 

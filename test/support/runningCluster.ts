@@ -16,7 +16,7 @@ import { type CommandOptions, type CommandResult, MusterCommand } from './comman
 import { Daemon, type DaemonOptions } from './daemon.ts';
 import { patienceMs } from './patience.ts';
 import { asSeenBy, withOwnDisk } from './places.ts';
-import { tempDir, waitFor } from './services.ts';
+import { faketimeLibrary, tempDir, waitFor } from './services.ts';
 
 export interface ClusterOptions {
   /** Default 1. */
@@ -35,6 +35,8 @@ export interface ClusterOptions {
   readonly agentFlags?: (name: string) => readonly string[];
   /** Which `muster` a daemon is started with, by its title. Default: that of this checkout. */
   readonly programOf?: (title: string) => string;
+  /** How far ahead the clock of a daemon is, by its title, asked at each start. Default: 0. */
+  readonly clockAheadMs?: (title: string) => number;
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
   readonly expectedComplaints?: RegExp;
 }
@@ -92,8 +94,12 @@ export class Cluster {
   }
 
   private daemon(title: string, options: Partial<DaemonOptions> & Pick<DaemonOptions, 'args'>): Daemon {
-    const env = async () => ({ ...this.environment, ...(await options.env?.()) });
-    const { programOf } = this.options;
+    const { programOf, clockAheadMs } = this.options;
+    const env = async () => ({
+      ...this.environment,
+      ...clockAhead(clockAheadMs?.(title) ?? 0),
+      ...(await options.env?.()),
+    });
     const program = programOf === undefined ? {} : { program: () => programOf(title) };
     return new Daemon({ title, ...options, ...program, env, logPath: join(this.workDir, `${title}.log`) });
   }
@@ -353,4 +359,11 @@ function taskOf(pid: number): string | null {
   } catch {
     return null;
   }
+}
+
+/** The environment of a process whose clock is ahead by so much, or behind; what it starts has that clock too. */
+function clockAhead(ms: number): Readonly<Record<string, string>> {
+  if (ms === 0) return {};
+  const FAKETIME = `${ms < 0 ? '' : '+'}${ms / 1_000}s`;
+  return { LD_PRELOAD: faketimeLibrary(), FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1' };
 }

@@ -226,6 +226,19 @@ export function systemdAnalyze(): string {
   return program;
 }
 
+/**
+ * A library that shows a process another time of day, and no other monotonic clock.
+ * @throws {MissingServiceError}
+ */
+export function faketimeLibrary(): string {
+  const folders = ['lib', 'lib64', 'lib/x86_64-linux-gnu', 'lib/aarch64-linux-gnu'];
+  const paths = folders.map((folder) => `/usr/${folder}/faketime/libfaketimeMT.so.1`);
+  const path = paths.find((each) => existsSync(each));
+  if (path === undefined)
+    throw new MissingServiceError(`no libfaketime here (Debian package libfaketime; ${installWith})`);
+  return path;
+}
+
 /** Of a 64-bit ELF file: it names no dynamic loader (no program header of type PT_INTERP). */
 export function isStaticallyLinked(file: Buffer): boolean {
   const interpreter = 3;
