@@ -364,6 +364,6 @@ function taskOf(pid: number): string | null {
 /** The environment of a process whose clock is ahead by so much, or behind; what it starts has that clock too. */
 function clockAhead(ms: number): Readonly<Record<string, string>> {
   if (ms === 0) return {};
-  const FAKETIME = `${ms < 0 ? '' : '+'}${ms / 1_000}s`;
-  return { LD_PRELOAD: faketimeLibrary(), FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+  const offset = `${ms < 0 ? '' : '+'}${ms / 1_000}s`;
+  return { LD_PRELOAD: faketimeLibrary(), FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' };
 }
