@@ -26,6 +26,12 @@ test('a real job is one trace, which its program can go on with, and a killed co
   const { stdout } = await cluster.muster(['logs', jobId]);
   expect(stdout).toContain(`parent 00-${traceId}-${attemptSpanIdOf(jobId, 1)}-01\n`);
 
+  const [agent] = cluster.agents;
+  const lines = (agent?.log ?? '').split('\n').filter((line) => line.includes('a task trains'));
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { node: 'node-1', job_id: jobId, attempt: 1, node_rank: 0, step: 1, loss: 2.5, epoch: null },
+  ]);
+
   await cluster.coordinator.kill();
   await cluster.coordinator.start();
   await cluster.muster(['stop', jobId]);

@@ -5,6 +5,7 @@ import { readBootId } from '@muster/common/boot';
 import { systemClock } from '@muster/common/clock';
 import { MusterError } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
+import type { LogFacts } from '@muster/common/logFields';
 import { createLogger } from '@muster/common/pinoLogger';
 import { openAgent } from './agent.ts';
 import { placeProblem } from './checkpoints/place.ts';
@@ -81,7 +82,12 @@ async function openOnMachine(
   opened: Close[],
   onRefused: (error: MusterError) => void,
 ): Promise<Leaving> {
-  const log = createLogger(`agent ${options.name}`, options.logLevel);
+  /** As the observers know it, once they are there. */
+  let trainingOf: LogFacts['trainingOf'] = () => null;
+  const log = createLogger(`agent ${options.name}`, options.logLevel, {
+    node: options.name,
+    trainingOf: (task) => trainingOf(task),
+  });
   const { wallMs, monotonicMs } = systemClock;
   if (!isNodeName(options.name)) {
     throw new MusterError(
@@ -205,22 +211,23 @@ async function openOnMachine(
     checkpointDirs: dirs,
     checkpointPlaceProblem: (root, changes) =>
       placeProblem(root, changes, { fence, mounts: () => readMounts() }),
-    openObservers: (calls) =>
-      openObservers(
-        {
-          options,
-          log,
-          bootId,
-          records,
-          secrets,
-          dirs,
-          hostInventory,
-          metadata,
-          bulk: () => bulk.client(),
-          telemetry: () => telemetry.client(),
-        },
-        calls,
-      ),
+    openObservers: (calls) => {
+      const ports = {
+        options,
+        log,
+        bootId,
+        records,
+        secrets,
+        dirs,
+        hostInventory,
+        metadata,
+        bulk: () => bulk.client(),
+        telemetry: () => telemetry.client(),
+      };
+      const observers = openObservers(ports, calls);
+      trainingOf = (task) => observers.training.logFieldsOf(task);
+      return observers;
+    },
     wallMs,
     monotonicMs,
     boottimeMs,
@@ -229,7 +236,7 @@ async function openOnMachine(
   });
   opened.push(() => agent.close());
   await agent.start();
-  log.info({ node: options.name, coordinator: options.coordinator }, 'agent started');
+  log.info({ coordinator: options.coordinator }, 'agent started');
   return agent.leaving;
 }
 

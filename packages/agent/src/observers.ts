@@ -50,7 +50,10 @@ export interface ObserverPorts {
   readonly metadata: () => Metadata;
 }
 
-export function openObservers(ports: ObserverPorts, agent: AgentCalls): Observers {
+export function openObservers(
+  ports: ObserverPorts,
+  agent: AgentCalls,
+): Observers & { readonly training: TaskTraining } {
   const { options, log, bootId, records, secrets, dirs, hostInventory, bulk, telemetry, metadata } = ports;
   const { wallMs, monotonicMs } = systemClock;
   const chance = Math.random;

@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
 import { systemClock } from './clock.ts';
 import type { Logger } from './log.ts';
+import { type LogFacts, logFieldsOf, noLogFacts, withTraining } from './logFields.ts';
 
 const stderr = 2;
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -12,19 +13,25 @@ const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
  * a JSON object per line, a terminal a line to read.
  * @param name the program, such as `coordinator`
  * @param level `debug`, `info`, `warn`, `error` or `silent`
+ * @param facts for the fields of `logFields.ts`
  */
-export function createLogger(name: string, level: string): Logger {
-  if (isatty(stderr)) return terminalLogger(name, level);
-  return pino(
-    { name, level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: stderr, sync: true }),
-  );
+export function createLogger(name: string, level: string, facts: LogFacts = noLogFacts): Logger {
+  if (isatty(stderr)) return terminalLogger(name, level, facts);
+  return jsonLogger(name, level, facts, pino.destination({ dest: stderr, sync: true }));
 }
 
-function terminalLogger(name: string, level: string): Logger {
+/** @param output takes a JSON object per line */
+export function jsonLogger(name: string, level: string, facts: LogFacts, output: DestinationStream): Logger {
+  const base = { pid: process.pid };
+  const formatters = { log: (fields: object) => logFieldsOf(fields, facts) };
+  return pino({ name, level, base, formatters, timestamp: pino.stdTimeFunctions.isoTime }, output);
+}
+
+function terminalLogger(name: string, level: string, facts: LogFacts): Logger {
   const least = levels.findIndex((each) => each === level);
-  const write = (of: Exclude<(typeof levels)[number], 'silent'>) => (fields: object, message: string) => {
+  const write = (of: Exclude<(typeof levels)[number], 'silent'>) => (given: object, message: string) => {
     if (levels.indexOf(of) < least) return;
+    const fields = withTraining(given, facts);
     try {
       writeSync(stderr, lineOf({ atMs: systemClock.wallMs(), name, level: of, message, fields }));
     } catch {

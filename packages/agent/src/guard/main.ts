@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { type Clock, systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
+import { logFieldsOf, noLogFacts } from '@muster/common/logFields';
 import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
@@ -170,7 +171,8 @@ main().catch((error: unknown) => {
 /** JSON lines on stderr, written at once: a guard has little to say, and it must be there when the guard is killed. */
 function stderrLogger(clock: Clock): Logger {
   const write = (level: string) => (fields: object, message: string) => {
-    const line = { time: new Date(clock.wallMs()).toISOString(), level, message, ...fields };
+    const about = logFieldsOf(fields, noLogFacts);
+    const line = { time: new Date(clock.wallMs()).toISOString(), level, message, ...about };
     process.stderr.write(`${JSON.stringify(line, errorsAsText)}\n`);
   };
   return { info: write('info'), warn: write('warn'), error: write('error'), debug: () => {} };

@@ -24,6 +24,7 @@ import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
 import { launchOf, type NodeFacts, writeLaunchFiles } from './launch.ts';
+import { logHook } from './logHook.ts';
 import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
 import { type SecretHookParts, secretHook } from './secretHook.ts';
@@ -155,6 +156,7 @@ export function taskHooks(parts: HookParts): {
     training(parts),
     failure(parts),
     usage(parts),
+    logHook(parts),
   ];
   return { hooks, portOf };
 }

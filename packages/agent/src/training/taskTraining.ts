@@ -9,6 +9,7 @@
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { TrainingFields } from '@muster/common/logFields';
 import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import type { GpuObservation } from '../gpus/gpuSource.ts';
@@ -24,6 +25,8 @@ const slicesPerTask = 16;
 const slicesPerLook = 32;
 /** And so much time, whatever stands in the lines: of running tasks, a quarter of a core. */
 const msPerLook = 60;
+/** Between two lines of the log about one training. */
+const saidEveryMs = 60_000;
 /** What is left to read of a task's output is never more than this; what is older is skipped. */
 const backlogBytesMax = 64 * 1024 * 1024;
 /** A line of metrics of a task that runs should not be reported a minute late. */
@@ -75,6 +78,10 @@ interface Followed {
   size: number;
   /** That look was after its end: there will not be more. */
   isFinalSize: boolean;
+  /** MiB, of its GPUs together by the newest readings. null: nothing was read. */
+  gpuMemoryUsedMb: number | null;
+  /** Monotonic: when the log said last where its training is. */
+  saidAtMs: number;
   /** What is skipped and not read is reported once. */
   hasSkipped: boolean;
   hasFailed: boolean;
@@ -120,6 +127,15 @@ export class TaskTraining {
     return this.followed.get(taskKey(task))?.output.progress ?? null;
   }
 
+  /** For lines of the log. null: its output shows no training. */
+  logFieldsOf(task: TaskRef): TrainingFields | null {
+    const followed = this.followed.get(taskKey(task));
+    const latest = followed?.output.progress?.latest;
+    if (followed === undefined || latest === undefined) return null;
+    const { epoch = null, step = null, train_loss: loss = null } = latest;
+    return { epoch, step, loss, gpu_memory_used: followed.gpuMemoryUsedMb };
+  }
+
   /** null: it makes progress, or it cannot be determined. */
   hang(task: TaskRef): HangSign | null {
     const followed = this.followed.get(taskKey(task));
@@ -143,11 +159,16 @@ export class TaskTraining {
   /** What the GPUs do now. */
   observe({ samples, holders }: Pick<GpuObservation, 'samples' | 'holders'>): void {
     const nowMs = this.parts.monotonicMs();
+    const usedMb = new Map<Followed, number>();
     for (const [uuid, task] of holders) {
       const sample = samples.get(uuid);
-      if (sample === undefined) continue;
-      this.followed.get(taskKey(task))?.hang?.gpuSampled(uuid, gpuFacts(sample), nowMs);
+      const followed = this.followed.get(taskKey(task));
+      if (sample === undefined || followed === undefined) continue;
+      followed.hang?.gpuSampled(uuid, gpuFacts(sample), nowMs);
+      const { memoryUsedMb } = sample;
+      if (memoryUsedMb !== null) usedMb.set(followed, (usedMb.get(followed) ?? 0) + memoryUsedMb);
     }
+    for (const [followed, mb] of usedMb) followed.gpuMemoryUsedMb = mb;
   }
 
   /** On a new connection: what was sent on the old one may not have arrived. */
@@ -291,8 +312,10 @@ export class TaskTraining {
         if (rank !== null) hang?.rankSpoke(rank, now());
       },
       onStep: () => hang?.stepPrinted(),
-      onRow: (row, isChange) =>
-        this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) }),
+      onRow: (row, isChange) => {
+        this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) });
+        if (isChange) this.say(followed);
+      },
     });
     const follower: OutputFollower = new OutputFollower({
       path: this.parts.outputPathOf(task),
@@ -319,6 +342,8 @@ export class TaskTraining {
       historyBytes: 0,
       size: 0,
       isFinalSize: false,
+      gpuMemoryUsedMb: null,
+      saidAtMs: Number.NEGATIVE_INFINITY,
       hasSkipped: false,
       hasFailed: false,
       written: null,
@@ -336,6 +361,14 @@ export class TaskTraining {
     const { begunMs, lastMs } = written;
     const atMs = begunMs + (lastMs - begunMs) * Math.min(1, position / Math.max(1, historyBytes));
     return Math.round(Math.min(atMs, nowMs));
+  }
+
+  /** The logger adds where the training is. */
+  private say(followed: Followed): void {
+    const nowMs = this.parts.monotonicMs();
+    if (nowMs - followed.saidAtMs < saidEveryMs) return;
+    followed.saidAtMs = nowMs;
+    this.parts.log.info({ task: taskKey(followed.task) }, 'a task trains');
   }
 
   private skipped(followed: Followed, bytes: number): void {

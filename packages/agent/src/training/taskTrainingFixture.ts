@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TaskRef, taskKey } from '@muster/common/ids';
-import { silentLogger } from '@muster/common/log';
+import { type Logger, silentLogger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import { expect, onTestFinished, vi } from 'vitest';
 import { anAssignment, aTask } from '../tasks/managerFixture.ts';
@@ -29,6 +29,7 @@ export class Node {
   /** How long it takes from one look at the clock to the next. */
   tickMs = 0;
   onLook = () => {};
+  log: Logger = { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) };
   private readonly agents: TaskTraining[] = [];
 
   constructor() {
@@ -56,7 +57,7 @@ export class Node {
       wallMs: () => this.nowMs,
       monotonicMs: () => (this.nowMs += this.tickMs),
       lookIntervalMs: 5,
-      log: { ...silentLogger, warn: (_fields, message) => this.warnings.push(message) },
+      log: this.log,
     });
     this.agents.push(agent);
     await agent.start();

@@ -94,7 +94,7 @@ export class LogBudget {
       if (this.usedBytes <= bytesMax * (1 - roomShare)) return true;
       const bytes = await logs.clear(jobId, 'budget', liveAttempt(jobId) ?? Number.POSITIVE_INFINITY);
       if (bytes === 0) continue;
-      log.info({ job: jobId, bytes }, 'logs were removed: the budget is used up');
+      log.info({ jobId, bytes }, 'logs were removed: the budget is used up');
       onRemoved(jobId, bytes);
     }
     return this.usedBytes <= bytesMax * (1 - roomShare);

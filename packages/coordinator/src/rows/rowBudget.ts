@@ -80,7 +80,7 @@ export class RowBudget {
     for (const { jobId } of ended.toSorted((one, other) => one.writtenAtMs - other.writtenAtMs)) {
       if (this.usedBytes <= bytesMax * (1 - roomShare)) return;
       const bytes = await rows.remove(jobId);
-      log.info({ job: jobId, bytes }, 'the metrics of an ended job were removed: the budget is used up');
+      log.info({ jobId, bytes }, 'the metrics of an ended job were removed: the budget is used up');
     }
     for (const { jobId } of live) await rows.keepTo(jobId, this.shareBytes);
   }

@@ -34,7 +34,7 @@ export class RowKeeping {
 
   constructor({ dataDir, budgetBytes, state, reserve, monotonicMs, log }: RowKeepingParts) {
     this.rows = new RowStore(join(dataDir, 'rows'), (jobId, error) =>
-      log.warn({ job: jobId, error: messageOf(error) }, 'the metrics of a job could not be thinned'),
+      log.warn({ jobId, error: messageOf(error) }, 'the metrics of a job could not be thinned'),
     );
     this.budget = new RowBudget({
       rows: this.rows,
