@@ -1,0 +1,139 @@
+import { formatPath } from '@muster/common/spec/path';
+import { expect, test } from 'vitest';
+import { readSweep, sweepToFile } from './sweepFile.ts';
+
+const least = {
+  trials: 10,
+  objective: { metric: 'eval_loss' },
+  parameters: { lr: { type: 'float', min: 1e-5, max: 0.1, log: true } },
+  job: { command: ['python', 'train.py', '--lr={lr}'] },
+};
+
+function problems(change: object): readonly string[] {
+  const read = readSweep({ ...least, ...change });
+  if (read.ok) return [];
+  return read.findings.map(
+    ({ path, message, expected, suggestion }) =>
+      `${formatPath(path)}: ${message}${expected === null ? '' : `; expected ${expected}`}` +
+      (suggestion === null ? '' : `; meant ${suggestion}`),
+  );
+}
+
+test('what is not said has its default, and a sweep that is written again is the same', () => {
+  const read = readSweep(least);
+  if (!read.ok) throw new Error('refused');
+  expect(read.sweep).toMatchObject({
+    name: 'python',
+    sampler: 'tpe',
+    seed: 0,
+    trials: 10,
+    parallel: null,
+    maxFailures: 5,
+    objective: { metric: 'eval_loss', goal: 'min', of: 'last' },
+    parameters: [{ name: 'lr', type: 'float', min: 1e-5, max: 0.1, log: true, step: null, when: {} }],
+    constraints: [],
+  });
+  const full = {
+    ...least,
+    name: 'tune',
+    sampler: 'halton',
+    seed: 7,
+    parallel: 4,
+    max_failures: 2,
+    objective: { metric: 'tokens_per_second', at_step: 100 },
+    parameters: {
+      momentum: { type: 'float', min: 0, max: 0.9, step: 0.1, when: { optimizer: 'sgd' } },
+      optimizer: ['adam', 'sgd'],
+      width: { type: 'int', min: 16, max: 4096, log: true },
+      fused: { values: [true, false] },
+    },
+    constraints: ['width <= 1024'],
+  };
+  const again = readSweep(full);
+  if (!again.ok) throw new Error(JSON.stringify(again.findings));
+  expect(again.sweep.parameters.map(({ name }) => name)).toEqual(['optimizer', 'width', 'fused', 'momentum']);
+  expect(again.sweep.objective).toEqual({ metric: 'tokens_per_second', goal: 'max', of: { atStep: 100 } });
+  expect(readSweep(JSON.parse(JSON.stringify(sweepToFile(again.sweep))))).toEqual(again);
+});
+
+test.each<readonly [object, readonly string[]]>([
+  [{ paralel: 2 }, ['paralel: unknown key; meant parallel']],
+  [{ sampler: 'TPE' }, ['sampler: got "TPE"; expected tpe, random, halton, grid; meant tpe']],
+  [{ trials: undefined }, ['trials: missing; expected how many trials there will be, such as trials: 50']],
+  [{ trials: 0 }, ['trials: got 0; expected a whole number from 1 to 10000']],
+  [{ seed: 1.5 }, ['seed: got 1.5; expected a whole number from 0 to 4294967295']],
+  [
+    { name: 'Tune It' },
+    [expect.stringContaining('name: got "Tune It"; expected 1 to 63 lower-case letters')],
+  ],
+  [{ objective: {} }, [expect.stringContaining('objective.metric: missing; expected train_loss, eval_loss')]],
+  [{ objective: { metric: 'eval_los' } }, [expect.stringContaining('meant eval_loss')]],
+  [
+    { objective: { metric: 'eval_loss', of: 'best', at_step: 3 } },
+    ['objective.of: of and at_step exclude each other'],
+  ],
+  [
+    { parameters: {} },
+    [expect.stringContaining('parameters: got a mapping; expected a mapping of parameters')],
+  ],
+  [
+    { parameters: { lr: { min: 0, max: 1 } } },
+    ['parameters.lr: has no type; expected type: float, or type: int'],
+  ],
+  [
+    { parameters: { lr: { type: 'float', min: 0, max: 1, log: true } } },
+    ['parameters.lr.min: got 0; expected a number above 0, because of log: true'],
+  ],
+  [
+    { parameters: { lr: { type: 'float', min: 2, max: 1 } } },
+    ['parameters.lr.max: 1 is below min, which is 2'],
+  ],
+  [
+    { parameters: { n: { type: 'int', min: 1, max: 1.5 } } },
+    ['parameters.n.max: got 1.5; expected a whole number of at most 1099511627776'],
+  ],
+  [{ parameters: { a: [] } }, ['parameters.a: got an empty list; expected a list of 1 to 1000 values']],
+  [{ parameters: { a: [1, 2, 1] } }, ['parameters.a[2]: 1 is in the list twice']],
+  [{ parameters: { trial: [1] } }, [expect.stringContaining('parameters.trial: is not a valid name')]],
+  [
+    { parameters: { a: { values: [1], when: { b: 2 } } } },
+    ['parameters.a.when.b: there is no parameter "b"'],
+  ],
+  [
+    { parameters: { a: { values: [1], when: { b: 2 } }, b: [1, 3] } },
+    ['parameters.a.when.b: b never is 2; expected 1, 3'],
+  ],
+  [
+    { parameters: { a: { values: [1], when: { b: 1 } }, b: { values: [1], when: { a: 1 } } } },
+    ['parameters.a.when: conditions in a circle: a, b'],
+  ],
+  [{ constraints: 'lr < 1' }, [expect.stringContaining('constraints: got "lr < 1"; expected a list')]],
+  [{ job: undefined }, ['job: missing; expected the job of each trial, as a job file has it']],
+  [{ job: { ...least.job, gpus: 4 } }, [expect.stringContaining('job.gpus: unknown key')]],
+  [{ job: { ...least.job, array: 3 } }, ['job.array: a trial is one job, not an array']],
+  [{ job: { ...least.job, after: ['prepare'] } }, ['job.after: trials cannot wait for other jobs']],
+  [
+    { job: { ...least.job, params: { lr: 1 } } },
+    ['job.params.lr: is a parameter of the sweep, which sets it'],
+  ],
+  [
+    { job: { ...least.job, checkpoint: { dir: '/ckpt' } } },
+    [expect.stringContaining('job.checkpoint.dir: all trials would save to one directory')],
+  ],
+  [
+    { sampler: 'grid', trials: undefined },
+    ['parameters.lr: a grid cannot have every value of it; expected a step, or a list of values'],
+  ],
+  [
+    { sampler: 'grid', parameters: { n: { type: 'int', min: 1, max: 100_000 } } },
+    [expect.stringContaining('parameters: the grid has too many points')],
+  ],
+])('%j is refused', (change, expected) => {
+  expect(problems(change)).toEqual(expected);
+});
+
+test('everything that is wrong is found at once', () => {
+  expect(problems({ sampler: 'x', seed: -1, job: {} })).toHaveLength(3);
+  const read = readSweep([]);
+  expect(read.ok).toBe(false);
+});

@@ -1,0 +1,202 @@
+/** The sweep file: from a plain value to a checked sweep, and back. Constraints are checked by who can evaluate them. */
+import { isMapping, type SpecPath } from '@muster/common/spec/path';
+import type { Finding } from '@muster/common/spec/problems';
+import { jobSpecToFile } from '@muster/common/spec/serialize';
+import type { JobSpec } from '@muster/common/spec/types';
+import { checkJobSpec } from '@muster/common/spec/validate';
+import { betterValues, trainingMetricNames } from '@muster/common/training';
+import type { Objective } from '../objective.ts';
+import { endless, gridSize } from '../samplers/grid.ts';
+import type { Parameter } from '../space.ts';
+import { trialPlaceholder } from '../trialSpec.ts';
+import { FileReader } from './findings.ts';
+import { readParameters } from './parameters.ts';
+
+const samplerNames = ['tpe', 'random', 'halton', 'grid'] as const;
+export type SamplerName = (typeof samplerNames)[number];
+
+export interface SweepSpec {
+  readonly name: string;
+  readonly sampler: SamplerName;
+  readonly seed: number;
+  /** How many trials there will be. null: every point of a grid. */
+  readonly trials: number | null;
+  /** Trials at the same time. null: as long as none waits for room, one more is started. */
+  readonly parallel: number | null;
+  /** After so many trials in a row that have failed, no more are started. */
+  readonly maxFailures: number;
+  readonly objective: Objective;
+  /** Each behind those that its `when` names. */
+  readonly parameters: readonly Parameter[];
+  /** In CEL. */
+  readonly constraints: readonly string[];
+  readonly job: JobSpec;
+}
+
+export type SweepFileResult =
+  | { readonly ok: true; readonly sweep: SweepSpec }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/** Of one sweep: what is kept of each in memory is small. */
+export const trialsMax = 10_000;
+const parallelMax = 1_000;
+const constraintsMax = 50;
+const seedMax = 2 ** 32 - 1;
+
+const keys = [
+  'name',
+  'sampler',
+  'seed',
+  'trials',
+  'parallel',
+  'max_failures',
+  'objective',
+  'parameters',
+  'constraints',
+  'job',
+] as const;
+
+/** Everything that is wrong is found at once. */
+export function readSweep(value: unknown): SweepFileResult {
+  const reader = new FileReader();
+  const file = reader.mapping([], value, keys, 'a sweep: objective, parameters, trials and job');
+  if (file === null) return { ok: false, findings: reader.findings };
+  const job = readJob(reader, file['job']);
+  const sampler = reader.word(['sampler'], file['sampler'], samplerNames, 'tpe');
+  const parameters = readParameters(reader, file['parameters']);
+  const trials = reader.wholeNumber(['trials'], file['trials'], [1, trialsMax], null);
+  if (sampler !== 'grid' && file['trials'] === undefined)
+    reader.wrong(['trials'], undefined, 'how many trials there will be, such as trials: 50');
+  const sweep = {
+    name: readName(reader, file['name'], job),
+    sampler,
+    seed: reader.wholeNumber(['seed'], file['seed'], [0, seedMax], 0),
+    trials,
+    parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
+    maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
+    objective: readObjective(reader, file['objective']),
+    parameters,
+    constraints: readConstraints(reader, file['constraints']),
+  };
+  if (job !== null) refuseContradictions(reader, job, parameters);
+  if (sampler === 'grid') refuseEndlessGrid(reader, parameters);
+  if (job === null || reader.findings.length > 0) return { ok: false, findings: reader.findings };
+  return { ok: true, sweep: { ...sweep, job } };
+}
+
+/** The file again, with what was not said. */
+export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
+  const { name, sampler, seed, trials, parallel, maxFailures, objective, constraints, job } = sweep;
+  const { metric, goal, of } = objective;
+  return {
+    name,
+    sampler,
+    seed,
+    ...(trials === null ? {} : { trials }),
+    ...(parallel === null ? {} : { parallel }),
+    max_failures: maxFailures,
+    objective: typeof of === 'object' ? { metric, goal, at_step: of.atStep } : { metric, goal, of },
+    parameters: Object.fromEntries(sweep.parameters.map((each) => [each.name, parameterToFile(each)])),
+    ...(constraints.length === 0 ? {} : { constraints }),
+    job: jobSpecToFile(job),
+  };
+}
+
+function parameterToFile(parameter: Parameter): unknown {
+  const when = Object.keys(parameter.when).length === 0 ? {} : { when: parameter.when };
+  if (parameter.type === 'categorical') return { values: parameter.values, ...when };
+  const { type, min, max, log, step } = parameter;
+  return { type, min, max, ...(log ? { log } : {}), ...(step === null || log ? {} : { step }), ...when };
+}
+
+function readJob(reader: FileReader, value: unknown): JobSpec | null {
+  if (!isMapping(value)) {
+    reader.wrong(['job'], value, 'the job of each trial, as a job file has it');
+    return null;
+  }
+  const checked = checkJobSpec(value);
+  if (checked.ok) return checked.spec;
+  const inJob = (path: SpecPath) => ['job', ...path];
+  reader.findings.push(...checked.findings.map((finding) => ({ ...finding, path: inJob(finding.path) })));
+  return null;
+}
+
+function readName(reader: FileReader, value: unknown, job: JobSpec | null): string {
+  if (value === undefined) return job?.name ?? '';
+  if (typeof value === 'string' && /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(value)) return value;
+  reader.wrong(
+    ['name'],
+    value,
+    '1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends',
+  );
+  return '';
+}
+
+function readObjective(reader: FileReader, value: unknown): Objective {
+  const path = ['objective'];
+  const preset: Objective = { metric: 'train_loss', goal: 'min', of: 'last' };
+  const form = 'a mapping such as {metric: eval_loss, goal: min}';
+  const file = reader.mapping(path, value, ['metric', 'goal', 'of', 'at_step'], form);
+  if (file === null) return preset;
+  if (file['metric'] === undefined)
+    reader.wrong([...path, 'metric'], undefined, trainingMetricNames.join(', '));
+  const metric = reader.word([...path, 'metric'], file['metric'], trainingMetricNames, preset.metric);
+  const usual = betterValues[metric] === 'high' ? 'max' : 'min';
+  const goal = reader.word([...path, 'goal'], file['goal'], ['min', 'max'], usual);
+  if (file['at_step'] === undefined)
+    return { metric, goal, of: reader.word([...path, 'of'], file['of'], ['last', 'best'], 'last') };
+  if (file['of'] !== undefined) reader.contradiction([...path, 'of'], 'of and at_step exclude each other');
+  const atStep = reader.wholeNumber([...path, 'at_step'], file['at_step'], [0, Number.MAX_SAFE_INTEGER], 0);
+  return { metric, goal, of: { atStep } };
+}
+
+function readConstraints(reader: FileReader, value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  const texts = Array.isArray(value) ? (value as unknown[]) : null;
+  if (texts === null || texts.length > constraintsMax) {
+    reader.wrong(
+      ['constraints'],
+      value,
+      `a list of at most ${constraintsMax} conditions, such as ["layers * width <= 4096"]`,
+    );
+    return [];
+  }
+  return texts.flatMap((text, index) => {
+    if (typeof text === 'string') return [text];
+    reader.wrong(['constraints', index], text, 'a condition as text, such as "layers * width <= 4096"');
+    return [];
+  });
+}
+
+function refuseContradictions(reader: FileReader, job: JobSpec, parameters: readonly Parameter[]): void {
+  if (job.array !== null) reader.contradiction(['job', 'array'], 'a trial is one job, not an array');
+  if (job.after.length > 0) reader.contradiction(['job', 'after'], 'trials cannot wait for other jobs');
+  for (const { name } of parameters)
+    if (Object.hasOwn(job.params, name))
+      reader.contradiction(['job', 'params', name], 'is a parameter of the sweep, which sets it');
+  const { dir } = job.checkpoint;
+  if (dir !== null && !dir.includes(trialPlaceholder))
+    reader.contradiction(
+      ['job', 'checkpoint', 'dir'],
+      'all trials would save to one directory',
+      `a directory for each trial, with ${trialPlaceholder} in its path`,
+    );
+}
+
+function refuseEndlessGrid(reader: FileReader, parameters: readonly Parameter[]): void {
+  const without = endless({ parameters, allows: null });
+  for (const { name } of without)
+    reader.contradiction(
+      ['parameters', name],
+      'a grid cannot have every value of it',
+      'a step, or a list of values',
+    );
+  if (without.length > 0) return;
+  const size = gridSize({ parameters, allows: null });
+  if (size === null || size > trialsMax)
+    reader.contradiction(
+      ['parameters'],
+      'the grid has too many points',
+      `at most ${trialsMax}; or another sampler`,
+    );
+}

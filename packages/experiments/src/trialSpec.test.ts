@@ -1,0 +1,77 @@
+import type { JobSpecFile } from '@muster/common/spec/types';
+import { validateJobSpec } from '@muster/common/spec/validate';
+import { expect, test } from 'vitest';
+import { bestTrial, lossOf } from './objective.ts';
+import { aChoice, aFloat } from './testing/spaces.ts';
+import { trialSpec, unusedParameters } from './trialSpec.ts';
+
+function jobOf(file: JobSpecFile) {
+  const read = validateJobSpec(file);
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.spec;
+}
+
+const parameters = [
+  aFloat('lr'),
+  aChoice('optimizer', ['adam', 'sgd']),
+  aFloat('momentum', { when: { optimizer: ['sgd'] } }),
+];
+
+test('parameters are those of the job, and are filled in where the node does not', () => {
+  const job = jobOf({
+    name: 'train',
+    command: ['python', 'train.py', '--lr={lr}', '--momentum={momentum}'],
+    args: ['--out=/out/{trial}', '{momentum}', '{resume:--resume=}'],
+    env: { OPTIMIZER: '{optimizer}', MOMENTUM: '{momentum}', OTHER: '{other}' },
+    workdir: '/work/{trial}',
+    checkpoint: { dir: '/ckpt/{trial}-{optimizer}' },
+    params: { epochs: 3 },
+    labels: { team: 'vision' },
+  });
+  const point = { lr: 0.01, optimizer: 'adam' };
+  const spec = trialSpec({ job, parameters, number: 7, point }, 'swp_1');
+  expect(spec).toMatchObject({
+    name: 'train-7',
+    command: ['python', 'train.py', '--lr={lr}'],
+    args: ['--out=/out/7', '{resume:--resume=}'],
+    workdir: '/work/7',
+    checkpoint: { dir: '/ckpt/7-adam' },
+    params: { epochs: 3, lr: 0.01, optimizer: 'adam' },
+    labels: { team: 'vision', 'muster.sweep': 'swp_1', 'muster.trial': '7' },
+  });
+  expect(spec.env).toEqual({
+    OPTIMIZER: 'adam',
+    OTHER: '{other}',
+    MUSTER_TRIAL: '7',
+    MUSTER_TRIAL_PARAMS: '{"lr":0.01,"optimizer":"adam"}',
+  });
+  expect(trialSpec({ job, parameters, number: 7, point }, null).labels).toEqual({ team: 'vision' });
+  expect(unusedParameters(jobOf({ command: ['x', '{lr}'] }), parameters)).toEqual(['optimizer', 'momentum']);
+});
+
+test('in the text of a shell, a parameter that does not apply becomes nothing', () => {
+  const job = jobOf({ name: 'a'.repeat(60), command: 'train --lr={lr} {momentum} > {trial}.log' });
+  const { command, name } = trialSpec(
+    { job, parameters, number: 3, point: { lr: 1, optimizer: 'adam' } },
+    null,
+  );
+  expect(command[2]).toBe('train --lr={lr}  > 3.log');
+  expect(name).toBe(`${'a'.repeat(50)}-3`);
+});
+
+test('the trial of a sweep is a valid job', () => {
+  const job = jobOf({ command: ['true', '{lr}'] });
+  const spec = trialSpec(
+    { job, parameters, number: 9_999, point: { lr: 0.5, optimizer: 'sgd', momentum: 0 } },
+    'swp_1',
+  );
+  expect(spec.params).toEqual({ lr: 0.5, optimizer: 'sgd', momentum: 0 });
+});
+
+test('the best trial is the first with the best value', () => {
+  const trials = [null, 3, 1, 2, 1, 3].map((value, number) => ({ value, number }));
+  expect(bestTrial({ goal: 'min' }, trials)?.number).toBe(2);
+  expect(bestTrial({ goal: 'max' }, trials)?.number).toBe(1);
+  expect(bestTrial({ goal: 'max' }, trials.slice(0, 1))).toBeNull();
+  expect(lossOf({ goal: 'max' }, 3)).toBe(-3);
+});
