@@ -14,6 +14,7 @@ import { aJob, aNode, anAttempt, anInventory, aTask, jobIdOf } from '@muster/coo
 import { ClusterState } from '@muster/coordinator/state/state';
 import { noStoredAlerts, type StoredAlert } from '@muster/coordinator/store/alerts';
 import { Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
+import { noStoredSweeps } from '@muster/coordinator/store/sweeps';
 
 const count = 1_000;
 const passes = 5;
@@ -69,6 +70,7 @@ async function measure(rules: readonly StoredAlert[]): Promise<{ evaluations: nu
     ...(await store.load()),
     activeJobs: jobs,
     alerts: { ...noStoredAlerts, rules },
+    sweeps: noStoredSweeps,
     nodes,
   });
   let utilization = 5_000;

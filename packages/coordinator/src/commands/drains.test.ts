@@ -14,6 +14,7 @@ import {
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredSweeps } from '../store/sweeps.ts';
 import { drainNode, leavingReason, undrainNode } from './drains.ts';
 import { hello, nodeStatus, report } from './nodes.ts';
 
@@ -32,6 +33,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    sweeps: noStoredSweeps,
     budgets: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,

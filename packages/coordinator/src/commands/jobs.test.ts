@@ -7,6 +7,7 @@ import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredSweeps } from '../store/sweeps.ts';
 import { aStory, crash } from '../storyFixture.ts';
 import { EndedMeanwhile } from './inheritedCheckpoints.ts';
 import { extendJob, requeueJob } from './jobs.ts';
@@ -28,6 +29,7 @@ function draftWith(job: Job, isOver = false): Draft {
       users: [],
       projects: [],
       alerts: noStoredAlerts,
+      sweeps: noStoredSweeps,
       budgets: [],
       lastSubmitSeq: 1,
       lastEventSeq: 0,

@@ -4,6 +4,7 @@ import type { Job } from '../model.ts';
 import { aNode, anExit, aReport, nodeNameOf, someMs } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredSweeps } from '../store/sweeps.ts';
 import { aGang, crash, type Story } from '../storyFixture.ts';
 import { hello, nodeSilent, noteFreezes, report } from './nodes.ts';
 
@@ -21,6 +22,7 @@ function withJob({ job }: Story) {
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    sweeps: noStoredSweeps,
     budgets: [],
     lastSubmitSeq: 1,
     lastEventSeq: 0,

@@ -13,6 +13,7 @@ import {
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredSweeps } from '../store/sweeps.ts';
 import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
 
@@ -31,6 +32,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     users: [],
     projects: [],
     alerts: noStoredAlerts,
+    sweeps: noStoredSweeps,
     budgets: [],
     lastSubmitSeq: 0,
     lastEventSeq: 0,

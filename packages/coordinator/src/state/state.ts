@@ -22,6 +22,7 @@ import { BudgetJobs } from './budgetJobs.ts';
 import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
 import { DraftedArrays } from './draftedArrays.ts';
+import { DraftedCredentials } from './draftedCredentials.ts';
 import { DraftedNodes } from './draftedNodes.ts';
 import { DraftedSecrets } from './draftedSecrets.ts';
 import { forgetOutcomes } from './endedJobs.ts';
@@ -29,6 +30,7 @@ import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
 import { DraftedPeople, type People, peopleOf, type SetUndoably } from './people.ts';
 import { secretsOf } from './secrets.ts';
+import { DraftedSweeps, type Sweeps, sweepsOf } from './sweeps.ts';
 
 export class ClusterState {
   readonly clusterId: string;
@@ -51,6 +53,7 @@ export class ClusterState {
   readonly nodes: Map<NodeName, Node>;
   readonly people: People;
   readonly alerts: Alerts;
+  readonly sweeps: Sweeps;
   /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
   /** Ids of credentials by the hashes of the secrets that are valid for them. */
@@ -70,6 +73,7 @@ export class ClusterState {
     this.nodes = new Map(snapshot.nodes.map((node) => [node.name, node]));
     this.people = peopleOf(snapshot);
     this.alerts = alertsOf(snapshot.alerts);
+    this.sweeps = sweepsOf(snapshot.sweeps);
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
@@ -110,6 +114,7 @@ export class Draft {
   readonly base: ClusterState;
   readonly people: DraftedPeople;
   readonly alerts: DraftedAlerts;
+  readonly sweeps: DraftedSweeps;
   readonly secrets = new DraftedSecrets((map, key, value) => this.set(map, key, value));
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
@@ -117,8 +122,7 @@ export class Draft {
   private readonly attempts = new Map<string, { readonly jobId: JobId; readonly attempt: Attempt }>();
   readonly arrays: DraftedArrays;
   private readonly nodes: DraftedNodes;
-  /** Changed credentials by id; null: removed. */
-  private readonly credentials = new Map<string, Credential | null>();
+  private readonly credentials: DraftedCredentials;
   private readonly requests = new Map<string, RequestRecord>();
   private readonly events: StoredEvent[] = [];
   private readonly subjectSeqs = new Map<string, number>();
@@ -134,6 +138,8 @@ export class Draft {
     const set: SetUndoably = (map, key, value) => this.set(map, key, value);
     this.people = new DraftedPeople(base.people, set);
     this.alerts = new DraftedAlerts(base.alerts, set);
+    this.sweeps = new DraftedSweeps(base.sweeps, set);
+    this.credentials = new DraftedCredentials(base, set);
     this.nodes = new DraftedNodes(base.nodes, set);
     this.arrays = new DraftedArrays(base.arrays, set);
     this.submitSeq = base.lastSubmitSeq;
@@ -244,17 +250,12 @@ export class Draft {
   }
 
   credential(id: string): Credential | undefined {
-    const drafted = this.credentials.get(id);
-    return drafted === undefined ? this.base.credentials.get(id) : (drafted ?? undefined);
+    return this.credentials.get(id);
   }
 
   /** The credential for which this secret is valid. */
   credentialOf(secretHash: string): Credential | undefined {
-    for (const drafted of this.credentials.values())
-      if (drafted !== null && secretsOf(drafted).includes(secretHash)) return drafted;
-    const known = this.base.credentialOf(secretHash);
-    const current = known === undefined ? undefined : this.credential(known.id);
-    return secretsOf(current).includes(secretHash) ? current : undefined;
+    return this.credentials.ofSecret(secretHash);
   }
 
   /** Credentials of a node, join tokens included; or those of the coordinator, by their kind. */
@@ -262,10 +263,8 @@ export class Draft {
     return this.everyCredential().filter((each) => each.subject === subject);
   }
 
-  /** Every credential, in no order. */
   everyCredential(): readonly Credential[] {
-    const ids = new Set([...this.base.credentials.keys(), ...this.credentials.keys()]);
-    return [...ids].flatMap((id) => this.credential(id) ?? []);
+    return this.credentials.every();
   }
 
   /** Takes `count` places in the order of submission. @returns the first of them */
@@ -307,11 +306,11 @@ export class Draft {
   }
 
   putCredential(credential: Credential): void {
-    this.set(this.credentials, credential.id, credential);
+    this.credentials.put(credential.id, credential);
   }
 
   removeCredential({ id }: Pick<Credential, 'id'>): void {
-    this.set(this.credentials, id, null);
+    this.credentials.put(id, null);
   }
 
   /** @returns the request */
@@ -366,11 +365,11 @@ export class Draft {
       attempts: [...this.attempts.values()],
       ...this.nodes.toBatch(),
       requests: [...this.requests.values()],
-      credentials: [...this.credentials.values()].filter((credential) => credential !== null),
-      removedCredentials: removedOf(this.credentials),
+      ...this.credentials.toBatch(),
       ...this.people.toBatch(),
       ...this.secrets.toBatch(),
       ...this.alerts.toBatch(),
+      ...this.sweeps.toBatch(),
       events: this.events,
     };
   }
@@ -380,8 +379,9 @@ export class Draft {
     const { base } = this;
     for (const job of this.jobs.values()) base.noteJob(job);
     this.arrays.apply();
-    for (const [id, credential] of this.credentials) base.setCredential(id, credential);
+    for (const [id, credential] of this.credentials.changed) base.setCredential(id, credential);
     this.people.apply();
+    this.sweeps.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     forgetOutcomes(base);
@@ -391,7 +391,7 @@ export class Draft {
       jobs: [...this.jobs.values()],
       attempts: [...this.attempts.values()],
       events: this.events,
-      endedCredentials: removedOf(this.credentials),
+      endedCredentials: removedOf(this.credentials.changed),
       removedNodes: this.nodes.apply(),
       changedUsers: [...this.people.users.keys()],
       changedAlerts: this.alerts.apply(),

@@ -21,6 +21,7 @@ import {
   started,
   withEverything,
 } from './storeFixture.ts';
+import { describeSweeps } from './sweepsContract.ts';
 
 export interface StoreUnderTest {
   readonly store: Store;
@@ -43,6 +44,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     describeCredentials(commit, () => opened.reopen());
     describeSecrets(commit, () => opened.reopen());
     describeAlerts(commit, () => opened.reopen());
+    describeSweeps(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {

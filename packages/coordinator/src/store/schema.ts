@@ -208,6 +208,21 @@ update jobs set body = json_set(body, '$.traceparent', null);
 alter table events add column traceparent text not null default '';
 `;
 
+/** Sweeps, and their trials. */
+const sweepTables = /* sql */ `
+create table sweeps (
+  id text primary key,
+  body text not null
+) strict, without rowid;
+
+create table sweep_trials (
+  sweep text not null,
+  number integer not null,
+  body text not null,
+  primary key (sweep, number)
+) strict, without rowid;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -218,6 +233,7 @@ const steps: readonly string[] = [
   alerts,
   budgetsTable,
   traces,
+  sweepTables,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

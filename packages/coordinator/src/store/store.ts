@@ -11,9 +11,10 @@ import type { Attempt, Budget, Job, Node, StoredEvent } from '../model.ts';
 import { type AlertChanges, noAlertChanges, type StoredAlerts } from './alerts.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore, StoredSecret } from './secrets.ts';
+import { noSweepChanges, type StoredSweeps, type SweepChanges } from './sweeps.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
-export interface Batch extends AlertChanges {
+export interface Batch extends AlertChanges, SweepChanges {
   readonly newArrays: readonly JobArrayRecord[];
   /** Known arrays of which more jobs are stored now. */
   readonly arrays: readonly JobArrayRecord[];
@@ -59,6 +60,7 @@ export const emptyBatch: Batch = {
   secrets: [],
   removedSecrets: [],
   ...noAlertChanges,
+  ...noSweepChanges,
   events: [],
 };
 
@@ -135,6 +137,7 @@ export interface Snapshot {
   /** Those that an admin has configured. */
   readonly projects: readonly Project[];
   readonly alerts: StoredAlerts;
+  readonly sweeps: StoredSweeps;
   /** Of tokens of users. */
   readonly budgets: readonly Budget[];
   readonly lastSubmitSeq: number;

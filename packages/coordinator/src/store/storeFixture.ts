@@ -21,6 +21,7 @@ import {
 } from '../modelFixture.ts';
 import { noStoredAlerts } from './alerts.ts';
 import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store.ts';
+import { noStoredSweeps } from './sweeps.ts';
 
 const someCause: Cause = {
   kind: 'gpu_fault',
@@ -148,6 +149,7 @@ export const emptySnapshot: Snapshot = {
   users: [],
   projects: [],
   alerts: noStoredAlerts,
+  sweeps: noStoredSweeps,
   budgets: [],
   lastSubmitSeq: 9,
   lastEventSeq: 0,

@@ -1,7 +1,7 @@
-import { type AlertChanges, alertsCursorName, episodeKey } from '../alerts.ts';
+import { type AlertChanges, alertsCursorName, episodeKey, type StoredAlerts } from '../alerts.ts';
 import type { Memory } from './memoryStore.ts';
 
-interface UndoableWriter {
+export interface UndoableWriter {
   put<K, V>(map: Map<K, V>, key: K, value: V): void;
   remove<K, V>(map: Map<K, V>, key: K): void;
 }
@@ -16,4 +16,10 @@ export function writeMemoryAlerts(memory: Memory, changes: AlertChanges, writer:
   for (const alert of changes.removedAlertSilences) writer.remove(alertSilences, alert);
   for (const silence of changes.alertSilences) writer.put(alertSilences, silence.alert, silence);
   for (const seq of changes.alertsSeq) writer.put(meta, alertsCursorName, String(seq));
+}
+
+export function memoryAlertsOf({ alerts, alertEpisodes, alertSilences }: Memory): StoredAlerts {
+  const byKey = <Value>(map: ReadonlyMap<string, Value>) =>
+    [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
+  return { rules: byKey(alerts), episodes: byKey(alertEpisodes), silences: byKey(alertSilences) };
 }

@@ -11,7 +11,7 @@ import type { Project, User } from '@muster/common/people';
 import { isTerminal, type TerminalJobState } from '@muster/common/states';
 import { type Attempt, currentAttempt, type Job, type Node, type StoredEvent } from '../../model.ts';
 import { ownName } from '../../spec/ownSpec.ts';
-import { episodeKey, type StoredAlert } from '../alerts.ts';
+import type { StoredAlert } from '../alerts.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
 import type { RetentionStore } from '../retention.ts';
@@ -33,8 +33,10 @@ import {
   StoreError,
   type VisibleJobs,
 } from '../store.ts';
-import { writeMemoryAlerts } from './memoryAlerts.ts';
+import type { StoredSweep, StoredTrial } from '../sweeps.ts';
+import { memoryAlertsOf, writeMemoryAlerts } from './memoryAlerts.ts';
 import { memoryRetention } from './memoryRetention.ts';
+import { memorySweepsOf, writeMemorySweeps } from './memorySweeps.ts';
 
 export class Memory {
   readonly clusterId: string;
@@ -54,6 +56,8 @@ export class Memory {
   readonly alertEpisodes = new Map<string, AlertEpisode>();
   readonly alertSilences = new Map<string, AlertSilence>();
   readonly budgets = new Map<string, Batch['budgets'][number]>();
+  readonly sweeps = new Map<string, StoredSweep>();
+  readonly sweepTrials = new Map<string, StoredTrial>();
   /** By `secretId`. */
   readonly secrets = new Map<string, StoredSecret>();
   /** In order of their sequence numbers, which is the order of their insertion. */
@@ -145,12 +149,9 @@ export class MemoryStore implements Store {
       credentials: sortedBy([...credentials.values()], (credential) => credential.id),
       users: sortedBy([...this.memory.users.values()], (user) => user.name),
       projects: sortedBy([...this.memory.projects.values()], (project) => project.name),
-      alerts: {
-        rules: sortedBy([...this.memory.alerts.values()], (alert) => alert.name),
-        episodes: sortedBy([...this.memory.alertEpisodes.values()], episodeKey),
-        silences: sortedBy([...this.memory.alertSilences.values()], (silence) => silence.alert),
-      },
+      alerts: memoryAlertsOf(this.memory),
       budgets: sortedBy([...this.memory.budgets.values()], (budget) => budget.id),
+      sweeps: memorySweepsOf(this.memory),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
@@ -217,6 +218,7 @@ export class MemoryStore implements Store {
     for (const id of batch.removedSecrets) writer.remove(this.memory.secrets, id);
     for (const secret of batch.secrets) writer.put(this.memory.secrets, secretId(secret), secret);
     writeMemoryAlerts(this.memory, batch, writer);
+    writeMemorySweeps(this.memory, batch, writer);
     for (const event of batch.events) {
       if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
       writer.insert(events, event.seq, event);

@@ -81,9 +81,9 @@ import type { AttachedFile } from './attached.ts';
 import { backupPieces } from './backup.ts';
 import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
-import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
 import { loadBudgets, loadProjects, writeBudgets } from './sqliteBudgets.ts';
 import { isWanted, listedIds, sqliteNames } from './sqliteLists.ts';
+import { loadNamed, writeNamed } from './sqliteNamed.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import { sqliteSecrets } from './sqliteSecrets.ts';
 import type { StoreFiles } from './storeFiles.ts';
@@ -171,7 +171,7 @@ export class SqliteStore implements Store {
       ),
       users: this.rows<ArgumentOf<typeof selectUsers.fromRow>>(selectUsers.sql).map(selectUsers.fromRow),
       projects: loadProjects((sql) => this.rows<{ body: string }>(sql)),
-      alerts: loadAlerts((sql) => this.rows<{ body: string }>(sql)),
+      ...loadNamed((sql) => this.rows<{ body: string }>(sql)),
       budgets: loadBudgets((sql) => this.rows<{ body: string }>(sql)),
       lastSubmitSeq: positions?.submit_seq ?? 0,
       lastEventSeq: positions?.event_seq ?? 0,
@@ -247,7 +247,7 @@ export class SqliteStore implements Store {
     writeBudgets((sql, parameters) => this.statement(sql).run(parameters), batch);
     for (const id of batch.removedSecrets) this.statement(deleteSecret.sql).run({ id });
     for (const secret of batch.secrets) this.statement(upsertSecret.sql).run(upsertSecret.parameters(secret));
-    writeAlerts((sql, parameters) => this.statement(sql).run(parameters), batch);
+    writeNamed((sql, parameters) => this.statement(sql).run(parameters), batch);
     for (const event of batch.events)
       this.statement(insertEvent.sql).run(insertEvent.parameters(eventToRow(event)));
   }

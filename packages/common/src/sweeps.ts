@@ -1,0 +1,67 @@
+/** Sweeps: searches for good parameters, each trial of which is a job. What the API shows of them; `-o json` prints these. */
+
+/**
+ * - `running`: trials run, wait, or will be started
+ * - `stopping`: a user has stopped it, and trials still end
+ * - `done`: all its trials have ended
+ * - `stopped`: it was stopped by a user
+ * - `failed`: it cannot continue, as `reason` says
+ */
+export const sweepStates = ['running', 'stopping', 'done', 'stopped', 'failed'] as const;
+export type SweepState = (typeof sweepStates)[number];
+
+/**
+ * - `running`: its job has not ended
+ * - `complete`: it has a value
+ * - `infeasible`: its parameters do not work, such as a batch for which memory is too small; samplers avoid them
+ * - `failed`: it has ended without a value, for a reason that says nothing of its parameters
+ * - `stopped`: a user has stopped it
+ */
+export const trialStates = ['running', 'complete', 'infeasible', 'failed', 'stopped'] as const;
+export type TrialState = (typeof trialStates)[number];
+
+export interface TrialView {
+  /** From 0, in the order in which trials are started. */
+  readonly number: number;
+  readonly state: TrialState;
+  /** Of the parameters that apply. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly jobId: string;
+  /** Of the objective. null: it has none, or none yet. */
+  readonly value: number | null;
+  /** The step of that value. null: its line had none. */
+  readonly step: number | null;
+  /** Why it has no value, as causes of jobs are named; `no_metric`: its output never showed the metric. */
+  readonly cause: string | null;
+  /** Wall clock. */
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+}
+
+export interface SweepView {
+  readonly id: string;
+  readonly name: string;
+  readonly user: string;
+  readonly project: string;
+  readonly state: SweepState;
+  /** Why it has ended, or is about to. null: it continues, or all its trials have ended. */
+  readonly reason: string | null;
+  /** The sweep file, complete. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly createdAtMs: number;
+  readonly endedAtMs: number | null;
+  /** How many trials it will have in all. */
+  readonly trials: number;
+  readonly running: number;
+  readonly complete: number;
+  readonly infeasible: number;
+  readonly failed: number;
+  readonly stopped: number;
+  /** The trial with the best value. null: none has a value yet. */
+  readonly best: TrialView | null;
+}
+
+/** Whether no trial of it will be started, and none runs. */
+export function hasSweepEnded(state: SweepState): boolean {
+  return state !== 'running' && state !== 'stopping';
+}

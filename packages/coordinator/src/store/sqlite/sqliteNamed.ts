@@ -1,0 +1,20 @@
+/** What has tables of a key and a value: alerts and sweeps. */
+import type { SQLInputValue } from 'node:sqlite';
+import type { Batch, Snapshot } from '../store.ts';
+import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
+import { loadSweeps, writeSweeps } from './sqliteSweeps.ts';
+
+/** Writes what a batch changes of them, within its transaction. */
+export function writeNamed(
+  run: (sql: string, parameters: Record<string, SQLInputValue>) => void,
+  batch: Batch,
+): void {
+  writeAlerts(run, batch);
+  writeSweeps(run, batch);
+}
+
+export function loadNamed(
+  rows: (sql: string) => { readonly body: string }[],
+): Pick<Snapshot, 'alerts' | 'sweeps'> {
+  return { alerts: loadAlerts(rows), sweeps: loadSweeps(rows) };
+}

@@ -1,0 +1,54 @@
+/** Sweeps as a store keeps them, each trial in a row of its own. */
+import type { JobId } from '@muster/common/ids';
+import type { SweepState, TrialState } from '@muster/common/sweeps';
+import type { Caller } from '../caller.ts';
+
+export interface StoredSweep {
+  readonly id: string;
+  readonly name: string;
+  readonly user: string;
+  readonly project: string;
+  /** Who has created it, on whose behalf its trials are submitted. */
+  readonly by: Caller;
+  /** The sweep file, checked and complete, as JSON. */
+  readonly spec: string;
+  readonly state: SweepState;
+  /** Why it has ended, or is about to. */
+  readonly reason: string | null;
+  /** How many trials it will have in all. */
+  readonly trials: number;
+  readonly createdAtMs: number;
+  readonly endedAtMs: number | null;
+}
+
+export interface StoredTrial {
+  readonly sweep: string;
+  /** From 0. */
+  readonly number: number;
+  readonly point: Readonly<Record<string, number | string | boolean>>;
+  readonly jobId: JobId;
+  readonly state: TrialState;
+  readonly value: number | null;
+  readonly step: number | null;
+  readonly cause: string | null;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number | null;
+}
+
+export interface StoredSweeps {
+  readonly sweeps: readonly StoredSweep[];
+  /** By sweep, then by number. */
+  readonly trials: readonly StoredTrial[];
+}
+
+export const noStoredSweeps: StoredSweeps = { sweeps: [], trials: [] };
+
+/** What a batch changes of them. */
+export interface SweepChanges {
+  readonly sweeps: readonly StoredSweep[];
+  readonly sweepTrials: readonly StoredTrial[];
+  /** Ids of those to delete, with their trials; one that is not there is no error. */
+  readonly removedSweeps: readonly string[];
+}
+
+export const noSweepChanges: SweepChanges = { sweeps: [], sweepTrials: [], removedSweeps: [] };
