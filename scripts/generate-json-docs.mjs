@@ -65,6 +65,10 @@ const answers = [
   ['`context remove`', '`{context, revoked}`'],
   ['`alert list`', '`{alerts: `[Alert](#alert)`[]}`'],
   ['`alert create`, `alert show`, `alert delete`, `alert silence`, `alert ack`', '[Alert](#alert)'],
+  ['`sweep`, `sweep show`, `sweep stop`, `sweep extend`', '[Sweep](#sweep)'],
+  ['`sweep list`', '`{sweeps: `[Sweep](#sweep)`[], more}`'],
+  ['`sweep trials`', '`{trials: `[Trial](#trial)`[]}`'],
+  ['`sweep best`', '[Trial](#trial)'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
   ['`secret rotate-key`', '`{secrets}`'],
@@ -99,11 +103,15 @@ const shown = [
   'User',
   'Secret',
   'Alert',
+  'Sweep',
+  'Trial',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */
 const differences = {
   'Job.spec': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
+  'Sweep.spec': ['spec', 'object', 'The sweep file, complete, with its own keys in snake_case.'],
+  'Trial.params': ['params', 'object', 'Values of the parameters that apply, by name.'],
   // The CLI prints all points.
   'QueryMetricsResponse.nextSkip': null,
 };

@@ -23,7 +23,12 @@ proto.loadSync(['muster/v1/muster.proto'], { alternateCommentMode: true }).resol
 const service = proto.lookupService('muster.v1.Muster');
 
 /** Text in messages that is an object in JSON. */
-const objects = { 'Job.spec': '#/components/schemas/JobFile', 'Event.cloudEvent': null };
+const objects = {
+  'Job.spec': '#/components/schemas/JobFile',
+  'Event.cloudEvent': null,
+  'Sweep.spec': null,
+  'Trial.params': null,
+};
 
 /** @param {string | null} comment */
 function sentence(comment) {

@@ -150,12 +150,17 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'it looks at what is known, and commands like a client',
     ],
     ['tracing', 'events model.ts options.ts store', 'it tells a collector what was committed'],
+    [
+      'sweeps',
+      'alerts commands loop.ts rows state store work',
+      'it looks at what is stored, and commands like a client',
+    ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'metricStream model.ts paths prometheus reconcilers rows scheduler secrets state store telemetry tls views.ts work',
+        'metricStream model.ts paths prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
@@ -177,7 +182,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'coordinator.ts',
       'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prometheus ' +
-        'reconcilers rpc secrets state store telemetry training work',
+        'reconcilers rpc secrets state store sweeps telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

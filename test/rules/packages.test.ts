@@ -13,9 +13,12 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
   common: { packages: [], why: 'everything imports common, so an import from it would close a circle' },
   diagnosis: { packages: ['common'], why: 'it reads text; whoever has the text calls it' },
   checkpoints: { packages: ['common'], why: 'it reads files; whoever knows whose they are calls it' },
-  experiments: { packages: [], why: 'it computes what to try next; whoever runs the trials calls it' },
+  experiments: {
+    packages: ['common'],
+    why: 'it computes what to try next; whoever runs the trials calls it',
+  },
   coordinator: {
-    packages: ['common', 'mcp'],
+    packages: ['common', 'experiments', 'mcp'],
     why: 'it knows agents only by what they say over the wire, and serves the tools over HTTP',
   },
   agent: {
@@ -24,7 +27,7 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
   },
   mcp: { packages: ['common'], why: 'its tools are calls of the API, whoever answers them' },
   cli: {
-    packages: ['common', 'coordinator', 'agent', 'diagnosis', 'checkpoints', 'mcp'],
+    packages: ['common', 'coordinator', 'agent', 'diagnosis', 'checkpoints', 'experiments', 'mcp'],
     why: 'it starts both daemons, and reads files that Muster never saw',
   },
 };

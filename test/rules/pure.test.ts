@@ -13,7 +13,8 @@ const pureRoots = [
   /^packages\/coordinator\/src\/scheduler\//,
   /^packages\/coordinator\/src\/lifecycle\//,
   /^packages\/coordinator\/src\/explain\//,
-  /^packages\/experiments\/src\//,
+  /^packages\/experiments\/src\/(?!file\/)/,
+  /^packages\/coordinator\/src\/sweeps\/sweepPlan\.ts$/,
   /^packages\/agent\/src\/tasks\/(?:step|state|report)\.ts$/,
 ];
 

@@ -28,6 +28,7 @@ const checkpointData = [
 ] as const;
 const signData = ['attempt', 'nodeRank', 'node', 'rank', 'step', 'lastGoodStep', 'line', 'text'] as const;
 const conditionData = ['kind', 'gpuUuid', 'severity', 'action', 'message', 'evidence', 'task'] as const;
+const sweepData = ['sweep', 'name', 'user', 'project'] as const;
 const alertData = [
   'alert',
   'owner',
@@ -264,6 +265,31 @@ export const eventKinds = {
     subject: 'cluster',
     when: 'an alert notifies nobody until `untilMs`; 0 ends the silence',
     data: ['alert', 'owner', 'untilMs', 'by', 'reason'],
+  },
+  'sweep.created': {
+    subject: 'cluster',
+    when: 'a user has started a sweep; its trials are jobs with the label `muster.sweep`',
+    data: [...sweepData, 'sampler', 'trials'],
+  },
+  'sweep.trial_ended': {
+    subject: 'cluster',
+    when: 'a trial has ended, with its `value` if it has one',
+    data: [...sweepData, 'trial', 'jobId', 'state', 'value', 'step', 'cause'],
+  },
+  'sweep.stopped': {
+    subject: 'cluster',
+    when: 'a user has stopped a sweep, and its trials are stopped',
+    data: [...sweepData, 'reason'],
+  },
+  'sweep.extended': {
+    subject: 'cluster',
+    when: 'a user has given a sweep more trials; it has `trials` in all',
+    data: [...sweepData, 'trials'],
+  },
+  'sweep.ended': {
+    subject: 'cluster',
+    when: 'a sweep is `done`, `stopped` or `failed`, and none of its trials runs; `best` is the number of its best trial',
+    data: [...sweepData, 'state', 'reason', 'best', 'value'],
   },
   'project.changed': {
     subject: 'cluster',

@@ -51,12 +51,14 @@ import { type NodeCallParts, nodeCalls } from './rpc/nodes.ts';
 import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
 import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
+import { sweepCalls } from './rpc/sweeps.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import type { SecretKeys } from './secrets/keyFile.ts';
 import { SecretVault } from './secrets/vault.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
+import { SweepRunner } from './sweeps/sweepRunner.ts';
 import { ClusterHistory } from './telemetry/clusterHistory.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryFile } from './telemetry/telemetryFile.ts';
@@ -201,6 +203,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       events: (change) => events.committed(change.events),
       watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
       alerts: (change) => alerts.committed(change),
+      sweeps: (change) => sweeps.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     freeBallast: () => reserve.dropBallast(),
@@ -232,6 +235,17 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   });
   await alerts.open();
   const arrivals = new Arrivals();
+  const sweeps = new SweepRunner({
+    ...now,
+    state,
+    store,
+    loop,
+    rowKeeping: output.parts.rowKeeping,
+    runningMs: timeLimits.runningMs,
+    random,
+    log,
+  });
+  output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
     if (task === null) arrivals.arrived({ kind: 'host', node });
@@ -260,6 +274,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     heldBackStatus: () => publishHeldBackStatus(pacer, loop),
     gpuStats: () => gpuStats.run(state),
     alerts: () => alerts.run(),
+    sweeps: () => sweeps.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -295,6 +310,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     clusterHistory,
     arrivals,
     alerts,
+    sweeps,
     pages,
     waitTimes,
     ...now,
@@ -316,6 +332,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...metricStreamCalls(parts),
         ...secretCalls(parts),
         ...alertCalls(parts),
+        ...sweepCalls(parts),
       },
       agentHub: agentHubCalls({
         ...parts,

@@ -34,7 +34,10 @@ export interface OutputParts {
   readonly logs: LogStore;
   readonly logEvents: LogEvents;
   readonly intake: LogIntake;
-  readonly rowKeeping: RowKeeping;
+  readonly rowKeeping: Pick<
+    RowKeeping,
+    'rows' | 'budget' | 'intake' | 'onComplete' | 'noteComplete' | 'hasAll'
+  >;
   /** What is kept on disk up to a limit. */
   readonly budgets: () => readonly DiskBudget[];
 }

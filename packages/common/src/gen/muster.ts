@@ -27,6 +27,7 @@ import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRe
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from './muster/v1/CreateLoginCodeRequest.ts';
+import type { CreateSweepRequest as _muster_v1_CreateSweepRequest, CreateSweepRequest__Output as _muster_v1_CreateSweepRequest__Output } from './muster/v1/CreateSweepRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from './muster/v1/CreateUserTokenRequest.ts';
 import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
 import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from './muster/v1/DeleteAlertRequest.ts';
@@ -41,6 +42,7 @@ import type { ExcludedNode as _muster_v1_ExcludedNode, ExcludedNode__Output as _
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from './muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from './muster/v1/ExplainJobResponse.ts';
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from './muster/v1/ExtendJobRequest.ts';
+import type { ExtendSweepRequest as _muster_v1_ExtendSweepRequest, ExtendSweepRequest__Output as _muster_v1_ExtendSweepRequest__Output } from './muster/v1/ExtendSweepRequest.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { FileSystemSpace as _muster_v1_FileSystemSpace, FileSystemSpace__Output as _muster_v1_FileSystemSpace__Output } from './muster/v1/FileSystemSpace.ts';
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from './muster/v1/GetCallerRequest.ts';
@@ -48,6 +50,7 @@ import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterReque
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
+import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from './muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from './muster/v1/GetUpkeepRequest.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
@@ -73,8 +76,12 @@ import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProject
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from './muster/v1/ListProjectsResponse.ts';
 import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from './muster/v1/ListSecretsRequest.ts';
 import type { ListSecretsResponse as _muster_v1_ListSecretsResponse, ListSecretsResponse__Output as _muster_v1_ListSecretsResponse__Output } from './muster/v1/ListSecretsResponse.ts';
+import type { ListSweepsRequest as _muster_v1_ListSweepsRequest, ListSweepsRequest__Output as _muster_v1_ListSweepsRequest__Output } from './muster/v1/ListSweepsRequest.ts';
+import type { ListSweepsResponse as _muster_v1_ListSweepsResponse, ListSweepsResponse__Output as _muster_v1_ListSweepsResponse__Output } from './muster/v1/ListSweepsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from './muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from './muster/v1/ListTelemetryResponse.ts';
+import type { ListTrialsRequest as _muster_v1_ListTrialsRequest, ListTrialsRequest__Output as _muster_v1_ListTrialsRequest__Output } from './muster/v1/ListTrialsRequest.ts';
+import type { ListTrialsResponse as _muster_v1_ListTrialsResponse, ListTrialsResponse__Output as _muster_v1_ListTrialsResponse__Output } from './muster/v1/ListTrialsResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from './muster/v1/ListUsersRequest.ts';
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from './muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
@@ -138,10 +145,12 @@ import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _mus
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from './muster/v1/StopJobsResponse.ts';
+import type { StopSweepRequest as _muster_v1_StopSweepRequest, StopSweepRequest__Output as _muster_v1_StopSweepRequest__Output } from './muster/v1/StopSweepRequest.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from './muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
 import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from './muster/v1/SummarizeTrainingRequest.ts';
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from './muster/v1/SummarizeTrainingResponse.ts';
+import type { Sweep as _muster_v1_Sweep, Sweep__Output as _muster_v1_Sweep__Output } from './muster/v1/Sweep.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
@@ -152,6 +161,7 @@ import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Ou
 import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
 import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
+import type { Trial as _muster_v1_Trial, Trial__Output as _muster_v1_Trial__Output } from './muster/v1/Trial.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from './muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from './muster/v1/User.ts';
@@ -193,6 +203,7 @@ export interface ProtoGrpcType {
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
       CreateLoginCodeRequest: MessageTypeDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_CreateLoginCodeRequest__Output>
+      CreateSweepRequest: MessageTypeDefinition<_muster_v1_CreateSweepRequest, _muster_v1_CreateSweepRequest__Output>
       CreateUserTokenRequest: MessageTypeDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_CreateUserTokenRequest__Output>
       Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
       DeleteAlertRequest: MessageTypeDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_DeleteAlertRequest__Output>
@@ -207,6 +218,7 @@ export interface ProtoGrpcType {
       ExplainJobRequest: MessageTypeDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobRequest__Output>
       ExplainJobResponse: MessageTypeDefinition<_muster_v1_ExplainJobResponse, _muster_v1_ExplainJobResponse__Output>
       ExtendJobRequest: MessageTypeDefinition<_muster_v1_ExtendJobRequest, _muster_v1_ExtendJobRequest__Output>
+      ExtendSweepRequest: MessageTypeDefinition<_muster_v1_ExtendSweepRequest, _muster_v1_ExtendSweepRequest__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       FileSystemSpace: MessageTypeDefinition<_muster_v1_FileSystemSpace, _muster_v1_FileSystemSpace__Output>
       GetCallerRequest: MessageTypeDefinition<_muster_v1_GetCallerRequest, _muster_v1_GetCallerRequest__Output>
@@ -214,6 +226,7 @@ export interface ProtoGrpcType {
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
+      GetSweepRequest: MessageTypeDefinition<_muster_v1_GetSweepRequest, _muster_v1_GetSweepRequest__Output>
       GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
       GetUpkeepRequest: MessageTypeDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_GetUpkeepRequest__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
@@ -240,8 +253,12 @@ export interface ProtoGrpcType {
       ListProjectsResponse: MessageTypeDefinition<_muster_v1_ListProjectsResponse, _muster_v1_ListProjectsResponse__Output>
       ListSecretsRequest: MessageTypeDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsRequest__Output>
       ListSecretsResponse: MessageTypeDefinition<_muster_v1_ListSecretsResponse, _muster_v1_ListSecretsResponse__Output>
+      ListSweepsRequest: MessageTypeDefinition<_muster_v1_ListSweepsRequest, _muster_v1_ListSweepsRequest__Output>
+      ListSweepsResponse: MessageTypeDefinition<_muster_v1_ListSweepsResponse, _muster_v1_ListSweepsResponse__Output>
       ListTelemetryRequest: MessageTypeDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryRequest__Output>
       ListTelemetryResponse: MessageTypeDefinition<_muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryResponse__Output>
+      ListTrialsRequest: MessageTypeDefinition<_muster_v1_ListTrialsRequest, _muster_v1_ListTrialsRequest__Output>
+      ListTrialsResponse: MessageTypeDefinition<_muster_v1_ListTrialsResponse, _muster_v1_ListTrialsResponse__Output>
       ListUsersRequest: MessageTypeDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersRequest__Output>
       ListUsersResponse: MessageTypeDefinition<_muster_v1_ListUsersResponse, _muster_v1_ListUsersResponse__Output>
       LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
@@ -306,10 +323,12 @@ export interface ProtoGrpcType {
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>
       StopJobsResponse: MessageTypeDefinition<_muster_v1_StopJobsResponse, _muster_v1_StopJobsResponse__Output>
+      StopSweepRequest: MessageTypeDefinition<_muster_v1_StopSweepRequest, _muster_v1_StopSweepRequest__Output>
       SubmitRequest: MessageTypeDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitRequest__Output>
       SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>
       SummarizeTrainingRequest: MessageTypeDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingRequest__Output>
       SummarizeTrainingResponse: MessageTypeDefinition<_muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingResponse__Output>
+      Sweep: MessageTypeDefinition<_muster_v1_Sweep, _muster_v1_Sweep__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>
@@ -321,6 +340,7 @@ export interface ProtoGrpcType {
       TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
       TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
       TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
+      Trial: MessageTypeDefinition<_muster_v1_Trial, _muster_v1_Trial__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
       Upkeep: MessageTypeDefinition<_muster_v1_Upkeep, _muster_v1_Upkeep__Output>
       User: MessageTypeDefinition<_muster_v1_User, _muster_v1_User__Output>

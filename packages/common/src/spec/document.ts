@@ -23,11 +23,23 @@ export type DocumentResult =
   | { readonly ok: true; readonly document: SpecDocument }
   | { readonly ok: false; readonly findings: readonly PlacedFinding[] };
 
-/** Reads YAML or JSON text. It fails only where the text is not understood, so that nothing is known of its content. */
-export function readSpecDocument(text: string): DocumentResult {
+/** What a file holds, for its readers. */
+interface FileKind {
+  /** Where the settings of the job are in it. */
+  readonly jobAt: SpecPath;
+  readonly expected: string;
+}
+
+const jobFile: FileKind = { jobAt: [], expected: 'job settings, such as command: [torchrun, train.py]' };
+
+/**
+ * Reads YAML or JSON text. It fails only where the text is not understood, so that nothing is known of its content.
+ * @param kind of a file that is no job file
+ */
+export function readSpecDocument(text: string, kind: FileKind = jobFile): DocumentResult {
   const unfit = unfitText(text);
   if (unfit) return { ok: false, findings: [unfit] };
-  return new DocumentReader(withoutByteOrderMark(text)).read();
+  return new DocumentReader(withoutByteOrderMark(text), kind).read();
 }
 
 /** Problems that forbid even to parse. */
@@ -83,13 +95,15 @@ interface Offsets {
 
 class DocumentReader {
   private readonly text: string;
+  private readonly kind: FileKind;
   private readonly lines = new LineCounter();
   private readonly offsets = new Map<string, Offsets>();
   private readonly findings: PlacedFinding[] = [];
   private readonly reportedLines = new Set<number | null>();
 
-  constructor(text: string) {
+  constructor(text: string, kind: FileKind) {
     this.text = text;
+    this.kind = kind;
   }
 
   read(): DocumentResult {
@@ -118,10 +132,7 @@ class DocumentReader {
     if (!isMap(root)) {
       const message =
         root && !(isScalar(root) && root.value === null) ? 'not a mapping of settings' : 'empty';
-      this.report(
-        root?.range?.[0] ?? 0,
-        whole(message, 'job settings, such as command: [torchrun, train.py]'),
-      );
+      this.report(root?.range?.[0] ?? 0, whole(message, this.kind.expected));
       return this.refusal();
     }
     const value = this.plain(root, []) as Readonly<Record<string, unknown>>;
@@ -169,7 +180,7 @@ class DocumentReader {
         return this.plain(item, [...path, index]);
       });
     }
-    return isScalar(node) ? scalarValue(node, path) : null;
+    return isScalar(node) ? scalarValue(node, pathInJob(path, this.kind.jobAt)) : null;
   }
 
   private plainMapping(pairs: readonly { key: unknown; value: unknown }[], path: SpecPath): unknown {
@@ -248,6 +259,11 @@ const plainTags = new Set([
 
 function shortTag(tag: string): string {
   return tag.startsWith(tagPrefix) ? `!!${tag.slice(tagPrefix.length)}` : tag;
+}
+
+/** @returns empty: it is outside of the settings of the job */
+function pathInJob(path: SpecPath, jobAt: SpecPath): SpecPath {
+  return jobAt.every((part, index) => path[index] === part) ? path.slice(jobAt.length) : [];
 }
 
 /** Settings that are text, or hold it, whatever their values look like. */

@@ -46,6 +46,7 @@ import { openChannel } from './openChannel.ts';
 import { type PeopleApi, peopleClient } from './peopleClient.ts';
 import { musterService } from './service.ts';
 import { arraySizeIn } from './submitSize.ts';
+import { type SweepApi, sweepClient } from './sweepClient.ts';
 import type { RequestOf, ResponseOf, UnaryName } from './unaryCalls.ts';
 
 /** For calls that answer at once; a coordinator that needs longer has a problem that the user should see. */
@@ -157,7 +158,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi extends NodeApi, PeopleApi, AlertApi {
+export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -369,6 +370,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     rotateAdminToken: async () => (await call('RotateAdminToken', {})).token,
     ...peopleClient(call),
     ...alertClient(call),
+    ...sweepClient(call),
     setSecret: (project, name, value) => call('SetSecret', { project, name, value }),
     listSecrets: async (project) =>
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,

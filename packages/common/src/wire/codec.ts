@@ -13,6 +13,7 @@ import { isJobId, type TaskRef } from '../ids.ts';
 import * as people from '../people.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
+import * as sweeps from '../sweeps.ts';
 import * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
 import * as upkeep from '../upkeep.ts';
@@ -267,4 +268,17 @@ const severity = word(alerts.alertSeverities, 'warning');
 export const { toWire: alertToWire, fromWire: alertFromWire } = message<alerts.AlertView>()('Alert', {
   severity,
   scope: needed(alertScope),
+});
+
+// ---- Sweeps.
+
+const trial = message<sweeps.TrialView>()('Trial', {
+  state: word(sweeps.trialStates, 'running'),
+  params: json,
+});
+export const { toWire: trialToWire, fromWire: trialFromWire } = trial;
+export const { toWire: sweepToWire, fromWire: sweepFromWire } = message<sweeps.SweepView>()('Sweep', {
+  state: word(sweeps.sweepStates, 'running'),
+  spec: json,
+  best: trial,
 });

@@ -18,6 +18,8 @@ import {
   pendingFromWire,
   projectFromWire,
   summaryFromWire,
+  sweepFromWire,
+  trialFromWire,
   upkeepFromWire,
   userFromWire,
 } from './codec.ts';
@@ -254,7 +256,9 @@ const domainOf: Readonly<Record<string, FromWire>> = {
   PendingReason: pendingFromWire,
   Project: projectFromWire,
   QueryMetricsResponse: metricsFromWire,
+  Sweep: sweepFromWire,
   TrainingSummary: summaryFromWire,
+  Trial: trialFromWire,
   Upkeep: upkeepFromWire,
   User: userFromWire,
 };

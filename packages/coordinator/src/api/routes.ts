@@ -82,6 +82,13 @@ export const routesOfCalls: Rows = {
   SilenceAlert: post('/alerts/{name}/silence'),
   AcknowledgeAlert: post('/alerts/{name}/acknowledge'),
 
+  ListSweeps: get('/sweeps'),
+  CreateSweep: [{ method: 'POST', path: '/sweeps', body: 'spec' }],
+  GetSweep: get('/sweeps/{sweep}'),
+  ListTrials: get('/sweeps/{sweep}/trials'),
+  StopSweep: post('/sweeps/{sweep}/stop'),
+  ExtendSweep: post('/sweeps/{sweep}/extend'),
+
   ListUsers: get('/users'),
   AddUser: post('/users'),
   ChangeUser: [{ method: 'PATCH', path: '/users/{name}' }],

@@ -30,8 +30,12 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetUpkeep: 'read',
   ListProjects: 'read',
   ListAlerts: 'read',
+  ListSweeps: 'read',
+  GetSweep: 'read',
+  ListTrials: 'read',
 
   Submit: 'submit',
+  CreateSweep: 'submit',
   SetSecret: 'submit',
   ListSecrets: 'submit',
   RemoveSecret: 'submit',
@@ -44,6 +48,8 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   DeleteAlert: 'change',
   SilenceAlert: 'change',
   AcknowledgeAlert: 'change',
+  StopSweep: 'change',
+  ExtendSweep: 'change',
 
   // Of the caller's own tokens; for those of others the handlers want an admin.
   ListCredentials: 'tokens',

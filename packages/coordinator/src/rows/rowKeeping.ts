@@ -31,6 +31,9 @@ export class RowKeeping {
   readonly rows: RowStore;
   readonly budget: RowBudget;
   readonly intake: RowIntake;
+  /** Called when the last rows of a task are here. */
+  onComplete: (task: TaskRef) => void = () => {};
+  private readonly complete = new Set<TaskKey>();
 
   constructor({ dataDir, budgetBytes, state, reserve, monotonicMs, log }: RowKeepingParts) {
     this.rows = new RowStore(join(dataDir, 'rows'), (jobId, error) =>
@@ -44,6 +47,21 @@ export class RowKeeping {
       isLive: (jobId) => state.jobs.has(jobId),
     });
     this.intake = new RowIntake({ reserve, budget: this.budget, monotonicMs });
+  }
+
+  /** The agent has sent all rows of a task. */
+  noteComplete(task: TaskRef): void {
+    this.complete.add(taskKey(task));
+    for (const oldest of this.complete) {
+      if (this.complete.size <= tasksMax) break;
+      this.complete.delete(oldest);
+    }
+    this.onComplete(task);
+  }
+
+  /** Whether all rows of a task are here. false after a restart, too: it is not stored. */
+  hasAll(task: TaskRef): boolean {
+    return this.complete.has(taskKey(task));
   }
 }
 

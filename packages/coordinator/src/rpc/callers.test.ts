@@ -42,10 +42,23 @@ const reading: ReadonlySet<string> = new Set([
   'ListProjects',
   'ListSecrets',
   'ListAlerts',
+  'ListSweeps',
+  'GetSweep',
+  'ListTrials',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;
 const anAlert = { name: 'waits', condition: "workload_state == 'queued'" };
+const aSweep = {
+  specJson: JSON.stringify({
+    name: 'tune',
+    trials: 1,
+    objective: { metric: 'train_loss' },
+    parameters: { lr: [1, 2] },
+    job: { command: ['true'] },
+  }),
+  requestId: 's1',
+};
 const ofAnn = { user: 'ann', label: 'nightly', projects: [], verbs: [] };
 
 /** The others: one call of each, after what it needs, and an event that it makes. */
@@ -198,6 +211,21 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       await submitJob(coordinator, 'r1');
       await coordinator.alerts.run();
       return () => coordinator.api.acknowledgeAlert(anAlert.name, null);
+    },
+  ],
+  CreateSweep: ['sweep.created', async () => () => coordinator.api.createSweep(aSweep)],
+  StopSweep: [
+    'sweep.stopped',
+    async () => {
+      await coordinator.api.createSweep(aSweep);
+      return () => coordinator.api.stopSweep('tune', '');
+    },
+  ],
+  ExtendSweep: [
+    'sweep.extended',
+    async () => {
+      await coordinator.api.createSweep(aSweep);
+      return () => coordinator.api.extendSweep('tune', 2, 's2');
     },
   ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],

@@ -25,7 +25,7 @@ const retryAfterMs = 5_000;
 export interface RowUploadParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
-  readonly rowKeeping: RowKeeping;
+  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'budget' | 'intake' | 'noteComplete'>;
   readonly loop: Pick<Loop, 'run'>;
   readonly wallMs: () => number;
   readonly log: Logger;
@@ -54,7 +54,10 @@ export function serveRows(
       if (waitMs > 0) return { task: wire, position: await rows.position(task), retryAfterMs: waitMs };
       const position = await rows.append(task, fresh, budget.shareBytes, parts.wallMs());
       await noteFirstStep(parts, caller, task, fresh);
-      if (upload.complete) await rows.sync(task.jobId);
+      if (upload.complete) {
+        await rows.sync(task.jobId);
+        parts.rowKeeping.noteComplete(task);
+      }
       return { task: wire, position, complete: upload.complete };
     } catch (error) {
       if (!hasFailed) parts.log.error({ node, error: messageOf(error) }, 'metrics could not be stored');

@@ -72,6 +72,7 @@ export function eventFilter(
   return async ({ kind, subject, data }) => {
     if (/^(?:token|user)\./.test(kind)) return seesTokens;
     if (kind.startsWith('alert.')) return seesAlertsOf(caller, data['owner']);
+    if (kind.startsWith('sweep.')) return seesSweep(state.people, caller, data);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
     if (seesJobs || !isJobId(subject)) return true;
@@ -87,6 +88,16 @@ export function eventFilter(
 /** Users see what their own alerts do, and operators what all do. */
 function seesAlertsOf(caller: Identity, owner: unknown): boolean {
   return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
+}
+
+/** A sweep is seen by those who see its jobs. */
+export function seesSweep(
+  people: ClusterState['people'],
+  caller: Identity,
+  { user, project }: { readonly [name: string]: unknown },
+): boolean {
+  const owner = { user: String(user), project: String(project) };
+  return mayUseOwned(caller, 'read', owner, (name) => isPrivate(people, name));
 }
 
 function ownerOf({ user, spec: { project } }: Job): JobOwner {

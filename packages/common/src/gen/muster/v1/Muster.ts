@@ -17,6 +17,7 @@ import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRe
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from '../../muster/v1/CreateLoginCodeRequest.ts';
+import type { CreateSweepRequest as _muster_v1_CreateSweepRequest, CreateSweepRequest__Output as _muster_v1_CreateSweepRequest__Output } from '../../muster/v1/CreateSweepRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from '../../muster/v1/CreateUserTokenRequest.ts';
 import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from '../../muster/v1/DeleteAlertRequest.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
@@ -25,11 +26,13 @@ import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Outp
 import type { ExplainJobRequest as _muster_v1_ExplainJobRequest, ExplainJobRequest__Output as _muster_v1_ExplainJobRequest__Output } from '../../muster/v1/ExplainJobRequest.ts';
 import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobResponse__Output as _muster_v1_ExplainJobResponse__Output } from '../../muster/v1/ExplainJobResponse.ts';
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from '../../muster/v1/ExtendJobRequest.ts';
+import type { ExtendSweepRequest as _muster_v1_ExtendSweepRequest, ExtendSweepRequest__Output as _muster_v1_ExtendSweepRequest__Output } from '../../muster/v1/ExtendSweepRequest.ts';
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from '../../muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
+import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from '../../muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from '../../muster/v1/GetUpkeepRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
@@ -45,8 +48,12 @@ import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProject
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from '../../muster/v1/ListProjectsResponse.ts';
 import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from '../../muster/v1/ListSecretsRequest.ts';
 import type { ListSecretsResponse as _muster_v1_ListSecretsResponse, ListSecretsResponse__Output as _muster_v1_ListSecretsResponse__Output } from '../../muster/v1/ListSecretsResponse.ts';
+import type { ListSweepsRequest as _muster_v1_ListSweepsRequest, ListSweepsRequest__Output as _muster_v1_ListSweepsRequest__Output } from '../../muster/v1/ListSweepsRequest.ts';
+import type { ListSweepsResponse as _muster_v1_ListSweepsResponse, ListSweepsResponse__Output as _muster_v1_ListSweepsResponse__Output } from '../../muster/v1/ListSweepsResponse.ts';
 import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelemetryRequest__Output as _muster_v1_ListTelemetryRequest__Output } from '../../muster/v1/ListTelemetryRequest.ts';
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from '../../muster/v1/ListTelemetryResponse.ts';
+import type { ListTrialsRequest as _muster_v1_ListTrialsRequest, ListTrialsRequest__Output as _muster_v1_ListTrialsRequest__Output } from '../../muster/v1/ListTrialsRequest.ts';
+import type { ListTrialsResponse as _muster_v1_ListTrialsResponse, ListTrialsResponse__Output as _muster_v1_ListTrialsResponse__Output } from '../../muster/v1/ListTrialsResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from '../../muster/v1/ListUsersRequest.ts';
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from '../../muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
@@ -86,10 +93,12 @@ import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest_
 import type { SilenceAlertRequest as _muster_v1_SilenceAlertRequest, SilenceAlertRequest__Output as _muster_v1_SilenceAlertRequest__Output } from '../../muster/v1/SilenceAlertRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
+import type { StopSweepRequest as _muster_v1_StopSweepRequest, StopSweepRequest__Output as _muster_v1_StopSweepRequest__Output } from '../../muster/v1/StopSweepRequest.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from '../../muster/v1/SubmitResponse.ts';
 import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from '../../muster/v1/SummarizeTrainingRequest.ts';
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from '../../muster/v1/SummarizeTrainingResponse.ts';
+import type { Sweep as _muster_v1_Sweep, Sweep__Output as _muster_v1_Sweep__Output } from '../../muster/v1/Sweep.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from '../../muster/v1/Upkeep.ts';
@@ -185,6 +194,15 @@ export interface MusterClient extends grpc.Client {
   createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
   createLoginCode(argument: _muster_v1_CreateLoginCodeRequest, callback: grpc.requestCallback<_muster_v1_LoginCode__Output>): grpc.ClientUnaryCall;
   
+  CreateSweep(argument: _muster_v1_CreateSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  CreateSweep(argument: _muster_v1_CreateSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  CreateSweep(argument: _muster_v1_CreateSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  CreateSweep(argument: _muster_v1_CreateSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  createSweep(argument: _muster_v1_CreateSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  createSweep(argument: _muster_v1_CreateSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  createSweep(argument: _muster_v1_CreateSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  createSweep(argument: _muster_v1_CreateSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
@@ -239,6 +257,15 @@ export interface MusterClient extends grpc.Client {
   extendJob(argument: _muster_v1_ExtendJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   extendJob(argument: _muster_v1_ExtendJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   
+  ExtendSweep(argument: _muster_v1_ExtendSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  ExtendSweep(argument: _muster_v1_ExtendSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  ExtendSweep(argument: _muster_v1_ExtendSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  ExtendSweep(argument: _muster_v1_ExtendSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  extendSweep(argument: _muster_v1_ExtendSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  extendSweep(argument: _muster_v1_ExtendSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  extendSweep(argument: _muster_v1_ExtendSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  extendSweep(argument: _muster_v1_ExtendSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  
   GetCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
   GetCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
   GetCaller(argument: _muster_v1_GetCallerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
@@ -283,6 +310,15 @@ export interface MusterClient extends grpc.Client {
   getNode(argument: _muster_v1_GetNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   getNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   getNode(argument: _muster_v1_GetNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
+  GetSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  GetSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  GetSweep(argument: _muster_v1_GetSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  GetSweep(argument: _muster_v1_GetSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  getSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  getSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  getSweep(argument: _muster_v1_GetSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  getSweep(argument: _muster_v1_GetSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   
   GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   GetTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
@@ -356,6 +392,15 @@ export interface MusterClient extends grpc.Client {
   listSecrets(argument: _muster_v1_ListSecretsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
   listSecrets(argument: _muster_v1_ListSecretsRequest, callback: grpc.requestCallback<_muster_v1_ListSecretsResponse__Output>): grpc.ClientUnaryCall;
   
+  ListSweeps(argument: _muster_v1_ListSweepsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  ListSweeps(argument: _muster_v1_ListSweepsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  ListSweeps(argument: _muster_v1_ListSweepsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  ListSweeps(argument: _muster_v1_ListSweepsRequest, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  listSweeps(argument: _muster_v1_ListSweepsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  listSweeps(argument: _muster_v1_ListSweepsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  listSweeps(argument: _muster_v1_ListSweepsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  listSweeps(argument: _muster_v1_ListSweepsRequest, callback: grpc.requestCallback<_muster_v1_ListSweepsResponse__Output>): grpc.ClientUnaryCall;
+  
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   ListTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
@@ -364,6 +409,15 @@ export interface MusterClient extends grpc.Client {
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
   listTelemetry(argument: _muster_v1_ListTelemetryRequest, callback: grpc.requestCallback<_muster_v1_ListTelemetryResponse__Output>): grpc.ClientUnaryCall;
+  
+  ListTrials(argument: _muster_v1_ListTrialsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  ListTrials(argument: _muster_v1_ListTrialsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  ListTrials(argument: _muster_v1_ListTrialsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  ListTrials(argument: _muster_v1_ListTrialsRequest, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  listTrials(argument: _muster_v1_ListTrialsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  listTrials(argument: _muster_v1_ListTrialsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  listTrials(argument: _muster_v1_ListTrialsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
+  listTrials(argument: _muster_v1_ListTrialsRequest, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
   
   ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
   ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
@@ -541,6 +595,15 @@ export interface MusterClient extends grpc.Client {
   stopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   stopJobs(argument: _muster_v1_StopJobsRequest, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   
+  StopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  StopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  StopSweep(argument: _muster_v1_StopSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  StopSweep(argument: _muster_v1_StopSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  stopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  stopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  stopSweep(argument: _muster_v1_StopSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  stopSweep(argument: _muster_v1_StopSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
+  
   Submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   Submit(argument: _muster_v1_SubmitRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
   Submit(argument: _muster_v1_SubmitRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_SubmitResponse__Output>): grpc.ClientUnaryCall;
@@ -601,6 +664,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   CreateLoginCode: grpc.handleUnaryCall<_muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode>;
   
+  CreateSweep: grpc.handleUnaryCall<_muster_v1_CreateSweepRequest__Output, _muster_v1_Sweep>;
+  
   CreateUserToken: grpc.handleUnaryCall<_muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken>;
   
   DeleteAlert: grpc.handleUnaryCall<_muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert>;
@@ -613,6 +678,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ExtendJob: grpc.handleUnaryCall<_muster_v1_ExtendJobRequest__Output, _muster_v1_Job>;
   
+  ExtendSweep: grpc.handleUnaryCall<_muster_v1_ExtendSweepRequest__Output, _muster_v1_Sweep>;
+  
   GetCaller: grpc.handleUnaryCall<_muster_v1_GetCallerRequest__Output, _muster_v1_Caller>;
   
   GetCluster: grpc.handleUnaryCall<_muster_v1_GetClusterRequest__Output, _muster_v1_Cluster>;
@@ -622,6 +689,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   GetLoginMethod: grpc.handleUnaryCall<_muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod>;
   
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
+  
+  GetSweep: grpc.handleUnaryCall<_muster_v1_GetSweepRequest__Output, _muster_v1_Sweep>;
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
   
@@ -639,7 +708,11 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ListSecrets: grpc.handleUnaryCall<_muster_v1_ListSecretsRequest__Output, _muster_v1_ListSecretsResponse>;
   
+  ListSweeps: grpc.handleUnaryCall<_muster_v1_ListSweepsRequest__Output, _muster_v1_ListSweepsResponse>;
+  
   ListTelemetry: grpc.handleUnaryCall<_muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse>;
+  
+  ListTrials: grpc.handleUnaryCall<_muster_v1_ListTrialsRequest__Output, _muster_v1_ListTrialsResponse>;
   
   ListUsers: grpc.handleUnaryCall<_muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse>;
   
@@ -681,6 +754,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
   
+  StopSweep: grpc.handleUnaryCall<_muster_v1_StopSweepRequest__Output, _muster_v1_Sweep>;
+  
   Submit: grpc.handleUnaryCall<_muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse>;
   
   SummarizeTraining: grpc.handleUnaryCall<_muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse>;
@@ -704,17 +779,20 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   CreateAlert: MethodDefinition<_muster_v1_CreateAlertRequest, _muster_v1_Alert, _muster_v1_CreateAlertRequest__Output, _muster_v1_Alert__Output>
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   CreateLoginCode: MethodDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_LoginCode, _muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode__Output>
+  CreateSweep: MethodDefinition<_muster_v1_CreateSweepRequest, _muster_v1_Sweep, _muster_v1_CreateSweepRequest__Output, _muster_v1_Sweep__Output>
   CreateUserToken: MethodDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_UserToken, _muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   DeleteAlert: MethodDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_Alert, _muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert__Output>
   DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
   EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
   ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
+  ExtendSweep: MethodDefinition<_muster_v1_ExtendSweepRequest, _muster_v1_Sweep, _muster_v1_ExtendSweepRequest__Output, _muster_v1_Sweep__Output>
   GetCaller: MethodDefinition<_muster_v1_GetCallerRequest, _muster_v1_Caller, _muster_v1_GetCallerRequest__Output, _muster_v1_Caller__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
+  GetSweep: MethodDefinition<_muster_v1_GetSweepRequest, _muster_v1_Sweep, _muster_v1_GetSweepRequest__Output, _muster_v1_Sweep__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
   GetUpkeep: MethodDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_Upkeep, _muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep__Output>
   ListAlerts: MethodDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsResponse, _muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse__Output>
@@ -723,7 +801,9 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
   ListProjects: MethodDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsResponse, _muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse__Output>
   ListSecrets: MethodDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsResponse, _muster_v1_ListSecretsRequest__Output, _muster_v1_ListSecretsResponse__Output>
+  ListSweeps: MethodDefinition<_muster_v1_ListSweepsRequest, _muster_v1_ListSweepsResponse, _muster_v1_ListSweepsRequest__Output, _muster_v1_ListSweepsResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
+  ListTrials: MethodDefinition<_muster_v1_ListTrialsRequest, _muster_v1_ListTrialsResponse, _muster_v1_ListTrialsRequest__Output, _muster_v1_ListTrialsResponse__Output>
   ListUsers: MethodDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersResponse, _muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse__Output>
   Login: MethodDefinition<_muster_v1_LoginRequest, _muster_v1_LoginResponse, _muster_v1_LoginRequest__Output, _muster_v1_LoginResponse__Output>
   LoginWithIdToken: MethodDefinition<_muster_v1_LoginWithIdTokenRequest, _muster_v1_LoginResponse, _muster_v1_LoginWithIdTokenRequest__Output, _muster_v1_LoginResponse__Output>
@@ -744,6 +824,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   SetSecret: MethodDefinition<_muster_v1_SetSecretRequest, _muster_v1_Secret, _muster_v1_SetSecretRequest__Output, _muster_v1_Secret__Output>
   SilenceAlert: MethodDefinition<_muster_v1_SilenceAlertRequest, _muster_v1_Alert, _muster_v1_SilenceAlertRequest__Output, _muster_v1_Alert__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
+  StopSweep: MethodDefinition<_muster_v1_StopSweepRequest, _muster_v1_Sweep, _muster_v1_StopSweepRequest__Output, _muster_v1_Sweep__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>
   UndrainNode: MethodDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_Node, _muster_v1_UndrainNodeRequest__Output, _muster_v1_Node__Output>

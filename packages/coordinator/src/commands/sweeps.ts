@@ -1,0 +1,223 @@
+/** Commands about sweeps: of users, who create, stop and extend them; and of the runner, which starts and ends trials. */
+import { MusterError } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
+import { newSweepId, type RandomBytes } from '@muster/common/ids';
+import type { JobSpec } from '@muster/common/spec/types';
+import { hasSweepEnded, type SweepState, type TrialState } from '@muster/common/sweeps';
+import { bestTrial, type Objective } from '@muster/experiments/objective';
+import { budgetOf, traceparentOf, userOf } from '../caller.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import type { Draft } from '../state/state.ts';
+import type { RequestRecord } from '../store/store.ts';
+import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import { countInBudget, type RunningMs } from './budgets.ts';
+import { requireDirectoryToItself } from './directories.ts';
+import { sameIntent } from './jobs.ts';
+import { addJob, aNewJob } from './newJob.ts';
+
+/** Of the whole cluster: what each costs in memory is small. */
+const activeSweepsMax = 1_000;
+
+export interface NewSweep {
+  readonly name: string;
+  readonly project: string;
+  /** The sweep file, checked and complete, as JSON. */
+  readonly spec: string;
+  readonly sampler: string;
+  readonly trials: number;
+  readonly requestId: string;
+  readonly digest: string;
+}
+
+/** The id of the sweep stands where the record of a request has that of an array. */
+export function createSweep(
+  draft: Draft,
+  { name, project, spec, sampler, trials, requestId, digest }: NewSweep,
+  random: RandomBytes,
+  nowMs: number,
+): RequestRecord {
+  const repeated = draft.request(requestId);
+  if (repeated !== undefined) return sameIntent(repeated, { requestId, digest });
+  const active = draft.sweeps.every().filter(({ state }) => !hasSweepEnded(state)).length;
+  if (active >= activeSweepsMax)
+    throw new MusterError(
+      'resource_exhausted',
+      `${active} sweeps have not ended; at most ${activeSweepsMax} at a time: wait for one, or stop one with muster sweep stop`,
+    );
+  const { by } = draft;
+  const sweep: StoredSweep = {
+    id: newSweepId(random),
+    name,
+    user: userOf(by),
+    project,
+    by,
+    spec,
+    state: 'running',
+    reason: null,
+    trials,
+    createdAtMs: nowMs,
+    endedAtMs: null,
+  };
+  draft.sweeps.put(sweep);
+  const data = { ...dataOf(sweep), sampler, trials };
+  draft.emit({ kind: 'sweep.created', subject: clusterSubject, data }, nowMs);
+  return draft.putRequest({ requestId, digest, jobIds: [], arrayId: sweep.id, createdAtMs: nowMs });
+}
+
+export interface NewTrial {
+  readonly sweep: string;
+  readonly number: number;
+  readonly point: StoredTrial['point'];
+  readonly spec: JobSpec;
+  /** How long attempts have run by now, for the budget of the user. */
+  readonly runningMs: RunningMs;
+}
+
+/**
+ * Stores a trial and its job in one commit, so that no kill leaves one without the other. A trial that is there already, or whose sweep
+ * no longer runs, is not started.
+ * @throws {MusterError} as a submit of its job
+ */
+export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, nowMs: number): void {
+  const { sweep: id, number, point, spec, runningMs } = trial;
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep?.state !== 'running' || number >= sweep.trials) return;
+  if (draft.sweeps.trial(id, number) !== undefined) return;
+  if (number > 0 && draft.sweeps.trial(id, number - 1) === undefined) return;
+  requireDirectoryToItself(draft, { spec, place: null });
+  countInBudget(draft, { spec, place: null, runningMs });
+  const { user } = sweep;
+  const budget = budgetOf(sweep.by);
+  const job = aNewJob(
+    draft,
+    {
+      spec,
+      array: null,
+      requeuedFrom: null,
+      submittedAtMs: nowMs,
+      user,
+      budget,
+      traceparent: traceparentOf(sweep.by),
+    },
+    random,
+  );
+  addJob(draft, job, nowMs);
+  draft.sweeps.putTrial({
+    sweep: id,
+    number,
+    point,
+    jobId: job.id,
+    state: 'running',
+    value: null,
+    step: null,
+    cause: null,
+    startedAtMs: nowMs,
+    endedAtMs: null,
+  });
+}
+
+export interface TrialEnd {
+  readonly state: Exclude<TrialState, 'running'>;
+  readonly value: number | null;
+  readonly step: number | null;
+  readonly cause: string | null;
+}
+
+/** Once: of a trial that has ended nothing changes. */
+export function endTrial(
+  draft: Draft,
+  { sweep: id, number }: Pick<StoredTrial, 'sweep' | 'number'>,
+  end: TrialEnd,
+  nowMs: number,
+): void {
+  const sweep = draft.sweeps.sweep(id);
+  const trial = draft.sweeps.trial(id, number);
+  if (sweep === undefined || trial?.state !== 'running') return;
+  draft.sweeps.putTrial({ ...trial, ...end, endedAtMs: nowMs });
+  const { state, value, step, cause } = end;
+  const data = { ...dataOf(sweep), trial: number, jobId: trial.jobId, state, value, step, cause };
+  draft.emit({ kind: 'sweep.trial_ended', subject: clusterSubject, data }, nowMs);
+}
+
+/** Once, and only when none of its trials runs. */
+export function endSweep(
+  draft: Draft,
+  id: string,
+  {
+    state,
+    reason,
+    objective,
+  }: {
+    readonly state: Exclude<SweepState, 'running' | 'stopping'>;
+    readonly reason: string | null;
+    readonly objective: Objective;
+  },
+  nowMs: number,
+): void {
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep === undefined || hasSweepEnded(sweep.state)) return;
+  const trials = draft.sweeps.trialsOf(id);
+  if (trials.some((trial) => trial.state === 'running')) return;
+  // More trials may have been asked for meanwhile.
+  if (state === 'done' && trials.length < sweep.trials) return;
+  draft.sweeps.put({ ...sweep, state, reason, endedAtMs: nowMs });
+  const best = bestTrial(objective, trials);
+  const data = { ...dataOf(sweep), state, reason, best: best?.number ?? null, value: best?.value ?? null };
+  draft.emit({ kind: 'sweep.ended', subject: clusterSubject, data }, nowMs);
+}
+
+/** Its points are used up before its number of trials, as those of a grid with constraints. */
+export function limitTrials(draft: Draft, id: string, trials: number): void {
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep !== undefined && trials < sweep.trials) draft.sweeps.put({ ...sweep, trials });
+}
+
+/** Why a sweep cannot continue: the trials that run end, and no more are started. */
+export function giveUpSweep(draft: Draft, id: string, reason: string): void {
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep?.state === 'running') draft.sweeps.put({ ...sweep, reason });
+}
+
+/** Its trials get the time to save that their jobs ask for. @throws {MusterError} `failed_precondition` when it has ended */
+export function stopSweep(draft: Draft, id: string, reason: string, nowMs: number): void {
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep === undefined || hasSweepEnded(sweep.state))
+    throw new MusterError('failed_precondition', `${id} has ended; muster sweep show ${id}`);
+  if (sweep.state === 'stopping') return;
+  draft.sweeps.put({ ...sweep, state: 'stopping', reason });
+  draft.emit({ kind: 'sweep.stopped', subject: clusterSubject, data: { ...dataOf(sweep), reason } }, nowMs);
+  for (const { state, jobId } of draft.sweeps.trialsOf(id))
+    if (state === 'running' && draft.job(jobId) !== undefined)
+      applyJobEvent(draft, jobId, { kind: 'stop', reason: `sweep ${sweep.name} was stopped` }, nowMs);
+}
+
+/** One that has ended continues. @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid` */
+export function extendSweep(
+  draft: Draft,
+  { id, by, trialsMax, requestId, digest }: ExtendSweep,
+  nowMs: number,
+): RequestRecord {
+  const repeated = draft.request(requestId);
+  if (repeated !== undefined) return sameIntent(repeated, { requestId, digest });
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep === undefined || sweep.state === 'stopping')
+    throw new MusterError('failed_precondition', `${id} is stopping; extend it once it has stopped`);
+  const trials = sweep.trials + by;
+  if (trials > trialsMax)
+    throw new MusterError('invalid', `${id} would have ${trials} trials; expected at most ${trialsMax}`);
+  draft.sweeps.put({ ...sweep, trials, state: 'running', reason: null, endedAtMs: null });
+  draft.emit({ kind: 'sweep.extended', subject: clusterSubject, data: { ...dataOf(sweep), trials } }, nowMs);
+  return draft.putRequest({ requestId, digest, jobIds: [], arrayId: id, createdAtMs: nowMs });
+}
+
+export interface ExtendSweep {
+  readonly id: string;
+  readonly by: number;
+  readonly trialsMax: number;
+  readonly requestId: string;
+  readonly digest: string;
+}
+
+function dataOf({ id: sweep, name, user, project }: StoredSweep) {
+  return { sweep, name, user, project };
+}

@@ -1,0 +1,229 @@
+/** Sweeps by the API, with trials that are begun and ended by hand. */
+import { MusterError } from '@muster/common/errors';
+import { isJobId, type JobId } from '@muster/common/ids';
+import type { SweepView } from '@muster/common/sweeps';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { report } from '../commands/nodes.ts';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller, aNode, anExit, aReport } from '../modelFixture.ts';
+import { startJob } from './jobFixture.ts';
+
+let coordinator: TestCoordinator;
+beforeEach(async () => {
+  coordinator = await startTestCoordinator();
+});
+afterEach(() => coordinator.close());
+
+const file = {
+  name: 'tune',
+  sampler: 'random',
+  trials: 3,
+  parallel: 2,
+  objective: { metric: 'train_loss', goal: 'min' },
+  parameters: { lr: { type: 'float', min: 0, max: 1 }, optimizer: ['adam', 'sgd'] },
+  job: { command: ['train', '--lr={lr}', '--optimizer={optimizer}'] },
+};
+
+let requests = 0;
+function create(change: object = {}, api: MusterApi = coordinator.api): Promise<SweepView> {
+  requests += 1;
+  return api.createSweep({ specJson: JSON.stringify({ ...file, ...change }), requestId: `r${requests}` });
+}
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => expect.fail('it was not refused'),
+    (reason: unknown) => reason,
+  );
+  return error instanceof MusterError ? `${error.code}: ${error.message}` : String(error);
+}
+
+async function trialsOf(id: string) {
+  await coordinator.sweeps.run();
+  return coordinator.api.listTrials(id);
+}
+
+async function finish(jobId: JobId, code: number): Promise<void> {
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode: code }) });
+  await coordinator.loop.run(aCaller, (draft, nowMs) =>
+    report(draft, aNode('node-1').name, [ended], () => null, nowMs),
+  );
+}
+
+/** Runs a trial to its end. @param loss of its last line; null: it is not a finite number */
+async function endTrial(jobId: string, loss: number | null, exitCode = 0): Promise<void> {
+  if (!isJobId(jobId)) throw new Error(`${jobId} is not a job`);
+  await startJob(coordinator, jobId);
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const { rowKeeping } = coordinator;
+  const values = loss === null ? { step: 7 } : { train_loss: loss, step: 7 };
+  const row = { position: 10, atMs: coordinator.wallMs(), values, lossNotFinite: loss === null };
+  await rowKeeping.rows.append(task, [row], 2 ** 20, coordinator.wallMs());
+  rowKeeping.noteComplete(task);
+  await finish(jobId, exitCode);
+  await coordinator.sweeps.run();
+}
+
+test('trials are jobs with their parameters, as many as may run, and the best of them is known at the end', async () => {
+  const sweep = await create();
+  expect(sweep).toMatchObject({ name: 'tune', state: 'running', trials: 3, best: null });
+  const first = await trialsOf(sweep.id);
+  expect(first.map(({ number, state }) => [number, state])).toEqual([
+    [0, 'running'],
+    [1, 'running'],
+  ]);
+  const { spec } = await coordinator.api.getJob(first[1]?.jobId ?? '');
+  expect(spec).toMatchObject({
+    name: 'train-1',
+    params: first[1]?.params,
+    labels: { 'muster.sweep': sweep.id, 'muster.trial': '1' },
+  });
+  await endTrial(first[1]?.jobId ?? '', 0.5);
+  await endTrial(first[0]?.jobId ?? '', 0.75);
+  const [, , third] = await trialsOf(sweep.id);
+  await endTrial(third?.jobId ?? '', 0.6);
+  expect(await coordinator.api.getSweep('tune')).toMatchObject({
+    state: 'done',
+    complete: 3,
+    running: 0,
+    best: { number: 1, value: 0.5, step: 7, params: first[1]?.params },
+  });
+  const events = await coordinator.store.readEvents(0, 100, null);
+  const kinds = events.map(({ kind }) => kind).filter((kind) => kind.startsWith('sweep.'));
+  expect(kinds).toEqual([
+    'sweep.created',
+    ...Array.from({ length: 3 }, () => 'sweep.trial_ended'),
+    'sweep.ended',
+  ]);
+});
+
+test('a coordinator that was killed continues a sweep, and starts no trial twice', async () => {
+  const sweep = await create({ parallel: 1, sampler: 'tpe' });
+  const [before] = await trialsOf(sweep.id);
+  const { memory } = coordinator;
+  const next = await startTestCoordinator({ memory });
+  await coordinator.close();
+  coordinator = next;
+  expect(await trialsOf(sweep.id)).toEqual([before]);
+  // It knows nothing of the end of rows that were complete before.
+  const jobId = before?.jobId as JobId;
+  await startJob(coordinator, jobId);
+  await finish(jobId, 0);
+  expect(await trialsOf(sweep.id)).toMatchObject([{ state: 'running' }]);
+  coordinator.clock.nowMs += 10_000;
+  expect(await trialsOf(sweep.id)).toMatchObject([{ state: 'failed', cause: 'no_metric' }, { number: 1 }]);
+});
+
+test('a trial whose loss is not finite is infeasible, and the sweep gives up after failures in a row', async () => {
+  const sweep = await create({
+    parallel: 1,
+    trials: 9,
+    max_failures: 2,
+    job: { ...file.job, retry: { max_attempts: 1 } },
+  });
+  for (const code of [1, 0, 1, 1]) {
+    const running = (await trialsOf(sweep.id)).at(-1);
+    await endTrial(running?.jobId ?? '', code === 0 ? null : 0.5, code);
+  }
+  const states = (await trialsOf(sweep.id)).map(({ state, cause }) => `${state} ${cause}`);
+  expect(states).toEqual(['failed exit_code', 'infeasible nan_loss', 'failed exit_code', 'failed exit_code']);
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
+    state: 'failed',
+    reason: 'the last 2 trials have failed: exit_code',
+  });
+});
+
+test('a stop ends the trials, and an extension continues', async () => {
+  const sweep = await create();
+  const running = await trialsOf(sweep.id);
+  expect(await coordinator.api.stopSweep(sweep.id, 'enough')).toMatchObject({ reason: 'enough' });
+  expect(await trialsOf(sweep.id)).toMatchObject(
+    running.map(() => ({ state: 'stopped', cause: 'cancelled' })),
+  );
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'stopped', stopped: 2 });
+  expect(await refusal(coordinator.api.stopSweep(sweep.id, ''))).toContain('failed_precondition');
+  await coordinator.api.extendSweep(sweep.id, 2, 'more');
+  expect(await coordinator.api.extendSweep(sweep.id, 2, 'more')).toMatchObject({
+    trials: 5,
+    state: 'running',
+  });
+  expect((await trialsOf(sweep.id)).filter(({ state }) => state === 'running')).toHaveLength(2);
+});
+
+test('a grid has each of its points once, and cannot be extended', async () => {
+  const sweep = await create({
+    sampler: 'grid',
+    trials: undefined,
+    parallel: 10,
+    parameters: { optimizer: ['adam', 'sgd'], layers: { type: 'int', min: 1, max: 3 } },
+    constraints: ["optimizer == 'adam' || layers != 2"],
+  });
+  expect(sweep.trials).toBe(5);
+  const trials = await trialsOf(sweep.id);
+  expect(new Set(trials.map(({ params }) => JSON.stringify(params))).size).toBe(5);
+  expect(await refusal(coordinator.api.extendSweep(sweep.id, 1, 'x'))).toContain('points of a grid');
+});
+
+test('without a number at the same time, one trial at most waits for room', async () => {
+  const sweep = await create({ parallel: undefined, trials: 10 });
+  const [first] = await trialsOf(sweep.id);
+  expect(await trialsOf(sweep.id)).toHaveLength(1);
+  await startJob(coordinator, first?.jobId as JobId);
+  expect(await trialsOf(sweep.id)).toHaveLength(2);
+});
+
+test.each<readonly [object, string]>([
+  [{ sampler: 'bayes' }, 'invalid: invalid sweep: sampler: got "bayes"'],
+  [{ constraints: ['width < 3'] }, 'invalid: constraints[0]: column 1: unknown name "width"'],
+  [
+    { constraints: ['lr * 2 < 1'] },
+    'invalid: constraints[0]: column 3: * cannot be applied to double and int',
+  ],
+  [{ constraints: ['lr > 2.0'] }, 'invalid: constraints: no point of the space meets them'],
+  [{ job: { ...file.job, secrets: ['wandb'] } }, 'wandb'],
+])('a sweep with %j is refused, and nothing is started', async (change, expected) => {
+  expect(await refusal(create(change))).toContain(expected);
+  expect(await coordinator.api.listSweeps()).toEqual({ sweeps: [], more: false });
+});
+
+test('a dry run starts nothing, and a repeated request starts nothing more', async () => {
+  const request = { specJson: JSON.stringify(file), requestId: 'once' };
+  expect(await coordinator.api.createSweep({ ...request, dryRun: true })).toMatchObject({
+    id: '',
+    trials: 3,
+  });
+  const [first, second] = await Promise.all([
+    coordinator.api.createSweep(request),
+    coordinator.api.createSweep(request),
+  ]);
+  expect(second.id).toBe(first.id);
+  expect((await coordinator.api.listSweeps({ active: true })).sweeps).toHaveLength(1);
+  const other = { ...request, specJson: JSON.stringify({ ...file, trials: 4 }) };
+  expect(await refusal(coordinator.api.createSweep(other))).toContain('already_exists');
+});
+
+test('sweeps of private projects are seen by their users and operators, and changed by those who may change their jobs', async () => {
+  const { api, address } = coordinator;
+  await api.addUser({ name: 'ann', role: 'user', projects: ['lab'] });
+  await api.addUser({ name: 'bob', role: 'user', projects: [] });
+  const as = async (user: string) => {
+    const { token } = await api.createUserToken({ user, label: 'x', projects: [], verbs: [] });
+    const client = connectMuster({ address, token });
+    onTestFinished(() => client.close());
+    return client;
+  };
+  const [ann, bob] = [await as('ann'), await as('bob')];
+  const ofLab = { job: { ...file.job, project: 'lab' } };
+  expect(await refusal(create(ofLab, bob))).toContain('permission_denied');
+  const sweep = await create(ofLab, ann);
+  expect((await trialsOf(sweep.id)).length).toBeGreaterThan(0);
+  expect(await bob.getSweep('tune')).toMatchObject({ id: sweep.id, user: 'ann' });
+  expect(await refusal(bob.stopSweep('tune', ''))).toContain('permission_denied');
+  await api.setProject({ name: 'lab', isPrivate: true });
+  expect(await refusal(bob.getSweep('tune'))).toBe(
+    'not_found: there is no sweep tune; `muster sweep list` lists them',
+  );
+  expect(await ann.stopSweep('tune', '')).toMatchObject({ id: sweep.id });
+});

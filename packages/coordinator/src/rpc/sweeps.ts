@@ -1,0 +1,259 @@
+/** The API's calls about sweeps. */
+import { MusterError } from '@muster/common/errors';
+import type { RandomBytes } from '@muster/common/ids';
+import { specBytesMax } from '@muster/common/spec/limits';
+import { noOrigin, toProblems } from '@muster/common/spec/problems';
+import { closest } from '@muster/common/spec/suggest';
+import { hasSweepEnded, type SweepView, type TrialState, type TrialView } from '@muster/common/sweeps';
+import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
+import { Chance } from '@muster/experiments/chance';
+import { readSweep, type SweepSpec, sweepToFile, trialsMax } from '@muster/experiments/file/sweepFile';
+import { bestTrial, type Objective } from '@muster/experiments/objective';
+import { gridSize } from '@muster/experiments/samplers/grid';
+import { randomPoint } from '@muster/experiments/samplers/random';
+import { EmptySpaceError, type SearchSpace } from '@muster/experiments/space';
+import { trialSpec } from '@muster/experiments/trialSpec';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { mayUseOwned, requireProject } from '../auth/access.ts';
+import type { Identity } from '../caller.ts';
+import { createSweep, extendSweep, stopSweep } from '../commands/sweeps.ts';
+import type { DiskReserve } from '../diskReserve.ts';
+import { checkJobLease } from '../leases/leases.ts';
+import type { Loop } from '../loop.ts';
+import type { SecretVault } from '../secrets/vault.ts';
+import { isPrivate } from '../state/people.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { Store } from '../store/store.ts';
+import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import { spaceOfSweep } from '../sweeps/searchSpace.ts';
+import type { SweepRunner } from '../sweeps/sweepRunner.ts';
+import { type MusterCalls, unary } from './calls.ts';
+import { intentDigest } from './jobRequests.ts';
+import { Requests } from './requests.ts';
+import { seesSweep } from './visibleJobs.ts';
+
+export interface SweepCallParts {
+  readonly state: ClusterState;
+  readonly store: Pick<Store, 'readRequest'>;
+  readonly loop: Loop;
+  readonly agents: Pick<AgentRegistry, 'heartbeatIntervalMs'>;
+  readonly vault: Pick<SecretVault, 'require'>;
+  readonly reserve: Pick<DiskReserve, 'requireSpace'>;
+  readonly sweeps: SweepRunner;
+  readonly random: RandomBytes;
+  readonly monotonicMs: () => number;
+  readonly wallMs: () => number;
+}
+
+type SweepCalls = Pick<
+  MusterCalls,
+  'CreateSweep' | 'ListSweeps' | 'GetSweep' | 'ListTrials' | 'StopSweep' | 'ExtendSweep'
+>;
+
+const listLimitMax = 1_000;
+const listLimitUsual = 100;
+const reasonLengthMax = 200;
+
+export function sweepCalls(parts: SweepCallParts): SweepCalls {
+  const { state, loop, sweeps } = parts;
+  const requests = new Requests(parts.store);
+
+  function viewOf(sweep: StoredSweep): SweepView {
+    return sweepView(sweep, state.sweeps.trials.get(sweep.id) ?? []);
+  }
+
+  function current(id: string): StoredSweep {
+    const sweep = state.sweeps.sweeps.get(id);
+    if (sweep === undefined) throw new MusterError('not_found', `there is no sweep ${id}`);
+    return sweep;
+  }
+
+  return {
+    CreateSweep: unary(async ({ specJson, requestId, dryRun }, caller) => {
+      const spec = decodeSweep(specJson);
+      const { name, sampler, job } = spec;
+      requireProject(caller, job.project);
+      checkJobLease(job.leaseMs, parts.agents.heartbeatIntervalMs);
+      await parts.vault.require(job);
+      const space = await spaceOfSweep(spec);
+      const trials = trialsOf(spec, space);
+      const text = JSON.stringify(sweepToFile(spec));
+      const digest = intentDigest(['sweep', text]);
+      const fields = { name, project: job.project, spec: text, sampler, trials, requestId, digest };
+      if (dryRun)
+        return sweepToWire(
+          viewOf({
+            ...fields,
+            id: '',
+            user: caller.kind === 'user' ? caller.user : caller.kind,
+            by: caller,
+            state: 'running',
+            reason: null,
+            createdAtMs: parts.wallMs(),
+            endedAtMs: null,
+          }),
+        );
+      const { record } = await requests.once({ requestId, digest }, () => {
+        parts.reserve.requireSpace(parts.monotonicMs());
+        return loop.run(caller, (draft, nowMs) => createSweep(draft, fields, parts.random, nowMs));
+      });
+      sweeps.begin();
+      return sweepToWire(viewOf(current(record.arrayId ?? '')));
+    }),
+
+    ListSweeps: unary(async ({ active, limit }, caller) => {
+      const listed = visibleSweeps(state, caller).filter((each) => !active || !hasSweepEnded(each.state));
+      const count = Math.min(limit ?? listLimitUsual, listLimitMax);
+      return {
+        sweeps: listed.slice(0, count).map((each) => sweepToWire(viewOf(each))),
+        more: listed.length > count,
+      };
+    }),
+
+    GetSweep: unary(async ({ sweep }, caller) => sweepToWire(viewOf(resolveSweep(state, sweep, caller)))),
+
+    ListTrials: unary(async ({ sweep, fromNumber, limit }, caller) => {
+      const { id } = resolveSweep(state, sweep, caller);
+      const trials = state.sweeps.trials.get(id) ?? [];
+      const end = Math.max(0, fromNumber) + Math.min(limit ?? listLimitMax, listLimitMax);
+      return {
+        trials: trials.slice(Math.max(0, fromNumber), end).map((each) => trialToWire(trialView(each))),
+        more: trials.length > end,
+      };
+    }),
+
+    StopSweep: unary(async ({ sweep, reason }, caller) => {
+      if (reason.length > reasonLengthMax)
+        throw new MusterError(
+          'invalid',
+          `reason: ${reason.length} characters; expected at most ${reasonLengthMax}`,
+        );
+      const { id } = requireChange(state, resolveSweep(state, sweep, caller), caller);
+      await loop.run(caller, (draft, nowMs) => stopSweep(draft, id, reason || 'stopped by a user', nowMs));
+      sweeps.begin();
+      return sweepToWire(viewOf(current(id)));
+    }),
+
+    ExtendSweep: unary(async ({ sweep, trials: by, requestId }, caller) => {
+      if (by < 1) throw new MusterError('invalid', `trials: got ${by}; expected at least 1`);
+      const found = requireChange(state, resolveSweep(state, sweep, caller), caller);
+      const { id } = found;
+      if (decodeSweep(found.spec).sampler === 'grid')
+        throw new MusterError(
+          'failed_precondition',
+          `${id} tries the points of a grid, which has no others; start another sweep with more values`,
+        );
+      const digest = intentDigest(['extend sweep', id, by]);
+      const command = { id, by, trialsMax, requestId, digest };
+      await requests.once({ requestId, digest }, () =>
+        loop.run(caller, (draft, nowMs) => extendSweep(draft, command, nowMs)),
+      );
+      sweeps.begin();
+      return sweepToWire(viewOf(current(id)));
+    }),
+  };
+}
+
+/** @throws {MusterError} `invalid`, with every problem */
+function decodeSweep(text: string): SweepSpec {
+  if (Buffer.byteLength(text) > specBytesMax)
+    throw new MusterError(
+      'invalid',
+      `the sweep has ${Buffer.byteLength(text)} bytes; at most ${specBytesMax}`,
+    );
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new MusterError('invalid', 'spec_json is not JSON', { cause: error });
+  }
+  const read = readSweep(value);
+  if (read.ok) return read.sweep;
+  const problems = toProblems(read.findings.map((finding) => ({ finding, origin: noOrigin })));
+  const [first] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  throw new MusterError(
+    'invalid',
+    `invalid sweep: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
+    { problems },
+  );
+}
+
+/** Nothing is started of a sweep that has no point. @throws {MusterError} `invalid` */
+function trialsOf(spec: SweepSpec, space: SearchSpace): number {
+  const { sampler, seed, trials, parameters, job } = spec;
+  const problem = { path: 'constraints', message: 'no point meets them', expected: null, suggestion: null };
+  const empty = new MusterError('invalid', 'constraints: no point of the space meets them', {
+    problems: [problem],
+  });
+  if (sampler === 'grid') {
+    const size = gridSize(space) ?? 0;
+    if (size === 0) throw empty;
+    return Math.min(trials ?? size, size);
+  }
+  try {
+    const point = randomPoint(space, new Chance(seed, 'check'));
+    trialSpec({ job, parameters, number: 0, point }, null);
+  } catch (error) {
+    throw error instanceof EmptySpaceError ? empty : error;
+  }
+  return trials ?? 0;
+}
+
+/** Newest first. */
+function visibleSweeps(state: ClusterState, caller: Identity): readonly StoredSweep[] {
+  return [...state.sweeps.sweeps.values()]
+    .filter((sweep) => seesSweep(state.people, caller, { ...sweep }))
+    .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
+}
+
+const prefixLengthMin = 6;
+
+/** @throws {MusterError} `not_found`, or `invalid` for the beginning of several ids */
+function resolveSweep(state: ClusterState, text: string, caller: Identity): StoredSweep {
+  const visible = visibleSweeps(state, caller);
+  const exact = visible.find(({ id, name }) => id === text || name === text);
+  if (exact !== undefined) return exact;
+  const begun = text.length < prefixLengthMin ? [] : visible.filter(({ id }) => id.startsWith(text));
+  const [only, another] = begun;
+  if (another !== undefined)
+    throw new MusterError('invalid', `${text} is the beginning of several ids of sweeps`);
+  if (only !== undefined) return only;
+  const meant = closest(
+    text,
+    visible.map(({ name }) => name),
+  );
+  const hint = meant === null ? '`muster sweep list` lists them' : `did you mean "${meant}"?`;
+  throw new MusterError('not_found', `there is no sweep ${text.slice(0, 60)}; ${hint}`);
+}
+
+/** @throws {MusterError} `permission_denied` */
+function requireChange(state: ClusterState, sweep: StoredSweep, caller: Identity): StoredSweep {
+  const { id, user, project } = sweep;
+  if (mayUseOwned(caller, 'change', { user, project }, (name) => isPrivate(state.people, name))) return sweep;
+  throw new MusterError(
+    'permission_denied',
+    `${id} belongs to ${user}: only they, members of ${project} and operators may change it`,
+  );
+}
+
+function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepView {
+  const { by: _by, spec: text, ...rest } = sweep;
+  const spec = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const count = (state: TrialState) => trials.filter((trial) => trial.state === state).length;
+  const best = bestTrial(spec['objective'] as Objective, trials);
+  return {
+    ...rest,
+    spec,
+    running: count('running'),
+    complete: count('complete'),
+    infeasible: count('infeasible'),
+    failed: count('failed'),
+    stopped: count('stopped'),
+    best: best === null ? null : trialView(best),
+  };
+}
+
+function trialView({ sweep: _sweep, point, ...rest }: StoredTrial): TrialView {
+  return { ...rest, params: point };
+}

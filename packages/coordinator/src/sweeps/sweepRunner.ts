@@ -1,0 +1,265 @@
+/**
+ * Runs sweeps: each pass looks at what is stored of them and at their jobs, records what has ended, and starts what there is room for.
+ * It keeps nothing that a restart must find again. A trial and its job are one commit, so none is started twice.
+ */
+import { MusterError, messageOf } from '@muster/common/errors';
+import type { JobId, RandomBytes } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
+import type { CauseKind } from '@muster/common/spec/causes';
+import { isTerminal } from '@muster/common/states';
+import { hasSweepEnded } from '@muster/common/sweeps';
+import { readSweep, type SweepSpec } from '@muster/experiments/file/sweepFile';
+import { lossOf } from '@muster/experiments/objective';
+import { samplers } from '@muster/experiments/samplers/byName';
+import type { Observation } from '@muster/experiments/samplers/sampler';
+import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
+import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
+import type { RunningMs } from '../commands/budgets.ts';
+import {
+  endSweep,
+  endTrial,
+  giveUpSweep,
+  limitTrials,
+  startTrial,
+  type TrialEnd,
+} from '../commands/sweeps.ts';
+import type { Command, Loop } from '../loop.ts';
+import type { RowKeeping } from '../rows/rowKeeping.ts';
+import type { Committed } from '../state/committed.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { JobRecord, Store } from '../store/store.ts';
+import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import { nextRound } from '../work/inOrder.ts';
+import { spaceOfSweep } from './searchSpace.ts';
+import { nextSweepStep } from './sweepPlan.ts';
+import { readTrialValue } from './trialValue.ts';
+
+/** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
+const lastRowsMs = 10_000;
+/** A sweep that has ended is removed after that. Its jobs have gone before, as retention has it. */
+const keptMs = 90 * 24 * 60 * 60_000;
+
+/** What ends trials because of their parameters. */
+const infeasibleCauses: ReadonlySet<CauseKind> = new Set([
+  'cuda_oom',
+  'host_oom',
+  'shm_exhausted',
+  'nan_loss',
+  'loss_divergence',
+  'loss_scale_exhausted',
+]);
+
+export interface SweepRunnerParts {
+  readonly state: ClusterState;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly loop: Pick<Loop, 'run'>;
+  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'hasAll'>;
+  readonly runningMs: RunningMs;
+  readonly random: RandomBytes;
+  readonly monotonicMs: () => number;
+  readonly wallMs: () => number;
+  readonly log: Logger;
+}
+
+interface Known {
+  readonly text: string;
+  readonly spec: SweepSpec;
+  readonly space: SearchSpace;
+}
+
+export class SweepRunner {
+  private readonly parts: SweepRunnerParts;
+  private readonly known = new Map<string, Known>();
+  /** When the end of a trial's job was first seen, monotonic. */
+  private readonly endSeenMs = new Map<JobId, number>();
+  private work: Promise<void> | null = null;
+  private isAskedAgain = false;
+
+  constructor(parts: SweepRunnerParts) {
+    this.parts = parts;
+  }
+
+  /** One pass over all sweeps; one that is asked for meanwhile follows it. */
+  run(): Promise<void> {
+    if (this.work !== null) this.isAskedAgain = true;
+    this.work ??= this.passes().finally(() => {
+      this.work = null;
+    });
+    return this.work;
+  }
+
+  /** As `run`, for who does not wait for it: what fails now is done by the next tick. */
+  begin(): void {
+    this.run().catch((error: unknown) =>
+      this.parts.log.warn({ error: messageOf(error) }, 'a pass over the sweeps has failed'),
+    );
+  }
+
+  /** A trial that starts makes room in the queue, and one that ends makes room in its sweep. */
+  committed({ jobs }: Pick<Committed, 'jobs'>): void {
+    const isOurs = jobs.some(
+      ({ spec, state }) =>
+        spec.labels[sweepLabel] !== undefined && (state.kind === 'starting' || isTerminal(state.kind)),
+    );
+    if (isOurs) this.begin();
+  }
+
+  /** The rest of a task's metrics has arrived. */
+  rowsComplete(jobId: JobId): void {
+    if (this.endSeenMs.has(jobId)) this.begin();
+  }
+
+  private async passes(): Promise<void> {
+    do {
+      this.isAskedAgain = false;
+      for (const sweep of Array.from(this.parts.state.sweeps.sweeps.values())) await this.pass(sweep);
+    } while (this.isAskedAgain);
+  }
+
+  private async pass(sweep: StoredSweep): Promise<void> {
+    if (hasSweepEnded(sweep.state)) {
+      this.known.delete(sweep.id);
+      if ((sweep.endedAtMs ?? 0) + keptMs < this.parts.wallMs())
+        await this.command(sweep, (draft) => draft.sweeps.remove(sweep.id));
+      return;
+    }
+    const known = await this.knownOf(sweep);
+    for (const trial of this.trialsOf(sweep))
+      if (trial.state === 'running') await this.settle(sweep, known, trial);
+    for (;;) {
+      const now = this.parts.state.sweeps.sweeps.get(sweep.id);
+      if (now === undefined || !(await this.step(now, known))) return;
+      await nextRound();
+    }
+  }
+
+  /** @returns whether more may follow */
+  private async step(sweep: StoredSweep, { spec, space }: Known): Promise<boolean> {
+    const { id } = sweep;
+    const trials = this.trialsOf(sweep);
+    const { jobs } = this.parts.state;
+    const queued = trials.filter(
+      ({ state, jobId }) => state === 'running' && jobs.get(jobId)?.state.kind === 'queued',
+    ).length;
+    const { parallel, maxFailures, objective } = spec;
+    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued });
+    switch (step.kind) {
+      case 'wait':
+        return false;
+      case 'end':
+        await this.command(sweep, (draft, nowMs) => endSweep(draft, id, { ...step, objective }, nowMs));
+        return false;
+      case 'giveUp':
+        await this.command(sweep, (draft) => giveUpSweep(draft, id, step.reason));
+        return true;
+      default:
+        await this.start(sweep, { spec, space }, trials, step.number);
+        return true;
+    }
+  }
+
+  private async start(
+    sweep: StoredSweep,
+    { spec, space }: Pick<Known, 'spec' | 'space'>,
+    trials: readonly StoredTrial[],
+    number: number,
+  ): Promise<void> {
+    const { id } = sweep;
+    const { runningMs, random } = this.parts;
+    try {
+      const point = pointOf(spec, space, trials, number);
+      if (point === null) {
+        await this.command(sweep, (draft) => limitTrials(draft, id, number));
+        return;
+      }
+      const job = trialSpec({ ...spec, number, point }, id);
+      const trial = { sweep: id, number, point, spec: job, runningMs };
+      await this.command(sweep, (draft, nowMs) => startTrial(draft, trial, random, nowMs));
+    } catch (error) {
+      const isRefusal =
+        error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
+      if (!isRefusal && !(error instanceof EmptySpaceError)) throw error;
+      await this.command(sweep, (draft) => giveUpSweep(draft, id, messageOf(error)));
+    }
+  }
+
+  /** Records the end of a trial whose job has ended. */
+  private async settle(sweep: StoredSweep, { spec }: Known, trial: StoredTrial): Promise<void> {
+    const { jobId } = trial;
+    if (this.parts.state.jobs.has(jobId)) return;
+    const record = await this.parts.store.readJob(jobId);
+    const end = await this.endOf(spec, record, trial);
+    if (end === null) return;
+    await this.command(sweep, (draft, nowMs) => endTrial(draft, trial, end, nowMs));
+    this.endSeenMs.delete(jobId);
+  }
+
+  /** @returns null: its last metrics may still arrive */
+  private async endOf(
+    { objective }: SweepSpec,
+    record: JobRecord | null,
+    { jobId }: StoredTrial,
+  ): Promise<TrialEnd | null> {
+    const none = { value: null, step: null };
+    if (record === null) return { ...none, state: 'failed', cause: 'removed' };
+    const { state } = record.job;
+    if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
+    if (state.kind === 'failed') {
+      const { kind } = state.cause;
+      return { ...none, state: infeasibleCauses.has(kind) ? 'infeasible' : 'failed', cause: kind };
+    }
+    if (!this.hasLastRows(record)) return null;
+    const found = await readTrialValue(this.parts.rowKeeping.rows, jobId, objective);
+    if (found.kind === 'value')
+      return { state: 'complete', value: found.value, step: found.step, cause: null };
+    return found.kind === 'none'
+      ? { ...none, state: 'failed', cause: 'no_metric' }
+      : { ...none, state: 'infeasible', cause: 'nan_loss' };
+  }
+
+  private hasLastRows({ job: { id }, attempts }: JobRecord): boolean {
+    const nowMs = this.parts.monotonicMs();
+    const seenMs = this.endSeenMs.get(id) ?? nowMs;
+    this.endSeenMs.set(id, seenMs);
+    const last = attempts.at(-1);
+    const tasks = last?.tasks ?? [];
+    const isComplete = tasks.every(({ nodeRank }) =>
+      this.parts.rowKeeping.hasAll({ jobId: id, attempt: last?.number ?? 0, nodeRank }),
+    );
+    return isComplete || nowMs - seenMs >= lastRowsMs;
+  }
+
+  private trialsOf({ id }: StoredSweep): readonly StoredTrial[] {
+    return this.parts.state.sweeps.trials.get(id) ?? [];
+  }
+
+  /** What was acknowledged is carried out, whatever has become of its user since. */
+  private command<T>({ by }: StoredSweep, command: Command<T>): Promise<T> {
+    return this.parts.loop.run(by, command, true);
+  }
+
+  private async knownOf({ id, spec: text }: StoredSweep): Promise<Known> {
+    const before = this.known.get(id);
+    if (before?.text === text) return before;
+    const read = readSweep(JSON.parse(text));
+    if (!read.ok)
+      throw new Error(`the stored sweep ${id} cannot be read: ${read.findings[0]?.message ?? ''}`);
+    const known = { text, spec: read.sweep, space: await spaceOfSweep(read.sweep) };
+    this.known.set(id, known);
+    return known;
+  }
+}
+
+/** @returns null: every point has been tried */
+function pointOf(
+  { sampler, seed, objective }: SweepSpec,
+  space: SearchSpace,
+  trials: readonly StoredTrial[],
+  number: number,
+): Point | null {
+  const history = trials.flatMap(({ state, value, step, point }): readonly Observation[] => {
+    if (state === 'failed' || state === 'stopped') return [];
+    return [{ point, state, loss: value === null ? null : lossOf(objective, value), step: step ?? 0 }];
+  });
+  return samplers[sampler]({ space, history, seed, number });
+}

@@ -1,0 +1,54 @@
+/** The value of a trial: of the metric that its output has printed, the one that its sweep asks for. */
+import type { JobId } from '@muster/common/ids';
+import type { MetricPoint } from '@muster/common/telemetry';
+import { lossOf, type Objective } from '@muster/experiments/objective';
+import { Curves, rowFilter } from '../rows/curve.ts';
+import type { RowStore } from '../rows/rowStore.ts';
+
+export type TrialValue =
+  | { readonly kind: 'value'; readonly value: number; readonly step: number | null }
+  /** The metric was there, and at the end it was not a finite number. */
+  | { readonly kind: 'notFinite' }
+  /** Its output never showed the metric, or not up to the step that counts. */
+  | { readonly kind: 'none' };
+
+const everyRow = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, attempt: null, superseded: false } as const;
+
+/** Of the lowest rank that prints the metric, over all attempts. */
+export async function readTrialValue(
+  rows: Pick<RowStore, 'lookAt'>,
+  jobId: JobId,
+  objective: Objective,
+): Promise<TrialValue> {
+  const points = await rows.lookAt(jobId, async ({ firstSteps, read }) => {
+    const curves = new Curves(objective.metric, rowFilter(everyRow, firstSteps));
+    await read((frame) => curves.take(frame));
+    const rank = Math.min(...curves.curves.map(({ nodeRank }) => nodeRank));
+    return curves.curves.filter(({ nodeRank }) => nodeRank === rank).flatMap((curve) => curve.points);
+  });
+  return valueOf(points ?? [], objective);
+}
+
+/** @param points of one rank, in the order of the attempts */
+export function valueOf(points: readonly MetricPoint[], objective: Objective): TrialValue {
+  const { of } = objective;
+  if (of === 'best') return bestOf(points, objective);
+  const last =
+    typeof of === 'object' ? points.findLast(({ step }) => (step ?? Infinity) <= of.atStep) : points.at(-1);
+  if (last === undefined) return { kind: 'none' };
+  const value = last.bucket === undefined ? last.value : last.bucket.last;
+  // A loss that was never finite at its end is no result, whatever it was before.
+  if (value === null || (last.notFinite ?? 0) > 0) return { kind: 'notFinite' };
+  return { kind: 'value', value, step: last.step ?? null };
+}
+
+function bestOf(points: readonly MetricPoint[], objective: Objective): TrialValue {
+  let best: { readonly value: number; readonly step: number | null } | null = null;
+  for (const { value: single, step = null, bucket } of points) {
+    const value = bucket === undefined ? single : objective.goal === 'min' ? bucket.min : bucket.max;
+    if (value === null) continue;
+    if (best === null || lossOf(objective, value) < lossOf(objective, best.value)) best = { value, step };
+  }
+  if (best !== null) return { kind: 'value', ...best };
+  return points.length > 0 ? { kind: 'notFinite' } : { kind: 'none' };
+}
