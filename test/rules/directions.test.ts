@@ -197,6 +197,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['metrics', 'output', 'how metrics are shown'],
     ['nodes', 'output', 'how nodes are shown'],
     ['alerts', 'output', 'how alerts are shown'],
+    ['sweeps', 'output', 'how sweeps are shown'],
     ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
     ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
@@ -223,7 +224,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'commands',
       'alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output remote ' +
-        'submit supervisor top upgrade userAgent',
+        'submit supervisor sweeps top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],
   ],

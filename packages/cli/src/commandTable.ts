@@ -35,6 +35,7 @@ export const commandTable: readonly CommandEntry[] = [
     'put a job, or the failed jobs of an array, back into the queue',
     () => import('./commands/requeue.ts'),
   ),
+  entry('Jobs:', 'sweep', 'search for good parameters', () => import('./commands/sweep.ts')),
   entry(
     'Jobs:',
     'checkpoint',

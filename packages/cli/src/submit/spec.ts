@@ -10,7 +10,7 @@ import { formatProblems } from '@muster/common/spec/format';
 import { specBytesMax } from '@muster/common/spec/limits';
 import { applyOverrides, type SpecOverrides, specFlags } from '@muster/common/spec/overrides';
 import { encodeJobSpec } from '@muster/common/spec/serialize';
-import type { SpecProblem } from '@muster/common/spec/types';
+import type { JobSpec, SpecProblem } from '@muster/common/spec/types';
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { CliError, fileErrorReason, usageError } from '../errors.ts';
@@ -41,15 +41,9 @@ export async function specFromFile(
   const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
   if (!result.ok) throw refusal(result.problems, formatProblems(result.problems, source));
   const { spec } = result;
-  const isContainer = spec.image !== null;
-  const { variables, notes } = exportedEnvironment(
-    { choice: exports, isContainer, workdir: spec.workdir, set: new Set(Object.keys(spec.env)) },
-    context,
-  );
-  const umask = spec.umask ?? (isContainer ? null : umaskToSend(exports, context));
-  const workdir = spec.workdir ?? (isContainer ? null : context.environment.workingDir);
+  const { spec: sent, notes } = asSentFromHere(spec, context, exports);
   return {
-    json: encodeJobSpec({ ...spec, workdir, umask, env: { ...variables, ...spec.env } }),
+    json: encodeJobSpec(sent),
     notes,
     explainRefusal: async (error) => {
       const problems = error.problems.map(withoutPlace);
@@ -58,6 +52,22 @@ export async function specFromFile(
         : refusal(problems, formatProblems(problems, { ...source, text: null }));
     },
   };
+}
+
+/** With what a job gets of the shell that submits it: environment, working directory and file mode mask. */
+export function asSentFromHere(
+  spec: JobSpec,
+  context: Context,
+  exports: string | undefined,
+): { readonly spec: JobSpec; readonly notes: readonly string[] } {
+  const isContainer = spec.image !== null;
+  const { variables, notes } = exportedEnvironment(
+    { choice: exports, isContainer, workdir: spec.workdir, set: new Set(Object.keys(spec.env)) },
+    context,
+  );
+  const umask = spec.umask ?? (isContainer ? null : umaskToSend(exports, context));
+  const workdir = spec.workdir ?? (isContainer ? null : context.environment.workingDir);
+  return { spec: { ...spec, workdir, umask, env: { ...variables, ...spec.env } }, notes };
 }
 
 export async function specFromFlags(
@@ -141,7 +151,7 @@ export function overridesOf(flags: object, commandLine: readonly string[] | null
  * The text of a job file; `-` is standard input. Anything too large to be one is refused before it is read.
  * @throws {CliError} naming the file and what is wrong with it
  */
-async function readSpecFile(file: string, { io, environment }: Context): Promise<string> {
+export async function readSpecFile(file: string, { io, environment }: Context): Promise<string> {
   if (file === '-') {
     if (io.stdin.isTerminal)
       await io.stderr.write('Reading the job spec from the terminal; Ctrl-D ends the input.\n');

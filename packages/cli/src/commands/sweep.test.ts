@@ -1,0 +1,167 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MusterError } from '@muster/common/errors';
+import type { SweepView, TrialView } from '@muster/common/sweeps';
+import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { submittedAtMs } from '../testing/fakeCoordinator.ts';
+import { run, temporaryDir } from '../testing/testContext.ts';
+
+const id = 'swp_00000000000a';
+const text = `name: tune
+trials: 20
+objective: {metric: eval_loss}
+parameters:
+  lr: {type: float, min: 1e-5, max: 1e-1, log: true}
+  optimizer: [adam, sgd]
+constraints:
+  - lr < 0.05
+job:
+  command: [python, train.py, "--lr={lr}"]
+  env: {VERSION: 1.10}
+`;
+const trial: TrialView = {
+  number: 3,
+  state: 'complete',
+  params: { lr: 0.0123456789, optimizer: 'adam, w' },
+  jobId: 'job_00000000000b',
+  value: 0.251234567,
+  step: 100,
+  cause: null,
+  startedAtMs: submittedAtMs,
+  endedAtMs: submittedAtMs + 60_000,
+};
+const failed: TrialView = {
+  ...trial,
+  number: 4,
+  state: 'failed',
+  params: { lr: 1 },
+  value: null,
+  step: null,
+  cause: 'exit_code',
+};
+const sweep: SweepView = {
+  id,
+  name: 'tune',
+  user: 'ann',
+  project: 'default',
+  state: 'running',
+  reason: null,
+  spec: {
+    name: 'tune',
+    sampler: 'tpe',
+    seed: 7,
+    trials: 20,
+    objective: { metric: 'eval_loss', goal: 'min', of: 'last' },
+    parameters: { lr: { type: 'float', min: 0, max: 1 }, optimizer: { values: ['adam, w', 'sgd'] } },
+    job: { name: 'train', command: ['python', 'train.py', '--lr={lr}'], priority: 50 },
+  },
+  createdAtMs: submittedAtMs,
+  endedAtMs: null,
+  trials: 20,
+  running: 2,
+  complete: 3,
+  infeasible: 0,
+  failed: 1,
+  stopped: 0,
+  best: trial,
+};
+const GetSweep = () => sweepToWire(sweep);
+const ListTrials = () => ({ trials: [trial, failed].map(trialToWire), more: false });
+
+function sweepFile(content: string): string {
+  const path = join(temporaryDir(), 'sweep.yaml');
+  writeFileSync(path, content);
+  return path;
+}
+
+test('a sweep file is checked and sent as JSON, with what a job gets of the shell', async () => {
+  const { stdout, stderr, requests } = await run(['sweep', '-f', sweepFile(text)], { CreateSweep: GetSweep });
+  expect(stdout).toBe(`${id}\n`);
+  expect(stderr).toContain('The job names {optimizer} nowhere: its program must read MUSTER_TRIAL_PARAMS.');
+  const [{ request } = { request: {} }] = requests;
+  const sent = JSON.parse((request as { specJson: string }).specJson) as SweepView['spec'];
+  expect(sent).toMatchObject({
+    name: 'tune',
+    sampler: 'tpe',
+    parameters: { optimizer: { values: ['adam', 'sgd'] } },
+    // As it was written, as in a job file.
+    job: { env: { VERSION: '1.10' }, workdir: expect.stringMatching(/^\//) },
+  });
+  const dry = await run(['sweep', '-f', sweepFile(text), '--dry-run'], { CreateSweep: GetSweep });
+  expect(dry.stdout).toBe('The sweep is valid: 20 trials.\n');
+  expect(dry.requests).toMatchObject([{ request: { dryRun: true } }]);
+});
+
+test('what is wrong with a sweep file is shown with its place, whoever finds it', async () => {
+  const wrong = sweepFile(text.replace('trials: 20', 'trails: 20').replace('eval_loss', 'eval_los'));
+  const refused = await run(['sweep', '-f', wrong], {});
+  expect(refused.exitCode).toBe(exitCodes.usage);
+  expect(refused.stderr).toContain(`${wrong}:2:1  trails: unknown key; did you mean "trials"?`);
+  expect(refused.stderr).toContain(`${wrong}:3:21  objective.metric: got "eval_los"`);
+  expect(refused.requests).toEqual([]);
+  const problem = {
+    path: 'constraints[0]',
+    message: 'column 1: unknown name',
+    expected: null,
+    suggestion: null,
+  };
+  const file = sweepFile(text);
+  const CreateSweep = () => {
+    throw new MusterError('invalid', 'constraints[0]: …', { problems: [problem] });
+  };
+  const later = await run(['sweep', '-f', file], { CreateSweep });
+  expect(later.stderr).toContain(`${file}:8:5  constraints[0]: column 1: unknown name`);
+});
+
+test('a sweep is shown with its progress and its best trial', async () => {
+  const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep });
+  expect(stdout).toContain('Objective:    min eval_loss, last\n');
+  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 1 failed\n');
+  expect(stdout).toContain('Best:         trial 3, job_00000000000b: 0.25123\n');
+  const json = await run(['sweep', 'show', 'tune', '-o', 'json'], { GetSweep });
+  expect(JSON.parse(json.stdout)).toEqual(sweep);
+  const list = await run(['sweep', 'list'], {
+    ListSweeps: () => ({ sweeps: [sweepToWire(sweep)], more: true }),
+  });
+  expect(list.stdout).toMatch(/swp_00000000000a +tune +running +4\/20 +0\.25123 +ann/);
+  expect(list.stderr).toBe('There are older sweeps, which are not shown.\n');
+});
+
+test('trials are a table, JSON or CSV', async () => {
+  const table = await run(['sweep', 'trials', id], { ListTrials });
+  expect(table.stdout).toMatch(/3 +complete +0\.25123 +job_00000000000b +- +lr=0\.012346 optimizer=adam, w/);
+  const json = await run(['sweep', 'trials', id, '-o', 'json'], { ListTrials });
+  expect(JSON.parse(json.stdout)).toEqual({ trials: [trial, failed] });
+  const csv = await run(['sweep', 'trials', id, '--csv'], { ListTrials });
+  expect(csv.stdout.split('\r\n')).toEqual([
+    'number,state,value,step,cause,jobId,startedAtMs,endedAtMs,params.lr,params.optimizer',
+    `3,complete,0.251234567,100,,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},0.0123456789,"adam, w"`,
+    `4,failed,,,exit_code,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},1,`,
+    '',
+  ]);
+});
+
+test('the best trial becomes a job file, without what makes it a trial', async () => {
+  const { stdout } = await run(['sweep', 'best', id, '--job-file'], { GetSweep });
+  expect(JSON.parse(stdout)).toMatchObject({
+    name: 'train-3',
+    command: ['python', 'train.py', '--lr={lr}'],
+    params: { lr: 0.0123456789, optimizer: 'adam, w' },
+  });
+  expect(stdout).not.toContain('muster.sweep');
+  const none = await run(['sweep', 'best', id], { GetSweep: () => sweepToWire({ ...sweep, best: null }) });
+  expect(none.stderr).toContain(`no trial of ${id} has a value yet`);
+});
+
+test('a sweep is stopped, and extended by a number', async () => {
+  const stopped = await run(['sweep', 'stop', id, '--reason', 'enough'], { StopSweep: GetSweep });
+  expect(stopped.stdout).toBe(`${id} starts no more trials; 2 of them still end.\n`);
+  expect(stopped.requests).toMatchObject([{ request: { sweep: id, reason: 'enough' } }]);
+  const extended = await run(['sweep', 'extend', id, '5'], { ExtendSweep: GetSweep });
+  expect(extended.stdout).toBe(`${id} will have 20 trials.\n`);
+  expect(extended.requests).toMatchObject([{ request: { sweep: id, trials: 5 } }]);
+  expect((await run(['sweep', 'extend', id, '0'], {})).exitCode).toBe(exitCodes.usage);
+  expect((await run(['sweep'], {})).stderr).toContain('give the sweep file with -f');
+});

@@ -1,0 +1,87 @@
+/** The JSON of a sweep that is sent, from a sweep file. */
+import { MusterError, type SpecProblemView } from '@muster/common/errors';
+import { readSpecDocument, type SpecDocument } from '@muster/common/spec/document';
+import { formatProblems } from '@muster/common/spec/format';
+import { noOrigin, type Origin, type PlacedFinding, toProblems } from '@muster/common/spec/problems';
+import { jobSpecToFile } from '@muster/common/spec/serialize';
+import type { JobSpecFile, SpecProblem } from '@muster/common/spec/types';
+import type { SweepView, TrialView } from '@muster/common/sweeps';
+import { readSweep, sweepToFile } from '@muster/experiments/file/sweepFile';
+import type { Point } from '@muster/experiments/space';
+import { trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
+import type { Context } from '../context.ts';
+import { CliError } from '../errors.ts';
+import { count } from '../output/text.ts';
+import { asSentFromHere, readSpecFile } from './spec.ts';
+
+export interface PreparedSweep {
+  readonly json: string;
+  /** For people. */
+  readonly notes: readonly string[];
+  /** What the coordinator refused, with the place in the file. */
+  explainRefusal(error: MusterError): Error;
+}
+
+const kind = { jobAt: ['job'], expected: 'a sweep: objective, parameters, trials and job' };
+
+/** @throws {CliError} with every problem and its place */
+export async function sweepFromFile(
+  file: string,
+  context: Context,
+  exports: string | undefined,
+): Promise<PreparedSweep> {
+  const text = await readSpecFile(file, context);
+  const source = { file: file === '-' ? 'stdin' : file, text };
+  const refuse = (problems: readonly SpecProblem[]) =>
+    new CliError(`not a valid sweep: ${count(problems.length, 'problem')}`, {
+      code: 'invalid',
+      hints: [formatProblems(problems, source)],
+      problems,
+    });
+  const read = readSpecDocument(text, kind);
+  if (!read.ok) throw refuse(toProblems(read.findings));
+  const { document } = read;
+  const checked = readSweep(document.value);
+  if (!checked.ok || document.findings.length > 0) {
+    const known = new Set(document.findings.map(({ finding }) => JSON.stringify(finding.path)));
+    const further = checked.ok ? [] : checked.findings;
+    const placed = further
+      .filter(({ path }) => !known.has(JSON.stringify(path)))
+      .map((finding): PlacedFinding => ({ finding, origin: document.originOf(finding.path, finding.at) }));
+    throw refuse(toProblems([...document.findings, ...placed]));
+  }
+  const { sweep } = checked;
+  const { spec: job, notes } = asSentFromHere(sweep.job, context, exports);
+  const unused = unusedParameters(job, sweep.parameters);
+  return {
+    json: JSON.stringify(sweepToFile({ ...sweep, job })),
+    notes: [...notes, ...unusedNote(unused)],
+    explainRefusal: (error) => {
+      const problems = error.problems.map((problem) => ({
+        ...problem,
+        ...placeOf(problem, document),
+        flag: null,
+      }));
+      return problems.length === 0 ? error : refuse(problems);
+    },
+  };
+}
+
+function unusedNote(unused: readonly string[]): readonly string[] {
+  if (unused.length === 0) return [];
+  const names = unused.map((name) => `{${name}}`).join(', ');
+  return [`The job names ${names} nowhere: its program must read MUSTER_TRIAL_PARAMS.`];
+}
+
+/** Only constraints are checked by the coordinator alone. */
+function placeOf({ path }: SpecProblemView, document: SpecDocument): Origin {
+  const [, index] = /^constraints\[(\d+)\]$/.exec(path) ?? [];
+  return index === undefined ? noOrigin : document.originOf(['constraints', Number(index)], 'value');
+}
+
+/** The job of a trial, without what makes it one. @throws {MusterError} `internal`: the spec is not that of a sweep */
+export function jobFileOf(spec: SweepView['spec'], { number, params }: TrialView): JobSpecFile {
+  const read = readSweep(spec);
+  if (!read.ok) throw new MusterError('internal', 'the sweep of the coordinator cannot be read');
+  return jobSpecToFile(trialSpec({ ...read.sweep, number, point: params as Point }, null));
+}

@@ -1,0 +1,134 @@
+/** Sweeps and their trials as text for people, and as CSV. */
+import type { SweepView, TrialView } from '@muster/common/sweeps';
+import type { Style } from '../output/colours.ts';
+import { type Column, formatTable, type View } from '../output/table.ts';
+import { agoText, durationText } from '../output/times.ts';
+
+const sweepStyles: Readonly<Record<SweepView['state'], Style | null>> = {
+  running: 'bold',
+  stopping: 'yellow',
+  done: null,
+  stopped: null,
+  failed: 'red',
+};
+
+const trialStyles: Readonly<Record<TrialView['state'], Style | null>> = {
+  running: 'bold',
+  complete: null,
+  infeasible: 'yellow',
+  failed: 'red',
+  stopped: null,
+};
+
+export function sweepTable(sweeps: readonly SweepView[], view: View): string {
+  const columns: readonly Column<SweepView>[] = [
+    { header: 'ID', cell: ({ id }) => id },
+    { header: 'NAME', cell: ({ name }) => name, narrow: { cutTo: 10 } },
+    { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => sweepStyles[state] },
+    { header: 'TRIALS', cell: (sweep) => `${endedOf(sweep)}/${sweep.trials}`, align: 'right' },
+    { header: 'BEST', cell: ({ best }) => valueText(best), align: 'right' },
+    { header: 'USER', cell: ({ user }) => user, narrow: 'drop' },
+    { header: 'AGE', cell: ({ createdAtMs }) => agoText(createdAtMs, view.nowMs), narrow: 'drop' },
+  ];
+  return formatTable(sweeps, columns, view);
+}
+
+function endedOf({ complete, infeasible, failed, stopped }: SweepView): number {
+  return complete + infeasible + failed + stopped;
+}
+
+export function sweepDetail(sweep: SweepView, view: View): string {
+  const { id, name, state, reason, user, project, trials, running, best, createdAtMs, endedAtMs } = sweep;
+  const { objective, sampler, seed } = sweep.spec as {
+    readonly objective: ShownObjective;
+    readonly sampler: string;
+    readonly seed: number;
+  };
+  const counts = (['complete', 'running', 'infeasible', 'failed', 'stopped'] as const)
+    .filter((each) => sweep[each] > 0)
+    .map((each) => `${sweep[each]} ${each}`);
+  const lines = [
+    ['Sweep', `${id} (${name})`],
+    ['State', reason === null ? state : `${state}: ${reason}`],
+    ['Objective', objectiveText(objective)],
+    ['Sampler', `${sampler}, seed ${seed}`],
+    ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
+    ['User', `${user}, project ${project}`],
+    ['Started', agoText(createdAtMs, view.nowMs)],
+    ...(endedAtMs === null ? [] : [['Took', durationText(endedAtMs - createdAtMs)]]),
+    ['Best', best === null ? 'none yet' : `trial ${best.number}, ${best.jobId}: ${valueText(best)}`],
+    ...Object.entries(best?.params ?? {}).map(([key, value]) => [`  ${key}`, String(value)]),
+  ].map(([label = '', value = '']) => `${`${label}:`.padEnd(14)}${value}\n`);
+  const next =
+    best === null
+      ? running > 0
+        ? `Next: ${view.programName} sweep trials ${id}\n`
+        : ''
+      : `Next: ${view.programName} sweep best ${id} --job-file > best.json\n`;
+  return `${lines.join('')}${next === '' ? '' : `\n${next}`}`;
+}
+
+interface ShownObjective {
+  readonly metric: string;
+  readonly goal: string;
+  readonly of?: string;
+  readonly at_step?: number;
+}
+
+function objectiveText({ metric, goal, of = 'last', at_step: atStep }: ShownObjective): string {
+  return `${goal} ${metric}, ${atStep === undefined ? of : `at step ${atStep}`}`;
+}
+
+export function trialTable(trials: readonly TrialView[], view: View): string {
+  const columns: readonly Column<TrialView>[] = [
+    { header: 'TRIAL', cell: ({ number }) => String(number), align: 'right' },
+    { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => trialStyles[state] },
+    { header: 'VALUE', cell: valueText, align: 'right' },
+    { header: 'JOB', cell: ({ jobId }) => jobId },
+    { header: 'CAUSE', cell: ({ cause }) => cause ?? '-', narrow: 'drop' },
+    { header: 'PARAMETERS', cell: paramsText, narrow: { cutTo: 20 } },
+  ];
+  return formatTable(trials, columns, view);
+}
+
+function paramsText({ params }: TrialView): string {
+  return Object.entries(params)
+    .map(([name, value]) => `${name}=${typeof value === 'number' ? shortNumber(value) : String(value)}`)
+    .join(' ');
+}
+
+function valueText(trial: Pick<TrialView, 'value'> | null): string {
+  return trial?.value == null ? '-' : shortNumber(trial.value);
+}
+
+/** Five digits are enough to compare. */
+function shortNumber(value: number): string {
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(5)));
+}
+
+const trialColumns = [
+  'number',
+  'state',
+  'value',
+  'step',
+  'cause',
+  'jobId',
+  'startedAtMs',
+  'endedAtMs',
+] as const;
+
+/** As RFC 4180 has it. A column for each parameter; one that does not apply is empty. */
+export function trialCsv(trials: readonly TrialView[]): string {
+  const names = [...new Set(trials.flatMap(({ params }) => Object.keys(params)))];
+  const rows = trials.map((trial) => [
+    ...trialColumns.map((column) => trial[column]),
+    ...names.map((name) => trial.params[name]),
+  ]);
+  const header = [...trialColumns, ...names.map((name) => `params.${name}`)];
+  return [header, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
+}
+
+function csvCell(value: unknown): string {
+  const text = typeof value === 'string' ? value : value == null ? '' : JSON.stringify(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

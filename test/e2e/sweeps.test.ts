@@ -1,0 +1,59 @@
+/** A sweep with real processes, over kills of the coordinator. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SweepView, TrialView } from '@muster/common/sweeps';
+import { beforeAll, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { waitFor } from '../support/services.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ gpus: 2 });
+});
+
+const losses = [0.4, 0.3, 0.6, 0.1, 0.2, 0.5];
+
+test('each trial runs once over kills of the coordinator, and the best is known with its job file', async () => {
+  const file = join(cluster.workDir, 'sweep.json');
+  const sweepFile = {
+    name: 'tune',
+    sampler: 'grid',
+    objective: { metric: 'train_loss', goal: 'min' },
+    parameters: { loss: losses },
+    job: {
+      command:
+        'for step in 1 2 3; do echo "iter $step: loss {loss}, time 440.71ms, mfu 48.31%"; sleep 0.1; done',
+      resources: { gpus: 1 },
+    },
+  };
+  writeFileSync(file, JSON.stringify(sweepFile));
+  const { stdout } = await cluster.muster(['sweep', '-f', file]);
+  const id = stdout.trim();
+  const ended = async () => {
+    const trials = await cluster.api.listTrials(id).catch((): readonly TrialView[] => []);
+    return trials.filter(({ state }) => state !== 'running').length;
+  };
+  for (const count of [1, 3]) {
+    await waitFor(`${count} trials have ended`, async () => (await ended()) >= count);
+    await cluster.coordinator.kill();
+    await cluster.coordinator.start();
+  }
+  await waitFor('the sweep is done', async () => (await cluster.api.getSweep(id)).state === 'done');
+
+  const { trials } = JSON.parse((await cluster.muster(['sweep', 'trials', id, '-o', 'json'])).stdout) as {
+    readonly trials: readonly TrialView[];
+  };
+  expect(trials.map(({ number, state, value }) => [number, state, value])).toEqual(
+    losses.map((loss, number) => [number, 'complete', loss]),
+  );
+  const { jobs } = await cluster.api.listJobs({ label: `muster.sweep=${id}` });
+  expect(jobs.map(({ id: jobId }) => jobId).sort()).toEqual(trials.map(({ jobId }) => jobId).sort());
+  const shown = JSON.parse(
+    (await cluster.muster(['sweep', 'show', 'tune', '-o', 'json'])).stdout,
+  ) as SweepView;
+  expect(shown).toMatchObject({ state: 'done', complete: 6, best: { number: 3, value: 0.1, step: 3 } });
+  const best = join(cluster.workDir, 'best.json');
+  writeFileSync(best, (await cluster.muster(['sweep', 'best', id, '--job-file'])).stdout);
+  const again = await cluster.muster(['submit', '-f', best, '--follow']);
+  expect(again.stdout).toContain('iter 3: loss 0.1,');
+});
