@@ -43,3 +43,15 @@ test('a real job is one trace, which its program can go on with, and a killed co
   expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
   expect(collector.resources[0]).toMatchObject({ 'service.name': 'muster-coordinator' });
 });
+
+test('a submit by the command belongs to the trace of its environment', async () => {
+  const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const env = { TRACEPARENT: `00-${traceId}-${spanId}-01` };
+  const { stdout } = await cluster.muster(['submit', '--', 'true'], { env });
+  const [jobId = ''] = /job_\w+/.exec(stdout) ?? [];
+  expect(await cluster.untilEnded(jobId)).toMatchObject({ state: 'succeeded', traceId });
+  const root = await waitFor('its root', async () =>
+    collector.spans.find((span) => span.name === 'job' && span.attributes['muster.job.id'] === jobId),
+  );
+  expect(root).toMatchObject({ traceId, parentSpanId: spanId, hasRemoteParent: true });
+});

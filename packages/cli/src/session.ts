@@ -43,7 +43,8 @@ export async function withSession<T>(
 ): Promise<T> {
   const endpoint = resolveEndpoint(flags, context.environment);
   const { connectMuster } = await import('@muster/common/wire/client');
-  let api = connectMuster(endpoint);
+  const target = { ...endpoint, traceparent: traceparentIn(context.environment.variables) };
+  let api = connectMuster(target);
   const session: Session = {
     endpoint,
     get api() {
@@ -72,7 +73,7 @@ export async function withSession<T>(
           // of this session may have replaced it already.
           if (api !== used) continue;
           used.close();
-          api = connectMuster(endpoint);
+          api = connectMuster(target);
         }
       }
     },
@@ -86,6 +87,11 @@ export async function withSession<T>(
   } finally {
     api.close();
   }
+}
+
+/** TRACEPARENT, by which a pipeline or another job tells its programs what they are part of. */
+function traceparentIn({ TRACEPARENT: named = '' }: Readonly<Record<string, string>>): string | null {
+  return /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(named) ? named : null;
 }
 
 /**

@@ -60,6 +60,8 @@ export interface ConnectOptions {
   readonly token: string;
   /** PEM of the coordinator's CA; left out or null: no TLS, on loopback only. */
   readonly caCertificate?: string | null;
+  /** What jobs are submitted for (W3C Trace Context); left out or null: nothing that is traced. */
+  readonly traceparent?: string | null;
 }
 
 export interface JobFilter {
@@ -244,8 +246,9 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi {
 }
 
 export function connectMuster(options: ConnectOptions): MusterApi {
-  const { address, token, caCertificate = null } = options;
-  const channel = openChannel({ address, caCertificate }, token);
+  const { address, token, caCertificate = null, traceparent = null } = options;
+  const headers = traceparent === null ? [] : [['traceparent', traceparent] as const];
+  const channel = openChannel({ address, caCertificate }, token, headers);
   return musterApiOver(channel, (error) => callProblem(error, address, caCertificate !== null));
 }
 

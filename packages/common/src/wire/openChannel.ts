@@ -6,14 +6,20 @@ import { musterVersion, versionKey } from '../version.ts';
 import { type ChannelTarget, nameForIpAddresses, trustedTarget } from './trust.ts';
 
 /** The coordinator tells those who are too old, or too new for it. */
-const headers = [[versionKey, musterVersion]] as const;
+const ofVersion = [versionKey, musterVersion] as const;
 
 /**
  * A channel that dials at its first call.
  * @param token is sent with every call, once the coordinator has shown its certificate
+ * @param more headers of every call
  * @throws {MusterError} as `trustedTarget` does
  */
-export function openChannel(target: ChannelTarget, token: string): GrpcChannel {
+export function openChannel(
+  target: ChannelTarget,
+  token: string,
+  more: readonly (readonly [string, string])[] = [],
+): GrpcChannel {
+  const headers = [ofVersion, ...more];
   const { host, port, secureContext } = trustedTarget(target);
   const authority = target.address;
   if (secureContext === null) {
