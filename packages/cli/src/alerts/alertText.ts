@@ -3,6 +3,7 @@ import type { AlertSeverity, AlertView } from '@muster/common/alerts';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { Style } from '../output/colours.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
+import { printable } from '../output/text.ts';
 import { agoText, validityText } from '../output/times.ts';
 
 const styles: Readonly<Record<AlertSeverity, Style | null>> = {
@@ -20,6 +21,29 @@ export function alertTable(alerts: readonly AlertView[], view: View): string {
     { header: 'CONDITION', cell: ({ condition }) => condition, narrow: { cutTo: 20, drop: true } },
   ];
   return formatTable(alerts, columns, view);
+}
+
+/** More are counted: a condition that fits every job needs to be narrowed, not read. */
+const wouldFireMax = 10;
+
+/**
+ * What a dry run found.
+ * @param alert as it would be, with what its condition holds for now, and how many that are as `pending`
+ * @param looksAt what it would look at
+ */
+export function triedAlert({ name, severity, forMs, firing, pending }: AlertView, looksAt: string): string {
+  const shown = firing.slice(0, wouldFireMax);
+  const lines = shown.map(({ subject, subjectName, message }) => {
+    const named = subjectName === subject ? subject : `${subject} (${subjectName})`;
+    return `  ${printable(named)}: ${printable(message)}\n`;
+  });
+  const more = pending > shown.length ? `  … and ${pending - shown.length} more\n` : '';
+  const later = forMs === 0 ? 'would fire now' : `would fire if that is still so in ${formatDuration(forMs)}`;
+  const found =
+    pending === 0
+      ? 'The condition holds for nothing now.\n'
+      : `The condition holds for ${pending} now, and ${later}:\n`;
+  return `Dry run, nothing was set. ${name} would be: ${severity}, looks at ${looksAt}.\n${found}${lines.join('')}${more}`;
 }
 
 function stateText({ firing, pending, silence }: AlertView): string {

@@ -37,6 +37,25 @@ const alert: AlertView = {
 };
 const wire = () => alertToWire(alert);
 
+test('a dry run says what would be set, and what it would fire for now', async () => {
+  const tried = { ...alert, pending: 3 };
+  const some = await run(['alert', 'create', 'failed', '--if', 'hung', '--dry-run'], {
+    CreateAlert: () => alertToWire(tried),
+  });
+  expect(some.requests).toMatchObject([{ method: 'CreateAlert', request: { name: 'failed', dryRun: true } }]);
+  expect(some.stdout.split('\n')).toEqual([
+    `Dry run, nothing was set. failed would be: critical, looks at ${jobId}.`,
+    'The condition holds for 3 now, and would fire if that is still so in 1m:',
+    `  ${jobId} (train): train failed`,
+    '  … and 2 more',
+    '',
+  ]);
+  const none = await run(['alert', 'create', 'failed', '--if', 'hung', '--dry-run'], {
+    CreateAlert: () => alertToWire({ ...alert, firing: [], pending: 0 }),
+  });
+  expect(none.stdout).toMatch(/\nThe condition holds for nothing now.\n$/);
+});
+
 test('alert create sends what was given and leaves the rest to the coordinator', async () => {
   const least = await run(['alert', 'create', 'failed', '--if', 'hung'], { CreateAlert: wire });
   expect(least.requests).toMatchObject([

@@ -2,7 +2,7 @@ import type { AlertKind, AlertScope, AlertSeverity, AlertView } from '@muster/co
 import { alertSeverities } from '@muster/common/alerts';
 import { formatDuration } from '@muster/common/spec/duration';
 import type { AlertRequest } from '@muster/common/wire/alertClient';
-import { alertDetail, alertTable } from '../alerts/alertText.ts';
+import { alertDetail, alertTable, triedAlert } from '../alerts/alertText.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
@@ -22,6 +22,7 @@ interface CreateFlags extends QueryFlags {
   readonly node?: readonly string[];
   readonly nodes?: boolean;
   readonly cluster?: boolean;
+  readonly dryRun?: boolean;
 }
 
 interface ListFlags extends QueryFlags {
@@ -71,7 +72,8 @@ const create: Subcommand = {
       .option('--project <project>', 'look at jobs of this project')
       .option('--node <node>', 'look at this node; may be repeated', collect)
       .option('--nodes', 'look at every node')
-      .option('--cluster', 'look at the cluster as a whole');
+      .option('--cluster', 'look at the cluster as a whole')
+      .option('--dry-run', 'check only, and show what would be set and what it would fire for now');
     withQuery(sub);
     sub.addHelpText(
       'after',
@@ -84,7 +86,10 @@ const create: Subcommand = {
       context,
       flags,
       (api) => api.createAlert(requestOf(name, flags)),
-      (alert) => `${alert.name} is set: ${alert.severity}, looks at ${scopeWords(alert.scope)}.\n`,
+      (alert) =>
+        flags.dryRun === true
+          ? triedAlert(alert, scopeWords(alert.scope))
+          : `${alert.name} is set: ${alert.severity}, looks at ${scopeWords(alert.scope)}.\n`,
     ),
 };
 
@@ -212,6 +217,7 @@ function requestOf(name: string, flags: CreateFlags): AlertRequest {
     ...(message === undefined ? {} : { message }),
     ...(repeat === undefined ? {} : { repeatMs: repeat }),
     ...(scope === null ? {} : { scope }),
+    ...(flags.dryRun === true ? { dryRun: true } : {}),
   };
 }
 

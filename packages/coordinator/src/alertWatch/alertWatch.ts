@@ -6,14 +6,13 @@
  * What follows is a command: a firing and its event are one commit, with the number of the event up to which all has been looked at.
  * After a kill the events from there on are looked at again, and what has fired does not fire twice.
  */
-import type { AlertEpisode } from '@muster/common/alerts';
+import type { AlertDefinition, AlertEpisode } from '@muster/common/alerts';
 import { clusterSubject } from '@muster/common/eventKinds';
 import { isJobId, isNodeName, type JobId, type NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { CheckCondition } from '../alerts/definitions.ts';
 import { type AlertMoment, type AlertState, inactive, stepOf } from '../alerts/episodes.ts';
-import { messageText } from '../alerts/messages.ts';
-import { namesOfEvery, namesOfKind } from '../alerts/names.ts';
+import { namesOfKind } from '../alerts/names.ts';
 import { looksAtJob, looksAtNode } from '../alerts/reach.ts';
 import { coordinatorPart } from '../caller.ts';
 import { fireAlert, repeatAlert, resolveAlert } from '../commands/alerts.ts';
@@ -22,10 +21,12 @@ import type { Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { AlertCursor, type AlertCursorParts } from './alertCursor.ts';
+import { type WouldFire, wouldFire } from './dryRun.ts';
 import { type ActiveRule, type RuleGroup, RuleSet, type RuleSetParts } from './ruleSet.ts';
 import {
   type AlertSources,
   type AlertSubject,
+  alertMessage,
   clusterSubjectOf,
   jobSubject,
   nodeSubject,
@@ -136,6 +137,14 @@ export class AlertWatch {
   async expectRule(): Promise<CheckCondition> {
     await this.cursor.resume();
     return this.rules.load();
+  }
+
+  /** What an alert would fire for if it were set now. @param endedJob the one that its scope names, where it has ended */
+  async tryOut(definition: AlertDefinition, owner: string, endedJob: Job | null): Promise<WouldFire> {
+    const check = await this.rules.load();
+    const condition = check(definition.condition, namesOfKind[definition.scope.kind]);
+    const { lastStartAtMs } = this;
+    return wouldFire(this.parts, { definition, condition, owner, endedJob, lastStartAtMs });
   }
 
   /** Looks at what has changed. May be called at any time. */
@@ -273,7 +282,7 @@ export class AlertWatch {
         this.counts.set(name, count);
         pending.delete(subject.id);
         const { id, name: subjectName, project } = subject;
-        const message = messageOf(definition, subject);
+        const message = alertMessage(definition, subject);
         const fired = { subject: id, subjectName, project, message, isSilenced: step.isSilenced };
         changes.push((draft, nowMs) => {
           fireAlert(draft, alert, fired, nowMs);
@@ -359,17 +368,6 @@ function taken<T>(set: Set<T>): readonly T[] {
   const all = [...set];
   set.clear();
   return all;
-}
-
-function messageOf(
-  { name, severity, message, scope }: ActiveRule['definition'],
-  subject: AlertSubject,
-): string {
-  const ofEvery: Readonly<Record<string, string>> = { alert: name, severity, subject: subject.id };
-  return messageText(message, (each) => ofEvery[each] ?? subject.factOf(each), {
-    ...namesOfKind[scope.kind],
-    ...namesOfEvery,
-  });
 }
 
 /** Of a rule that is there no more, a built-in one that was switched off. */

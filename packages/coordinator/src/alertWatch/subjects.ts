@@ -1,10 +1,12 @@
 /** What conditions are evaluated for: a job, a node, the cluster. Values are looked up when a condition needs them, once in a pass. */
+import type { AlertDefinition } from '@muster/common/alerts';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { CheckedCondition } from '../alerts/condition.ts';
 import { type AroundCluster, clusterFacts, jobFacts, nodeFacts } from '../alerts/facts.ts';
-import type { FactOf, FactValue } from '../alerts/names.ts';
+import { messageText } from '../alerts/messages.ts';
+import { type FactOf, type FactValue, namesOfEvery, namesOfKind } from '../alerts/names.ts';
 import { currentAttempt, type Job, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { heldTasks } from '../state/heldTasks.ts';
@@ -112,6 +114,18 @@ export function clusterSubjectOf(sources: AlertSources, id: string, lastStartAtM
   return subject({ id, name: id, project: null, endedSeq: null }, (name) =>
     isNameOf(clusterFacts, name) ? clusterFacts[name](around) : null,
   );
+}
+
+/** With the values of this moment. */
+export function alertMessage(
+  { name, severity, message, scope }: AlertDefinition,
+  about: AlertSubject,
+): string {
+  const ofEvery: Readonly<Record<string, string>> = { alert: name, severity, subject: about.id };
+  return messageText(message, (each) => ofEvery[each] ?? about.factOf(each), {
+    ...namesOfKind[scope.kind],
+    ...namesOfEvery,
+  });
 }
 
 function isNameOf<Table extends object>(table: Table, name: string): name is keyof Table & string {

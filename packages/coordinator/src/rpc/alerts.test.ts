@@ -1,4 +1,5 @@
 import { MusterError } from '@muster/common/errors';
+import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { submitJob } from './jobFixture.ts';
@@ -46,6 +47,47 @@ test.each([
   [{ ...failed, repeatMs: 1 }, /repeat: /],
 ])('%j is refused with what is wrong', async (request, message) => {
   await expect(coordinator.api.createAlert(request)).rejects.toThrow(message);
+  expect(await alertEvents()).toEqual([]);
+});
+
+test('a dry run tells for what the alert would fire now, within what its owner may change', async () => {
+  const jobId = await submitJob(coordinator, 'r1');
+  await submitJob(coordinator, 'r2');
+  const waits = {
+    name: 'waits',
+    condition: "workload_state == 'queued'",
+    message: '{workload_name} waits',
+    dryRun: true,
+  };
+  const every = await coordinator.api.createAlert({ ...waits, forMs: 60_000 });
+  expect([every.firing.length, every.pending, every.forMs]).toEqual([2, 2, 60_000]);
+  const scope = { kind: 'job', jobId, labels: {}, project: null, nodes: [] } as const;
+  const one = await coordinator.api.createAlert({ ...waits, scope });
+  expect(one).toMatchObject({ pending: 1, firing: [{ id: '', subject: jobId, message: 'train waits' }] });
+  await coordinator.api.stopJobs([jobId]);
+  expect(await coordinator.api.createAlert({ ...waits, scope })).toMatchObject({ pending: 0, firing: [] });
+  const ended = await coordinator.api.createAlert({
+    ...waits,
+    condition: "workload_state == 'cancelled'",
+    scope,
+  });
+  expect(ended.firing.map(({ subject }) => subject)).toEqual([jobId]);
+  await coordinator.api.addUser({ name: 'ann', role: 'user', projects: ['hers'] });
+  const { token } = await coordinator.api.createUserToken({
+    user: 'ann',
+    label: 'x',
+    projects: [],
+    verbs: [],
+  });
+  const ann = connectMuster({ address: coordinator.address, token });
+  expect(await ann.createAlert(waits)).toMatchObject({ pending: 0, firing: [] });
+  ann.close();
+  const cluster = await coordinator.api.createAlert({
+    name: 'c',
+    condition: 'silent_nodes == 0',
+    dryRun: true,
+  });
+  expect(cluster.firing).toMatchObject([{ subject: 'cluster' }]);
   expect(await alertEvents()).toEqual([]);
 });
 

@@ -12,6 +12,7 @@ import { isOperator, requireProject } from '../auth/access.ts';
 import { type Identity, userOf } from '../caller.ts';
 import { acknowledgeAlert, deleteAlert, firedBy, setAlert, silenceAlert } from '../commands/alerts.ts';
 import type { Command, Loop } from '../loop.ts';
+import type { Job } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredAlert } from '../store/alerts.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +36,7 @@ type AlertCalls = Pick<
 const shownEpisodesMax = 100;
 
 export function alertCalls(parts: AlertCallParts): AlertCalls {
-  const { state, store, loop, alerts } = parts;
+  const { state, loop, alerts } = parts;
 
   return {
     CreateAlert: unary(async (request, caller) => {
@@ -45,12 +46,15 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
       requireReach(caller, definition.scope);
       const owner = userOf(caller);
       const set: Command<StoredAlert> = (draft, nowMs) => setAlert(draft, definition, owner, nowMs);
-      if (request.dryRun) return alertToWire(viewOf(parts, loop.tryOut(caller, set), []));
+      if (request.dryRun) {
+        const rule = loop.tryOut(caller, set);
+        const { episodes, count } = await alerts.tryOut(rule, owner, await endedJobOf(parts, rule));
+        return alertToWire({ ...viewOf(parts, rule, episodes), pending: count });
+      }
       const rule = await loop.run(caller, set);
       // A short job may have ended before its alert was set, and is looked at all the same.
-      const { jobId } = rule.scope;
-      const ended = jobId !== null && isJobId(jobId) ? await store.readJob(jobId) : null;
-      if (ended !== null) alerts.noteJob(ended.job, 0);
+      const ended = await endedJobOf(parts, rule);
+      if (ended !== null) alerts.noteJob(ended, 0);
       return alertToWire(viewOf(parts, rule, []));
     }),
 
@@ -112,6 +116,15 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
       return alertToWire(await requireShown(parts, name, caller));
     }),
   };
+}
+
+/** The job that the scope names. @returns null: it names none, or the job has not ended */
+async function endedJobOf(
+  { state, store }: AlertCallParts,
+  { scope: { jobId } }: StoredAlert,
+): Promise<Job | null> {
+  if (jobId === null || !isJobId(jobId) || state.jobs.has(jobId)) return null;
+  return (await store.readJob(jobId))?.job ?? null;
 }
 
 async function wishOf(

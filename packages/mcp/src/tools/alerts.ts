@@ -102,7 +102,13 @@ export const alertCreate = tool({
   }),
   output: z.object({
     dryRun: z.boolean(),
-    alert: alertRow.describe('what was set, or would be'),
+    alert: alertRow.describe(
+      'what was set, or would be; of a dry run it fires for what its condition holds for now',
+    ),
+    holdsFor: z
+      .number()
+      .nullable()
+      .describe('of a dry run: for how many workloads or nodes the condition holds now'),
   }),
   async run(given, { api }) {
     const { severity, message, labels, forSeconds, repeatSeconds, dryRun: isTrial } = given;
@@ -118,10 +124,12 @@ export const alertCreate = tool({
       ...(scope === null ? {} : { scope }),
       dryRun: isTrial,
     });
+    const holdsFor = isTrial ? alert.pending : null;
     const what = isTrial ? 'Dry run, nothing was set. It would look at' : `Alert ${alert.name} looks at`;
+    const now = isTrial ? ` Its condition holds now for ${holdsFor === 0 ? 'nothing' : holdsFor}.` : '';
     return {
-      data: { dryRun: isTrial, alert: alertRowOf(alert) },
-      text: `${what} ${scopeText(alert.scope)}.`,
+      data: { dryRun: isTrial, alert: alertRowOf(alert), holdsFor },
+      text: `${what} ${scopeText(alert.scope)}.${now}`,
     };
   },
 });
