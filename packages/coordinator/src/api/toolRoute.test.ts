@@ -53,6 +53,18 @@ test('submits and shows as the user of the token', async () => {
   expect(page.contents[0]).toMatchObject({ text: expect.stringContaining('over-http') });
 });
 
+test('a repeated extension with the same id adds once, and without one each call adds', async () => {
+  const client = await clientWith(await tokenOf(['read', 'submit', 'change']));
+  const { data } = await call(client, 'workload_submit', { command: ['true'], maxRuntimeSeconds: 100 });
+  const { workloadId } = data as { workloadId: string };
+  const extended = async (more: object) =>
+    (await call(client, 'workload_extend', { workloadId, seconds: 10, ...more })).data;
+  for (let time = 0; time < 2; time += 1)
+    expect(await extended({ requestId: 'once' })).toMatchObject({ maxRuntimeSeconds: 110 });
+  expect(await extended({})).toMatchObject({ maxRuntimeSeconds: 120 });
+  expect(await extended({})).toMatchObject({ maxRuntimeSeconds: 130 });
+});
+
 test('offers what the token may call; what it names all the same is refused', async () => {
   const client = await clientWith(await tokenOf(['read']));
   const names = (await client.listTools()).tools.map(({ name }) => name);

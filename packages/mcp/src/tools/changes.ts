@@ -136,7 +136,8 @@ function checkpointFor(job: JobView, from: ResumeChoice): string | null {
 export const workloadExtend = tool({
   name: 'workload_extend',
   title: 'Give a workload more time',
-  about: 'Adds to the maxRuntimeSeconds of a workload, for its running attempt and later ones.',
+  about:
+    'Adds to the maxRuntimeSeconds of a workload, for its running attempt and later ones. With a requestId a repeated call adds once.',
   verb: 'change',
   effect: 'change',
   idempotent: false,
@@ -147,6 +148,7 @@ export const workloadExtend = tool({
       .min(1)
       .max(365 * 86_400)
       .describe('how much longer'),
+    requestId,
     dryRun,
   }),
   output: z.object({
@@ -154,9 +156,10 @@ export const workloadExtend = tool({
     workloadId: z.string(),
     maxRuntimeSeconds: z.number().describe('of each attempt, with the extension'),
   }),
-  async run(given, { api }) {
+  async run(given, { api, newRequestId }) {
     const before = await api.getJob(given.workloadId);
-    const job = given.dryRun ? before : await api.extendJob(before.id, given.seconds * 1000);
+    const requested = given.requestId ?? newRequestId();
+    const job = given.dryRun ? before : await api.extendJob(before.id, given.seconds * 1000, requested);
     const { maxRuntimeMs } = settingsOf(job);
     if (maxRuntimeMs === null || (given.dryRun && isTerminal(job.state)))
       throw new MusterError(
