@@ -14,6 +14,7 @@ import {
   unlimitedScope,
   userNameForm,
 } from '@muster/common/people';
+import { formatDuration } from '@muster/common/spec/duration';
 import { labelForm, labelPattern } from '@muster/common/spec/forms';
 import { newCredential, shortHash } from '../auth/tokens.ts';
 import type { Draft } from '../state/state.ts';
@@ -22,7 +23,7 @@ import type { Credential } from '../store/store.ts';
 const loginCodeLifetimeMs = 24 * 60 * 60_000;
 
 /** Of what a user logs in with, and of a token that names no lifetime. */
-export const userTokenLifetimeMs = 90 * 24 * 60 * 60_000;
+const userTokenLifetimeMs = 90 * 24 * 60 * 60_000;
 
 export const userTokenLifetimeMaxMs = 366 * 24 * 60 * 60_000;
 
@@ -177,8 +178,13 @@ export function loginWithIdToken(
     expiresAtMs: nowMs + loginCodeLifetimeMs,
   });
   draft.putCredential({ ...code, usedFor: tokenHash });
-  const token = issue(draft, user, { secretHash: tokenHash, label: 'login', scope: unlimitedScope }, nowMs);
-  const data = { id: token.id, user: name, label: 'login', by: 'id_token' };
+  const token = issue(
+    draft,
+    user,
+    { secretHash: tokenHash, label: loginLabel, scope: unlimitedScope },
+    nowMs,
+  );
+  const data = { id: token.id, user: name, label: loginLabel, by: 'id_token' };
   draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
   return { user, expiresAtMs: token.expiresAtMs };
 }
@@ -213,15 +219,21 @@ export interface UserTokenCommand {
   readonly scope: Omit<TokenScope, 'budget'>;
   /** null: it has none. */
   readonly budget: TokenBudget | null;
-  readonly lifetimeMs: number;
+  /** null: the usual one, as far as the token of `by` allows it. */
+  readonly lifetimeMs: number | null;
+  /** Id of the credential of the call. */
+  readonly by: string;
 }
 
-/** @throws {MusterError} `not_found`, or `invalid` */
+/** @throws {MusterError} `not_found`, `invalid`, or `permission_denied` for one that would outlive the token of the call */
 export function createUserToken(draft: Draft, command: UserTokenCommand, nowMs: number): IssuedCredential {
   const user = knownUser(draft, command.user);
   const { projects } = command.scope;
   if (projects !== null) checkedProjects(projects);
-  const { secretHash, label, budget: limits, lifetimeMs } = command;
+  const { secretHash, label, budget: limits, by } = command;
+  const endMs = lastEndMs(draft, by) ?? Number.POSITIVE_INFINITY;
+  const lifetimeMs = command.lifetimeMs ?? Math.min(userTokenLifetimeMs, endMs - nowMs);
+  requireNoLonger(draft, by, nowMs + lifetimeMs, nowMs);
   const budget = limits === null ? null : tokenId(user, secretHash);
   const scope = { ...command.scope, budget };
   const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, nowMs);
@@ -229,6 +241,44 @@ export function createUserToken(draft: Draft, command: UserTokenCommand, nowMs: 
   const data = { id: token.id, user: user.name, label: command.label, by: 'create' };
   draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
   return token;
+}
+
+/** Of the tokens that users log in with. */
+export const loginLabel = 'login';
+
+/**
+ * When whatever is issued with a token has ended at the latest. Without it, a token that was issued for a day could be made to last for
+ * good. Whoever has logged in, with all that their user may do, can log in again.
+ * @returns null: it does not matter
+ */
+function lastEndMs(draft: Draft, id: string): number | null {
+  const held = draft.credential(id);
+  if (held?.kind !== 'user') return null;
+  const { verbs, projects, budget } = held.scope;
+  const isLogin = held.label === loginLabel && verbs === null && projects === null && budget === null;
+  return isLogin ? null : held.expiresAtMs;
+}
+
+/**
+ * @param id of the credential of a call @param expiresAtMs when what it issues would end
+ * @throws {MusterError} `permission_denied` where that is after its own end
+ */
+export function requireNoLonger(draft: Draft, id: string, expiresAtMs: number, nowMs: number): void {
+  const endMs = lastEndMs(draft, id);
+  if (endMs === null || expiresAtMs <= endMs) return;
+  throw new MusterError(
+    'permission_denied',
+    `the token of this call ends in ${formatDuration(endMs - nowMs)}, and issues none that is valid for longer: ask for less, or for it ` +
+      'after muster login',
+  );
+}
+
+/** For how long the token that replaces this one is valid. */
+export function rotatedLifetimeMs({
+  createdAtMs,
+  expiresAtMs,
+}: Pick<Credential, 'createdAtMs' | 'expiresAtMs'>): number {
+  return expiresAtMs === null ? userTokenLifetimeMs : expiresAtMs - createdAtMs;
 }
 
 /**
@@ -244,8 +294,7 @@ export function rotateUserToken(
   const before = draft.credential(id);
   if (before?.kind !== 'user') throw new MusterError('not_found', `there is no token ${id} of a user`);
   const user = knownUser(draft, before.subject);
-  const lifetimeMs =
-    before.expiresAtMs === null ? userTokenLifetimeMs : before.expiresAtMs - before.createdAtMs;
+  const lifetimeMs = rotatedLifetimeMs(before);
   const endMs = Math.min(before.expiresAtMs ?? Number.POSITIVE_INFINITY, nowMs + keepMs);
   if (endMs <= nowMs) draft.removeCredential(before);
   else draft.putCredential({ ...before, expiresAtMs: endMs });

@@ -158,6 +158,37 @@ describe('a token of a user', () => {
     expect((await admin.listCredentials()).find((each) => each.id === id)).toMatchObject(limits);
   });
 
+  test('outlives no token that it was issued with, but for one of a login', async () => {
+    const ann = await loggedIn({ name: 'ann', role: 'user' });
+    const plain = { label: 'ci', projects: [], verbs: [] };
+    const day = await ann.createUserToken({ ...plain, verbs: ['read', 'tokens'], lifetimeMs: 24 * hourMs });
+    const issuer = as(day.token);
+    expect(await refusal(issuer.createUserToken({ ...plain, lifetimeMs: 24 * hourMs + 1 }))).toMatch(
+      /^permission_denied: the token of this call ends in 1d, and issues none that is valid for longer: ask for less, or .*muster login/,
+    );
+    const hour = await issuer.createUserToken({ ...plain, lifetimeMs: hourMs });
+    expect(hour.expiresAtMs).toBeLessThan(day.expiresAtMs);
+    const usual = await issuer.createUserToken(plain);
+    expect(usual.expiresAtMs).toBe(day.expiresAtMs);
+    expect(await refusal(as(usual.token).createUserToken({ ...plain, lifetimeMs: 24 * hourMs + 1 }))).toMatch(
+      /^permission_denied/,
+    );
+    const long = await ann.createUserToken({ ...plain, verbs: ['read'], lifetimeMs: 300 * 24 * hourMs });
+    expect(await refusal(issuer.rotateUserToken(long.id))).toMatch(/^permission_denied: .* valid for longer/);
+    await issuer.rotateUserToken(hour.id);
+    const itself = await issuer.rotateUserToken();
+    expect(itself.expiresAtMs).toBe(day.expiresAtMs);
+  });
+
+  test('of a budget issues no other, and none that is issued passes for a login', async () => {
+    const ann = await loggedIn({ name: 'ann', role: 'user' });
+    const plain = { label: 'ci', projects: [], verbs: [] };
+    const none = { gpuHours: null, gpus: null, jobsTotal: null, priority: null };
+    const budgeted = await ann.createUserToken({ ...plain, budget: { ...none, jobs: 1 } });
+    expect(await refusal(as(budgeted.token).createUserToken(plain))).toMatch(/^permission_denied/);
+    expect(await refusal(ann.createUserToken({ ...plain, label: 'login' }))).toMatch(/^invalid: .*"login"/);
+  });
+
   test('is not rotated by one that allows less, which would get the secret of the next', async () => {
     const ann = await loggedIn({ name: 'ann', role: 'user' });
     const [login] = await ann.listCredentials();

@@ -23,12 +23,14 @@ import {
   createLoginCode,
   createUserToken,
   login,
+  loginLabel,
   loginWithIdToken,
   removeUser,
+  requireNoLonger,
+  rotatedLifetimeMs,
   rotateUserToken,
   setProject,
   userTokenLifetimeMaxMs,
-  userTokenLifetimeMs,
 } from '../commands/people.ts';
 import type { Loop } from '../loop.ts';
 import type { TimeLimits } from '../reconcilers/timeLimits.ts';
@@ -99,7 +101,7 @@ export function peopleCalls({
 
     Login: unary(async ({ token }, caller) => {
       requireRandom(token);
-      const command = { codeId: caller.id, tokenHash: hashToken(token), label: 'login' };
+      const command = { codeId: caller.id, tokenHash: hashToken(token), label: loginLabel };
       const { user, expiresAtMs } = await loop.run(caller, (draft, nowMs) => login(draft, command, nowMs));
       return { user: userToWire(user), clusterId: state.clusterId, expiresAtMs };
     }),
@@ -131,8 +133,11 @@ export function peopleCalls({
     CreateUserToken: unary(async (request, caller) => {
       const scope = scopeOf(caller, request);
       const { label } = request;
-      if (!/^[\x20-\x7e]{1,64}$/.test(label))
-        throw new MusterError('invalid', 'the label of a token has 1 to 64 printable characters');
+      if (!/^[\x20-\x7e]{1,64}$/.test(label) || label === loginLabel)
+        throw new MusterError(
+          'invalid',
+          `the label of a token has 1 to 64 printable characters, and is not "${loginLabel}", which marks a login`,
+        );
       const token = newToken('user', random);
       const command = {
         user: userOfToken(caller, request.user),
@@ -140,7 +145,8 @@ export function peopleCalls({
         label,
         scope,
         budget: budgetAsked(request.budget, scope),
-        lifetimeMs: checkedLifetime(request.lifetimeMs ?? userTokenLifetimeMs),
+        lifetimeMs: request.lifetimeMs === undefined ? null : checkedLifetime(request.lifetimeMs),
+        by: caller.id,
       };
       const issued = await loop.run(caller, (draft, nowMs) => createUserToken(draft, command, nowMs));
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
@@ -152,7 +158,10 @@ export function peopleCalls({
       const token = newToken('user', random);
       const issued = await loop.run(caller, (draft, nowMs) => {
         const meant = named === undefined ? null : credentialNamed(draft, caller, named);
-        if (meant !== null) requireWithin(draft.credential(caller.id)?.scope ?? unlimitedScope, meant);
+        if (meant !== null && meant.id !== caller.id) {
+          requireWithin(draft.credential(caller.id)?.scope ?? unlimitedScope, meant);
+          requireNoLonger(draft, caller.id, nowMs + rotatedLifetimeMs(meant), nowMs);
+        }
         const command = { id: meant?.id ?? caller.id, secretHash: hashToken(token), keepMs };
         return rotateUserToken(draft, command, nowMs);
       });
