@@ -85,6 +85,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['caller.ts', '', 'it only names who has asked'],
     ['work', '', 'how work is run, whatever it is'],
     ['options.ts', '', 'the command line sets it, and every part may read it'],
+    ['prices.ts', 'model.ts options.ts', 'what GPUs cost, whoever wants to know'],
     ['diskReserve.ts', '', 'it looks at the disk alone'],
     ['http', '', 'it serves the pages that it is given'],
     ['tls', '', 'it keeps certificates and knows no calls'],
@@ -166,7 +167,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents alertSinks auth lifecycle model.ts options.ts planning reconcilers rpc state store telemetry tracing views.ts work',
+      'agents alertSinks auth lifecycle model.ts options.ts planning prices.ts reconcilers rpc state store telemetry tracing ' +
+        'views.ts work',
       'it counts what others do',
     ],
     [
@@ -181,8 +183,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prometheus ' +
-        'reconcilers rpc secrets state store sweeps telemetry training work',
+      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prices.ts ' +
+        'prometheus reconcilers rpc secrets state store sweeps telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

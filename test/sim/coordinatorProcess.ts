@@ -77,6 +77,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       leases: leaseSettings,
       leaseFreeBootId: null,
       telemetryBytes: 2 ** 20,
+      prices: [],
       telemetryPath: null,
       builtInAlerts: ['job_failed', 'node_lost'],
     },

@@ -67,6 +67,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     lrScale: 1,
     extraRuntimeMs: 0,
     failures: 0,
+    costUsd: null,
     outputAtMs: null,
   };
 }

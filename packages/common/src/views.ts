@@ -218,6 +218,8 @@ export interface JobView extends JobFacts {
   /** Where its training is, or was last. */
   readonly training: TrainingProgress | null;
   readonly ledger: readonly LedgerEntry[];
+  /** USD until now. null: there are no prices, it is not known what GPUs it held, or in a list of jobs. */
+  readonly costUsd: number | null;
   /** When output of its newest attempt last arrived. null: none has, it has ended, or in a list of jobs. */
   readonly outputAtMs: number | null;
 }

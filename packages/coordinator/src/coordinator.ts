@@ -31,6 +31,7 @@ import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
+import { costOf } from './prices.ts';
 import type { ReadPast } from './prometheus/pastMetrics.ts';
 import { ArrayFiller } from './reconcilers/arrayFiller.ts';
 import { enforceBudgets } from './reconcilers/budgetLimits.ts';
@@ -75,6 +76,8 @@ export interface CoordinatorSettings {
   readonly leaseFreeBootId: string | null;
   /** Memory for the readings of jobs' GPUs, bytes. */
   readonly telemetryBytes: number;
+  /** Of GPUs; empty: jobs have no cost. */
+  readonly prices: Parameters<typeof costOf>[2];
   /** Where readings are kept over a restart, absolute; null: nowhere. */
   readonly telemetryPath: string | null;
   /** Of those that are built in, the alerts that are switched on. */
@@ -323,7 +326,11 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     /** The handlers of both services. */
     calls: (server: ServerFacts) => ({
       muster: {
-        ...jobCalls({ ...parts, nodeViews }),
+        ...jobCalls({
+          ...parts,
+          nodeViews,
+          costOf: (held) => costOf(held, state.nodes, settings.prices, wallMs()),
+        }),
         ...streamCalls({ ...parts, backup: ports.backup }),
         ...nodeCalls({ ...parts, ...server }),
         ...credentialCalls({ ...parts, ...server }),

@@ -127,6 +127,7 @@ export async function startTestCoordinator(
       leases: leaseSettings,
       leaseFreeBootId: null,
       telemetryBytes: options.telemetryBytes ?? 2 ** 20,
+      prices: somePrices,
       telemetryPath: null,
       builtInAlerts: options.builtInAlerts ?? [],
     },

@@ -102,6 +102,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         leases: leaseSettings(options),
         leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
+        prices: options.prices,
         telemetryPath: join(options.dataDir, 'telemetry.snapshot'),
         builtInAlerts: options.builtInAlerts,
       },

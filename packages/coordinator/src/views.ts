@@ -42,6 +42,7 @@ export function jobView(
     spec: { ...jobSpecToFile(ownSpec(job)) },
     attempts: attempts.map((attempt) => attemptView(job.id, attempt, taskStatus, inventoryOf)),
     ledger: ledgerOf(job, nowMs),
+    costUsd: null,
     outputAtMs: null,
   };
 }
@@ -54,6 +55,7 @@ const notInTables = {
   excludedNodes: [],
   checkpoints: [],
   ledger: [],
+  costUsd: null,
   outputAtMs: null,
 } satisfies Partial<JobView>;
 

@@ -38,6 +38,7 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
       { kind: 'failure', cause: 'node_lost', gpuSeconds: 240 },
       { kind: 'hang', cause: null, gpuSeconds: 0 },
     ],
+    costUsd: 16.321,
     preemptions: 2,
     batchScale: 0.5,
     lrScale: 0.1,
@@ -48,7 +49,7 @@ test('job shows its training, its newest checkpoint and what its GPU time was sp
     /Training +step 1200 of 5000, loss 2\.307, learning rate 0\.00003, 812 tokens\/s, 2 h 5 min to go\n/,
   );
   expect(stdout).toMatch(/Checkpoint +checkpoint-1000 \(step 1000\), 3 MiB, 1 min ago, verified, suspect\n/);
-  expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost \(node_lost\)\n/);
+  expect(stdout).toMatch(/GPU time +2 h productive, 4 min lost \(node_lost\)\nCost +16\.32 USD\n/);
   expect(stdout).toMatch(
     /Scaled +MUSTER_BATCH_SCALE=0\.5 offered\n +MUSTER_LR_SCALE=0\.1 offered\nPreempted +2 times\n/,
   );

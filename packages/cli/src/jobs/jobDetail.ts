@@ -40,6 +40,7 @@ function jobFields(job: JobView, { nowMs }: View): readonly Field[] {
     ['Output', outputText(job, nowMs)],
     ['Checkpoint', newestCheckpointText(job, nowMs)],
     ['GPU time', ledgerText(job.ledger) || null],
+    ['Cost', job.costUsd === null || job.attempts.length === 0 ? null : `${job.costUsd.toFixed(2)} USD`],
     ['Scaled', scaleTexts(job).lines.join('\n')],
     ['Preempted', job.preemptions === 0 ? null : count(job.preemptions, 'time')],
     ['Needs', needsLine(spec)],

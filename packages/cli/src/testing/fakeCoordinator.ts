@@ -176,6 +176,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     lrScale: 1,
     extraRuntimeMs: 0,
     failures: 0,
+    costUsd: null,
     outputAtMs: null,
     ...given,
   };

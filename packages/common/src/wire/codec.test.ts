@@ -190,6 +190,7 @@ const fullJob: JobView = {
   lrScale: 0.1,
   extraRuntimeMs: 3_600_000,
   failures: 2,
+  costUsd: 12.5,
   outputAtMs: 1_700_000_000_002,
 };
 const bareJob: JobView = {
@@ -222,6 +223,7 @@ const bareJob: JobView = {
   lrScale: 1,
   extraRuntimeMs: 0,
   failures: 2,
+  costUsd: 12.5,
   outputAtMs: 1_700_000_000_002,
 };
 

@@ -41,6 +41,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     lrScale: 1,
     extraRuntimeMs: 0,
     failures: 0,
+    costUsd: null,
     outputAtMs: null,
     ...fields,
   };

@@ -1,15 +1,33 @@
 import { expect, test } from 'vitest';
 import type { Job } from '../model.ts';
-import { aJob, aNode, anInventory, nodeNameOf, someGpus } from '../modelFixture.ts';
+import { aJob, aNode, anInventory, aTask, nodeNameOf, someGpus } from '../modelFixture.ts';
 import type { GpuPrice } from '../options.ts';
+import { costOf, priceOfGpu } from '../prices.ts';
 import { runningJob } from '../telemetry/telemetryFixture.ts';
-import { Costs, priceOfGpu } from './costs.ts';
+import { Costs } from './costs.ts';
 
 const prices: readonly GpuPrice[] = [
   { of: 'type', name: 'A100', usdPerHour: 3.5 },
   { of: 'type', name: 'a100-sxm4-80gb', usdPerHour: 5 },
   { of: 'node', name: 'node-2', usdPerHour: 1 },
 ];
+
+test('a job costs the time for which its attempts held GPUs, and nothing is said where that is not known', () => {
+  const gpus = someGpus('node-1', 2).map((gpu) => ({ ...gpu, model: 'NVIDIA A100-PCIE-40GB' }));
+  const node = aNode('node-1', { inventory: anInventory({ gpus }) });
+  const held = (name: string, allocatedAtMs: number, endedAtMs: number | null) => ({
+    allocatedAtMs,
+    endedAtMs,
+    tasks: [aTask(0, { node: nodeNameOf(name), gpuUuids: gpus.map(({ uuid }) => uuid) })],
+  });
+  const nodes = new Map([[node.name, node]]);
+  const [first, second] = [held('node-1', 0, 3_600_000), held('node-1', 7_200_000, null)];
+  expect(costOf([first, second], nodes, prices, 9_000_000)).toBe(10.5);
+  expect(costOf([], nodes, prices, 0)).toBe(0);
+  expect(costOf([first], nodes, [], 0)).toBeNull();
+  expect(costOf([first, held('gone', 0, 1)], nodes, prices, 0), 'its GPUs are not known').toBeNull();
+  expect(costOf([held('node-2', 0, 3_600_000)], nodes, prices, 0), 'the node has a price').toBe(2);
+});
 
 test('a node has its own price, and of types the most exact one counts', () => {
   expect(priceOfGpu(nodeNameOf('node-1'), 'NVIDIA A100-SXM4-80GB', prices)).toBe(5);

@@ -4,8 +4,9 @@
  * costs anybody anything.
  */
 import type { JobId, NodeName } from '@muster/common/ids';
-import { type Attempt, currentAttempt, type Job, type Node } from '../model.ts';
+import { currentAttempt, type Job, type Node } from '../model.ts';
 import type { GpuPrice } from '../options.ts';
+import { priceOfAttempt } from '../prices.ts';
 
 export interface CostParts {
   readonly state: { readonly jobs: ReadonlyMap<JobId, Job>; readonly nodes: ReadonlyMap<NodeName, Node> };
@@ -56,7 +57,7 @@ export class Costs {
     }
     if (attempt === null) return;
     const { prices, state, monotonicMs } = this.parts;
-    const usdPerHour = priceOfAttempt(attempt, state.nodes, prices);
+    const usdPerHour = priceOfAttempt(attempt, state.nodes, prices).usdPerHour;
     if (usdPerHour === 0) return;
     const { project } = job.spec;
     this.held.set(job.id, { attempt: attempt.number, project, usdPerHour, countedMs: monotonicMs() });
@@ -70,28 +71,4 @@ export class Costs {
     this.usd.set(project, (this.usd.get(project) ?? 0) + usd);
     held.countedMs = nowMs;
   }
-}
-
-/** USD an hour. GPUs without a price cost nothing. */
-function priceOfAttempt(
-  { tasks }: Pick<Attempt, 'tasks'>,
-  nodes: CostParts['state']['nodes'],
-  prices: readonly GpuPrice[],
-): number {
-  let usd = 0;
-  for (const { node, gpuUuids } of tasks) {
-    const gpus = nodes.get(node)?.inventory.gpus ?? [];
-    for (const uuid of gpuUuids)
-      usd += priceOfGpu(node, gpus.find((gpu) => gpu.uuid === uuid)?.model ?? '', prices) ?? 0;
-  }
-  return usd;
-}
-
-/** That of its node, else of the longest type that its model contains. @returns USD an hour; null: it has no price */
-export function priceOfGpu(node: NodeName, model: string, prices: readonly GpuPrice[]): number | null {
-  const ofNode = prices.find((price) => price.of === 'node' && price.name === node);
-  if (ofNode !== undefined) return ofNode.usdPerHour;
-  const lower = model.toLowerCase();
-  const fitting = prices.filter(({ of, name }) => of === 'type' && lower.includes(name.toLowerCase()));
-  return fitting.toSorted((a, b) => b.name.length - a.name.length)[0]?.usdPerHour ?? null;
 }

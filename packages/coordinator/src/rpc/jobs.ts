@@ -26,7 +26,7 @@ import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { outputAtMs, outputLosses } from '../logs/segments.ts';
 import type { Command, Loop } from '../loop.ts';
-import { currentAttempt, isReleased, type Job } from '../model.ts';
+import { type Attempt, currentAttempt, isReleased, type Job } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import type { TimeLimits } from '../reconcilers/timeLimits.ts';
@@ -93,6 +93,8 @@ export interface JobCallParts {
   readonly timeLimits: Pick<TimeLimits, 'runningMs'>;
   /** `training_status.md` of a job as it is now. */
   readonly statusOf: (record: JobRecord) => string;
+  /** USD; null: unknown. */
+  readonly costOf: (attempts: readonly Attempt[]) => number | null;
 }
 
 type JobCalls = Pick<
@@ -122,8 +124,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
   async function detailed(record: JobRecord, caller: Identity): Promise<JobView> {
     const { id, lastAttempt } = record.job;
-    const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
-    // The view of a job that has ended is the same wherever it is asked for.
+    const costUsd = parts.costOf(record.attempts);
+    const shown = { ...view(record, (node) => state.nodes.get(node)?.inventory ?? null), costUsd };
     if (isTerminal(shown.state)) return shown;
     const pending =
       shown.pending && (pendingNow(parts, record.job, 'withHolders', namedTo(caller)) ?? shown.pending);

@@ -84,6 +84,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     lrScale: 1,
     extraRuntimeMs: 0,
     failures: 0,
+    costUsd: null,
     outputAtMs: null,
     ...fields,
   };

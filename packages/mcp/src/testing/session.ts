@@ -88,6 +88,7 @@ export function aJob(number: number, given: Partial<JobView> = {}): JobView {
     lrScale: 1,
     extraRuntimeMs: 0,
     failures: 0,
+    costUsd: null,
     outputAtMs: null,
     ...given,
   };

@@ -39,10 +39,12 @@ export interface Job {
   'resumedFrom'?: (_muster_v1_ResumedFrom | null);
   'user'?: (string);
   'traceId'?: (string);
+  'costUsd'?: (number | string);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
   '_user'?: "user";
+  '_costUsd'?: "costUsd";
 }
 
 export interface Job__Output {
@@ -72,8 +74,10 @@ export interface Job__Output {
   'resumedFrom': (_muster_v1_ResumedFrom__Output | null);
   'user'?: (string);
   'traceId': (string);
+  'costUsd'?: (number);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
   '_user'?: "user";
+  '_costUsd'?: "costUsd";
 }
