@@ -224,22 +224,6 @@ export interface JobView extends JobFacts {
   readonly outputAtMs: number | null;
 }
 
-export interface SubmitResult {
-  readonly jobIds: readonly string[];
-  readonly arrayId: string | null;
-  readonly repeatedRequest: boolean;
-  /** Dry run: why it would wait behind the jobs that are queued; null when it would start now. */
-  readonly wouldWait: PendingReason | null;
-  /** Why its first job did not start at once. null: it did, or this was a dry run. */
-  readonly waits: PendingReason | null;
-  /** Dry run: the nodes that it would start on now, by node rank. */
-  readonly wouldStartOn: readonly string[];
-  /** How many jobs the array has; 0: it is one job. */
-  readonly arraySize: number;
-  /** Dry run: queued jobs that would be ahead of it. */
-  readonly jobsAhead: number;
-}
-
 /** A person, or the machine itself, has asked that a node be left: it gets no new work. */
 export interface Drain {
   readonly reason: string;

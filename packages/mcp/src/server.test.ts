@@ -1,6 +1,6 @@
 import { causeOf } from '@muster/common/cause';
 import { MusterError } from '@muster/common/errors';
-import type { SubmitResult } from '@muster/common/views';
+import type { SubmitResult } from '@muster/common/submitResult';
 import type { MusterApi } from '@muster/common/wire/client';
 import { describe, expect, test } from 'vitest';
 import { answerBytesMax, jsonBytes } from './size.ts';

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { MusterError } from '@muster/common/errors';
-import type { PendingReason, SubmitResult } from '@muster/common/views';
+import type { SubmitResult } from '@muster/common/submitResult';
+import type { PendingReason } from '@muster/common/views';
 import { formatArraySummary } from '../arrays/arrayText.ts';
 import { waitForArrayAndReport } from '../arrays/attendArray.ts';
 import { showArray } from '../arrays/show.ts';

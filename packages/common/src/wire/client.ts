@@ -14,18 +14,11 @@ import type { GrpcChannel } from '../grpc/channel.ts';
 import type { SecretView } from '../secrets.ts';
 import { arraySizeMax } from '../spec/array.ts';
 import type { JobStateKind } from '../states.ts';
+import type { SubmitResult } from '../submitResult.ts';
 import type { MetricsView, MetricUpdate } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
 import type { UpkeepView } from '../upkeep.ts';
-import type {
-  ClusterView,
-  CredentialView,
-  EventView,
-  ExplainView,
-  JobView,
-  LogPiece,
-  SubmitResult,
-} from '../views.ts';
+import type { ClusterView, CredentialView, EventView, ExplainView, JobView, LogPiece } from '../views.ts';
 import { type AlertApi, alertClient } from './alertClient.ts';
 import { callProblem } from './callProblem.ts';
 import {

@@ -1,5 +1,6 @@
 /** Submits a workload: the parameters that agents use, as the settings of a job file. */
-import type { PendingReason, SubmitResult } from '@muster/common/views';
+import type { SubmitResult } from '@muster/common/submitResult';
+import type { PendingReason } from '@muster/common/views';
 import * as z from 'zod';
 import { dryRun, requestId } from '../parameters.ts';
 import { brief, isoTime } from '../size.ts';
