@@ -1,12 +1,11 @@
-/** The event log: a gap-free record of everything that happened, for anyone who watches, and its copy on NATS JetStream. */
+/** The event log: a gap-free record of everything that happened, for anyone who watches. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventView } from '@muster/common/views';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { readStream, withStreams } from '../support/natsRelay.ts';
-import { startNats, tempDir, waitFor } from '../support/services.ts';
+import { tempDir, waitFor } from '../support/services.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -190,38 +189,4 @@ test('a node that is lost and found again says so, and what runs on it goes on',
   expect(await cluster.api.getJob(jobId)).toMatchObject({ state: 'running', attempts: [{ number: 1 }] });
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);
-});
-
-test('on NATS everything arrives, in order and once, though NATS and the coordinator are killed in between', async () => {
-  const nats = await startNats({ storeDir: tempDir('nats').path });
-  const published = await startCluster({ nodes: 1, coordinatorFlags: ['--nats', nats.url] });
-  const { id: clusterId } = await published.api.getCluster();
-  for (let round = 0; round < 3; round += 1) {
-    await published.submitArray({ command: 'true' }, 20);
-    await nats.kill('SIGKILL');
-    await published.submitArray({ command: 'true' }, 20);
-    await published.coordinator.restart();
-    await nats.restart();
-    await published.submitArray({ command: 'true' }, 20);
-    await published.coordinator.restart();
-  }
-  await waitFor('all jobs have ended', () => published.api.getCluster(), {
-    until: ({ jobsActive, jobsQueued }) => jobsActive + jobsQueued === 0,
-  });
-  const events = await published.events();
-  const stream = `MUSTER_${clusterId}`;
-  const messages = await withStreams(nats, async (manager) => {
-    await waitFor('NATS has everything', () => manager.streams.info(stream), {
-      until: ({ state }) => state.messages >= events.length,
-    });
-    return readStream(manager, stream);
-  });
-  expect(messages.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
-  expect(messages.map(({ body }) => body)).toEqual(events.map(({ cloudEvent }) => cloudEvent));
-  expect(messages.map(({ subject }) => subject)).toEqual(
-    events.map(({ kind, subject }) => {
-      const [thing, what] = kind.split('.');
-      return `muster.${clusterId}.${thing}.${subject}.${what}`;
-    }),
-  );
 });

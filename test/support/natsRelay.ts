@@ -96,10 +96,10 @@ export async function messagesUpToDate(server: NatsServer, log: EventLog): Promi
   });
 }
 
-/** All messages of a stream, in its order. */
-export async function readStream(manager: JetStreamManager, name = streamName): Promise<readonly Message[]> {
-  const { state } = await manager.streams.info(name);
-  const consumer = await manager.jetstream().consumers.get(name);
+/** All messages of the stream, in its order. */
+export async function readStream(manager: JetStreamManager): Promise<readonly Message[]> {
+  const { state } = await manager.streams.info(streamName);
+  const consumer = await manager.jetstream().consumers.get(streamName);
   const messages: Message[] = [];
   while (messages.length < state.messages) {
     const batch = await consumer.fetch({ max_messages: Math.min(1_000, state.messages - messages.length) });
