@@ -23,6 +23,7 @@ const columnsMax = 160;
 const mayBeLong: Readonly<Record<string, string>> = {
   'packages/agent/src/drivers/conformance.ts':
     'one suite: what every driver promises, in the order of a task',
+  'packages/common/src/eventKinds.ts': 'one table: every kind of event',
   'packages/common/src/spec/parse.test.ts': 'one table: every way a spec can be wrong, with the answer to it',
 };
 

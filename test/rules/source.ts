@@ -37,7 +37,8 @@ export function isGenerated(path: string): boolean {
   return (
     path.startsWith('packages/common/src/gen/') ||
     path === 'package-lock.json' ||
-    path.endsWith('/openapi.json')
+    path.endsWith('/openapi.json') ||
+    path === 'docs/events.schema.json'
   );
 }
 

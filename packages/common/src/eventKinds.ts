@@ -2,7 +2,9 @@
  * Every kind of event: what its subject is, when it is emitted, and the members of its data. What emits an event is typed by this
  * table, and `docs/events.md` is generated from it. Kinds and members are part of the API: they never change their meaning.
  */
+import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
+import { flag, type Members, nullable, textShape, whole } from './jsonShapes.ts';
 import type { TrainingSignKind } from './training.ts';
 
 interface EventRule {
@@ -11,332 +13,373 @@ interface EventRule {
   /** One clause for people, in Markdown. */
   readonly when: string;
   /** Members of the data. `?` marks one that may be absent. Events of jobs have `name` besides. */
-  readonly data: readonly string[];
+  readonly data: Members;
 }
-
-const checkpointData = [
-  'attempt',
-  'checkpoint',
-  'step',
-  'node',
-  'problem',
-  'verdict',
-  'bytes?',
-  'saveDurationMs?',
-  'metrics?',
-  'diverged?',
-] as const;
-const signData = ['attempt', 'nodeRank', 'node', 'rank', 'step', 'lastGoodStep', 'line', 'text'] as const;
-const conditionData = ['kind', 'gpuUuid', 'severity', 'action', 'message', 'evidence', 'task'] as const;
-const sweepData = ['sweep', 'name', 'user', 'project'] as const;
-const alertData = [
-  'alert',
-  'owner',
-  'episode',
-  'of',
-  'kind',
-  'name',
-  'project',
-  'severity',
-  'message',
-  'labels',
-  'firedAtMs',
-  'silenced',
-] as const;
-const restoreData = ['takenAtMs', 'atMs', 'lostEvents', 'lostJobs', 'attemptsFrom'] as const;
 
 export const eventKinds = {
   'job.submitted': {
     subject: 'job',
     when: 'a submit was accepted',
-    data: ['project', 'arrayId?', 'arrayIndex?', 'requeuedFrom?', 'resumedFrom?'],
+    data: shapes.submittedData,
   },
   'job.queued': {
     subject: 'job',
     when: 'an attempt ended, and the job waits for the next',
-    data: ['cause', 'backoffMs', 'batchScale', 'lrScale'],
+    data: shapes.queuedData,
   },
   'job.circuit_open': {
     subject: 'job',
     when: 'too many failures in a row: retries are paused',
-    data: ['cause', 'failuresInRow', 'pauseMs'],
+    data: { cause: shapes.cause, failuresInRow: whole(3), pauseMs: whole(300_000) },
   },
   'job.preempted': {
     subject: 'job',
     when: 'a job of higher priority (`by`) or a drain takes its GPUs',
-    data: ['attempt', 'by', 'message'],
+    data: shapes.preemptedData,
   },
-  'job.requeued': { subject: 'job', when: 'a user requeued it', data: ['from'] },
-  'job.extended': { subject: 'job', when: 'it was given more time', data: ['byMs', 'extraRuntimeMs'] },
+  'job.requeued': {
+    subject: 'job',
+    when: 'a user requeued it while it was queued or stopping; if it runs, `job.stopping` reports it',
+    data: shapes.requeuedData,
+  },
+  'job.extended': {
+    subject: 'job',
+    when: 'it was given more time',
+    data: { byMs: whole(3_600_000), extraRuntimeMs: whole(3_600_000) },
+  },
   'job.stopping': {
     subject: 'job',
     when: 'its tasks were told to stop; `next` is the state that follows',
-    data: ['attempt', 'next', 'cause'],
+    data: shapes.stoppingData,
   },
-  'job.succeeded': { subject: 'job', when: 'it has ended well', data: [] },
-  'job.failed': { subject: 'job', when: 'it has failed, and is not retried', data: ['cause'] },
-  'job.cancelled': { subject: 'job', when: 'it was stopped by a user or a rule', data: ['cause'] },
+  'job.succeeded': { subject: 'job', when: 'it has ended well', data: {} },
+  'job.failed': { subject: 'job', when: 'it has failed, and is not retried', data: { cause: shapes.cause } },
+  'job.cancelled': {
+    subject: 'job',
+    when: 'it was stopped by a user or a rule',
+    data: { cause: shapes.cause },
+  },
   'attempt.allocated': {
     subject: 'job',
     when: 'nodes and GPUs were chosen; `resume` is the checkpoint that it is offered',
-    data: ['attempt', 'tasks', 'resume'],
+    data: shapes.allocatedData,
   },
   'attempt.checked': {
     subject: 'job',
     when: 'the paths between its nodes were tested',
-    data: ['attempt', 'round', 'addresses', 'paths'],
+    data: shapes.checkedData,
   },
   'preflight.measured': {
     subject: 'job',
     when: 'the paths were measured',
-    data: ['attempt', 'backend', 'pairs', 'allReduceBytesPerS'],
+    data: shapes.measuredData,
   },
   'attempt.released': {
     subject: 'job',
     when: 'every task is checked, and all may start',
-    data: ['attempt', 'masterAddr', 'masterPort', 'addresses?'],
+    data: shapes.releasedData,
   },
-  'attempt.running': { subject: 'job', when: 'every task runs', data: ['attempt'] },
+  'attempt.running': { subject: 'job', when: 'every task runs', data: { attempt: shapes.attemptNumber } },
   'attempt.hung': {
     subject: 'job',
     when: 'no progress, and idle GPUs',
-    data: ['attempt', 'nodeRank', 'node', 'rank', 'quietForMs', 'usualMs', 'gpus'],
+    data: shapes.hungData,
   },
   'attempt.ended': {
     subject: 'job',
     when: 'all of its tasks have ended',
-    data: ['attempt', 'cause', 'tasks', 'gpuUsage', 'endedAtMs'],
+    data: shapes.attemptEndData,
   },
-  'task.ended': { subject: 'job', when: 'one task has ended', data: ['attempt', 'nodeRank', 'node', 'exit'] },
-  'task.frozen': { subject: 'job', when: 'its lease has expired', data: ['attempt', 'nodeRank', 'node'] },
+  'task.ended': { subject: 'job', when: 'one task has ended', data: shapes.taskEndData },
+  'task.frozen': { subject: 'job', when: 'its lease has expired', data: shapes.taskData },
   'task.thawed': {
     subject: 'job',
     when: 'its lease was renewed after it had expired',
-    data: ['attempt', 'nodeRank', 'node'],
+    data: shapes.taskData,
   },
-  'checkpoint.saved': { subject: 'job', when: 'a checkpoint is complete and verified', data: checkpointData },
+  'checkpoint.saved': {
+    subject: 'job',
+    when: 'a checkpoint is complete and verified',
+    data: shapes.checkpointData('verified', null),
+  },
   'checkpoint.seen': {
     subject: 'job',
     when: 'a checkpoint is complete and cannot be verified',
-    data: checkpointData,
+    data: shapes.checkpointData('unverified', 'its format is not known'),
   },
-  'checkpoint.corrupt': { subject: 'job', when: 'a checkpoint is damaged', data: checkpointData },
-  'checkpoint.gone': { subject: 'job', when: 'a checkpoint was deleted', data: checkpointData },
+  'checkpoint.corrupt': {
+    subject: 'job',
+    when: 'a checkpoint is damaged',
+    data: shapes.checkpointData('corrupt', 'it is cut off'),
+  },
+  'checkpoint.gone': {
+    subject: 'job',
+    when: 'a checkpoint was deleted',
+    data: shapes.checkpointData('gone', 'it was deleted'),
+  },
   'checkpoint.suspect': {
     subject: 'job',
     when: 'two attempts that resumed from it failed in the same way',
-    data: ['attempt', 'checkpoint', 'step', 'node', 'problem'],
+    data: shapes.suspectData,
   },
-  'training.nan_loss': { subject: 'job', when: 'the loss is not a finite number', data: signData },
-  'training.loss_divergence': { subject: 'job', when: 'the loss diverges', data: signData },
-  'training.loss_spike': { subject: 'job', when: 'the loss has a spike', data: signData },
+  'training.nan_loss': {
+    subject: 'job',
+    when: 'the loss is not a finite number',
+    data: shapes.signData("{'loss': nan, 'step': 1201}"),
+  },
+  'training.loss_divergence': {
+    subject: 'job',
+    when: 'the loss diverges',
+    data: shapes.signData("{'loss': 41.7, 'step': 1201}"),
+  },
+  'training.loss_spike': {
+    subject: 'job',
+    when: 'the loss has a spike',
+    data: shapes.signData("{'loss': 9.4, 'step': 1201}"),
+  },
   'training.loss_scale_exhausted': {
     subject: 'job',
     when: 'the loss scale of mixed precision has reached its minimum',
-    data: signData,
+    data: shapes.signData('Gradient overflow. Skipping step, reducing loss scale to 1.0'),
   },
   'training.resume_confirmed': {
     subject: 'job',
     when: 'the first steps of the output show that the program has loaded the checkpoint that it was offered; `step` is the first one',
-    data: signData,
+    data: shapes.signData("{'loss': 2.31, 'step': 1201}"),
   },
   'training.resume_ignored': {
     subject: 'job',
     when: 'the first steps of the output show that the program has not loaded the checkpoint that it was offered',
-    data: signData,
+    data: shapes.signData("{'loss': 10.9, 'step': 1}"),
   },
   'training.started': {
     subject: 'job',
     when: 'the output of the attempt shows its first training step, printed at `atMs`',
-    data: ['attempt', 'nodeRank', 'node', 'step', 'atMs'],
+    data: { ...shapes.taskData, step: nullable(whole(1)), atMs: shapes.timeMs },
   },
   'training.complete': {
     subject: 'job',
     when: 'the program left `training_complete.marker`',
-    data: ['attempt', 'nodeRank', 'node'],
+    data: shapes.taskData,
   },
   'training.stats': {
     subject: 'job',
     when: 'every half minute while it runs; not stored. `text` says it in words, the others are of its GPUs together',
-    data: ['attempt', 'text', 'memoryUsedMb', 'memoryTotalMb', 'utilization', 'samplesPerSecond'],
+    data: shapes.statsData,
   },
   'log.truncated': {
     subject: 'output',
     when: 'a part of the output of a task was dropped for the first time',
-    data: ['job', 'attempt', 'nodeRank', 'reason'],
+    data: shapes.truncatedData,
   },
   'log.throttled': {
     subject: 'output',
     when: 'a task is held back for the first time because it writes too fast',
-    data: ['job', 'attempt', 'nodeRank'],
+    data: { job: textShape('job_4n2k8qwz1y7m'), attempt: shapes.attemptNumber, nodeRank: whole(0) },
   },
   'log.removed': {
     subject: 'output',
     when: 'the stored output of a job was deleted',
-    data: ['job', 'bytes', 'reason'],
+    data: shapes.removedLogData,
   },
-  'node.joined': { subject: 'node', when: 'its first connection', data: ['inventory'] },
-  'node.online': { subject: 'node', when: 'its agent connected', data: ['bootId'] },
-  'node.silent': { subject: 'node', when: 'no heartbeat for three intervals', data: [] },
+  'node.joined': { subject: 'node', when: 'its first connection', data: { inventory: shapes.inventory } },
+  'node.online': {
+    subject: 'node',
+    when: 'its agent connected',
+    data: { bootId: textShape('a4c2dedd-444d-418f-91f1-b1597c451977') },
+  },
+  'node.silent': { subject: 'node', when: 'no heartbeat for three intervals', data: {} },
   'node.fenced': {
     subject: 'node',
     when: 'its tasks no longer run for certain',
-    data: ['silentForMs', 'tasks'],
+    data: { silentForMs: nullable(whole(71_000)), tasks: shapes.taskRefs },
   },
   'node.confirmed_dead': {
     subject: 'node',
     when: 'a user or the fence command confirmed that it is dead',
-    data: ['by', 'tasks'],
+    data: { by: textShape('admin'), tasks: shapes.taskRefs },
   },
-  'node.changed': { subject: 'node', when: 'its hardware changed', data: ['changes', 'gpus'] },
-  'condition.raised': { subject: 'node', when: 'it has a new condition', data: conditionData },
+  'node.changed': { subject: 'node', when: 'its hardware changed', data: shapes.changedData },
+  'condition.raised': { subject: 'node', when: 'it has a new condition', data: shapes.conditionData },
   'condition.changed': {
     subject: 'node',
     when: 'the severity, action or message of a condition changed',
-    data: conditionData,
+    data: shapes.conditionData,
   },
-  'condition.cleared': { subject: 'node', when: 'a condition no longer holds', data: conditionData },
-  'node.clear_asked': { subject: 'node', when: 'a user cleared a condition', data: ['kind', 'gpuUuid'] },
+  'condition.cleared': { subject: 'node', when: 'a condition no longer holds', data: shapes.conditionData },
+  'node.clear_asked': {
+    subject: 'node',
+    when: 'a user cleared a condition',
+    data: { kind: shapes.conditionData.kind, gpuUuid: shapes.conditionData.gpuUuid },
+  },
   'node.drained': {
     subject: 'node',
     when: 'it gets no new work, by a user or because its machine shuts down',
-    data: ['reason', 'deadlineMs'],
+    data: { reason: textShape('a new kernel'), deadlineMs: nullable(shapes.timeMs) },
   },
-  'node.undrained': { subject: 'node', when: 'its drain ended', data: [] },
+  'node.undrained': { subject: 'node', when: 'its drain ended', data: {} },
   'node.orphans_ended': {
     subject: 'node',
     when: 'a user ended tasks that the store does not know',
-    data: ['count', 'tasks'],
+    data: { count: whole(1), tasks: shapes.taskRefs },
   },
-  'node.removed': { subject: 'node', when: 'a user removed it', data: [] },
+  'node.removed': { subject: 'node', when: 'a user removed it', data: {} },
   'cluster.suspect': {
     subject: 'cluster',
     when: 'many nodes became silent together, so nothing is fenced',
-    data: ['silentNodes', 'nodes', 'names'],
+    data: shapes.partitionData,
   },
   'cluster.trusted': {
     subject: 'cluster',
     when: 'that has ended',
-    data: ['silentNodes', 'nodes', 'names'],
+    data: shapes.partitionData,
   },
   'cluster.maintenance': {
     subject: 'cluster',
     when: 'a maintenance began or ended (0)',
-    data: ['forMs', 'by'],
+    data: { forMs: whole(1_800_000), by: textShape('admin') },
   },
-  'store.restored': { subject: 'cluster', when: 'the store was restored from a backup', data: restoreData },
+  'store.restored': {
+    subject: 'cluster',
+    when: 'the store was restored from a backup',
+    data: shapes.restoreData,
+  },
   'store.accepted': {
     subject: 'cluster',
     when: 'a store that had lost commits was accepted',
-    data: restoreData,
+    data: shapes.restoreData,
   },
   'store.advanced': {
     subject: 'cluster',
     when: 'attempts that the store did not know were passed over',
-    data: ['term', 'by', 'attempts', 'nodes', 'strays'],
+    data: shapes.advancedData,
   },
   'alert.created': {
     subject: 'cluster',
     when: 'a user has set an alert',
-    data: ['alert', 'owner', 'severity', 'condition', 'scope'],
+    data: shapes.ruleData,
   },
-  'alert.deleted': { subject: 'cluster', when: 'an alert was deleted', data: ['alert', 'owner'] },
+  'alert.deleted': { subject: 'cluster', when: 'an alert was deleted', data: shapes.alertRefData },
   'alert.firing': {
     subject: 'cluster',
     when: 'the condition of an alert began to hold for `of`, which is a job, a node or `cluster`; nobody is notified if it is `silenced`',
-    data: alertData,
+    data: shapes.alertData,
   },
   'alert.repeated': {
     subject: 'cluster',
     when: 'it still holds after the time of `repeat`, or after a silence, and people are notified again',
-    data: alertData,
+    data: shapes.alertData,
   },
   'alert.resolved': {
     subject: 'cluster',
     when: 'it no longer holds; `silenced` means that nobody was notified of the firing',
-    data: [...alertData, 'reason'],
+    data: { ...shapes.alertData, reason: textShape('over') },
   },
   'alert.acknowledged': {
     subject: 'cluster',
     when: 'a user has acknowledged a firing, and it is not repeated',
-    data: ['alert', 'owner', 'episode', 'of', 'by'],
+    data: shapes.acknowledgedData,
   },
   'alert.silenced': {
     subject: 'cluster',
     when: 'an alert notifies nobody until `untilMs`; 0 ends the silence',
-    data: ['alert', 'owner', 'untilMs', 'by', 'reason'],
+    data: shapes.silencedData,
   },
   'sweep.created': {
     subject: 'cluster',
     when: 'a user has started a sweep; its trials are jobs with the label `muster.sweep`',
-    data: [...sweepData, 'sampler', 'trials'],
+    data: { ...shapes.sweepData, sampler: textShape('tpe'), trials: whole(40) },
   },
   'sweep.trial_ended': {
     subject: 'cluster',
     when: 'a trial has ended, with its `value` if it has one',
-    data: [...sweepData, 'trial', 'jobId', 'state', 'value', 'step', 'cause'],
+    data: shapes.trialEndData,
   },
   'sweep.stopped': {
     subject: 'cluster',
     when: 'a user has stopped a sweep, and its trials are stopped',
-    data: [...sweepData, 'reason'],
+    data: { ...shapes.sweepData, reason: textShape('') },
   },
   'sweep.extended': {
     subject: 'cluster',
     when: 'a user has given a sweep more trials; it has `trials` in all',
-    data: [...sweepData, 'trials'],
+    data: { ...shapes.sweepData, trials: whole(60) },
   },
   'sweep.ended': {
     subject: 'cluster',
     when: 'a sweep is `done`, `stopped` or `failed`, and none of its trials runs; `best` is the number of its best trial',
-    data: [...sweepData, 'state', 'reason', 'best', 'value'],
+    data: shapes.sweepEndData,
   },
   'project.changed': {
     subject: 'cluster',
     when: 'an admin has made a project private, or open again',
-    data: ['project', 'isPrivate'],
+    data: { project: shapes.project, isPrivate: flag(true) },
   },
   'secret.set': {
     subject: 'cluster',
     when: 'a secret of `project` was stored, or got another value (`replaced`)',
-    data: ['project', 'name', 'replaced'],
+    data: { project: shapes.project, name: textShape('wandb'), replaced: flag(false) },
   },
-  'secret.removed': { subject: 'cluster', when: 'a secret was removed', data: ['project', 'name'] },
+  'secret.removed': {
+    subject: 'cluster',
+    when: 'a secret was removed',
+    data: { project: shapes.project, name: textShape('wandb') },
+  },
   'secret.key_rotated': {
     subject: 'cluster',
     when: 'so many `secrets` were encrypted again, with a new key',
-    data: ['secrets'],
+    data: { secrets: whole(4) },
   },
-  'token.created': { subject: 'cluster', when: 'a join token was made', data: ['id', 'node', 'replaces'] },
+  'token.created': {
+    subject: 'cluster',
+    when: 'a join token was made',
+    data: { id: textShape('join:104b4c46e36e65da'), node: shapes.node, replaces: flag(false) },
+  },
   'token.joined': {
     subject: 'cluster',
     when: 'the join token `token` was used; `replaced` is the credential that ended with it',
-    data: ['id', 'node', 'token', 'replaced?'],
+    data: shapes.joinedData,
   },
-  'token.expired': { subject: 'cluster', when: 'a credential has expired', data: ['id', 'node?', 'user?'] },
+  'token.expired': {
+    subject: 'cluster',
+    when: 'a credential has expired',
+    data: { id: shapes.caller, 'node?': shapes.node, 'user?': shapes.user },
+  },
   'token.issued': {
     subject: 'cluster',
     when: 'a user got a token: by `login`, by `id_token` of an issuer, by `create`, or by `rotate` in the place of `replaced`',
-    data: ['id', 'user', 'label', 'by', 'replaced?'],
+    data: shapes.issuedData,
   },
   'token.renewed': {
     subject: 'cluster',
     when: 'an agent has renewed its credential',
-    data: ['id', 'node'],
+    data: { id: shapes.agentToken, node: shapes.node },
   },
-  'token.revoked': { subject: 'cluster', when: 'a credential was revoked', data: ['id', 'node?', 'user?'] },
-  'token.rotated': { subject: 'cluster', when: 'the admin token was replaced', data: ['id'] },
-  'user.added': { subject: 'cluster', when: 'a user was added', data: ['user', 'role', 'projects'] },
+  'token.revoked': {
+    subject: 'cluster',
+    when: 'a credential was revoked',
+    data: { id: shapes.caller, 'node?': shapes.node, 'user?': shapes.user },
+  },
+  'token.rotated': {
+    subject: 'cluster',
+    when: 'the admin token was replaced',
+    data: { id: textShape('admin:0358044b57a48355') },
+  },
+  'user.added': { subject: 'cluster', when: 'a user was added', data: shapes.userData },
   'user.changed': {
     subject: 'cluster',
     when: 'a user got another role, or other projects',
-    data: ['user', 'role', 'projects'],
+    data: shapes.userData,
   },
-  'user.code_created': { subject: 'cluster', when: 'a login code for a user was made', data: ['id', 'user'] },
+  'user.code_created': {
+    subject: 'cluster',
+    when: 'a login code for a user was made',
+    data: { id: textShape('login:3119975805a5d908'), user: shapes.user },
+  },
   'user.removed': {
     subject: 'cluster',
     when: 'a user was removed, and all their tokens with them',
-    data: ['user'],
+    data: { user: shapes.user },
   },
 } as const satisfies Readonly<Record<string, EventRule>> &
   Readonly<Record<`training.${TrainingSignKind}`, EventRule>>;
@@ -353,7 +396,7 @@ export type JobEventKind = KindOf<'job'>;
 
 /** Kinds about one attempt of a job. */
 export type AttemptEventKind = {
-  [K in JobEventKind]: 'attempt' extends Rules[K]['data'][number] ? K : never;
+  [K in JobEventKind]: 'attempt' extends keyof Rules[K]['data'] ? K : never;
 }[JobEventKind];
 
 /** The subject of events that are about the cluster and not about a job or a node. */
@@ -371,8 +414,8 @@ type Sometimes<Member extends string> = Member extends `${infer Name}?` ? Name :
 
 /** The data of one kind without the name of its job. */
 export type EventData<K extends EventKind> = K extends EventKind
-  ? { readonly [Name in Always<Rules[K]['data'][number]>]: unknown } & {
-      readonly [Name in Sometimes<Rules[K]['data'][number]>]?: unknown;
+  ? { readonly [Name in Always<keyof Rules[K]['data'] & string>]: unknown } & {
+      readonly [Name in Sometimes<keyof Rules[K]['data'] & string>]?: unknown;
     }
   : never;
 
