@@ -1,4 +1,6 @@
 /** The coordinator's disk: what was committed outlives it, and a commit under way when it dies is there or is not. */
+
+import { problemOfEvent } from '@muster/coordinator/events/eventSchemaFixture';
 import { type Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
 import { type Batch, StoreError } from '@muster/coordinator/store/store';
 import type { History } from './history.ts';
@@ -34,6 +36,12 @@ export class SimulatedStore extends MemoryStore {
   }
 
   override commit(batch: Batch): Promise<void> {
+    const problems = batch.events.flatMap((event) => problemOfEvent(event) ?? []);
+    // What the timeline runs ends the simulation when it throws; the coordinator would take it for a failure of its disk.
+    if (problems.length > 0)
+      this.parts.timeline.at(0, this.parts.world, () => {
+        throw new Error(problems.join('\n'));
+      });
     return this.slowly(() => this.persist(batch));
   }
 

@@ -11,6 +11,7 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import { isTerminal, type JobStateKind } from '@muster/common/states';
 import type { EventView, JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { problemOfCloudEvent } from '@muster/coordinator/events/eventSchemaFixture';
 import { commandOf, processesNaming } from '../../scripts/processes.mjs';
 import { type CommandOptions, type CommandResult, MusterCommand } from './command.ts';
 import { Daemon, type DaemonOptions } from './daemon.ts';
@@ -292,11 +293,13 @@ export class Cluster {
     throw new Error(`rank ${rank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`);
   }
 
-  /** All events so far. */
+  /** All events so far, each in the form that docs/events.schema.json says. */
   async events(subject?: string): Promise<readonly EventView[]> {
     const events: EventView[] = [];
     const of = { sinceSeq: 0, ...(subject === undefined ? {} : { subject }) };
     for await (const event of this.api.watchEvents(of)) events.push(event);
+    const problems = events.flatMap(({ cloudEvent }) => problemOfCloudEvent(cloudEvent) ?? []);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
     return events;
   }
 

@@ -20,6 +20,7 @@ import { IdTokens } from './auth/idTokens.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
+import { problemOfEvent } from './events/eventSchemaFixture.ts';
 import { startHttpServer } from './http/httpServer.ts';
 import type { LeaseSettings } from './leases/leases.ts';
 import { type LogLimits } from './logs/logKeeping.ts';
@@ -108,7 +109,7 @@ export async function startTestCoordinator(
   const memory = options.memory ?? new Memory('test');
   const adminToken = newToken('admin', random);
   addCredential(memory, { id: 'admin', kind: 'admin', subject: 'admin', secretHash: hashToken(adminToken) });
-  const store = options.store?.(memory) ?? new MemoryStore(memory);
+  const { store, eventProblems } = checkingEvents(options.store?.(memory) ?? new MemoryStore(memory));
   const state = new ClusterState(await store.load());
   const log = options.log ?? silentLogger;
   const directory = mkdtempSync(join(tmpdir(), 'muster-coordinator-'));
@@ -251,8 +252,19 @@ export async function startTestCoordinator(
       await coordinator.close();
       // A write that was under way may still put a file there.
       rmSync(directory, { recursive: true, maxRetries: 10 });
+      if (eventProblems.length > 0) throw new Error(eventProblems.join('\n'));
     },
   };
+}
+
+/** Notes each event that is committed in another form than docs/events.md says: it fails the test at its end. */
+function checkingEvents(store: Store): { readonly store: Store; readonly eventProblems: readonly string[] } {
+  const eventProblems: string[] = [];
+  const commit: Store['commit'] = (batch) => {
+    eventProblems.push(...batch.events.flatMap((event) => problemOfEvent(event) ?? []));
+    return store.commit(batch);
+  };
+  return { store: Object.assign(Object.create(store) as Store, { commit }), eventProblems };
 }
 
 function aCredential(): Pick<

@@ -7,6 +7,7 @@ import type { PathFindings } from '@muster/common/gangs';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Resume, TaskEnd } from '@muster/common/views';
+import { problemOfEvent } from './events/eventSchemaFixture.ts';
 import { peersOf } from './lifecycle/network.ts';
 import { type JobEvent, transition } from './lifecycle/transition.ts';
 import { type Attempt, currentAttempt, type Job } from './model.ts';
@@ -69,6 +70,8 @@ export class Story {
     const { job, ended, events } = transition(this.job, event, this.nowMs);
     this.job = job;
     if (ended !== null) this.endedAttempts.push(ended);
+    const problems = events.flatMap((each) => problemOfEvent(each) ?? []);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
     this.emitted.push(...events);
     return this;
   }

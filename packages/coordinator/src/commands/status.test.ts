@@ -1,5 +1,6 @@
 import type { Condition } from '@muster/common/conditions';
 import { describe, expect, it } from 'vitest';
+import { problemOfEvent } from '../events/eventSchemaFixture.ts';
 import type { Node } from '../model.ts';
 import {
   aCaller,
@@ -49,6 +50,7 @@ function after(before: Partial<Node>, status: Partial<StatusCommand>) {
   const wasEmpty = draft.isEmpty();
   const { nodes, events } = draft.toBatch();
   draft.apply();
+  expect(events.flatMap((event) => problemOfEvent(event) ?? [])).toEqual([]);
   return {
     events: events.map(({ kind, subject, data }) => ({ kind, subject, data })),
     stored: nodes,

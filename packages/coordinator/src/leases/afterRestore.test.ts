@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { problemOfEvent } from '../events/eventSchemaFixture.ts';
 import { aJob } from '../modelFixture.ts';
 import { ClusterState } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
@@ -18,7 +19,7 @@ const note: Restored = {
   eventSeqMin: 1_042,
 };
 
-async function aRestoredCluster() {
+async function aRestoredCluster(how: Restored['how'] = 'restored') {
   const memory = new Memory('test');
   const store = new MemoryStore(memory);
   const running = started(aJob(2), 7);
@@ -27,7 +28,7 @@ async function aRestoredCluster() {
   await store.commit({ ...emptyBatch, newJobs, attempts: attemptsOf(running), events });
   const parts = { proofs: someProofs, monotonicMs: () => 0, onWriteFailed: () => {} };
   await Terms.begin({ ...parts, store, state: new ClusterState(await store.load()) });
-  await store.writeMeta(restoredMeta, JSON.stringify(note));
+  await store.writeMeta(restoredMeta, JSON.stringify({ ...note, how }));
   const start = async () => {
     const state = new ClusterState(await store.load());
     const restored = await goOnAfterRestore({ state, store, wallMs: () => 5, quietMs: 71_000 });
@@ -47,7 +48,16 @@ test('no number that was given out after the backup is given out again', async (
   const [event] = await store.readEvents(2, 10, null);
   expect(event).toMatchObject({ seq: 1_043, id: 'test-1043', kind: 'store.restored', subject: 'cluster' });
   expect(event?.data).toMatchObject({ lostEvents: 40, lostJobs: 3, attemptsFrom: 1_007 });
+  expect(event && problemOfEvent(event)).toBeNull();
   expect(state.lastEventSeq).toBe(1_043);
+});
+
+test('a store that was accepted goes on in the same way, and says so', async () => {
+  const { store, start } = await aRestoredCluster('accepted');
+  await start();
+  const [event] = await store.readEvents(2, 10, null);
+  expect(event?.kind).toBe('store.accepted');
+  expect(event && problemOfEvent(event)).toBeNull();
 });
 
 test('nothing is started until attempts that nobody remembers have no lease any more', async () => {

@@ -296,6 +296,7 @@ test('what an agent says names its credential, and what the coordinator does by 
   const byAgent = eventsAfter(0).filter(({ subject }) => subject === 'node-1');
   expect(byAgent.map(({ kind }) => kind)).toEqual(['node.joined', 'node.online']);
   for (const event of byAgent) expect(event.by).toMatch(/^agent:node-1/);
+  expect(eventsAfter(0).find(({ kind }) => kind === 'token.joined')?.by).toMatch(/^join:/);
   await submitJob(coordinator, 'r1');
   const assigned = await vi.waitFor(
     () => received.find((each) => each.prepare)?.prepare ?? expect.fail('nothing was assigned'),

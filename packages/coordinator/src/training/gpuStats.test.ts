@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { problemOfEvent } from '../events/eventSchemaFixture.ts';
 import type { StoredEvent } from '../model.ts';
 import { aNode, aReport, nodeNameOf } from '../modelFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
@@ -84,6 +85,7 @@ describe('a coordinator', () => {
     expect(texts()).toEqual([text]);
     coordinator.clock.nowMs += 29_999;
     expect(texts()).toEqual([text]);
+    expect(told.flatMap((fact) => problemOfEvent(fact) ?? [])).toEqual([]);
     expect(told[0]).toMatchObject({
       kind: 'training.stats',
       subject: runningJobId,
