@@ -57,3 +57,35 @@ test('each trial runs once over kills of the coordinator, and the best is known 
   const again = await cluster.muster(['submit', '-f', best, '--follow']);
   expect(again.stdout).toContain('iter 3: loss 0.1,');
 });
+
+test('of two trials, the worse one is stopped early, and its GPU is released', async () => {
+  const file = join(cluster.workDir, 'early.json');
+  const gate = join(cluster.workDir, 'gate');
+  const line = 'echo "iter $step: loss {loss}, time 440.71ms, mfu 48.31%"';
+  const sweepFile = {
+    name: 'early',
+    sampler: 'grid',
+    parallel: 2,
+    objective: { metric: 'train_loss' },
+    early_stopping: { rule: 'asha', min_steps: 3, reduction: 2 },
+    parameters: { loss: [0.2, 0.9] },
+    job: {
+      command: `step=0; until [ -e ${gate} ]; do step=$((step + 1)); ${line}; sleep 0.1; done`,
+      resources: { gpus: 1 },
+    },
+  };
+  writeFileSync(file, JSON.stringify(sweepFile));
+  const id = (await cluster.muster(['sweep', '-f', file])).stdout.trim();
+  await waitFor('a trial is pruned', async () => (await cluster.api.getSweep(id)).pruned === 1);
+  const [good, bad] = await cluster.api.listTrials(id);
+  expect([good?.state, bad?.state, bad?.value]).toEqual(['running', 'pruned', 0.9]);
+  const job = await cluster.api.getJob(bad?.jobId ?? '');
+  expect(job.cause?.message).toContain('was stopped early at step');
+  writeFileSync(gate, '');
+  await waitFor('the sweep is done', async () => (await cluster.api.getSweep(id)).state === 'done');
+  expect(await cluster.api.getSweep(id)).toMatchObject({
+    complete: 1,
+    pruned: 1,
+    best: { number: 0, value: 0.2 },
+  });
+});

@@ -13,11 +13,12 @@ export type SweepState = (typeof sweepStates)[number];
 /**
  * - `running`: its job has not ended
  * - `complete`: it has a value
+ * - `pruned`: it was stopped early, because others were better at the same step; its value is that of the moment
  * - `infeasible`: its parameters do not work, such as a batch for which memory is too small; samplers avoid them
  * - `failed`: it has ended without a value, for a reason that says nothing of its parameters
  * - `stopped`: a user has stopped it
  */
-export const trialStates = ['running', 'complete', 'infeasible', 'failed', 'stopped'] as const;
+export const trialStates = ['running', 'complete', 'pruned', 'infeasible', 'failed', 'stopped'] as const;
 export type TrialState = (typeof trialStates)[number];
 
 export interface TrialView {
@@ -54,6 +55,7 @@ export interface SweepView {
   readonly trials: number;
   readonly running: number;
   readonly complete: number;
+  readonly pruned: number;
   readonly infeasible: number;
   readonly failed: number;
   readonly stopped: number;

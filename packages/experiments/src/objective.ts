@@ -13,14 +13,14 @@ export function lossOf({ goal }: Pick<Objective, 'goal'>, value: number): number
   return goal === 'min' ? value : -value;
 }
 
-/** The trial with the best value, of equal ones the first. @returns null: none has a value */
-export function bestTrial<Trial extends { readonly value: number | null }>(
+/** The complete trial with the best value, of equal ones the first. @returns null: there is none */
+export function bestTrial<Trial extends { readonly state: string; readonly value: number | null }>(
   objective: Pick<Objective, 'goal'>,
   trials: readonly Trial[],
 ): Trial | null {
   let best: Trial | null = null;
   for (const trial of trials) {
-    if (trial.value === null) continue;
+    if (trial.state !== 'complete' || trial.value === null) continue;
     if (best?.value == null || lossOf(objective, trial.value) < lossOf(objective, best.value)) best = trial;
   }
   return best;

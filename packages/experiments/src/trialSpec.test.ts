@@ -69,9 +69,11 @@ test('the trial of a sweep is a valid job', () => {
 });
 
 test('the best trial is the first with the best value', () => {
-  const trials = [null, 3, 1, 2, 1, 3].map((value, number) => ({ value, number }));
+  const trials = [null, 3, 1, 2, 1, 3].map((value, number) => ({ state: 'complete', value, number }));
   expect(bestTrial({ goal: 'min' }, trials)?.number).toBe(2);
   expect(bestTrial({ goal: 'max' }, trials)?.number).toBe(1);
   expect(bestTrial({ goal: 'max' }, trials.slice(0, 1))).toBeNull();
+  const early = { state: 'pruned', value: 0, number: 9 };
+  expect(bestTrial({ goal: 'min' }, [early, ...trials])?.number).toBe(2);
   expect(lossOf({ goal: 'max' }, 3)).toBe(-3);
 });

@@ -62,6 +62,7 @@ const sweep: SweepView = {
   trials: 20,
   running: 2,
   complete: 3,
+  pruned: 4,
   infeasible: 0,
   failed: 1,
   stopped: 0,
@@ -118,14 +119,14 @@ test('what is wrong with a sweep file is shown with its place, whoever finds it'
 test('a sweep is shown with its progress and its best trial', async () => {
   const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep });
   expect(stdout).toContain('Objective:    min eval_loss, last\n');
-  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 1 failed\n');
+  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 4 pruned, 1 failed\n');
   expect(stdout).toContain('Best:         trial 3, job_00000000000b: 0.25123\n');
   const json = await run(['sweep', 'show', 'tune', '-o', 'json'], { GetSweep });
   expect(JSON.parse(json.stdout)).toEqual(sweep);
   const list = await run(['sweep', 'list'], {
     ListSweeps: () => ({ sweeps: [sweepToWire(sweep)], more: true }),
   });
-  expect(list.stdout).toMatch(/swp_00000000000a +tune +running +4\/20 +0\.25123 +ann/);
+  expect(list.stdout).toMatch(/swp_00000000000a +tune +running +8\/20 +0\.25123 +ann/);
   expect(list.stderr).toBe('There are older sweeps, which are not shown.\n');
 });
 

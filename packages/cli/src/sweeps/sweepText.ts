@@ -15,6 +15,7 @@ const sweepStyles: Readonly<Record<SweepView['state'], Style | null>> = {
 const trialStyles: Readonly<Record<TrialView['state'], Style | null>> = {
   running: 'bold',
   complete: null,
+  pruned: null,
   infeasible: 'yellow',
   failed: 'red',
   stopped: null,
@@ -33,8 +34,8 @@ export function sweepTable(sweeps: readonly SweepView[], view: View): string {
   return formatTable(sweeps, columns, view);
 }
 
-function endedOf({ complete, infeasible, failed, stopped }: SweepView): number {
-  return complete + infeasible + failed + stopped;
+function endedOf({ complete, pruned, infeasible, failed, stopped }: SweepView): number {
+  return complete + pruned + infeasible + failed + stopped;
 }
 
 export function sweepDetail(sweep: SweepView, view: View): string {
@@ -44,7 +45,7 @@ export function sweepDetail(sweep: SweepView, view: View): string {
     readonly sampler: string;
     readonly seed: number;
   };
-  const counts = (['complete', 'running', 'infeasible', 'failed', 'stopped'] as const)
+  const counts = (['complete', 'running', 'pruned', 'infeasible', 'failed', 'stopped'] as const)
     .filter((each) => sweep[each] > 0)
     .map((each) => `${sweep[each]} ${each}`);
   const lines = [

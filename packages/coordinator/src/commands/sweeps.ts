@@ -123,6 +123,21 @@ export interface TrialEnd {
   readonly cause: string | null;
 }
 
+/** Once: its job saves and ends, and is not started again. */
+export function stopTrialEarly(
+  draft: Draft,
+  { sweep, number }: Pick<StoredTrial, 'sweep' | 'number'>,
+  at: NonNullable<StoredTrial['stoppedEarly']>,
+  nowMs: number,
+): void {
+  const trial = draft.sweeps.trial(sweep, number);
+  if (trial?.state !== 'running' || trial.stoppedEarly !== undefined) return;
+  if (draft.job(trial.jobId) === undefined) return;
+  draft.sweeps.putTrial({ ...trial, stoppedEarly: at });
+  const reason = `trial ${number} was stopped early at step ${at.step}: others are better there`;
+  applyJobEvent(draft, trial.jobId, { kind: 'stop', reason }, nowMs);
+}
+
 /** Once: of a trial that has ended nothing changes. */
 export function endTrial(
   draft: Draft,

@@ -135,6 +135,45 @@ test('a trial whose loss is not finite is infeasible, and the sweep gives up aft
   });
 });
 
+test('a trial that is worse than others at a rung saves and ends, and never counts as best', async () => {
+  const sweep = await create({ trials: 2, early_stopping: { rule: 'asha', min_steps: 10, reduction: 2 } });
+  const [first, second] = (await trialsOf(sweep.id)).map(({ jobId }) => jobId as JobId);
+  if (first === undefined || second === undefined) throw new Error('two trials were expected');
+  const print = async (jobId: JobId, step: number, loss: number) => {
+    const task = { jobId, attempt: 1, nodeRank: 0 };
+    const atMs = coordinator.wallMs();
+    const row = { position: step, atMs, values: { train_loss: loss, step }, lossNotFinite: false };
+    await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, atMs);
+    await coordinator.sweeps.run();
+  };
+  await startJob(coordinator, first);
+  await startJob(coordinator, second);
+  await print(first, 5, 0.8);
+  await print(second, 10, 0.5);
+  expect((await coordinator.api.getJob(first)).state).toBe('running');
+  await print(first, 12, 0.75);
+  expect((await coordinator.api.getJob(first)).state).toBe('stopping');
+  // What it prints while it saves does not count.
+  await print(first, 13, 0.1);
+  await finish(first, 0);
+  expect((await trialsOf(sweep.id))[0]).toMatchObject({
+    state: 'pruned',
+    value: 0.75,
+    step: 12,
+    cause: null,
+  });
+  await print(second, 20, 0.9);
+  coordinator.rowKeeping.noteComplete({ jobId: second, attempt: 1, nodeRank: 0 });
+  await finish(second, 0);
+  await coordinator.sweeps.run();
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
+    state: 'done',
+    pruned: 1,
+    complete: 1,
+    best: { number: 1, value: 0.9 },
+  });
+});
+
 test('a stop ends the trials, and an extension continues', async () => {
   const sweep = await create();
   const running = await trialsOf(sweep.id);

@@ -247,6 +247,7 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
     spec,
     running: count('running'),
     complete: count('complete'),
+    pruned: count('pruned'),
     infeasible: count('infeasible'),
     failed: count('failed'),
     stopped: count('stopped'),
@@ -254,6 +255,6 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
   };
 }
 
-function trialView({ sweep: _sweep, point, ...rest }: StoredTrial): TrialView {
+function trialView({ sweep: _sweep, stoppedEarly: _early, point, ...rest }: StoredTrial): TrialView {
   return { ...rest, params: point };
 }

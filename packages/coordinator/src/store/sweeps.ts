@@ -31,6 +31,8 @@ export interface StoredTrial {
   readonly value: number | null;
   readonly step: number | null;
   readonly cause: string | null;
+  /** Where it was when it was to be stopped early. Its job may still be about to end. */
+  readonly stoppedEarly?: { readonly value: number; readonly step: number };
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
 }

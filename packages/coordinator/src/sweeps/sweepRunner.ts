@@ -21,6 +21,7 @@ import {
   giveUpSweep,
   limitTrials,
   startTrial,
+  stopTrialEarly,
   type TrialEnd,
 } from '../commands/sweeps.ts';
 import type { Command, Loop } from '../loop.ts';
@@ -30,6 +31,7 @@ import type { ClusterState } from '../state/state.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { nextRound } from '../work/inOrder.ts';
+import { EarlyStops } from './earlyStops.ts';
 import { spaceOfSweep } from './searchSpace.ts';
 import { nextSweepStep } from './sweepPlan.ts';
 import { readTrialValue } from './trialValue.ts';
@@ -70,6 +72,7 @@ interface Known {
 export class SweepRunner {
   private readonly parts: SweepRunnerParts;
   private readonly known = new Map<string, Known>();
+  private readonly earlyStops: EarlyStops;
   /** When the end of a trial's job was first seen, monotonic. */
   private readonly endSeenMs = new Map<JobId, number>();
   private work: Promise<void> | null = null;
@@ -77,6 +80,7 @@ export class SweepRunner {
 
   constructor(parts: SweepRunnerParts) {
     this.parts = parts;
+    this.earlyStops = new EarlyStops(parts.rowKeeping.rows);
   }
 
   /** One pass over all sweeps; one that is asked for meanwhile follows it. */
@@ -118,7 +122,7 @@ export class SweepRunner {
 
   private async pass(sweep: StoredSweep): Promise<void> {
     if (hasSweepEnded(sweep.state)) {
-      this.known.delete(sweep.id);
+      if (this.known.delete(sweep.id)) this.earlyStops.forget(this.trialsOf(sweep));
       if ((sweep.endedAtMs ?? 0) + keptMs < this.parts.wallMs())
         await this.command(sweep, (draft) => draft.sweeps.remove(sweep.id));
       return;
@@ -126,6 +130,8 @@ export class SweepRunner {
     const known = await this.knownOf(sweep);
     for (const trial of this.trialsOf(sweep))
       if (trial.state === 'running') await this.settle(sweep, known, trial);
+    for (const { trial, at } of await this.earlyStops.of(known.spec, this.trialsOf(sweep)))
+      await this.command(sweep, (draft, nowMs) => stopTrialEarly(draft, trial, at, nowMs));
     for (;;) {
       const now = this.parts.state.sweeps.sweeps.get(sweep.id);
       if (now === undefined || !(await this.step(now, known))) return;
@@ -198,11 +204,13 @@ export class SweepRunner {
   private async endOf(
     { objective }: SweepSpec,
     record: JobRecord | null,
-    { jobId }: StoredTrial,
+    { jobId, stoppedEarly }: StoredTrial,
   ): Promise<TrialEnd | null> {
     const none = { value: null, step: null };
     if (record === null) return { ...none, state: 'failed', cause: 'removed' };
     const { state } = record.job;
+    if (state.kind === 'cancelled' && stoppedEarly !== undefined)
+      return { ...stoppedEarly, state: 'pruned', cause: null };
     if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
     if (state.kind === 'failed') {
       const { kind } = state.cause;

@@ -2,6 +2,7 @@
 import type { JobId } from '@muster/common/ids';
 import type { MetricPoint } from '@muster/common/telemetry';
 import { lossOf, type Objective } from '@muster/experiments/objective';
+import type { TrialCurve } from '@muster/experiments/stopping/rules';
 import { Curves, rowFilter } from '../rows/curve.ts';
 import type { RowStore } from '../rows/rowStore.ts';
 
@@ -20,13 +21,35 @@ export async function readTrialValue(
   jobId: JobId,
   objective: Objective,
 ): Promise<TrialValue> {
+  return valueOf(await readPoints(rows, jobId, objective), objective);
+}
+
+/** What the lowest rank has printed of the metric, in the order of the attempts. */
+async function readPoints(
+  rows: Pick<RowStore, 'lookAt'>,
+  jobId: JobId,
+  objective: Objective,
+): Promise<readonly MetricPoint[]> {
   const points = await rows.lookAt(jobId, async ({ firstSteps, read }) => {
     const curves = new Curves(objective.metric, rowFilter(everyRow, firstSteps));
     await read((frame) => curves.take(frame));
     const rank = Math.min(...curves.curves.map(({ nodeRank }) => nodeRank));
     return curves.curves.filter(({ nodeRank }) => nodeRank === rank).flatMap((curve) => curve.points);
   });
-  return valueOf(points ?? [], objective);
+  return points ?? [];
+}
+
+/** The same as rules for early stopping want it: less is better, and what has no step or no finite value is no point. */
+export async function readCurve(
+  rows: Pick<RowStore, 'lookAt'>,
+  jobId: JobId,
+  objective: Objective,
+): Promise<TrialCurve['points']> {
+  const points = await readPoints(rows, jobId, objective);
+  return points.flatMap(({ step = null, value: single, bucket }) => {
+    const value = bucket === undefined ? single : bucket.last;
+    return step === null || value === null ? [] : [{ step, loss: lossOf(objective, value) }];
+  });
 }
 
 /** @param points of one rank, in the order of the attempts */

@@ -32,6 +32,7 @@ test('what is not said has its default, and a sweep that is written again is the
     objective: { metric: 'eval_loss', goal: 'min', of: 'last' },
     parameters: [{ name: 'lr', type: 'float', min: 1e-5, max: 0.1, log: true, step: null, when: {} }],
     constraints: [],
+    earlyStopping: null,
   });
   const full = {
     ...least,
@@ -40,6 +41,7 @@ test('what is not said has its default, and a sweep that is written again is the
     seed: 7,
     parallel: 4,
     max_failures: 2,
+    early_stopping: { rule: 'hyperband', min_steps: 10, max_steps: 810 },
     objective: { metric: 'tokens_per_second', at_step: 100 },
     parameters: {
       momentum: { type: 'float', min: 0, max: 0.9, step: 0.1, when: { optimizer: 'sgd' } },
@@ -71,6 +73,16 @@ test.each<readonly [object, readonly string[]]>([
   [
     { objective: { metric: 'eval_loss', of: 'best', at_step: 3 } },
     ['objective.of: of and at_step exclude each other'],
+  ],
+  [{ early_stopping: { rule: 'asha' } }, [expect.stringContaining('early_stopping.min_steps: missing')]],
+  [{ early_stopping: { min_steps: 3 } }, ['early_stopping.rule: missing; expected median, asha, hyperband']],
+  [
+    { early_stopping: { rule: 'median', min_steps: 3, reduction: 2 } },
+    ['early_stopping.reduction: means nothing to the rule median'],
+  ],
+  [
+    { early_stopping: { rule: 'hyperband', min_steps: 30, max_steps: 3 } },
+    [expect.stringContaining('early_stopping.max_steps: got 3; expected a whole number from 30')],
   ],
   [
     { parameters: {} },

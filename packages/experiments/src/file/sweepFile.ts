@@ -8,6 +8,7 @@ import { betterValues, trainingMetricNames } from '@muster/common/training';
 import type { Objective } from '../objective.ts';
 import { endless, gridSize } from '../samplers/grid.ts';
 import type { Parameter } from '../space.ts';
+import type { StoppingRule } from '../stopping/rules.ts';
 import { trialPlaceholder } from '../trialSpec.ts';
 import { FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
@@ -26,6 +27,8 @@ export interface SweepSpec {
   /** After so many trials in a row that have failed, no more are started. */
   readonly maxFailures: number;
   readonly objective: Objective;
+  /** null: every trial runs to its end. */
+  readonly earlyStopping: StoppingRule | null;
   /** Each behind those that its `when` names. */
   readonly parameters: readonly Parameter[];
   /** In CEL. */
@@ -51,6 +54,7 @@ const keys = [
   'parallel',
   'max_failures',
   'objective',
+  'early_stopping',
   'parameters',
   'constraints',
   'job',
@@ -75,6 +79,7 @@ export function readSweep(value: unknown): SweepFileResult {
     parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
     maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
     objective: readObjective(reader, file['objective']),
+    earlyStopping: readStopping(reader, file['early_stopping']),
     parameters,
     constraints: readConstraints(reader, file['constraints']),
   };
@@ -87,6 +92,7 @@ export function readSweep(value: unknown): SweepFileResult {
 /** The file again, with what was not said. */
 export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
   const { name, sampler, seed, trials, parallel, maxFailures, objective, constraints, job } = sweep;
+  const { earlyStopping } = sweep;
   const { metric, goal, of } = objective;
   return {
     name,
@@ -96,6 +102,7 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
     objective: typeof of === 'object' ? { metric, goal, at_step: of.atStep } : { metric, goal, of },
+    ...(earlyStopping === null ? {} : { early_stopping: stoppingToFile(earlyStopping) }),
     parameters: Object.fromEntries(sweep.parameters.map((each) => [each.name, parameterToFile(each)])),
     ...(constraints.length === 0 ? {} : { constraints }),
     job: jobSpecToFile(job),
@@ -148,6 +155,52 @@ function readObjective(reader: FileReader, value: unknown): Objective {
   if (file['of'] !== undefined) reader.contradiction([...path, 'of'], 'of and at_step exclude each other');
   const atStep = reader.wholeNumber([...path, 'at_step'], file['at_step'], [0, Number.MAX_SAFE_INTEGER], 0);
   return { metric, goal, of: { atStep } };
+}
+
+const stepsMax = Number.MAX_SAFE_INTEGER;
+
+function readStopping(reader: FileReader, value: unknown): StoppingRule | null {
+  if (value === undefined) return null;
+  const path = ['early_stopping'];
+  const form = 'a mapping such as {rule: asha, min_steps: 100}';
+  const file = reader.mapping(
+    path,
+    value,
+    ['rule', 'min_steps', 'max_steps', 'reduction', 'min_trials'],
+    form,
+  );
+  if (file === null) return null;
+  const kind = reader.word([...path, 'rule'], file['rule'], ['median', 'asha', 'hyperband'], 'asha');
+  if (file['rule'] === undefined) reader.wrong([...path, 'rule'], undefined, 'median, asha, hyperband');
+  const minSteps = reader.wholeNumber([...path, 'min_steps'], file['min_steps'], [1, stepsMax], 1);
+  if (file['min_steps'] === undefined)
+    reader.wrong([...path, 'min_steps'], undefined, 'the step before which no trial is stopped');
+  const unused = kind === 'median' ? ['max_steps', 'reduction'] : ['min_trials'];
+  if (kind === 'asha') unused.push('max_steps');
+  for (const key of unused)
+    if (file[key] !== undefined) reader.contradiction([...path, key], `means nothing to the rule ${kind}`);
+  if (kind === 'median') {
+    const minTrials = reader.wholeNumber([...path, 'min_trials'], file['min_trials'], [1, trialsMax], 5);
+    return { kind, minSteps, minTrials };
+  }
+  const reduction = reader.wholeNumber([...path, 'reduction'], file['reduction'], [2, 100], 3);
+  if (kind === 'asha') return { kind, minSteps, reduction };
+  const maxSteps = reader.wholeNumber(
+    [...path, 'max_steps'],
+    file['max_steps'],
+    [minSteps, stepsMax],
+    minSteps,
+  );
+  if (file['max_steps'] === undefined)
+    reader.wrong([...path, 'max_steps'], undefined, 'the step at which trials end');
+  return { kind, minSteps, maxSteps, reduction };
+}
+
+function stoppingToFile(rule: StoppingRule): Readonly<Record<string, unknown>> {
+  const common = { rule: rule.kind, min_steps: rule.minSteps };
+  if (rule.kind === 'median') return { ...common, min_trials: rule.minTrials };
+  if (rule.kind === 'asha') return { ...common, reduction: rule.reduction };
+  return { ...common, max_steps: rule.maxSteps, reduction: rule.reduction };
 }
 
 function readConstraints(reader: FileReader, value: unknown): readonly string[] {

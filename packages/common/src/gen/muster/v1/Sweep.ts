@@ -20,6 +20,7 @@ export interface Sweep {
   'failed'?: (number);
   'stopped'?: (number);
   'best'?: (_muster_v1_Trial | null);
+  'pruned'?: (number);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }
@@ -41,6 +42,7 @@ export interface Sweep__Output {
   'failed': (number);
   'stopped': (number);
   'best': (_muster_v1_Trial__Output | null);
+  'pruned': (number);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }
