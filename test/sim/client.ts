@@ -5,6 +5,7 @@ import type { Condition } from '@muster/common/conditions';
 import type { Job__Output } from '@muster/common/gen/muster/v1/Job';
 import type { Node__Output } from '@muster/common/gen/muster/v1/Node';
 import type { JobId } from '@muster/common/ids';
+import type { TokenBudget } from '@muster/common/people';
 import type { JobView } from '@muster/common/views';
 import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
@@ -42,8 +43,8 @@ export class Client {
     this.parts = parts;
   }
 
-  /** @throws {CallError} */
-  call<Response>(name: UnaryName, request: object): Promise<Response> {
+  /** @param token of a user. null: the admin's @throws {CallError} */
+  call<Response>(name: UnaryName, request: object, token: string | null = null): Promise<Response> {
     const { network, timeline, life } = this.parts;
     const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } =
       musterService[name];
@@ -63,7 +64,7 @@ export class Client {
       fail('deadline exceeded', callTimeoutMs);
       coordinator.life.onEnd(() => fail('connection reset', network.latencyMs()));
       timeline.at(network.latencyMs(), coordinator.life, () => {
-        coordinator.unary(name, wire, (error, response) => {
+        coordinator.unary(name, wire, token, (error, response) => {
           timeline.at(network.latencyMs(), life, () => {
             isOver = true;
             if (error === null)
@@ -82,12 +83,32 @@ export class Client {
     });
   }
 
-  async submit(requestId: string, specFile: object, arraySize: number): Promise<readonly JobId[]> {
+  async submit(
+    requestId: string,
+    specFile: object,
+    arraySize: number,
+    token: string | null = null,
+  ): Promise<readonly JobId[]> {
     const array = arraySize === 0 ? {} : { arraySize };
     const request = { specJson: JSON.stringify(specFile), requestId, dryRun: false, ...array };
-    const { jobIds } = await this.call<{ jobIds: JobId[] }>('Submit', request);
+    const { jobIds } = await this.call<{ jobIds: JobId[] }>('Submit', request, token);
     this.parts.history.add({ kind: 'submitAnswered', requestId, jobIds });
     return jobIds;
+  }
+
+  /** For a user, who is added. @throws {CallError} */
+  async issueToken(user: string, budget: TokenBudget): Promise<string> {
+    try {
+      await this.call('AddUser', { name: user, role: 'user', projects: [] });
+    } catch (error) {
+      // Where the answer to an earlier call was lost, the user is there.
+      if (!(error instanceof CallError) || error.isUnanswered) throw error;
+    }
+    const set = Object.fromEntries(Object.entries(budget).filter(([, limit]) => limit !== null));
+    const request = { user, label: 'program', projects: [], verbs: [], budget: set };
+    const { id, token } = await this.call<{ id: string; token: string }>('CreateUserToken', request);
+    this.parts.history.add({ kind: 'tokenIssued', id, budget });
+    return token;
   }
 
   async stop(jobId: JobId): Promise<void> {

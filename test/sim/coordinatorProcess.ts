@@ -2,7 +2,13 @@
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
+import { musterService } from '@muster/common/wire/service';
+import { statusOfCode } from '@muster/common/wire/statusCodes';
+import { type Established, establish } from '@muster/coordinator/auth/establish';
+import type { Gate } from '@muster/coordinator/auth/gate';
+import { identify } from '@muster/coordinator/auth/interceptor';
 import { newCredential } from '@muster/coordinator/auth/tokens';
+import type { Identity } from '@muster/coordinator/caller';
 import { openCoordinator } from '@muster/coordinator/coordinator';
 import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { grpcHandlers } from '@muster/coordinator/rpc/calls';
@@ -41,13 +47,26 @@ export type UnaryName =
   | 'SetMaintenance'
   | 'DrainNode'
   | 'UndrainNode'
-  | 'ExtendJob';
+  | 'ExtendJob'
+  | 'AddUser'
+  | 'CreateUserToken'
+  | 'CreateAlert'
+  | 'ListAlerts'
+  | 'SilenceAlert'
+  | 'AcknowledgeAlert'
+  | 'DeleteAlert';
 
 export interface CoordinatorProcess {
   readonly life: Life;
   /** @param call the server's end of a stream */
   openSession(call: unknown): void;
-  unary(name: UnaryName, request: unknown, answer: (error: unknown, response: unknown) => void): void;
+  /** @param token of a user. null: the admin's */
+  unary(
+    name: UnaryName,
+    request: unknown,
+    token: string | null,
+    answer: (error: unknown, response: unknown) => void,
+  ): void;
   watchEvents(call: object): void;
 }
 
@@ -111,10 +130,16 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   return {
     life,
     openSession: (call) => agentHub.Session(call as Parameters<typeof agentHub.Session>[0]),
-    unary: (name, request, answer) => callUnary(muster, name, request, answer),
+    unary: (name, request, token, answer) => {
+      const established = token === null ? null : callerWith(coordinator.gate, name, token);
+      if (established?.caller === null) {
+        const { code, message } = established.refusal;
+        answer({ code: statusOfCode[code], details: message }, null);
+      } else callUnary(muster, name, request, established?.caller ?? admin, answer);
+    },
     watchEvents: (call) =>
       muster.WatchEvents(
-        Object.assign(call, { metadata: adminMetadata() }) as Parameters<typeof muster.WatchEvents>[0],
+        Object.assign(call, { metadata: metadataOf(admin) }) as Parameters<typeof muster.WatchEvents>[0],
       ),
   };
 }
@@ -161,17 +186,35 @@ function callUnary(
   calls: Calls,
   name: UnaryName,
   request: unknown,
+  caller: Identity,
   answer: (error: unknown, response: unknown) => void,
 ): void {
   const handler = calls[name] as (call: object, callback: typeof answer) => void;
-  handler({ request, metadata: adminMetadata() }, answer);
+  handler({ request, metadata: metadataOf(caller) }, answer);
 }
 
+const admin: Identity = { kind: 'admin', id: simulated.id, peer: null };
+
 /** As the interceptor leaves it when the credential was right. */
-function adminMetadata(): Metadata {
+function metadataOf(caller: Identity): Metadata {
   const metadata = new Metadata();
-  metadata.set('muster-identity', JSON.stringify({ kind: 'admin', id: simulated.id, peer: null }));
+  identify(metadata, caller);
   return metadata;
+}
+
+function callerWith(gate: Gate, name: UnaryName, token: string): Established {
+  return establish(
+    { gate, encrypted: false },
+    {
+      path: musterService[name].path,
+      isStream: false,
+      peer: null,
+      authorization: `Bearer ${token}`,
+      certificate: () => null,
+      version: null,
+      traceparent: null,
+    },
+  );
 }
 
 /** Only a store on a disk has one. */

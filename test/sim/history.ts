@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
+import type { TokenBudget } from '@muster/common/people';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { Quality, ResumeState } from './shelf.ts';
 
@@ -45,6 +46,8 @@ export type Fact =
   | { readonly kind: 'requeueWanted'; readonly jobId: JobId; readonly from: ResumeChoice }
   /** A client wants a job stopped. */
   | { readonly kind: 'stopSent'; readonly jobId: JobId }
+  /** A client got a token with this id and budget. */
+  | { readonly kind: 'tokenIssued'; readonly id: string; readonly budget: TokenBudget }
   | ConditionFact
   | ClearAnswered
   /** A person has looked: the power of this machine is off. */

@@ -27,6 +27,7 @@ import type * as reserveModule from '@muster/coordinator/scheduler/reserve';
 import type * as dependenciesModule from '@muster/coordinator/state/dependencies';
 import type * as stateModule from '@muster/coordinator/state/state';
 import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
+import { alertMutants } from './alertMutants.ts';
 import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
 import { type Mutant, replacing } from './mutant.ts';
@@ -392,6 +393,7 @@ export const mutants = {
     replacements: [dependencies('isAsWanted', () => () => true)],
   },
   ...leaseMutants,
+  ...alertMutants,
   ...trainingMutants,
 } satisfies Record<string, Mutant>;
 

@@ -14,6 +14,10 @@ export interface Plan {
   readonly meanUserPauseMs: number;
   /** Of a look at the nodes, that one of them is drained. null: the person decides. */
   readonly drainChance: number | null;
+  /** People set alerts. */
+  readonly hasAlerts: boolean;
+  /** Programs submit with tokens that have a budget. */
+  readonly budgets: number;
   /** The first machine does not come back after the faults. */
   readonly losesMachine: boolean;
 }
@@ -46,6 +50,8 @@ export function planOf(seed: number, circumstances: Circumstances): Plan {
     faultPhaseMs: random.pick([random.between(8_000, 30_000), random.between(25_000, 50_000)]),
     meanUserPauseMs: random.pick([400, 1_000, 2_500]),
     losesMachine: gpus.length > 1 && random.chance(0.2),
+    hasAlerts: new Random(seed, 'alerts').chance(0.4),
+    budgets: new Random(seed, 'budgets').pick([0, 0, 0, 1, 2]),
     drainChance: null,
     ...circumstances,
   };

@@ -3,6 +3,9 @@
  * checked, is followed by a quiet one, in which everything has to come to an end.
  */
 import type { JobSpecFile } from '@muster/common/spec/types';
+import { watchWithAlerts } from './alertUsers.ts';
+import { submitWithinBudget } from './budgetedUsers.ts';
+import { AlertCheck } from './checks/alerts.ts';
 import { ArrayLimitCheck } from './checks/arrayLimits.ts';
 import { BudgetCheck } from './checks/budgets.ts';
 import { ClientCheck } from './checks/clients.ts';
@@ -21,6 +24,7 @@ import { PreemptionCheck } from './checks/preemptions.ts';
 import { ResumeCheck } from './checks/resumes.ts';
 import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
+import { TokenBudgetCheck } from './checks/tokenBudgets.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, healAll, lose } from './faults.ts';
@@ -101,6 +105,8 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const shared = { verdict, stories, executions, grants: network.grants, isWell };
   const arrayLimits = new ArrayLimitCheck(verdict, stories);
   const dependencies = new DependencyCheck(verdict, stories);
+  const alerts = new AlertCheck(verdict);
+  const tokenBudgets = new TokenBudgetCheck(verdict, stories);
   const graces = new GraceCheck(shared);
   const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => world.wallOffsetMs === 0 });
   const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
@@ -123,14 +129,16 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
         dependencies,
         ledgers,
         budgets,
+        tokenBudgets,
+        alerts,
         graces,
         leaving,
       ])
         check.see(each, nowMs);
     }
   });
-  const looking = { leases, graces, leaving };
-  return { looking, preemptions, ledgers, executions, gangs, leases, log, clients, paths };
+  const looking = { leases, graces, leaving, tokenBudgets };
+  return { looking, alerts, preemptions, ledgers, executions, gangs, leases, log, clients, paths };
 }
 
 function singly(fact: Fact): readonly Fact[] {
@@ -147,6 +155,13 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
   client.poll();
   void operate(world, client, world.random('operator'), plan);
   workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
+  if (plan.hasAlerts)
+    void watchWithAlerts(client, world.random('users of alerts'), timeline, plan.faultPhaseMs);
+  for (let number = 1; number <= plan.budgets; number += 1) {
+    const user = `program-${number}`;
+    const parts = { client, timeline, workload, random: world.random(user), gpus: plan.gpus };
+    void submitWithinBudget(parts, user, plan.faultPhaseMs);
+  }
   beginFaults(world, world.random('faults'), plan.faults, plan.faultPhaseMs);
   strikeAtPhases(world, world.random('strikes'), plan.strikeChance, plan.faultPhaseMs);
   while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));

@@ -1,5 +1,6 @@
 /** What users do: submit single jobs, gangs and arrays, stop some, requeue some, and try again when nothing answers. */
 import type { JobId } from '@muster/common/ids';
+import type { TokenBudget } from '@muster/common/people';
 import { type CauseKind, retryableCauses } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import { CallError, type Client } from './client.ts';
@@ -17,6 +18,8 @@ export interface Submission {
   /** As few as will do. */
   readonly nodes: number;
   readonly gpus: number;
+  /** Of the token that it was submitted with. Absent: none. */
+  readonly budget?: TokenBudget;
 }
 
 /** The causes that programs print at their ends. */

@@ -52,7 +52,9 @@ function isTrueCause(
     );
   switch (kind) {
     case 'cancelled':
-      return workload.stopSent.has(jobId);
+      return (
+        workload.stopSent.has(jobId) || (message.includes('budget') && submission?.budget?.gpuHours != null)
+      );
     case 'preempted':
       if (message.startsWith('preempted by ')) return submission?.file.preemptible === true;
       return message.includes(' is being drained') || workload.requeueSent.has(jobId);

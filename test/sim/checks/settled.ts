@@ -16,6 +16,7 @@ import { CallError, type Client } from '../client.ts';
 import type { Program } from '../machine.ts';
 import type { Workload } from '../workload.ts';
 import type { Site, World } from '../world.ts';
+import type { AlertCheck } from './alerts.ts';
 import { checkCauses } from './causes.ts';
 import type { ClientCheck } from './clients.ts';
 import type { ExecutionCheck } from './executions.ts';
@@ -30,6 +31,8 @@ const patienceMs = 600_000;
 /** Two heartbeats and the clean-up after the last end. */
 const cleanUpMs = 40_000;
 const lookEveryMs = 2_000;
+/** More than two looks of the coordinator at everything. */
+const alertsSettleMs = 25_000;
 /** Its user has seen enough of it then. */
 const attemptsMax = 6;
 
@@ -43,6 +46,7 @@ export interface SettledParts {
   readonly paths: PathsCheck;
   readonly preemptions: PreemptionCheck;
   readonly ledgers: LedgerCheck;
+  readonly alerts: AlertCheck;
   readonly verdict: Verdict;
 }
 
@@ -82,6 +86,8 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   }
   if (verdict.violations.length > 0) return;
   await checkLeftovers(parts);
+  await client.pause(alertsSettleMs);
+  parts.alerts.requireSettled(world.sites.flatMap(({ machine, lost }) => (lost ? [] : machine.name)));
   // Nodes may be reserved for a job that waits long, but not for one that cannot run on what is left.
   if (jobs.some((job) => job.state === 'queued')) await client.pause(reserveAfterMs + lookEveryMs);
   if (verdict.violations.length === 0) await checkWholeClusterFree(parts);

@@ -17,6 +17,8 @@ export const guarantees = {
   drains: 'A drained GPU or node gets no new work, and is empty by its deadline.',
   'array limit': 'No more jobs of an array run at the same time than its spec allows.',
   dependency: 'A job starts after its dependencies have ended as it asks for.',
+  budget: 'What is submitted with a token that has a budget stays within it.',
+  alert: 'An alert fires once each time that its condition holds, and is resolved when it no longer does.',
   ledger: 'Each GPU-second of an attempt is recorded once.',
   liveness:
     'After the last fault, every job ends or has a true reason to wait, and nothing is left on any node.',

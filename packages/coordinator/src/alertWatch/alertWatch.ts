@@ -103,9 +103,12 @@ export class AlertWatch {
     if (last !== undefined) this.cursor.seq = last;
     if (attempts.some(({ attempt }) => attempt.state === 'allocated'))
       this.lastStartAtMs = this.parts.wallMs();
-    if (this.rules.isLoaded) this.rules.changed(changedAlerts, this.cursor.seq);
+    // A commit may have both the end of a job and, behind it, an alert.
+    const seqs = new Map(events.map(({ kind, subject, data, seq }) => [setBy(kind, data) ?? subject, seq]));
+    const seqOf = (subject: string) => seqs.get(subject) ?? this.cursor.seq;
+    if (this.rules.isLoaded) this.rules.changed(changedAlerts, (name) => seqOf(`alert ${name}`));
     if (this.rules.isEmpty) return;
-    for (const job of jobs) this.noteJob(job, this.cursor.seq);
+    for (const job of jobs) this.noteJob(job, seqOf(job.id));
     for (const { subject } of events)
       if (subject !== clusterSubject && isNodeName(subject)) this.nodes.add(subject);
     this.isClusterChanged = true;
@@ -361,6 +364,11 @@ export class AlertWatch {
     }
     this.cursor.stored(upTo);
   }
+}
+
+/** @returns the name of the alert that an event tells of; null: of none */
+function setBy(kind: string, data: Readonly<Record<string, unknown>>): string | null {
+  return kind === 'alert.created' ? `alert ${String(data['alert'])}` : null;
 }
 
 /** Takes all of a set out of it. */

@@ -59,7 +59,7 @@ export class RuleSet {
     const { checkCondition } = await import('../alerts/condition.ts');
     this.check = checkCondition;
     for (const name of this.parts.builtIn) this.addBuiltIn(name);
-    this.changed([...this.parts.state.alerts.rules.keys()], 0);
+    this.changed([...this.parts.state.alerts.rules.keys()], () => 0);
     return checkCondition;
   }
 
@@ -69,14 +69,14 @@ export class RuleSet {
 
   /**
    * @param names of rules that were set or deleted
-   * @param seq the last event of the commit
+   * @param seqOf the event with which each was set
    */
-  changed(names: readonly string[], seq: number): void {
+  changed(names: readonly string[], seqOf: (name: string) => number): void {
     for (const name of names) {
       const before = this.active.get(name);
       if (before !== undefined) this.remove(before);
       const rule = this.parts.state.alerts.rules.get(name);
-      if (rule !== undefined) this.add(rule, firedBy(rule), seq);
+      if (rule !== undefined) this.add(rule, firedBy(rule), seqOf(name));
     }
   }
 
