@@ -134,3 +134,50 @@ test('a deep, long or hostile condition is refused, or evaluated before the time
     expect([true, false, null]).toContain(verdict(text, { workload_name: 'a'.repeat(5_000) }));
   }
 });
+
+/** What a condition may be made of that costs most: as long as it may be, on texts as long as they may be. */
+const costly = [
+  ['nested parentheses', `${'('.repeat(40)}true${')'.repeat(40)}`],
+  ['negations', `${'!'.repeat(990)}hung`],
+  ['nested choices', `${'hung ? true : '.repeat(70)}false`],
+  ['texts that grow', `${'workload_name + '.repeat(60)}workload_name == 'a'`],
+  ['a text to search for', `workload_name.contains('${'a'.repeat(900)}b')`],
+  ['a long list', `workload_name in [${"'aaaa', ".repeat(120)}'b']`],
+  [
+    'a pattern that backtracks elsewhere',
+    "workload_name.matches('(a+)+$b') || workload_name.matches('(a|aa)+$b')",
+  ],
+  ['many patterns', Array.from({ length: 20 }, () => "workload_name.matches('(.*a){9}c')").join(' || ')],
+  ['a pattern of the largest size', "workload_name.matches('(a?){25}a{2}b(.*)(.*)(.*)(.*)(.*)(.*)c')"],
+] as const;
+
+test.each(costly)('what costs most is bounded: %s', (_what, text) => {
+  const problem = problemOf(text);
+  if (problem !== 'none') {
+    expect(problem).toMatch(/^\d+: ./);
+    return;
+  }
+  const facts = { workload_name: 'a'.repeat(100_000), hung: true };
+  const condition = checkCondition(text, jobFactNames);
+  const startedAt = process.cpuUsage();
+  expect([true, false, null]).toContain(
+    condition.evaluate((name) => facts[name as keyof typeof facts] ?? null),
+  );
+  const { user, system } = process.cpuUsage(startedAt);
+  // A few milliseconds; what is exponential takes ages.
+  expect((user + system) / 1_000).toBeLessThan(2_000);
+});
+
+test.each([
+  ['[1, 2].exists(a, [1, 2].exists(b, [1, 2].all(c, a == b)))', /not available/],
+  ['labels.map(l, labels.map(m, m)) == labels', /not available/],
+  ["['a'].filter(x, x == 'a') == ['a']", /not available/],
+  ["workload_name.matches('((a{7}){7}){7}')", /repeats 343 times/],
+  ["workload_name.matches('a{1,1000}')", /repeats 1000 times/],
+  [`workload_name.matches('${'a'.repeat(101)}')`, /more than 100 characters/],
+  ["workload_name.matches('(a)\\\\1')", /invalid pattern/],
+  [`workload_name == '${'a'.repeat(100_000)}'`, /expected at most 1000/],
+  [`${'['.repeat(41)}${']'.repeat(41)} == []`, /more than 40 parentheses/],
+])('%s is refused before anything is evaluated', (text, problem) => {
+  expect(problemOf(text)).toMatch(problem);
+});
