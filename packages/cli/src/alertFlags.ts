@@ -17,6 +17,7 @@ export interface AlertFlags {
   readonly alertSmtpCredentials?: string;
   readonly alertMailFrom?: string;
   readonly alertMailTo?: readonly string[];
+  readonly alertCa?: string;
   readonly alertPrivate?: 'on' | 'off';
 }
 
@@ -36,6 +37,7 @@ export function withAlertFlags(sub: Command): Command {
     .option('--alert-smtp-credentials <file>', 'file with USER:PASSWORD for the mail server')
     .option('--alert-mail-from <address>', 'sender of mails about alerts')
     .option('--alert-mail-to <address>', 'recipient of mails about alerts; may be repeated', collect)
+    .option('--alert-ca <file>', 'certificates of CAs that alerts may trust beside the public ones, as PEM')
     .addOption(
       sub
         .createOption(
@@ -88,6 +90,7 @@ export function alertSettings(
     alertmanagerUrl: flags.alertAlertmanager ?? null,
     mail: alertSmtp === undefined || from === undefined ? null : { url: alertSmtp, from, to, credentials },
     allowsPrivate: flags.alertPrivate === 'on',
+    ca: secretOf('--alert-ca', flags.alertCa),
   };
   return { sinks, builtIn: flags.builtinAlerts ?? (hasSinks(sinks) ? builtInAlertNames : []) };
 }
@@ -108,6 +111,7 @@ export function alertArguments(flags: AlertFlags, workingDir: string): readonly 
     ...file('--alert-smtp-credentials', flags.alertSmtpCredentials),
     ...one('--alert-mail-from', flags.alertMailFrom),
     ...(flags.alertMailTo ?? []).flatMap((address) => ['--alert-mail-to', address]),
+    ...file('--alert-ca', flags.alertCa),
     ...one('--alert-private', flags.alertPrivate),
   ];
 }

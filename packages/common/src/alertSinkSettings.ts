@@ -15,6 +15,8 @@ export interface AlertSinkSettings {
   } | null;
   /** http, and addresses of private networks. */
   readonly allowsPrivate: boolean;
+  /** PEM: certificate authorities that are trusted beside the public ones. null: none. */
+  readonly ca: string | null;
 }
 
 export const noAlertSinks: AlertSinkSettings = {
@@ -23,6 +25,7 @@ export const noAlertSinks: AlertSinkSettings = {
   alertmanagerUrl: null,
   mail: null,
   allowsPrivate: false,
+  ca: null,
 };
 
 export function hasSinks({ webhook, slackUrl, alertmanagerUrl, mail }: AlertSinkSettings): boolean {

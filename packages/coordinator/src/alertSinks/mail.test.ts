@@ -2,8 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { mailSink } from './mail.ts';
+import { trustedWith } from './safeRequest.ts';
 import { RefusedNotification } from './sink.ts';
-import { aNotification } from './sinkFixture.ts';
+import { aNotification, aServerCertificate } from './sinkFixture.ts';
 
 interface Received {
   readonly from: string;
@@ -14,12 +15,15 @@ interface Received {
 
 async function startMailServer(
   refuse: (address: string) => Error | null = () => null,
+  tls: { readonly key: string; readonly cert: string; readonly secure: boolean } | null = null,
 ): Promise<{ port: number; mails: readonly Received[] }> {
   const mails: Received[] = [];
   const server = new SMTPServer({
     authOptional: true,
     allowInsecureAuth: true,
-    disabledCommands: ['STARTTLS'],
+    disabledCommands: tls === null ? ['STARTTLS'] : [],
+    secure: false,
+    ...tls,
     onAuth: ({ username, password }, _session, callback) =>
       password === 'right' ? callback(null, { user: username }) : callback(new Error('wrong password')),
     onRcptTo: ({ address }, _session, callback) => callback(refuse(address)),
@@ -47,7 +51,7 @@ const people = { from: 'muster@lab.example', to: ['ann@lab.example', 'ops@lab.ex
 
 function sinkTo(port: number, credentials: string | null = null) {
   const url = `smtp://127.0.0.1:${port}`;
-  return mailSink({ url, ...people, credentials, allowsPrivate: true }, 'c0ffee');
+  return mailSink({ url, ...people, credentials, allowsPrivate: true, ca: null }, 'c0ffee');
 }
 
 test('a mail has the message, what it is about, and headers without line ends from outside', async () => {
@@ -84,10 +88,47 @@ test('a server that refuses a recipient for good ends the tries, a wrong passwor
 
 test('without leave for private addresses nothing is sent', async () => {
   const { port, mails } = await startMailServer();
-  const settings = { url: `smtp://127.0.0.1:${port}`, ...people, credentials: null, allowsPrivate: false };
+  const settings = {
+    url: `smtp://127.0.0.1:${port}`,
+    ...people,
+    credentials: null,
+    allowsPrivate: false,
+    ca: null,
+  };
   await expect(mailSink(settings, 'c0ffee').deliver(aNotification(), never)).rejects.toThrow(
     /private network/,
   );
   expect(mails).toEqual([]);
   expect(() => mailSink({ ...settings, url: 'http://x' }, 'c0ffee')).toThrow(/smtp:\/\/host:587/);
+});
+
+test.each([
+  ['STARTTLS', 'smtp', false],
+  ['TLS from the first byte', 'smtps', true],
+])(
+  'over %s it goes to a server of a CA that is configured, and to no other',
+  async (_how, scheme, secure) => {
+    const { ca, ...certificate } = await aServerCertificate('127.0.0.1');
+    const { port, mails } = await startMailServer(() => null, { ...certificate, secure });
+    const settings = { url: `${scheme}://127.0.0.1:${port}`, ...people, credentials: 'muster:right' };
+    const sink = (trusted: readonly string[] | null) =>
+      mailSink({ ...settings, allowsPrivate: true, ca: trusted }, 'c0ffee');
+    const error: unknown = await sink(null)
+      .deliver(aNotification(), never)
+      .catch((reason: unknown) => reason);
+    expect(String(error)).toMatch(/certificate of 127\.0\.0\.1 is not trusted: .*--alert-ca FILE/);
+    expect(error, 'it is tried again').not.toBeInstanceOf(RefusedNotification);
+    expect(mails).toEqual([]);
+    await sink(trustedWith(ca)).deliver(aNotification(), never);
+    expect(mails).toMatchObject([{ user: 'muster' }]);
+  },
+);
+
+test('a certificate of another host is refused', async () => {
+  const { ca, ...certificate } = await aServerCertificate('mail.example.com');
+  const { port, mails } = await startMailServer(() => null, { ...certificate, secure: true });
+  const settings = { url: `smtps://127.0.0.1:${port}`, ...people, credentials: null, allowsPrivate: true };
+  const delivery = mailSink({ ...settings, ca: trustedWith(ca) }, 'c0ffee').deliver(aNotification(), never);
+  await expect(delivery).rejects.toThrow(/127\.0\.0\.1/);
+  expect(mails).toEqual([]);
 });

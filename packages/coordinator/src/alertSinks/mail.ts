@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { MusterError } from '@muster/common/errors';
 import { createTransport } from 'nodemailer';
 import { type AlertNotification, titleOf } from './notification.ts';
-import { pinnedAddress, requestTimeoutMs } from './safeRequest.ts';
+import { pinnedAddress, requestTimeoutMs, withRemedy } from './safeRequest.ts';
 import { type AlertSink, RefusedNotification } from './sink.ts';
 
 export interface MailSettings {
@@ -14,6 +14,8 @@ export interface MailSettings {
   /** `user:password`. null: none. */
   readonly credentials: string | null;
   readonly allowsPrivate: boolean;
+  /** PEM of every authority that is trusted. null: those of this machine. */
+  readonly ca: readonly string[] | null;
 }
 
 const replyDeadlineMs = 4 * requestTimeoutMs;
@@ -21,7 +23,7 @@ const replyDeadlineMs = 4 * requestTimeoutMs;
 /** @throws {MusterError} `invalid` */
 export function mailSink(settings: MailSettings, clusterId: string): AlertSink {
   const { host, port, isSecure } = serverOf(settings.url);
-  const { from, to, credentials, allowsPrivate } = settings;
+  const { from, to, credentials, allowsPrivate, ca } = settings;
   const colon = credentials?.indexOf(':') ?? -1;
   const auth =
     credentials === null
@@ -38,7 +40,7 @@ export function mailSink(settings: MailSettings, clusterId: string): AlertSink {
         port,
         secure: isSecure,
         requireTLS: !isSecure && !allowsPrivate,
-        tls: { servername: isIP(host) === 0 ? host : '' },
+        tls: { servername: isIP(host) === 0 ? host : '', ...(ca === null ? {} : { ca }) },
         ...auth,
         connectionTimeout: requestTimeoutMs,
         greetingTimeout: requestTimeoutMs,
@@ -51,7 +53,9 @@ export function mailSink(settings: MailSettings, clusterId: string): AlertSink {
       try {
         await transport.sendMail(mailOf(notification, { from, to, clusterId }));
       } catch (error) {
-        throw isPermanent(error) ? new RefusedNotification((error as Error).message) : error;
+        throw isPermanent(error)
+          ? new RefusedNotification((error as Error).message)
+          : withRemedy(error as Error, host);
       } finally {
         abort.removeEventListener('abort', stop);
         transport.close();

@@ -19,7 +19,7 @@ declare module 'nodemailer' {
     readonly secure: boolean;
     /** The server must offer STARTTLS. */
     readonly requireTLS: boolean;
-    readonly tls: { readonly servername: string; readonly ca?: string };
+    readonly tls: { readonly servername: string; readonly ca?: readonly string[] };
     readonly auth?: { readonly user: string; readonly pass: string };
     readonly connectionTimeout: number;
     readonly greetingTimeout: number;

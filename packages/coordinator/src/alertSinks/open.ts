@@ -4,7 +4,7 @@ import type { AlertSinkSettings } from '@muster/common/alertSinkSettings';
 import { builtInAlerts, isBuiltInAlert } from '@muster/common/builtInAlerts';
 import type { ClusterState } from '../state/state.ts';
 import { alertmanagerSink, type FiringEpisode } from './alertmanager.ts';
-import { checkedTarget } from './safeRequest.ts';
+import { checkedTarget, trustedWith } from './safeRequest.ts';
 import type { AlertSink } from './sink.ts';
 import { slackSink, webhookSink } from './webhooks.ts';
 
@@ -18,21 +18,22 @@ export async function openSinks(
 ): Promise<readonly AlertSink[]> {
   const { webhook, slackUrl, alertmanagerUrl, mail, allowsPrivate } = settings;
   const { clusterId } = state;
+  const trust = { ca: settings.ca === null ? null : trustedWith(settings.ca) };
   const sinks: AlertSink[] = [];
   if (webhook !== null) {
     const target = checkedTarget('the address of the webhook', webhook.url, allowsPrivate);
-    sinks.push(webhookSink(target, webhook.secret, wallMs));
+    sinks.push(webhookSink({ ...target, ...trust }, webhook.secret, wallMs));
   }
   if (slackUrl !== null)
-    sinks.push(slackSink(checkedTarget('the address of Slack', slackUrl, allowsPrivate)));
+    sinks.push(slackSink({ ...checkedTarget('the address of Slack', slackUrl, allowsPrivate), ...trust }));
   if (alertmanagerUrl !== null) {
     const target = checkedTarget('the address of Alertmanager', alertmanagerUrl, allowsPrivate);
     const firing = () => firingNow(state, wallMs());
-    sinks.push(alertmanagerSink(target, { firing, wallMs, clusterId }));
+    sinks.push(alertmanagerSink({ ...target, ...trust }, { firing, wallMs, clusterId }));
   }
   if (mail !== null) {
     const { mailSink } = await import('./mail.ts');
-    sinks.push(mailSink({ ...mail, allowsPrivate }, clusterId));
+    sinks.push(mailSink({ ...mail, ...trust, allowsPrivate }, clusterId));
   }
   return sinks;
 }

@@ -4,11 +4,13 @@
  * address a moment later leads nowhere else. Private, link-local and loopback addresses are refused unless they are allowed, so that
  * a webhook is no way into the network of the coordinator.
  */
-import { lookup } from 'node:dns/promises';
+import { X509Certificate } from 'node:crypto';
+import names from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP } from 'node:net';
-import { MusterError } from '@muster/common/errors';
+import { rootCertificates } from 'node:tls';
+import { MusterError, messageOf } from '@muster/common/errors';
 
 /** For connecting, sending and the answer, all together. */
 export const requestTimeoutMs = 5_000;
@@ -19,6 +21,8 @@ export interface SafeTarget {
   readonly url: URL;
   /** http, and addresses of the own network. */
   readonly allowsPrivate: boolean;
+  /** PEM of every authority that is trusted. Absent, or null: those of this machine. */
+  readonly ca?: readonly string[] | null;
   /** Absent: `requestTimeoutMs`. */
   readonly timeoutMs?: number;
 }
@@ -44,11 +48,15 @@ for (const [network, prefix] of [
 ] as const)
   privateAddresses.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  ['::', 128],
-  ['::1', 128],
+  // IPv4 within it, as the old form, NAT64, Teredo and 6to4 write it, which may be any address.
+  ['::', 96],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
+  ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const)
   privateAddresses.addSubnet(network, prefix, 'ipv6');
@@ -84,7 +92,7 @@ export async function pinnedAddress(
   host: string,
   allowsPrivate: boolean,
 ): Promise<{ readonly address: string; readonly family: 4 | 6 }> {
-  const { address, family } = await lookup(host.replace(/^\[|\]$/g, ''));
+  const { address, family } = await names.lookup(host.replace(/^\[|\]$/g, ''));
   if (!allowsPrivate && isPrivateAddress(address))
     throw new Error(
       `${host} is ${address}, an address of a private network; to allow it, start the coordinator with --alert-private on`,
@@ -97,7 +105,7 @@ export async function pinnedAddress(
  * @throws {Error} when there is no answer in time
  */
 export async function post(
-  { url, allowsPrivate, timeoutMs = requestTimeoutMs }: SafeTarget,
+  { url, allowsPrivate, ca = null, timeoutMs = requestTimeoutMs }: SafeTarget,
   body: string,
   headers: Readonly<Record<string, string>>,
   abort: AbortSignal,
@@ -121,12 +129,47 @@ export async function post(
         agent: false,
         signal,
         ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
+        ...(ca === null ? {} : { ca: [...ca] }),
       },
       (response) => void readAnswer(response).then(resolve, reject),
     );
-    request.on('error', (error) => reject(signal.aborted && !abort.aborted ? noAnswer(timeoutMs) : error));
+    request.on('error', (error) =>
+      reject(signal.aborted && !abort.aborted ? noAnswer(timeoutMs) : withRemedy(error, url.hostname)),
+    );
     request.end(body);
   });
+}
+
+/**
+ * Authorities of an own file are trusted beside the public ones.
+ * @throws {MusterError} `invalid` for a text without a certificate
+ */
+export function trustedWith(pem: string): readonly string[] {
+  const own = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    if (own.length === 0) throw new Error('it has none');
+    return [...rootCertificates, ...own.map((each) => new X509Certificate(each).toString())];
+  } catch (error) {
+    throw new MusterError(
+      'invalid',
+      `the file of --alert-ca has to hold certificates as PEM: ${messageOf(error)}`,
+    );
+  }
+}
+
+const untrusted: readonly string[] = [
+  ...(['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT'] as const),
+  ...(['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'] as const),
+];
+
+/** An error of a connection, with what to do where the certificate of the other side is not trusted. */
+export function withRemedy(error: Error, host: string): Error {
+  const { code = '' } = error as { code?: string };
+  const text = `${code} ${error.message}`;
+  if (!untrusted.some((each) => text.includes(each)) && !/self-signed|unable to (?:get|verify)/.test(text))
+    return error;
+  const message = `the certificate of ${host} is not trusted: ${error.message}; to trust its CA, start the coordinator with --alert-ca FILE`;
+  return new Error(message, { cause: error });
 }
 
 async function readAnswer(response: IncomingMessage): Promise<SafeAnswer> {

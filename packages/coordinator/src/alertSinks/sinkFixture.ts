@@ -1,8 +1,11 @@
 /** A notification, and a server that records what it gets. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { someMs } from '../modelFixture.ts';
+import { authorityCertificate, serverCertificate } from '../tls/certificate.ts';
 import type { AlertNotification } from './notification.ts';
 
 export function aNotification(fields: Partial<AlertNotification> = {}): AlertNotification {
@@ -32,12 +35,40 @@ export interface RecordedRequest {
   readonly body: string;
 }
 
-/** @param answer for each request; one that does not answer keeps the caller waiting */
+export interface TestCertificate {
+  /** PEM, as are the others. */
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Of a CA of its own. @param host a name or an address */
+export async function aServerCertificate(host: string): Promise<TestCertificate> {
+  const validity = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 3_600_000 };
+  const keys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const authority = keys().privateKey;
+  const ca = await authorityCertificate({
+    ...validity,
+    name: 'a CA of tests',
+    privateKey: authority,
+    serial: new Uint8Array(16).fill(1),
+  });
+  const { publicKey, privateKey } = keys();
+  const request = { ...validity, name: host, publicKey, hosts: [host], serial: new Uint8Array(16).fill(2) };
+  const cert = await serverCertificate(request, { certificate: ca, privateKey: authority });
+  return { ca, cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+}
+
+/**
+ * @param answer for each request; one that does not answer keeps the caller waiting
+ * @param tls null: without
+ */
 export async function startReceiver(
   answer: (response: ServerResponse, count: number) => void = (response) => response.end(),
+  tls: TestCertificate | null = null,
 ): Promise<{ readonly url: string; readonly requests: readonly RecordedRequest[] }> {
   const requests: RecordedRequest[] = [];
-  const server = createServer((request, response) => {
+  const take: RequestListener = (request, response) => {
     let body = '';
     request.setEncoding('utf8');
     request.on('data', (piece: string) => {
@@ -47,11 +78,15 @@ export async function startReceiver(
       requests.push({ path: request.url ?? '', headers: request.headers, body });
       answer(response, requests.length);
     });
-  });
+  };
+  const server = tls === null ? createServer(take) : createTlsServer(tls, take);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  return {
+    url: `http${tls === null ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+  };
 }

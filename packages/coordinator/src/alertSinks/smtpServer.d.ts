@@ -19,6 +19,11 @@ declare module 'smtp-server' {
       readonly authOptional: boolean;
       readonly allowInsecureAuth: boolean;
       readonly disabledCommands: readonly string[];
+      /** TLS from the first byte. */
+      readonly secure: boolean;
+      /** PEM. Absent: one of the library, that nobody trusts. */
+      readonly key?: string;
+      readonly cert?: string;
       onAuth(auth: { username: string; password: string }, session: Session, callback: Done): void;
       onRcptTo(address: Address, session: Session, callback: Done): void;
       onData(stream: Readable, session: Session, callback: Done): void;

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { expect, test } from 'vitest';
+import names from 'node:dns/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { someMs } from '../modelFixture.ts';
 import { alertmanagerSink } from './alertmanager.ts';
-import { checkedTarget, isPrivateAddress, post, type SafeTarget } from './safeRequest.ts';
+import { checkedTarget, isPrivateAddress, post, type SafeTarget, trustedWith } from './safeRequest.ts';
 import { RefusedNotification } from './sink.ts';
-import { aNotification, startReceiver } from './sinkFixture.ts';
+import { aNotification, aServerCertificate, startReceiver } from './sinkFixture.ts';
 import { slackSink, webhookSink } from './webhooks.ts';
 
 const wallMs = () => someMs;
@@ -111,6 +112,44 @@ test('private addresses and http are refused unless they are allowed', async () 
   expect(() => checkedTarget('it', 'https//user:password', true)).toThrow(/^it is not a URL/);
 });
 
+test('over TLS it goes to a server of a CA that is configured, and to no other', async () => {
+  const certificate = await aServerCertificate('127.0.0.1');
+  const { url, requests } = await startReceiver(undefined, certificate);
+  const deliver = (ca: readonly string[] | null) =>
+    webhookSink(targetOf(url, { ca }), null, wallMs).deliver(aNotification(), never);
+  const error: unknown = await deliver(null).catch((reason: unknown) => reason);
+  expect(String(error)).toMatch(/certificate of 127\.0\.0\.1 is not trusted: .*--alert-ca FILE/);
+  expect(error, 'it is tried again').not.toBeInstanceOf(RefusedNotification);
+  await expect(deliver(trustedWith((await aServerCertificate('127.0.0.1')).ca))).rejects.toThrow(
+    /certificate/,
+  );
+  expect(requests).toEqual([]);
+  await deliver(trustedWith(certificate.ca));
+  expect(requests).toHaveLength(1);
+  expect(() => trustedWith('no certificate')).toThrow(/--alert-ca has to hold certificates/);
+});
+
+test('a certificate of another host is refused', async () => {
+  const certificate = await aServerCertificate('example.com');
+  const { url, requests } = await startReceiver(undefined, certificate);
+  const target = targetOf(url, { ca: trustedWith(certificate.ca) });
+  await expect(post(target, '', {}, never)).rejects.toThrow(/127\.0\.0\.1/);
+  expect(requests).toEqual([]);
+});
+
+test('the connection goes to the address that was looked at, whatever the name means a moment later', async () => {
+  const { url, requests } = await startReceiver();
+  const addresses = ['127.0.0.1', '10.255.255.1'];
+  const answer = async () => ({ address: addresses.shift() ?? '10.255.255.2', family: 4 });
+  const spy = vi.spyOn(names, 'lookup').mockImplementation(answer);
+  onTestFinished(() => spy.mockRestore());
+  await post(targetOf(url.replace('127.0.0.1', 'receiver.test')), '', {}, never);
+  expect(requests).toHaveLength(1);
+  expect(spy).toHaveBeenCalledTimes(1);
+  const refused = { url: new URL('https://receiver.test/'), allowsPrivate: false };
+  await expect(post(refused, '', {}, never)).rejects.toThrow(/receiver\.test is 10\.255\.255\.1, an address/);
+});
+
 test.each([
   ['127.0.0.1', true],
   ['10.1.2.3', true],
@@ -126,6 +165,11 @@ test.each([
   ['::ffff:127.0.0.1', true],
   ['::ffff:10.0.0.1', true],
   ['::ffff:7f00:1', true],
+  ['::7f00:1', true],
+  ['2002:7f00:1::', true],
+  ['2001:0:1::', true],
+  ['64:ff9b:1::a00:1', true],
+  ['fec0::1', true],
   ['64:ff9b::7f00:1', true],
   ['no address', true],
   ['8.8.8.8', false],
