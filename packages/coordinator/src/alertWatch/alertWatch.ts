@@ -214,7 +214,8 @@ export class AlertWatch {
       const subject = jobSubject(this.parts, job, seq);
       const looksAt = ({ definition, alert }: ActiveRule) =>
         looksAtJob(definition.scope, alert.owner, state.people, job);
-      for (const rule of this.rules.rulesOfJob(job.id)) this.lookAt(rule, subject, round, looksAt);
+      for (const rule of this.rules.rulesOfJob(job.id))
+        this.lookAt(rule, subject, subject.holds(rule.condition), round, looksAt);
       this.lookAtGroups(this.rules.groupsOf('job'), subject, round, looksAt);
     }
   }
@@ -225,18 +226,26 @@ export class AlertWatch {
     round: Round,
     looksAt: (rule: ActiveRule) => boolean,
   ): void {
-    for (const { rules } of groups) for (const rule of rules) this.lookAt(rule, subject, round, looksAt);
+    // Nearly all that is looked at neither fires nor begins to.
+    const isFiring = this.firing.has(subject.id);
+    for (const { condition, rules } of groups) {
+      const holds = subject.holds(condition);
+      for (const rule of rules)
+        if (isFiring || holds === true || rule.pending.size > 0)
+          this.lookAt(rule, subject, holds, round, looksAt);
+    }
   }
 
   private lookAt(
     rule: ActiveRule,
     subject: AlertSubject,
+    verdict: boolean | null,
     round: Round,
     looksAt: (rule: ActiveRule) => boolean,
   ): void {
     const { definition, alert, pending } = rule;
     const isOver = subject.endedSeq !== null;
-    const holds = subject.holds(rule.condition) ?? (isOver ? false : null);
+    const holds = verdict ?? (isOver ? false : null);
     const episode = this.firing.get(subject.id)?.get(definition.name);
     const sinceMs = pending.get(subject.id);
     if (holds !== true && episode === undefined && sinceMs === undefined) return;

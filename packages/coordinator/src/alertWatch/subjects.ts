@@ -7,6 +7,7 @@ import type { CheckedCondition } from '../alerts/condition.ts';
 import { type AroundCluster, clusterFacts, jobFacts, nodeFacts } from '../alerts/facts.ts';
 import { messageText } from '../alerts/messages.ts';
 import { type FactOf, type FactValue, namesOfEvery, namesOfKind } from '../alerts/names.ts';
+import { SubjectValues } from '../alerts/subjectValues.ts';
 import { currentAttempt, type Job, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { heldTasks } from '../state/heldTasks.ts';
@@ -49,14 +50,8 @@ function subject(
     known.set(name, value);
     return value;
   };
-  const verdicts = new Map<CheckedCondition, boolean | null>();
-  const holds = (condition: CheckedCondition) => {
-    const before = verdicts.get(condition);
-    if (before !== undefined) return before;
-    const value = condition.evaluate(factOf);
-    verdicts.set(condition, value);
-    return value;
-  };
+  const values = new SubjectValues(factOf);
+  const holds = (condition: CheckedCondition) => condition.evaluate(values);
   return { ...facts, factOf, holds };
 }
 

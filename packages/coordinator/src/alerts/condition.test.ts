@@ -3,9 +3,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkCondition } from './condition.ts';
 import { type FactValue, jobFactNames, namesOfKind } from './names.ts';
+import { SubjectValues } from './subjectValues.ts';
 
 function verdict(text: string, facts: Readonly<Record<string, FactValue>>): boolean | null {
-  return checkCondition(text, jobFactNames).evaluate((name) => facts[name] ?? null);
+  return checkCondition(text, jobFactNames).evaluate(new SubjectValues((name) => facts[name] ?? null));
 }
 
 function problemOf(text: string): string {
@@ -112,7 +113,7 @@ test('whatever is typed is refused with a column, or is a condition that can be 
         expect(problem).toMatch(/^\d+: ./s);
         return;
       }
-      const result = checkCondition(typed, jobFactNames).evaluate(() => fact);
+      const result = checkCondition(typed, jobFactNames).evaluate(new SubjectValues(() => fact));
       expect([true, false, null]).toContain(result);
     }),
     { numRuns: 500 },
@@ -161,7 +162,7 @@ test.each(costly)('what costs most is bounded: %s', (_what, text) => {
   const condition = checkCondition(text, jobFactNames);
   const startedAt = process.cpuUsage();
   expect([true, false, null]).toContain(
-    condition.evaluate((name) => facts[name as keyof typeof facts] ?? null),
+    condition.evaluate(new SubjectValues((name) => facts[name as keyof typeof facts] ?? null)),
   );
   const { user, system } = process.cpuUsage(startedAt);
   // A few milliseconds; what is exponential takes ages.
@@ -180,4 +181,22 @@ test.each([
   [`${'['.repeat(41)}${']'.repeat(41)} == []`, /more than 40 parentheses/],
 ])('%s is refused before anything is evaluated', (text, problem) => {
   expect(problemOf(text)).toMatch(problem);
+});
+
+test('conditions of one subject have in common what they join, and keep their own verdicts', () => {
+  const facts: Readonly<Record<string, FactValue>> = { gpu_utilization: 50, workload_state: 'running' };
+  const asked: string[] = [];
+  const values = new SubjectValues((name) => {
+    asked.push(name);
+    return facts[name] ?? null;
+  });
+  const verdicts = [
+    "gpu_utilization < 60.0 && workload_state == 'running'",
+    "workload_state == 'running' && gpu_utilization < 40.0",
+    "workload_state == 'running' && (gpu_utilization < 60.0 && train_loss > 1.0)",
+    "train_loss > 1.0 && workload_state == 'failed'",
+    'gpu_utilization < 60.0 && gpu_utilization < 60',
+  ].map((text) => checkCondition(text, jobFactNames).evaluate(values));
+  expect(verdicts).toEqual([true, false, null, false, true]);
+  expect(asked).toEqual(['gpu_utilization', 'workload_state', 'train_loss']);
 });

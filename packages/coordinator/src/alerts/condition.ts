@@ -13,7 +13,8 @@ import { conditionLengthMax } from '@muster/common/alerts';
 import { messageOf } from '@muster/common/errors';
 import { closest } from '@muster/common/spec/suggest';
 import { type CheckedType, checkOperation, conditionFunctions } from './conditionTypes.ts';
-import type { FactOf, FactValue, KnownName } from './names.ts';
+import type { KnownName } from './names.ts';
+import type { SubjectValues } from './subjectValues.ts';
 
 /** What is wrong with a condition, and where. */
 export class ConditionError extends Error {
@@ -33,7 +34,7 @@ export interface CheckedCondition {
   /** Whether its value may change though nothing happens: it compares a duration since something. */
   readonly usesTime: boolean;
   /** @returns null: it depends on something that is unknown */
-  evaluate(factOf: FactOf): boolean | null;
+  evaluate(values: SubjectValues): boolean | null;
 }
 
 /** Parentheses, brackets and braces within one another. */
@@ -41,8 +42,6 @@ const nestingMax = 40;
 const patternLengthMax = 100;
 /** Of what a regular expression repeats by a number, all repetitions together. */
 const repetitionsMax = 50;
-/** Characters of a text that a condition looks at. */
-const factLengthMax = 1_024;
 const rememberedMax = 1_000;
 
 /**
@@ -56,16 +55,70 @@ export function checkCondition(text: string, names: Readonly<Record<string, Know
   const type = checker.check(parsed.expr);
   if (type !== 'bool')
     throw new ConditionError(1, `a condition is true or false, and this one is of type ${type}`);
-  const run = plan(environment(), parsed.expr);
+  const parts = joined(parsed.expr).map((each) => partOf(each, names));
   const used = [...checker.used];
   return {
     names: used,
     usesTime: used.some((name) => names[name]?.type === 'duration'),
-    evaluate: (factOf) => {
-      const result = run(bindingsOf(used, names, factOf));
-      return isCelError(result) || typeof result !== 'boolean' ? null : result;
+    evaluate: (values) => {
+      let verdict: boolean | null = true;
+      for (const part of parts) {
+        const holds = verdictOf(part, values);
+        if (holds === false) return false;
+        if (holds === null) verdict = null;
+      }
+      return verdict;
     },
   };
+}
+
+/** What `&&` joins at the top of a condition. Many conditions have some of it in common. */
+interface Part {
+  readonly names: readonly (readonly [string, KnownName['type']])[];
+  readonly run: (bindings: SubjectValues['bindings']) => unknown;
+}
+
+/** By the names that they may use, and by what they say. */
+const knownParts = new WeakMap<object, Map<string, Part>>();
+
+function joined(expr: Expr): readonly Expr[] {
+  const { exprKind: kind } = expr;
+  return kind.case === 'callExpr' && kind.value.function === '_&&_'
+    ? kind.value.args.flatMap(joined)
+    : [expr];
+}
+
+function partOf(expr: Expr, known: Readonly<Record<string, KnownName>>): Part {
+  const used = new Set<string>();
+  // Ids tell where an expression stands, and not what it says.
+  const key = JSON.stringify(expr, (name, value: unknown) => {
+    const { case: kind, value: ident } = (value ?? {}) as { case?: string; value?: { name: string } };
+    if (kind === 'identExpr' && ident !== undefined) used.add(ident.name);
+    if (name === 'id') return undefined;
+    return typeof value === 'bigint' || typeof value === 'number' ? `${typeof value} ${value}` : value;
+  });
+  const ofNames = knownParts.get(known) ?? new Map<string, Part>();
+  if (ofNames.size >= rememberedMax * 10) ofNames.clear();
+  knownParts.set(known, ofNames);
+  const before = ofNames.get(key);
+  if (before !== undefined) return before;
+  const names = [...used].flatMap((name) => {
+    const type = known[name]?.type;
+    return type === undefined ? [] : [[name, type] as const];
+  });
+  const part = { names, run: plan(environment(), expr) };
+  ofNames.set(key, part);
+  return part;
+}
+
+function verdictOf(part: Part, values: SubjectValues): boolean | null {
+  const before = values.verdicts.get(part);
+  if (before !== undefined) return before;
+  for (const [name, type] of part.names) values.bind(name, type);
+  const result = part.run(values.bindings);
+  const verdict = isCelError(result) || typeof result !== 'boolean' ? null : result;
+  values.verdicts.set(part, verdict);
+  return verdict;
 }
 
 function refuseSize(text: string): void {
@@ -266,24 +319,4 @@ function environment(): Environment {
     re2: { compile: (pattern) => ({ test: (text) => compiled(pattern).test(text) }) },
   });
   return shared;
-}
-
-function bindingsOf(
-  used: readonly string[],
-  names: Readonly<Record<string, KnownName>>,
-  factOf: FactOf,
-): Record<string, never> {
-  const bindings: Record<string, unknown> = {};
-  for (const name of used) {
-    const value = factOf(name);
-    const type = names[name]?.type;
-    if (value !== null && type !== undefined) bindings[name] = inCel(value, type);
-  }
-  return bindings as Record<string, never>;
-}
-
-function inCel(value: NonNullable<FactValue>, type: KnownName['type']): unknown {
-  if (typeof value === 'string') return value.slice(0, factLengthMax);
-  if (typeof value === 'number') return type === 'int' ? BigInt(Math.trunc(value)) : value;
-  return type === 'map(string, string)' ? new Map(Object.entries(value)) : value;
 }

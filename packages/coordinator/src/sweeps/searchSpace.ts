@@ -4,6 +4,7 @@ import type { SweepSpec } from '@muster/experiments/file/sweepFile';
 import { type Parameter, type Point, type SearchSpace, valueAtIndex } from '@muster/experiments/space';
 import type { CheckedCondition } from '../alerts/condition.ts';
 import type { KnownName } from '../alerts/names.ts';
+import { SubjectValues } from '../alerts/subjectValues.ts';
 
 /** @throws {MusterError} `invalid` for a constraint that is not a condition over the parameters, with the column */
 export async function spaceOfSweep({
@@ -30,7 +31,13 @@ export async function spaceOfSweep({
     }
   });
   // A constraint on a parameter that does not apply holds: it has nothing to say about the point.
-  return { parameters, allows: (point) => checked.every((each) => each.evaluate(factOf(point)) !== false) };
+  return {
+    parameters,
+    allows: (point) => {
+      const values = new SubjectValues(factOf(point));
+      return checked.every((each) => each.evaluate(values) !== false);
+    },
+  };
 }
 
 function factOf(point: Point) {
