@@ -10,8 +10,14 @@ export function logMass(from: number, to: number): number {
   const width = to - from;
   if (width < 1e-3) return Math.log(width) - ((from + to) / 2) ** 2 / 2 - logRootTwoPi;
   if (to <= 0) return Math.log(lowerTail(to) - lowerTail(from));
-  return Math.log1p(-lowerTail(from) - lowerTail(-to));
+  // Beyond that a tail is lost beside 1, and its exponential need not be computed.
+  const below = from < -negligible ? 0 : lowerTail(from);
+  const above = to > negligible ? 0 : lowerTail(-to);
+  return Math.log1p(-below - above);
 }
+
+/** Standard deviations. */
+const negligible = 8.5;
 
 export const logRootTwoPi = Math.log(2 * Math.PI) / 2;
 

@@ -42,6 +42,8 @@ export class ParzenEstimator {
   private readonly weights: Float64Array;
   private readonly weightSum: number;
   private readonly logWeights: Float64Array;
+  /** Of the components, for one point at a time. */
+  private readonly sums: Float64Array;
 
   /** @param points of earlier trials, in their order; each has all of the parameters */
   constructor(parameters: readonly Parameter[], points: readonly Point[]) {
@@ -56,6 +58,7 @@ export class ParzenEstimator {
     this.weights = weightsOf(points.length);
     this.weightSum = this.weights.reduce((sum, weight) => sum + weight, 0);
     this.logWeights = this.weights.map((weight) => Math.log(weight / this.weightSum));
+    this.sums = new Float64Array(this.weights.length);
   }
 
   draw(chance: Chance): Point {
@@ -66,7 +69,8 @@ export class ParzenEstimator {
   }
 
   logDensity(point: Point): number {
-    const sums = this.logWeights.slice();
+    const { sums } = this;
+    sums.set(this.logWeights);
     for (const [index, { name }] of this.parameters.entries())
       this.axes[index]?.addLogDensities(point[name] ?? '', sums);
     let most = Number.NEGATIVE_INFINITY;
