@@ -23,7 +23,7 @@ test('of output it says so in bytes', () => {
 
 test('a text that no header could hold becomes the time until which all was told, but for what is long silent', () => {
   const positions = new Positions(1_000);
-  for (let node = 0; node < 400; node += 1) positions.advance(`node-${node}`, 1_000_000 + node);
+  for (let node = 0; node < 600; node += 1) positions.advance(`node-${node}`, 1_000_000 + node);
   positions.advance('node-silent', 5_000);
   expect(positions.text()).toBe('1000000');
 });
