@@ -103,3 +103,8 @@ export class AlertCursor {
     if (record !== null) missed.ended(record.job, seq);
   }
 }
+
+/** @returns `alert NAME` for the event with which it was set; null for any other */
+export function setBy({ kind, data }: Pick<StoredEvent, 'kind' | 'data'>): string | null {
+  return kind === 'alert.created' ? `alert ${String(data['alert'])}` : null;
+}

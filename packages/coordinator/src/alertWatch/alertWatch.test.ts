@@ -1,7 +1,7 @@
 import { connectMuster } from '@muster/common/wire/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aCaller } from '../modelFixture.ts';
+import { aCaller, aReport, someMs } from '../modelFixture.ts';
 import { finishJob, startJob, submitJob } from '../rpc/jobFixture.ts';
 import type { Memory } from '../store/memory/memoryStore.ts';
 
@@ -235,4 +235,34 @@ test('an alert no longer looks at what its owner may not change any longer', asy
   coordinator.clock.nowMs += 20_000;
   await coordinator.alerts.run();
   expect((await alertEvents(coordinator)).slice(1)).toEqual([`alert.resolved waits ${jobId}`]);
+});
+
+test('a heartbeat without news evaluates nothing, and one with news what reads it', async () => {
+  const coordinator = await start();
+  const jobId = await submitJob(coordinator, 'r1');
+  await startJob(coordinator, jobId);
+  await coordinator.api.createAlert({ name: 'slow', condition: 'tokens_per_second < 100.0' });
+  await coordinator.api.createAlert({ name: 'old', condition: "running_for > duration('5s')" });
+  await coordinator.alerts.run();
+  const progress = (tokens: number) => {
+    const latest = { tokens_per_second: tokens };
+    const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: someMs };
+    const task = { jobId, attempt: 1, nodeRank: 0 };
+    coordinator.taskStatus.record(aReport(task, { training }));
+    coordinator.alerts.noteSample(jobId);
+  };
+  progress(500);
+  coordinator.clock.nowMs += 6_000;
+  await coordinator.alerts.run();
+  expect(await alertEvents(coordinator), 'time alone is no news').toEqual([]);
+  progress(50);
+  await coordinator.alerts.run();
+  expect(await alertEvents(coordinator)).toEqual([`alert.firing slow ${jobId}`]);
+  progress(500);
+  coordinator.clock.nowMs += 6_000;
+  await coordinator.alerts.run();
+  expect((await alertEvents(coordinator)).slice(1).sort()).toEqual([
+    `alert.firing old ${jobId}`,
+    `alert.resolved slow ${jobId}`,
+  ]);
 });

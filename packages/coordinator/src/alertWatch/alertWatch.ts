@@ -17,12 +17,13 @@ import { looksAtJob, looksAtNode } from '../alerts/reach.ts';
 import { coordinatorPart } from '../caller.ts';
 import { fireAlert, repeatAlert, resolveAlert } from '../commands/alerts.ts';
 import type { Command, Loop } from '../loop.ts';
-import type { Job } from '../model.ts';
+import { currentAttempt, type Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
 import { nextRound } from '../work/inOrder.ts';
-import { AlertCursor, type AlertCursorParts } from './alertCursor.ts';
+import { AlertCursor, type AlertCursorParts, setBy } from './alertCursor.ts';
 import { type WouldFire, wouldFire } from './dryRun.ts';
-import { type ActiveRule, type RuleGroup, RuleSet, type RuleSetParts } from './ruleSet.ts';
+import { LastValues } from './lastValues.ts';
+import { type ActiveRule, goneAlert, type RuleGroup, RuleSet, type RuleSetParts } from './ruleSet.ts';
 import {
   type AlertSources,
   type AlertSubject,
@@ -81,6 +82,7 @@ export class AlertWatch {
   private readonly firing = new Map<string, Map<string, AlertEpisode>>();
   /** Episodes of each alert. */
   private readonly counts = new Map<string, number>();
+  private readonly lastValues = new LastValues();
   private lastStartAtMs: number;
   private passedAtMs = Number.NEGATIVE_INFINITY;
   private readonly cursor: AlertCursor;
@@ -104,7 +106,7 @@ export class AlertWatch {
     if (attempts.some(({ attempt }) => attempt.state === 'allocated'))
       this.lastStartAtMs = this.parts.wallMs();
     // A commit may have both the end of a job and, behind it, an alert.
-    const seqs = new Map(events.map(({ kind, subject, data, seq }) => [setBy(kind, data) ?? subject, seq]));
+    const seqs = new Map(events.map((event) => [setBy(event) ?? event.subject, event.seq]));
     const seqOf = (subject: string) => seqs.get(subject) ?? this.cursor.seq;
     if (this.rules.isLoaded) this.rules.changed(changedAlerts, (name) => seqOf(`alert ${name}`));
     if (this.rules.isEmpty) return;
@@ -206,6 +208,8 @@ export class AlertWatch {
 
   private async lookAtJobs(ended: readonly EndedJob[], round: Round): Promise<void> {
     const { state } = this.parts;
+    const isPass = this.passedAtMs === round.now.monotonicMs;
+    const names = this.rules.namesOfJobs();
     for (const [index, each] of [...ended, ...taken(this.jobs)].entries()) {
       if (index % subjectsPerRound === subjectsPerRound - 1) await nextRound();
       // As it is now: it may have changed meanwhile.
@@ -214,10 +218,22 @@ export class AlertWatch {
       const subject = jobSubject(this.parts, job, seq);
       const looksAt = ({ definition, alert }: ActiveRule) =>
         looksAtJob(definition.scope, alert.owner, state.people, job);
-      for (const rule of this.rules.rulesOfJob(job.id))
+      const hasNews = this.newsOf(job, subject, names, isPass);
+      for (const rule of this.rules.rulesOfJob(job.id).filter(hasNews))
         this.lookAt(rule, subject, subject.holds(rule.condition), round, looksAt);
-      this.lookAtGroups(this.rules.groupsOf('job'), subject, round, looksAt);
+      this.lookAtGroups([...this.rules.groupsOf('job')].filter(hasNews), subject, round, looksAt);
     }
+  }
+
+  /** @returns whether what has this condition has to look at the job */
+  private newsOf(job: Job, { factOf }: AlertSubject, names: ReadonlySet<string>, isPass: boolean) {
+    if (currentAttempt(job) === null) {
+      this.lastValues.forget(job.id);
+      return () => true;
+    }
+    const news = this.lastValues.news(job.id, names, factOf);
+    return ({ condition }: Pick<RuleGroup, 'condition'>) =>
+      isPass || condition.names.some((name) => news.has(name));
   }
 
   private lookAtGroups(
@@ -375,20 +391,9 @@ export class AlertWatch {
   }
 }
 
-/** @returns the name of the alert that an event tells of; null: of none */
-function setBy(kind: string, data: Readonly<Record<string, unknown>>): string | null {
-  return kind === 'alert.created' ? `alert ${String(data['alert'])}` : null;
-}
-
 /** Takes all of a set out of it. */
 function taken<T>(set: Set<T>): readonly T[] {
   const all = [...set];
   set.clear();
   return all;
-}
-
-/** Of a rule that is there no more, a built-in one that was switched off. */
-function goneAlert({ alert: name, subject }: AlertEpisode) {
-  const kind = isJobId(subject) ? 'job' : subject === clusterSubject ? 'cluster' : 'node';
-  return { name, kind, owner: null, severity: 'info', labels: {} } as const;
 }

@@ -1,7 +1,9 @@
 /** The rules that are looked at: those of users and those that are built in and switched on, with their conditions checked. */
-import type { AlertDefinition, AlertKind } from '@muster/common/alerts';
+import type { AlertDefinition, AlertEpisode, AlertKind } from '@muster/common/alerts';
 import { type BuiltInAlertName, builtInAlerts } from '@muster/common/builtInAlerts';
 import { messageOf } from '@muster/common/errors';
+import { clusterSubject } from '@muster/common/eventKinds';
+import { isJobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { CheckedCondition } from '../alerts/condition.ts';
 import type { CheckCondition } from '../alerts/definitions.ts';
@@ -100,6 +102,12 @@ export class RuleSet {
     return this.groups[kind].values();
   }
 
+  /** What conditions about jobs read. */
+  namesOfJobs(): ReadonlySet<string> {
+    const rules = [...this.active.values()].filter(({ definition }) => definition.scope.kind === 'job');
+    return new Set(rules.flatMap(({ condition }) => condition.names));
+  }
+
   private addBuiltIn(name: BuiltInAlertName): void {
     const { kind, ...rest } = builtInAlerts[name];
     const scope = { kind, jobId: null, labels: {}, project: null, nodes: [] };
@@ -151,4 +159,10 @@ export class RuleSet {
       return null;
     }
   }
+}
+
+/** Of a rule that is there no more, a built-in one that was switched off. */
+export function goneAlert({ alert: name, subject }: AlertEpisode) {
+  const kind = isJobId(subject) ? 'job' : subject === clusterSubject ? 'cluster' : 'node';
+  return { name, kind, owner: null, severity: 'info', labels: {} } as const;
 }
