@@ -118,14 +118,14 @@ export function jobCalls(parts: JobCallParts): JobCalls {
   const namedTo = (caller: Identity) => (job: Job) => isVisibleTo(state, caller, job);
 
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
-    return jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
+    const shown = jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
+    return { ...shown, costUsd: parts.costOf(attempts) };
   }
 
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
   async function detailed(record: JobRecord, caller: Identity): Promise<JobView> {
     const { id, lastAttempt } = record.job;
-    const costUsd = parts.costOf(record.attempts);
-    const shown = { ...view(record, (node) => state.nodes.get(node)?.inventory ?? null), costUsd };
+    const shown = view(record, (node) => state.nodes.get(node)?.inventory ?? null);
     if (isTerminal(shown.state)) return shown;
     const pending =
       shown.pending && (pendingNow(parts, record.job, 'withHolders', namedTo(caller)) ?? shown.pending);
@@ -137,7 +137,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
     const { job, attempts } = record;
     if (isBrief) return briefJobView(job, attempts, pendingNow(parts, job), taskStatus);
     const shown = view(record);
-    return { ...shown, checkpoints: shown.checkpoints.slice(-1) };
+    // Without its earlier attempts, a cost would be too low.
+    return { ...shown, checkpoints: shown.checkpoints.slice(-1), costUsd: null };
   }
 
   /** Of a job that was planned in the turn that stored it. null: it does not wait, or nobody knows why. */
