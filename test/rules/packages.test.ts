@@ -17,6 +17,10 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     packages: ['common'],
     why: 'it computes what to try next; whoever runs the trials calls it',
   },
+  advice: {
+    packages: ['common'],
+    why: 'it computes on what it is told; whoever has files and flags calls it',
+  },
   coordinator: {
     packages: ['common', 'experiments', 'mcp'],
     why: 'it knows agents only by what they say over the wire, and serves the tools over HTTP',
@@ -27,7 +31,7 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
   },
   mcp: { packages: ['common'], why: 'its tools are calls of the API, whoever answers them' },
   cli: {
-    packages: ['common', 'coordinator', 'agent', 'diagnosis', 'checkpoints', 'experiments', 'mcp'],
+    packages: ['common', 'coordinator', 'advice', 'agent', 'diagnosis', 'checkpoints', 'experiments', 'mcp'],
     why: 'it starts both daemons, and reads files that Muster never saw',
   },
 };

@@ -13,6 +13,7 @@ const pureRoots = [
   /^packages\/coordinator\/src\/scheduler\//,
   /^packages\/coordinator\/src\/lifecycle\//,
   /^packages\/coordinator\/src\/explain\//,
+  /^packages\/advice\/src\/(?!file\/)/,
   /^packages\/experiments\/src\/(?!file\/)/,
   /^packages\/coordinator\/src\/sweeps\/sweepPlan\.ts$/,
   /^packages\/agent\/src\/tasks\/(?:step|state|report)\.ts$/,

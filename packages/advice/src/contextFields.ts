@@ -1,0 +1,241 @@
+/** The settings of a training context as a table. Checks, flags and documentation are made of it. */
+import {
+  type AnyField,
+  boolean,
+  choice,
+  field,
+  mapping,
+  number,
+  optional,
+  required,
+  type SpecFields,
+  type SpecOf,
+  section,
+  type ValueKind,
+  wholeNumber,
+} from '@muster/common/spec/kinds';
+
+const scales = { '': 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 } as const;
+
+/** `7B` → 7,000,000,000. @returns NaN: it is not an amount */
+function amountOf(written: string | number): number {
+  if (typeof written === 'number') return written;
+  const [, digits = '', unit = ''] = /^(\d{1,15}(?:\.\d{1,6})?) ?([KMBT]?)$/i.exec(written.trim()) ?? [];
+  return digits === '' ? Number.NaN : Number(digits) * scales[unit.toUpperCase() as keyof typeof scales];
+}
+
+/** A count that people write as `7B`, `350M` or in full. */
+function amount([min, max]: readonly [number, number], form: string): ValueKind<number, string | number> {
+  const isInRange = (written: string | number) => amountOf(written) >= min && amountOf(written) <= max;
+  return {
+    check: (z) =>
+      z
+        .union([z.string({ error: form }), z.number({ error: form })], { error: form })
+        .refine(isInRange, { error: form }),
+    form,
+    read: (written) => Math.round(amountOf(written)),
+    write: (value) => value,
+  };
+}
+
+const modelFields = {
+  parameters: required(
+    'parameters',
+    amount([1e5, 1e14], 'a number of parameters from 100K to 100T, such as 7B or 350M'),
+    { about: 'Parameters of the model.', flag: '--parameters <count>' },
+  ),
+  layers: optional('layers', wholeNumber(1, 1_000), {
+    about: 'Transformer layers. Default: derived from the parameters.',
+    flag: '--layers <count>',
+  }),
+  hiddenSize: optional('hidden_size', wholeNumber(16, 262_144), {
+    about: 'Width of a layer. Default: derived from the parameters.',
+    flag: '--hidden-size <size>',
+  }),
+  attentionHeads: optional('attention_heads', wholeNumber(1, 4_096), {
+    about: 'Attention heads of a layer. Default: one for each 128 of the hidden size.',
+    flag: '--attention-heads <count>',
+  }),
+  sequenceLength: field('sequence_length', wholeNumber(1, 10_000_000), {
+    about: 'Tokens of one sample.',
+    default: 2_048,
+    flag: '--sequence-length <tokens>',
+  }),
+};
+
+export const gpuTypes = ['t4', 'v100', 'a100', 'h100'] as const;
+const interconnects = ['nvlink', 'infiniband', 'ethernet'] as const;
+const precisions = ['fp32', 'fp16', 'bf16'] as const;
+const optimizers = ['adamw', 'adam', 'sgd', 'adam8bit'] as const;
+
+export type GpuType = (typeof gpuTypes)[number];
+export type Interconnect = (typeof interconnects)[number];
+export type Precision = (typeof precisions)[number];
+export type OptimizerName = (typeof optimizers)[number];
+
+const computeFields = {
+  gpuType: optional('gpu_type', choice(gpuTypes), { about: 'GPU model.', flag: '--gpu-type <type>' }),
+  gpuCount: optional('gpu_count', wholeNumber(1, 128), {
+    about: 'GPUs of the job, on all nodes together.',
+    flag: '--gpus <count>',
+  }),
+  memoryGb: optional('memory_gb', wholeNumber(1, 1_024), {
+    about: 'Memory of each GPU, in GB. Default: the largest of the GPU model.',
+    flag: '--gpu-memory <gb>',
+  }),
+  storageGb: optional('storage_gb', wholeNumber(1, 100_000_000), {
+    about: 'Storage for data and checkpoints, in GB.',
+    flag: '--storage <gb>',
+  }),
+  gpusPerNode: field('gpus_per_node', wholeNumber(1, 16), {
+    about: 'GPUs of a node; a job with fewer GPUs uses one node.',
+    default: 8,
+    flag: '--gpus-per-node <count>',
+  }),
+  interconnect: optional('interconnect', choice(interconnects), {
+    about:
+      'The slowest link between two GPUs of the job. Default: nvlink or pcie on one node, ethernet on several.',
+    flag: '--interconnect <link>',
+  }),
+  interconnectGbPerS: optional(
+    'interconnect_gb_per_s',
+    number([0.01, 10_000], 'GB/s, a number from 0.01 to 10000, such as 25'),
+    {
+      about: 'Its rate in one direction, in GB/s: of a GPU for nvlink, of a node otherwise.',
+      flag: '--interconnect-rate <gb/s>',
+    },
+  ),
+};
+
+const strategies = [
+  'none',
+  'data_parallel',
+  'model_parallel',
+  'pipeline_parallel',
+  'fsdp',
+  'deepspeed',
+] as const;
+export type StrategyWord = (typeof strategies)[number];
+
+const trainingFields = {
+  epochs: field('epochs', wholeNumber(1, 100_000), {
+    about: 'Passes over the data.',
+    default: 1,
+    flag: '--epochs <count>',
+  }),
+  batchSize: optional('batch_size', wholeNumber(1, 10_000_000), {
+    about: 'Samples of one optimizer step, on all GPUs together.',
+    flag: '--batch-size <samples>',
+  }),
+  distributedStrategy: field('distributed_strategy', choice(strategies), {
+    about: 'A strategy to prefer; none: it is chosen.',
+    default: 'none',
+    flag: '--strategy <strategy>',
+  }),
+  precision: optional('precision', choice(precisions), {
+    about: 'Format of weights and gradients. Default: bf16 where the GPU computes it, else fp16.',
+    flag: '--precision <format>',
+  }),
+  optimizer: field('optimizer', choice(optimizers), {
+    about: 'The optimizer; sgd: with momentum.',
+    default: 'adamw',
+    flag: '--optimizer <name>',
+  }),
+  gradientCheckpointing: optional('gradient_checkpointing', boolean(), {
+    about: 'Whether activations are recomputed. Default: only if they do not fit otherwise.',
+  }),
+  targetTokens: optional('target_tokens', amount([1, 1e16], 'a number of tokens, such as 250M or 2T'), {
+    about: 'Tokens to train on, all epochs together. Default: derived from data_size_gb and epochs.',
+    flag: '--tokens <count>',
+  }),
+};
+
+const budgetFields = {
+  usd: optional('usd', number([0, 1e12], 'USD, a number above 0', { isAboveMin: true }), {
+    about: 'What the training may cost, in USD.',
+    flag: '--budget <usd>',
+  }),
+  hours: optional('hours', number([0, 100_000], 'hours, a number above 0', { isAboveMin: true }), {
+    about: 'How long it may take, in hours.',
+    flag: '--deadline <hours>',
+  }),
+};
+
+const spotFields = {
+  priceFactor: field('price_factor', number([0, 1], 'a number above 0 up to 1', { isAboveMin: true }), {
+    about: 'Price of a spot machine, relative to on-demand.',
+    default: 0.35,
+  }),
+  interruptionsPerDay: field('interruptions_per_day', number([0, 1_000], 'a number from 0 to 1000'), {
+    about: 'How often a spot node is taken away, per day and node.',
+    default: 1,
+  }),
+  restartMinutes: field('restart_minutes', number([0, 1_440], 'minutes, a number from 0 to 1440'), {
+    about: 'From an interruption to the first step after it.',
+    default: 10,
+  }),
+};
+
+const trainingContextFields = {
+  modelType: field('model_type', choice(['tabular', 'cv', 'nlp', 'timeseries', 'multimodal']), {
+    about: 'What the model works on.',
+    default: 'nlp',
+  }),
+  framework: field('framework', choice(['pytorch', 'tensorflow', 'sklearn', 'xgboost', 'lightgbm']), {
+    about: 'The framework of the training.',
+    default: 'pytorch',
+    flag: '--framework <name>',
+  }),
+  dataSizeGb: optional('data_size_gb', number([0, 1e9], 'GB, a number above 0', { isAboveMin: true }), {
+    about: 'Size of the training data, in GB.',
+    flag: '--data-size <gb>',
+  }),
+  model: required('model', mapping(modelFields, 'a mapping such as {parameters: 7B}'), {
+    about: 'The model.',
+  }),
+  compute: section(
+    'compute_requirements',
+    computeFields,
+    'a mapping such as {gpu_type: a100, gpu_count: 4}',
+    { about: 'The GPUs.' },
+  ),
+  training: section('training_config', trainingFields, 'a mapping such as {epochs: 3, batch_size: 64}', {
+    about: 'How it is trained.',
+  }),
+  budget: section('budget', budgetFields, 'a mapping such as {usd: 500, hours: 12}', {
+    about: 'Limits of cost and time.',
+  }),
+  spot: section('spot', spotFields, 'a mapping such as {price_factor: 0.35}', {
+    about: 'What is assumed of spot machines.',
+  }),
+};
+
+export const adviceTasks = ['configure_distributed', 'manage_compute'] as const;
+export type AdviceTask = (typeof adviceTasks)[number];
+
+export const contextFields = {
+  taskType: required('task_type', choice(adviceTasks), { about: 'The question.' }),
+  context: required(
+    'training_context',
+    mapping(trainingContextFields, 'a mapping such as {model: {parameters: 7B}}'),
+    { about: 'What is known of the training.' },
+  ),
+};
+
+/** A context that was checked and completed with its defaults. null: not given. */
+export type TrainingContext = SpecOf<typeof trainingContextFields>;
+
+interface ContextPlace {
+  readonly path: readonly string[];
+  readonly field: AnyField;
+}
+
+function placesOf(fields: SpecFields, outer: readonly string[]): readonly ContextPlace[] {
+  return Object.values(fields).flatMap((each) => {
+    const path = [...outer, each.key];
+    return [{ path, field: each }, ...placesOf(each.fields ?? {}, path)];
+  });
+}
+
+/** Every setting with its place in the file, outer ones before those within. */
+export const contextPlaces: readonly ContextPlace[] = placesOf(contextFields, []);
