@@ -1,0 +1,218 @@
+import { parseJobSpec } from '@muster/common/spec/parse';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { configureDistributed, type DistributedAdvice } from './distributed.ts';
+import { aTrainingContext } from './file/contextFixture.ts';
+import { readContext } from './file/readContext.ts';
+import { gpuTable } from './gpus.ts';
+
+function advise(given: Readonly<Record<string, unknown>>): DistributedAdvice {
+  const result = configureDistributed(aTrainingContext(given), gpuTable);
+  if (!result.ok) throw new Error(JSON.stringify(result.findings));
+  return result.advice;
+}
+
+function onGpus(parameters: string, gpuType: string, gpuCount: number, more: object = {}): DistributedAdvice {
+  return advise({
+    model: { parameters },
+    compute_requirements: {
+      gpu_type: gpuType,
+      gpu_count: gpuCount,
+      interconnect: gpuCount > 8 ? 'infiniband' : undefined,
+    },
+    ...more,
+  });
+}
+
+test.each([
+  ['125M', 'a100', 1, 'none', 'single'],
+  ['350M', 'a100', 8, 'data_parallel', 'ddp'],
+  ['900M', 't4', 4, 'deepspeed', 'zero1'],
+  ['7B', 'a100', 4, 'deepspeed', 'zero2'],
+  ['7B', 'v100', 4, 'model_parallel', 'tensor'],
+  ['5B', 'v100', 4, 'fsdp', 'fsdp'],
+  ['13B', 'h100', 8, 'deepspeed', 'zero3'],
+  ['70B', 'h100', 32, 'deepspeed', 'zero3'],
+  ['175B', 'h100', 128, 'pipeline_parallel', 'pipeline'],
+])('%s on %s × %d: %s', (parameters, gpuType, gpuCount, strategy, method) => {
+  const { distributed_config: config, plan } = onGpus(parameters, gpuType, gpuCount);
+  expect(config).toEqual({ strategy, world_size: gpuCount, backend: 'nccl' });
+  expect(plan).toMatchObject({ method, fits: true });
+});
+
+test('a default that does not fit is named, with its figures, before the one that does', () => {
+  const { reasons } = onGpus('5B', 'v100', 4);
+  expect(reasons).toEqual([
+    'For 5 B parameters on 4 GPUs ZeRO stage 2 comes first.',
+    expect.stringMatching(
+      /^ZeRO stage 2 does not fit: \d\d\.\d GB of 28\.8 GB that can be used of each GPU\.$/,
+    ),
+    expect.stringMatching(/^FSDP fits: 2\d\.\d GB of 28\.8 GB/),
+  ]);
+});
+
+test('where nothing fits, it says how many GPUs of which model would do', () => {
+  const { distributed_config: config, sufficient, files } = onGpus('70B', 't4', 4);
+  expect({ config, files }).toEqual({ config: null, files: [] });
+  expect(sufficient.map(({ gpu }) => gpu)).toEqual(gpuTable.map(({ name }) => name));
+  for (const { gpu, gpuCount } of sufficient.filter((each) => each.gpuCount <= 128)) {
+    const model = gpuTable.find(({ name }) => name === gpu);
+    const compute = { gpu_type: model?.type, gpu_count: gpuCount, memory_gb: model?.memoryGb };
+    const onThose = (count: number) =>
+      advise({ model: { parameters: '70B' }, compute_requirements: { ...compute, gpu_count: count } });
+    expect(onThose(gpuCount).plan, gpu).not.toBeNull();
+    expect(onThose(gpuCount / 2).plan, gpu).toBeNull();
+  }
+});
+
+test('a strategy that is asked for comes first', () => {
+  const more = { training_config: { distributed_strategy: 'fsdp' } };
+  expect(onGpus('350M', 'a100', 8, more).distributed_config?.strategy).toBe('fsdp');
+});
+
+test('tips come with the figure that led to them', () => {
+  const onEthernet = advise({
+    model: { parameters: '900M' },
+    compute_requirements: {
+      gpu_type: 'a100',
+      gpu_count: 16,
+      interconnect: 'ethernet',
+      interconnect_gb_per_s: 1.25,
+    },
+    training_config: { precision: 'fp32' },
+  });
+  expect(onEthernet.tips.map(({ tip }) => tip)).toEqual(
+    expect.arrayContaining([
+      'Compress gradients: the hook powerSGD_hook, or fp16_compress_hook, of DDP.',
+      'Train in bf16.',
+      'Set NCCL_IB_DISABLE=1.',
+    ]),
+  );
+  expect(onEthernet.tips.map(({ because }) => because).join('\n')).toContain('over ethernet of 1.25 GB/s');
+  const onInfiniband = onGpus('13B', 'a100', 16).tips;
+  expect(onInfiniband).toContainEqual({
+    tip: 'Set NCCL_IB_DISABLE=0.',
+    because: 'the 2 nodes are connected by infiniband, 25 GB/s',
+  });
+  const tight = onGpus('7B', 'v100', 4).tips;
+  expect(tight.find(({ tip }) => /recompute|checkpointing/i.test(tip))?.because).toMatch(
+    /\d GB, and a GPU has 32 GB/,
+  );
+});
+
+test.each([
+  ['350M', 'a100', 8, ''],
+  ['7B', 'a100', 16, ''],
+  ['13B', 'h100', 16, ''],
+  ['175B', 'h100', 128, ''],
+  ['350M', 'v100', 16, 'tensorflow'],
+])(
+  'the files for %s on %s × %d %s can be read, and agree with the answer',
+  (parameters, gpuType, gpuCount, framework) => {
+    const more = { ...(framework === '' ? {} : { framework }), training_config: { batch_size: 512 } };
+    const { files, plan, distributed_config: config } = onGpus(parameters, gpuType, gpuCount, more);
+    const textOf = (name: string) => files.find((each) => each.name === name)?.text ?? '';
+    for (const { name, text } of files.filter((each) => each.name.endsWith('.json'))) {
+      const settings = JSON.parse(text) as Record<string, number>;
+      if (!name.startsWith('deepspeed')) continue;
+      expect(settings['train_batch_size'], name).toBe(
+        (settings['train_micro_batch_size_per_gpu'] ?? 0) *
+          (settings['gradient_accumulation_steps'] ?? 0) *
+          gpuCount,
+      );
+    }
+    const job = parseJobSpec(textOf('muster-job.yaml'));
+    expect(job).toMatchObject({ ok: true, spec: { resources: { nodes: gpuCount / 8, gpus: 8 } } });
+    if (framework === '')
+      expect(parse(textOf('accelerate.yaml'))).toMatchObject({
+        num_processes: config?.world_size,
+        mixed_precision: 'bf16',
+      });
+    if (plan?.method === 'pipeline')
+      expect(textOf('megatron.sh')).toContain(`--pipeline-model-parallel-size ${plan.degrees.pipeline}`);
+    expect(files.filter(({ text }) => text.includes('undefined') || text.includes('NaN'))).toEqual([]);
+  },
+);
+
+test.each([
+  [4, /4 samples are fewer than the 8/, /8 or a multiple of it/],
+  [100, /100 samples do not divide among 8/, /96 or 104/],
+])('a batch of %d for 8 ranks is refused with its place', (batchSize, message, expected) => {
+  const context = aTrainingContext({
+    model: { parameters: '350M' },
+    compute_requirements: { gpu_type: 'a100', gpu_count: 8 },
+    training_config: { batch_size: batchSize },
+  });
+  const result = configureDistributed(context, gpuTable);
+  expect(result).toMatchObject({
+    ok: false,
+    findings: [
+      {
+        path: ['training_context', 'training_config', 'batch_size'],
+        message: expect.stringMatching(message) as string,
+        expected: expect.stringMatching(expected) as string,
+      },
+    ],
+  });
+});
+
+test('any input gets an answer or a problem with its place, and degrees multiply to the world size', () => {
+  const input = fc.record({
+    model: fc.record(
+      {
+        parameters: fc.oneof(fc.integer({ min: 1e5, max: 1e13 }), fc.constantFrom('7B', '0.5B', '70 B', 'x')),
+        layers: fc.integer({ min: 1, max: 200 }),
+        hidden_size: fc.integer({ min: 16, max: 20_000 }),
+        attention_heads: fc.integer({ min: 1, max: 130 }),
+        sequence_length: fc.integer({ min: 1, max: 1e6 }),
+      },
+      { requiredKeys: ['parameters'] },
+    ),
+    compute_requirements: fc.record(
+      {
+        gpu_type: fc.constantFrom('t4', 'v100', 'a100', 'h100'),
+        gpu_count: fc.oneof(fc.integer({ min: 0, max: 129 }), fc.constantFrom(1, 4, 8, 16, 64, 128)),
+        gpus_per_node: fc.integer({ min: 1, max: 16 }),
+        memory_gb: fc.constantFrom(16, 32, 40, 80, 81),
+        interconnect: fc.constantFrom('nvlink', 'infiniband', 'ethernet'),
+      },
+      { requiredKeys: ['gpu_type', 'gpu_count'] },
+    ),
+    training_config: fc.record(
+      {
+        batch_size: fc.integer({ min: 1, max: 5_000 }),
+        precision: fc.constantFrom('fp32', 'fp16', 'bf16'),
+        optimizer: fc.constantFrom('adamw', 'sgd', 'adam8bit'),
+        gradient_checkpointing: fc.boolean(),
+        distributed_strategy: fc.constantFrom(
+          'none',
+          'fsdp',
+          'deepspeed',
+          'model_parallel',
+          'pipeline_parallel',
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+  });
+  fc.assert(
+    fc.property(input, (given) => {
+      const read = readContext({ training_context: given }, 'configure_distributed', gpuTable);
+      const result = read.ok ? configureDistributed(read.context, gpuTable) : read;
+      if (!result.ok) {
+        expect(result.findings.map(({ path }) => path[0])).toContain('training_context');
+        return;
+      }
+      const { plan, distributed_config: config } = result.advice;
+      expect(plan === null).toBe(config === null);
+      if (plan === null) return;
+      const { data, tensor, pipeline } = plan.degrees;
+      expect(data * tensor * pipeline).toBe(given.compute_requirements.gpu_count);
+      expect(plan.memory.totalBytes).toBeLessThanOrEqual(result.advice.usableBytes);
+      const batch = given.training_config.batch_size;
+      if (batch !== undefined) expect(plan.microBatch * plan.accumulation * data).toBe(batch);
+    }),
+    { numRuns: 300 },
+  );
+});
