@@ -52,7 +52,7 @@ const resolution = [
   'scripts/build.mjs',
   'scripts/bundle.mjs',
   'scripts/preparedMessages.mjs',
-  ...['common', 'checkpoints', 'diagnosis', 'coordinator', 'agent', 'cli'].map(
+  ...['common', 'checkpoints', 'diagnosis', 'experiments', 'advice', 'coordinator', 'agent', 'cli'].map(
     (name) => `packages/${name}/package.json`,
   ),
 ];

@@ -85,6 +85,20 @@ const answers = [
   ['`restore`', '`{lastEventSeq, lostEvents, lostJobs, keptIn, restoredFiles}`'],
   ['`store check`', '`{ok, findings: {kind, message}[], contents}`'],
   [
+    '`advise distributed`',
+    '`{distributed_config: {strategy, world_size, backend}, plan, reasons, considered: plan[], model, gpu, usableBytes, precision, ' +
+      'communication, tips: {tip, because}[], files: {name, about, text, fits}[], sufficient: {gpu, gpuCount, method}[], assumptions, sources}`; ' +
+      '`plan` is `{method, degrees: {data, tensor, pipeline}, microBatch, accumulation, recomputation, memory, fits}`; ' +
+      '`distributed_config`, `plan` and `communication` are null where nothing fits; `sufficient` is empty where something does',
+  ],
+  [
+    '`advise compute`',
+    '`{cost_estimate: {hourly_cost_usd, estimated_duration_hours, total_cost_usd}, recommended, reasons, alternatives: recommended[], spot, ' +
+      'checkpointIntervalMinutes, checkpointBytes, scalingPolicy: {minGpus, maxGpus, counts, reasons}, tokens, flops, pricesAsOf, assumptions, ' +
+      'sources}`; `recommended` has the members of `cost_estimate` and `gpu, gpuCount, method, durationRangeHours, costRangeUsd, slowdown, ' +
+      'isWithinLimits`; `cost_estimate` and what follows from it are null where no GPUs fit',
+  ],
+  [
     '`diagnose`',
     '`{state, cause, blame, evidence: {line, text, rank}, retry, advice, framework, metrics: {rows, first, last}}`; ' +
       '`first` and `last` are values by name of the metric, as the program calls it',

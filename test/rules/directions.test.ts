@@ -200,6 +200,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['nodes', 'output', 'how nodes are shown'],
     ['alerts', 'output', 'how alerts are shown'],
     ['sweeps', 'output', 'how sweeps are shown'],
+    ['advise', 'output', 'how advice is shown'],
     ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
     ['logs', 'output', 'it prints the output of a job, whoever waits for the job'],
@@ -225,7 +226,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output remote ' +
+      'advise alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output remote ' +
         'submit supervisor sweeps top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],

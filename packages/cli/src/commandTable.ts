@@ -38,6 +38,12 @@ export const commandTable: readonly CommandEntry[] = [
   entry('Jobs:', 'sweep', 'search for good parameters', () => import('./commands/sweep.ts')),
   entry(
     'Jobs:',
+    'advise',
+    'choose a strategy and GPUs for a training, with memory, time and cost',
+    () => import('./commands/advise.ts'),
+  ),
+  entry(
+    'Jobs:',
     'checkpoint',
     'verify checkpoints on this machine',
     () => import('./commands/checkpoint.ts'),

@@ -1,0 +1,126 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type ComputeAdvice, manageCompute } from '@muster/advice/compute';
+import type { ConfigFile } from '@muster/advice/configFiles';
+import { configureDistributed } from '@muster/advice/distributed';
+import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
+import type { GpuPrice } from '@muster/coordinator/options';
+import type { Command } from 'commander';
+import { computeText, distributedText } from '../advise/adviceText.ts';
+import type { CommandModule, Context, Subcommand } from '../context.ts';
+import { CliError, fileErrorReason, usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
+import { type OutputFlags, priceList, withOutput } from '../flags.ts';
+import { count } from '../output/text.ts';
+import { print } from '../query.ts';
+import { readAdviceContext, withContextFlags } from '../submit/adviceContext.ts';
+
+interface AdviseFlags extends OutputFlags {
+  readonly file?: string;
+  readonly json?: true;
+  readonly prices?: readonly GpuPrice[];
+  readonly write?: string;
+}
+
+const distributed: Subcommand = {
+  name: 'distributed',
+  summary: 'choose a strategy that fits into memory; write launch scripts and configuration files',
+  define(sub) {
+    withAdviceFlags(sub).option(
+      '--write <dir>',
+      'write the files there; existing files are never overwritten',
+    );
+    withContextFlags(sub);
+  },
+  async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
+    const task = 'configure_distributed';
+    const input = await readAdviceContext(flags.file ?? null, { ...flags }, task, gpuTable, context);
+    const result = configureDistributed(input.context, gpuTable);
+    if (!result.ok) throw input.refusal(result.findings);
+    const { advice } = result;
+    const fits = advice.distributed_config !== null;
+    if (fits && flags.write !== undefined) await writeFiles(flags.write, advice.files, context);
+    await print(context, outputOf(flags), advice, distributedText);
+    return fits ? exitCodes.ok : exitCodes.problemFound;
+  },
+};
+
+const compute: Subcommand = {
+  name: 'compute',
+  summary: 'choose GPUs; estimate duration and cost, on demand and spot',
+  define(sub) {
+    withAdviceFlags(sub).option(
+      '--prices <type=usd>',
+      'what an hour of a GPU costs, such as H100=8.00; may be repeated; default: the built-in table',
+      priceList,
+    );
+    withContextFlags(sub);
+  },
+  async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
+    const gpus = pricedGpus(flags.prices ?? []);
+    const input = await readAdviceContext(flags.file ?? null, { ...flags }, 'manage_compute', gpus, context);
+    const advice: ComputeAdvice = manageCompute(input.context, gpus);
+    await print(context, outputOf(flags), advice, computeText);
+    return advice.cost_estimate === null ? exitCodes.problemFound : exitCodes.ok;
+  },
+};
+
+export const command: CommandModule = {
+  define(sub) {
+    sub.argument('<question>', 'distributed or compute');
+    sub.addHelpText('after', '\nNeeds no coordinator. docs/advise.md describes the file and the arithmetic.');
+  },
+  async run(_context: Context, question: string): Promise<ExitCode> {
+    throw usageError(`unknown subcommand "${question}"`, 'Give distributed or compute.');
+  },
+  subcommands: [distributed, compute],
+};
+
+function withAdviceFlags(sub: Command): Command {
+  sub.option('-f, --file <file>', 'a training context in YAML or JSON; -: standard input');
+  return withOutput(sub).option('--json', 'the same as -o json');
+}
+
+function outputOf({ json, output }: AdviseFlags): OutputFlags {
+  return json === true ? { output: 'json' } : output === undefined ? {} : { output };
+}
+
+/** @throws {CliError} a price is that of a node, or of no GPU in the table */
+function pricedGpus(prices: readonly GpuPrice[]): readonly GpuModel[] {
+  for (const { of, name } of prices) {
+    const isKnown = gpuTable.some((gpu) => gpu.name.toLowerCase().includes(name.toLowerCase()));
+    if (of === 'node' || !isKnown)
+      throw usageError(
+        `--prices takes a part of the name of a GPU here; got "${name}"`,
+        `GPUs: ${gpuTable.map((gpu) => gpu.name).join(', ')}`,
+      );
+  }
+  return withPrices(gpuTable, prices);
+}
+
+/** @throws {CliError} one is there already, and none was written; or they cannot be written */
+async function writeFiles(
+  dir: string,
+  files: readonly ConfigFile[],
+  { io, environment }: Context,
+): Promise<void> {
+  const path = resolve(environment.workingDir, dir);
+  const existing = files.map(({ name }) => name).filter((name) => existsSync(join(path, name)));
+  if (existing.length > 0)
+    throw new CliError(`${dir} already has ${existing.join(', ')}`, {
+      code: 'already_exists',
+      hints: ['Give another directory, or remove them.'],
+    });
+  try {
+    mkdirSync(path, { recursive: true });
+    for (const { name, text } of files) {
+      // `wx`: whatever came there meanwhile is not overwritten either.
+      writeFileSync(join(path, name), text, { flag: 'wx', mode: name.endsWith('.sh') ? 0o755 : 0o644 });
+    }
+  } catch (error) {
+    const reason = fileErrorReason(error);
+    if (reason === null) throw error;
+    throw usageError(`cannot write into ${dir}: ${reason}`);
+  }
+  await io.stderr.write(`Wrote ${count(files.length, 'file')} into ${dir}.\n`);
+}
