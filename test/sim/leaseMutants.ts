@@ -66,7 +66,7 @@ export const leaseMutants = {
   'a-fence-in-the-guard': {
     rule: 'The guard holds a fence of its own, for the agent may be stopped, or gone.',
     breaks: ['G2'],
-    seed: 25,
+    seed: 17,
     circumstances: { faults: faultsOf(5_000, 'pauseAgent', 'killAgent') },
     replacements: [noGuardFence],
   },
@@ -108,13 +108,13 @@ export const leaseMutants = {
   'a-late-release-starts-nothing': {
     rule: 'A task starts only while its lease holds: the agent sees to it, and whatever starts it does.',
     breaks: ['G2'],
-    seed: 57,
+    seed: 37,
     replacements: [steps('mayStart', () => () => true), guard('requireLease', () => () => {})],
   },
   'a-lease-counts-from-the-question': {
     rule: 'A lease begins when the question was sent, not when its answer came.',
     breaks: ['G2'],
-    seed: 57,
+    seed: 37,
     replacements: [
       taskLeases(
         'TaskLeases.grant',
@@ -128,7 +128,7 @@ export const leaseMutants = {
   'a-new-coordinator-waits': {
     rule: 'After its start a coordinator gives up no node before every lease of an earlier one has ended.',
     breaks: ['G2'],
-    seed: 17,
+    seed: 3,
     replacements: [
       registry(
         'AgentRegistry.expect',
@@ -169,7 +169,7 @@ export const leaseMutants = {
   'held-is-held': {
     rule: 'A job that is to be held is never fenced, and never moved without proof.',
     breaks: ['hold'],
-    seed: 21,
+    seed: 103,
     circumstances: { faults: faultsOf(5_000, 'partition', 'muteAgent') },
     replacements: [
       gang(

@@ -89,7 +89,7 @@ export const mutants = {
   'fencing-token': {
     rule: 'A report about an attempt that is not current changes nothing.',
     breaks: ['G7'],
-    seed: 17,
+    seed: 7,
     replacements: [
       events('fencedAttempt', () => (job) => ('attempt' in job.state ? job.state.attempt : null)),
     ],
@@ -223,7 +223,7 @@ export const mutants = {
   'a-gang-stops-together': {
     rule: 'When one task ends badly, the others of its gang are stopped.',
     breaks: ['G3'],
-    seed: 13,
+    seed: 30,
     replacements: [
       desired('desiredOf', (desiredOf) => (job, ...rest) => {
         if (job?.state.kind !== 'stopping') return desiredOf(job, ...rest);
@@ -265,7 +265,7 @@ export const mutants = {
   'a-full-disk-hides-nothing': {
     rule: 'An agent follows a task whose record it cannot write.',
     breaks: ['liveness'],
-    seed: 10,
+    seed: 33,
     replacements: [
       taskRecords(
         'recordPhase',
@@ -357,7 +357,7 @@ export const mutants = {
   'an-agent-finds-its-tasks': {
     rule: 'A restarted agent knows the tasks of the one before.',
     breaks: ['G7', 'liveness'],
-    seed: 10,
+    seed: 17,
     circumstances: { faults: faultsOf(4_000, 'killAgent') },
     replacements: [runner('TaskRunner.restore', () => async () => {})],
   },

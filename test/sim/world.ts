@@ -130,6 +130,7 @@ export class World {
     this.history.add({ kind: 'process', name, what: 'started' });
     const { timeline, history, memory, storeFaults: faults } = this;
     const store = new SimulatedStore({
+      onAssertion: this.parts.onAssertion,
       memory,
       coordinator: life,
       world: this.life,
