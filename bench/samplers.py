@@ -78,6 +78,6 @@ for target in job["functions"]:
     for name, multivariate in (("multivariate", True), ("independent", False)):
         answer[name] = [
             regret(function, target["bounds"], target["optimum"], seed, job["trials"], multivariate)
-            for seed in range(job["seeds"])
+            for seed in job["seeds"]
         ]
     print(json.dumps(answer), flush=True)

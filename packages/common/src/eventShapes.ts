@@ -38,7 +38,7 @@ export const agentToken = textShape('agent:gpu-1:c305297d79808a89');
 const jobId = textShape('job_4n2k8qwz1y7m');
 const gpuUuid = textShape('GPU-8f2c1a6e-5d0b-4f7c-9a3e-1b2c3d4e5f60');
 const nodeRank = whole(0);
-const bytesPerS = whole(1_250_000_000);
+const bytesPerS = real(1_250_000_000);
 
 export const cause = objectOf({
   kind: textShape('cuda_oom'),
@@ -60,7 +60,7 @@ const gpuUsage = nullable(
     utilizationPeak: nullable(real(100)),
     memoryPeakMb: nullable(real(74_210)),
     energyKwh: nullable(real(9.8)),
-    idleGpuSeconds: real(120),
+    idleGpuSeconds: nullable(real(120)),
     smActiveMean: nullable(real(0.83)),
     tensorActiveMean: nullable(real(0.41)),
   }),
@@ -71,7 +71,7 @@ const exit = objectOf({
   exitCode: nullable(whole(1)),
   signal: nullable(textShape('SIGKILL'), null),
   oomKilled: flag(false),
-  finishedAtMs: nullable(timeMs),
+  finishedAtMs: nullable(real(1_767_323_045_000)),
   statusLost: flag(false),
   startError: nullable(cause, null),
   logBytes: whole(48_120),
@@ -121,7 +121,7 @@ export const checkpointData = (verdict: CheckpointVerdict, problem: string | nul
   ...checkpointOf(problem),
   verdict: oneOf([verdict]),
   'bytes?': nullable(whole(2_147_483_648)),
-  'saveDurationMs?': nullable(whole(4_200)),
+  'saveDurationMs?': nullable(real(4_200)),
   'metrics?': mapOf(real(1), { eval_loss: 2.28 }),
   'diverged?': flag(true),
 });
@@ -143,8 +143,8 @@ export const taskEndData = { ...taskData, exit } as const satisfies Members;
 export const hungData = {
   ...taskData,
   rank: nullable(whole(0)),
-  quietForMs: whole(600_000),
-  usualMs: whole(1_200),
+  quietForMs: real(600_000),
+  usualMs: real(1_200),
   gpus: oneOf(gpuStillnesses),
 } as const satisfies Members;
 
