@@ -1,5 +1,6 @@
 import { causeOf } from '@muster/common/cause';
 import type { EventKind, NewEvent } from '@muster/common/eventKinds';
+import { exampleOf } from '@muster/common/eventSchema';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
@@ -197,7 +198,8 @@ test('sizes of checkpoints are a histogram, use of GPUs a mean for each job, and
   };
   const saved = { subject: runningJobId, data: { ...data, bytes: 250e6 } };
   await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.saved', ...saved }, someMs));
-  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.gone', ...saved }, someMs));
+  const gone = { ...saved, data: { ...saved.data, verdict: 'gone' } };
+  await loop.run(aCaller, (draft) => draft.emit({ kind: 'checkpoint.gone', ...gone }, someMs));
   const values = await readValues();
   expect(values).toMatchObject({
     [`gpu_utilization{muster_job="${runningJobId}"}`]: 60,
@@ -287,15 +289,15 @@ test('a job that was cancelled, or never began, has no duration', async () => {
 
 test('verdicts, preemptions and recoveries are counted', async () => {
   const { loop, clock } = coordinator;
-  const emit = (kind: EventKind, data: Readonly<Record<string, unknown>>) =>
-    loop.run(aCaller, (draft) =>
-      draft.emit({ kind, subject: runningJobId, data } as unknown as NewEvent, clock.wallMs()),
-    );
-  await emit('checkpoint.saved', { verdict: 'verified' });
-  await emit('checkpoint.saved', { verdict: 'verified' });
-  await emit('checkpoint.corrupt', { verdict: 'corrupt' });
-  await emit('checkpoint.seen', { verdict: 'odd' });
-  for (let times = 0; times < 2; times += 1) await emit('job.preempted', { by: null });
+  const emit = (kind: EventKind, changes: Readonly<Record<string, unknown>> = {}) =>
+    loop.run(aCaller, (draft) => {
+      const data = { ...(exampleOf(kind).data as object), ...changes };
+      draft.emit({ kind, subject: runningJobId, data } as unknown as NewEvent, clock.wallMs());
+    });
+  await emit('checkpoint.saved');
+  await emit('checkpoint.saved');
+  await emit('checkpoint.corrupt');
+  for (let times = 0; times < 2; times += 1) await emit('job.preempted');
   // Of the three that go back for this, its user has asked for one.
   for (const kind of ['preempted', 'preempted', 'preempted', 'node_lost', 'cancelled'] as const)
     await emit('job.queued', { cause: causeOf(kind, 'it went back'), backoffMs: 0 });
