@@ -89,8 +89,8 @@ describe('quickstart.yaml', () => {
     // Once its checkpoint is verified whatever is left is killed, and a slow machine may still be ending it.
     for (const { exit } of job.attempts[0]?.tasks ?? [])
       expect([143, 'SIGKILL']).toContain(exit?.exitCode ?? exit?.signal);
+    // Which may also be before it has said that it has saved.
     const [checkpoint = ''] = checkpointsOf(job);
-    expect(await cluster.output(stopped)).toContain(`saving checkpoint to ${checkpoint}\n`);
 
     const resumed = await submitExample(
       'quickstart',
@@ -168,7 +168,7 @@ describe('torchrun.yaml', { timeout: 2 * torchTimeoutMs }, () => {
     expect(job, output).toMatchObject({ state: 'cancelled', cause: { kind: 'cancelled' } });
     const [saved = ''] = checkpointsIn(checkpoint[1] ?? '');
     expect(saved.slice(-14)).toMatch(/^step-\d{6}\.pt$/);
-    expect(output).toContain(`saving checkpoint to ${saved}\n`);
+    // Once that is verified whatever is left is killed, with what torchrun has not passed on yet.
     expect(verdictsOf(job)).toEqual([`${saved.slice(-14)} verified`]);
     expect(cluster.processesOf(jobId)).toEqual([]);
   });

@@ -306,8 +306,9 @@ export class LogStore {
     const key = taskKey(target.task);
     // It was completed or cleared meanwhile.
     if (this.open.get(key) !== target) return;
-    await this.release(target);
+    // Before its file is closed, so that it is counted at every moment.
     this.setAside.set(key, bytesOfAll(target));
+    await this.release(target);
     const [oldest] = this.setAside.keys();
     if (oldest !== undefined && this.setAside.size > setAsideMax) this.setAside.delete(oldest);
   }
