@@ -6,16 +6,16 @@ import { brief } from './size.ts';
 
 const nextSteps: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid: 'Correct the parameters and call again; nothing was changed.',
-  not_found: 'workload_list, node_list and alert_list show what there is.',
+  not_found: 'workload_list, sweep_list, node_list and alert_list show what there is.',
   already_exists: 'Choose another requestId or name; nothing was changed.',
-  failed_precondition: 'workload_get shows the present state; nothing was changed.',
+  failed_precondition: 'workload_get or sweep_get shows the present state; nothing was changed.',
   resource_exhausted: 'Nothing was changed. Ask for less, or wait until there is room.',
   unauthenticated: 'Ask the user for a valid token (MUSTER_TOKEN, or muster login).',
   permission_denied: 'Do not retry: ask the user, or an admin of the cluster.',
   unavailable:
     'The coordinator is away: call again in some seconds, with the same requestId if it was a change.',
   deadline_exceeded:
-    'It is unknown whether a change was made: call again with the same requestId, or look with workload_list.',
+    'It is unknown whether a change was made: call again with the same requestId, or look with workload_list or sweep_list.',
 };
 
 /** Problems that are told at once. */
@@ -44,12 +44,19 @@ function problemText({ path, message, expected, suggestion }: SpecProblemView): 
   return parts.join('; ');
 }
 
+/** Parts of a sweep that have the names of its file. */
+const filePart = /^(?:job|parameters|objective|early_stopping)\b/;
+
 /** `resources.gpu_memory_mb` of the job file is the parameter `gpuMemoryMb`. */
 function parameterOf(path: string): string {
-  const plain = path
-    .replace(/^resources\./, '')
-    .replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const [part] = filePart.exec(path) ?? [];
+  if (part !== undefined) return `${camelCased(part)}${path.slice(part.length)}`;
+  const plain = camelCased(path.replace(/^resources\./, ''));
   return plain === '' ? 'the workload' : plain;
+}
+
+function camelCased(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** What is wrong with the parameters of a call, by the issues of its schema. */

@@ -11,6 +11,7 @@ import { metricsQuery } from './tools/metrics.ts';
 import { nodeList } from './tools/nodes.ts';
 import { requirementsValidate } from './tools/requirements.ts';
 import { workloadSubmit } from './tools/submit.ts';
+import { sweepExtend, sweepGet, sweepList, sweepStart, sweepStop, sweepTrials } from './tools/sweeps.ts';
 
 export const toolTable: readonly Tool[] = [
   requirementsValidate,
@@ -28,6 +29,12 @@ export const toolTable: readonly Tool[] = [
   alertCreate,
   alertList,
   alertDelete,
+  sweepStart,
+  sweepGet,
+  sweepTrials,
+  sweepList,
+  sweepStop,
+  sweepExtend,
   nodeList,
   eventsSince,
 ];
