@@ -4,6 +4,7 @@ import type { AttemptView, Cause, JobView, TaskView } from '@muster/common/views
 import { describe, expect, it } from 'vitest';
 import { aCheckpoint, someMs } from '../modelFixture.ts';
 import { explain } from './explain.ts';
+import { describeSilence, type SilentNode } from './silence.ts';
 
 const crash: Cause = {
   kind: 'exit_code',
@@ -84,6 +85,11 @@ function anAttemptView(number: number, fields: Partial<AttemptView> = {}): Attem
   };
 }
 
+function aSilentNode(node: string): SilentNode {
+  const fence = { frozenInMs: 51_000, fencedInMs: 61_000 };
+  return { node, silentForMs: 9_000, fence, isHeld: false, onExpiry: 'freeze' };
+}
+
 describe('explain', () => {
   it('says why a queued job waits, what is ahead of it, and what would help', () => {
     const pending = {
@@ -121,21 +127,21 @@ describe('explain', () => {
   it.each(['running', 'stopping'] as const)(
     'does not take a silent node of a %s job for a dead one',
     (state) => {
-      const silent = { node: 'node-1', silentForMs: 9_000, fencedInMs: 61_000, onExpiry: 'freeze' } as const;
-      const { details, nextSteps } = explain(aView({ state, attempts: [anAttemptView(1)] }), 0, [silent]);
+      const silent = aSilentNode('node-1');
+      const { summary, details, nextSteps } = explain(aView({ state, attempts: [anAttemptView(1)] }), 0, [
+        silent,
+      ]);
 
-      expect(details).toContain(
-        'node node-1 has been silent for 9 s: its task may be running, and is frozen automatically unless the node ' +
-          'comes back; in 61 s the attempt ends as lost',
-      );
-      expect(nextSteps[0]).toBe('if node-1 is certainly off, do not wait: muster node confirm-dead node-1');
+      expect(summary).toMatch(/; node-1 has been silent for 9 s$/);
+      expect(details).toContain(describeSilence(silent, false));
+      expect(nextSteps[0]).toMatch(/^check node-1: /);
+      expect(nextSteps[1]).toBe('if node-1 is certainly off, do not wait: muster node confirm-dead node-1');
+      expect(nextSteps.join()).not.toContain('nothing needs to be done');
     },
   );
 
   it('says why an attempt on silent nodes is not ended', () => {
-    const silent = ['node-1', 'node-2'].map((node) => {
-      return { node, silentForMs: 99_000, fencedInMs: 0, onExpiry: 'freeze' } as const;
-    });
+    const silent = ['node-1', 'node-2'].map(aSilentNode);
     const running = aView({ state: 'running', attempts: [anAttemptView(1)] });
     const { details } = explain(running, 0, silent, 'most nodes are silent');
 

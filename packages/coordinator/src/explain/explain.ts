@@ -12,7 +12,7 @@ import { scaleTexts } from '@muster/common/scales';
 import { resumeAdvice, resumeText, signLines, signSummary } from '@muster/common/signText';
 import { isDivergence, isResumeSign } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, Resume, TaskView } from '@muster/common/views';
-import { describeSilence, type SilentNode, silenceRemedy } from './silence.ts';
+import { describeSilence, type SilentNode, silenceInShort, silenceRemedies } from './silence.ts';
 
 export interface Explanation {
   readonly summary: string;
@@ -36,10 +36,11 @@ export function explain(
 ): Explanation {
   const silent = silentNodes.map((each) => describeSilence(each, paused !== null));
   if (paused !== null && silent.length > 0) silent.push(`nothing is rescheduled now: ${paused}`);
-  const remedies = silentNodes.map(silenceRemedy);
+  const remedies = silenceRemedies(silentNodes);
   const history = [...signsOf(job), ...endsOf(job.attempts)];
   const signs = signSummary(job);
   const noted = signs.length === 0 ? '' : `; ${signs.join(', ')}`;
+  const silence = silentNodes.length === 0 ? '' : `; ${silenceInShort(silentNodes)}`;
   const work = [...preemptionsOf(job), ...checkpointsOf(job)];
   switch (job.state) {
     case 'queued': {
@@ -64,13 +65,13 @@ export function explain(
       const output = `follow its output: muster logs -f ${job.id}`;
       const repairs = [...remedies, ...signAdvice(job), ...scaleTexts(job).hints];
       return {
-        summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}${noted}`,
+        summary: `${job.id} is ${job.state}, attempt ${attempt?.number ?? 1}${silence}${noted}`,
         details: [
           ...where,
+          ...silent,
           ...sizeOf(job, attempt),
           ...beginningOf(attempt),
           ...scaleTexts(job).lines,
-          ...silent,
           ...work,
           ...history,
         ],
@@ -79,7 +80,7 @@ export function explain(
     }
     case 'stopping':
       return {
-        summary: `${job.id} is stopping: ${describeCause(job.cause)}`,
+        summary: `${job.id} is stopping: ${describeCause(job.cause)}${silence}`,
         details: ['its tasks have stop_grace to save and exit', ...silent, ...work, ...history],
         nextSteps: remedies.length === 0 ? ['nothing needs to be done'] : remedies,
       };

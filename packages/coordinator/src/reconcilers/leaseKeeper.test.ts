@@ -76,6 +76,22 @@ describe('a silent node', () => {
     expect(eventsOf('node.fenced'), 'and once').toHaveLength(1);
   });
 
+  test('is named by the explanation of its job, with what happens when and what helps', async () => {
+    someRunningJobs(2);
+    await start();
+    await pass(2, [1, 2]);
+    await pass(4, [1]);
+    const { summary, details, nextSteps } = await coordinator.api.explainJob(jobIdOf(2));
+    expect(summary).toMatch(/ is running, attempt 1; node-2 has been silent for 4 s$/);
+    // The margin of the tests' leases is 2 s.
+    expect(details).toContain(
+      'node node-2 has been silent for 4 s: its task may be running, and is frozen when its lease ends, in 4 s at the latest; ' +
+        'in 6 s the attempt ends as lost unless the node responds before',
+    );
+    expect(nextSteps[1]).toBe('if node-2 is certainly off, do not wait: muster node confirm-dead node-2');
+    expect(nextSteps.join()).not.toContain('nothing needs to be done');
+  });
+
   test('that responds before its tasks are ended keeps them', async () => {
     someRunningJobs(1);
     await start();

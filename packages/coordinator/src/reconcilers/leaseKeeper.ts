@@ -161,12 +161,18 @@ export class LeaseKeeper implements LeaseGrants {
   }
 
   /**
-   * Milliseconds until a task of a silent node executes nothing, for certain; 0: already.
+   * When a task of a silent node executes nothing for certain, and when it is ended as lost: milliseconds from now; 0: already.
    * @returns null: never, without proof that the node is dead
    */
-  taskFencedInMs(node: NodeName, attempt: Attempt): number | null {
+  taskFence(
+    node: NodeName,
+    attempt: Attempt,
+  ): { readonly frozenInMs: number; readonly fencedInMs: number } | null {
+    const { clock, settings } = this.parts;
     const fencedAtMs = this.grantedLeases.fencedAtMs(node, attempt);
-    return fencedAtMs === null ? null : Math.max(0, Math.ceil(fencedAtMs - this.parts.clock.monotonicMs()));
+    if (fencedAtMs === null) return null;
+    const untilMs = (atMs: number) => Math.max(0, Math.ceil(atMs - clock.monotonicMs()));
+    return { frozenInMs: untilMs(fencedAtMs - settings.marginMs), fencedInMs: untilMs(fencedAtMs) };
   }
 
   /** One pass; idempotent. The order matters: pauses of this process are subtracted before a node is judged silent. */

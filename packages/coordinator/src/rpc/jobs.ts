@@ -365,7 +365,8 @@ function silentNodes({ agents, leases }: JobCallParts, job: Job): readonly Silen
   return held.map(({ node }) => ({
     node,
     silentForMs: agents.silentForMs(node),
-    fencedInMs: leases.taskFencedInMs(node, attempt),
+    fence: leases.taskFence(node, attempt),
+    isHeld: job.spec.nodeLoss === 'hold',
     onExpiry: job.spec.onLeaseExpiry,
   }));
 }
