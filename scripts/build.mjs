@@ -52,9 +52,17 @@ const resolution = [
   'scripts/build.mjs',
   'scripts/bundle.mjs',
   'scripts/preparedMessages.mjs',
-  ...['common', 'checkpoints', 'diagnosis', 'experiments', 'advice', 'coordinator', 'agent', 'cli'].map(
-    (name) => `packages/${name}/package.json`,
-  ),
+  ...[
+    'common',
+    'checkpoints',
+    'diagnosis',
+    'experiments',
+    'pipelines',
+    'advice',
+    'coordinator',
+    'agent',
+    'cli',
+  ].map((name) => `packages/${name}/package.json`),
 ];
 
 async function isCurrent() {

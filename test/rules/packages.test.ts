@@ -17,6 +17,10 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     packages: ['common'],
     why: 'it computes what to try next; whoever runs the trials calls it',
   },
+  pipelines: {
+    packages: ['common', 'experiments'],
+    why: 'it computes which step is next; whoever runs the steps calls it',
+  },
   advice: {
     packages: ['common'],
     why: 'it computes on what it is told; whoever has files and flags calls it',
