@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { musterProgram, repositoryDir } from '../command.ts';
 import { MissingServiceError, tempDir, waitFor } from '../services.ts';
 import { controlGroupsOf, isFreezer, thawAll } from './controlGroups.ts';
-import { engine } from './engine.ts';
+import { engine, engineText } from './engine.ts';
 import { enterMounts, enterNetwork } from './enter.ts';
 import { firstProcess } from './firstProcess.ts';
 import type { GangCluster, GangClusterOptions } from './gangCluster.ts';
@@ -112,7 +112,8 @@ class ContainerMachine implements Machine {
     if (this.initPid !== null) throw new Error(`${this.name} is switched on already`);
     await engine('POST', `/containers/${this.container}/start`);
     const pid = await pidOf(this.container);
-    if (pid === null) throw new Error(`the container of ${this.name} ended at once`);
+    if (pid === null)
+      throw new Error(`the container of ${this.name} ended at once: ${await endOf(this.container)}`);
     const inside = enterMounts(pid);
     // What boots is told from what was restarted by its boot id, and containers show that of the machine.
     const bootId = join(homeDir, 'boot_id');
@@ -193,6 +194,13 @@ async function topControlGroup(): Promise<string> {
 async function pidOf(container: string): Promise<number | null> {
   const seen = await engine<{ State: { Pid: number } }>('GET', `/containers/${container}/json`);
   return seen === null || seen.State.Pid === 0 ? null : seen.State.Pid;
+}
+
+/** @returns the engine's state of a container, and what its first process wrote */
+async function endOf(container: string): Promise<string> {
+  const seen = await engine<{ State: object }>('GET', `/containers/${container}/json`);
+  const output = await engineText(`/containers/${container}/logs?stdout=1&stderr=1`);
+  return `${JSON.stringify(seen?.State)} ${output}`;
 }
 
 /** Mount points of control groups, in the container. */

@@ -26,6 +26,11 @@ export async function engine<T>(method: string, path: string, call: EngineCall =
   return text.trim() === '' || archive !== undefined ? null : (JSON.parse(text) as T);
 }
 
+/** @returns the answer to a GET as it is, whatever its status */
+export async function engineText(path: string): Promise<string> {
+  return (await exchange(await dockerSocket(), 'GET', path, undefined, undefined)).text.trim();
+}
+
 function exchange(
   socketPath: string,
   method: string,
