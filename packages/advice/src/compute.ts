@@ -4,6 +4,7 @@ import type { TrainingContext } from './contextFields.ts';
 import { memorySources, planQuestion } from './distributed.ts';
 import { type GpuModel, gpuOf, pricesAsOf } from './gpus.ts';
 import { bytesPerParameter, type ParallelMethod } from './memory.ts';
+import { parametersOf } from './modelShape.ts';
 import { planParallel } from './parallelPlan.ts';
 
 /** Part of the contract with scripts: exactly these members. */
@@ -87,7 +88,7 @@ const usualGpus: readonly {
 /** @param context has passed the checks of `readContext` with the same GPUs */
 export function manageCompute(context: TrainingContext, gpus: readonly GpuModel[]): ComputeAdvice {
   const tokens = tokensOf(context);
-  const { parameters } = context.model;
+  const parameters = parametersOf(context);
   const flops = flopsPerParameterAndToken * parameters * tokens;
   const options = optionsFor(context, gpus, flops);
   const { chosen, reasons } = recommendation(context, options);
@@ -184,7 +185,7 @@ function costOf({ hourly_cost_usd, estimated_duration_hours, total_cost_usd }: C
 }
 
 function recommendation(
-  { model, compute, budget }: TrainingContext,
+  { compute, budget, ...context }: TrainingContext,
   options: readonly ComputeOption[],
 ): { readonly chosen: ComputeOption | null; readonly reasons: readonly string[] } {
   if (options.length === 0)
@@ -196,14 +197,15 @@ function recommendation(
           : `${compute.gpuCount} GPUs do not fit; leave gpu_count out to see how many do, or change batch_size.`,
       ],
     };
-  const usual = usualGpus.find(({ belowParameters }) => model.parameters < belowParameters);
+  const parameters = parametersOf(context);
+  const usual = usualGpus.find(({ belowParameters }) => parameters < belowParameters);
   const isUsual = ({ gpu, gpuCount }: ComputeOption) =>
     usual !== undefined &&
     gpu.toLowerCase().startsWith(usual.type) &&
     gpu.includes(`${usual.memoryGb}GB`) &&
     gpuCount >= usual.gpuCount;
   const first = options.find(isUsual) ?? null;
-  const size = `${Number((model.parameters / 1e9).toPrecision(3))} B parameters`;
+  const size = `${Number((parameters / 1e9).toPrecision(3))} B parameters`;
   const within = options.filter((each) => each.isWithinLimits);
   const hasLimits = budget.usd !== null || budget.hours !== null;
   if (first !== null && (!hasLimits || first.isWithinLimits))

@@ -39,10 +39,13 @@ function amount([min, max]: readonly [number, number], form: string): ValueKind<
 }
 
 const modelFields = {
-  parameters: required(
+  parameters: optional(
     'parameters',
     amount([1e5, 1e14], 'a number of parameters from 100K to 100T, such as 7B or 350M'),
-    { about: 'Parameters of the model.', flag: '--parameters <count>' },
+    {
+      about: 'Parameters of the model. Needed for neural networks on GPUs.',
+      flag: '--parameters <count>',
+    },
   ),
   layers: optional('layers', wholeNumber(1, 1_000), {
     about: 'Transformer layers. Default: derived from the parameters.',
@@ -107,7 +110,7 @@ const computeFields = {
   ),
 };
 
-const strategies = [
+export const strategies = [
   'none',
   'data_parallel',
   'model_parallel',
@@ -190,9 +193,7 @@ const trainingContextFields = {
     about: 'Size of the training data, in GB.',
     flag: '--data-size <gb>',
   }),
-  model: required('model', mapping(modelFields, 'a mapping such as {parameters: 7B}'), {
-    about: 'The model.',
-  }),
+  model: section('model', modelFields, 'a mapping such as {parameters: 7B}', { about: 'The model.' }),
   compute: section(
     'compute_requirements',
     computeFields,

@@ -78,6 +78,8 @@ function ofGpus({ compute }: TrainingContext, task: AdviceTask, gpus: readonly G
 function ofModel({ model }: TrainingContext): Finding[] {
   const { hiddenSize, attentionHeads, layers, parameters } = model;
   const found: Finding[] = [];
+  if (parameters === null)
+    found.push(missing([...modelPath, 'parameters'], 'a number of parameters, such as 7B or 350M'));
   if (hiddenSize !== null && attentionHeads !== null && hiddenSize % attentionHeads !== 0)
     found.push(
       contradiction(
@@ -86,7 +88,7 @@ function ofModel({ model }: TrainingContext): Finding[] {
         'a divisor of hidden_size',
       ),
     );
-  if (hiddenSize !== null && layers !== null) {
+  if (hiddenSize !== null && layers !== null && parameters !== null) {
     const counted = 12 * layers * hiddenSize ** 2;
     // Embeddings and mixtures of experts add parameters; ten times as many or as few are a slip.
     if (counted > 10 * parameters || parameters > 10 * counted)

@@ -26,7 +26,8 @@ export const parallelMethods = [
 export type ParallelMethod = (typeof parallelMethods)[number];
 
 /** What is computed a second time instead of being kept: nothing, attention, or every layer. */
-export type Recomputation = 'none' | 'selective' | 'full';
+export const recomputations = ['none', 'selective', 'full'] as const;
+export type Recomputation = (typeof recomputations)[number];
 
 /** Their product is the world size. */
 export interface ParallelDegrees {

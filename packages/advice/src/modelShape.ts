@@ -23,7 +23,8 @@ const wideStep = 8 * headWidth;
  * layer, both follow from the parameters. From 16 layers on, their number is a multiple of 8, so that pipelines divide it.
  */
 export function shapeOf({ model }: Pick<TrainingContext, 'model'>): ModelShape {
-  const { parameters, sequenceLength } = model;
+  const { sequenceLength } = model;
+  const parameters = parametersOf({ model });
   const layers = model.layers ?? layersOf(parameters, model.hiddenSize);
   const width = Math.sqrt(parameters / (12 * layers));
   const derivedWidth = Math.max(headWidth, toMultiple(width, width < 2 * wideStep ? headWidth : wideStep));
@@ -37,6 +38,12 @@ export function shapeOf({ model }: Pick<TrainingContext, 'model'>): ModelShape {
     sequenceLength,
     isDerived: model.layers === null || model.hiddenSize === null,
   };
+}
+
+/** @throws {TypeError} the context has not passed the checks of a question that needs them */
+export function parametersOf({ model }: Pick<TrainingContext, 'model'>): number {
+  if (model.parameters === null) throw new TypeError('not a checked context: no parameters of the model');
+  return model.parameters;
 }
 
 function layersOf(parameters: number, hiddenSize: number | null): number {

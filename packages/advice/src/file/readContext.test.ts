@@ -27,7 +27,7 @@ test('the form that scripts use today is taken as it is', () => {
   };
   expect(problemsOfContext(value)).toEqual([]);
   expect(problemsOfContext({ task_type: 'configure_distributed', training_context: context })).toEqual([
-    'training_context.model: missing; a mapping such as {parameters: 7B}',
+    'training_context.model.parameters: missing; a number of parameters, such as 7B or 350M',
   ]);
 });
 

@@ -9,10 +9,11 @@ import { contradictionsIn } from '../contradictions.ts';
 import type { GpuModel } from '../gpus.ts';
 
 export type ContextResult =
-  | { readonly ok: true; readonly context: TrainingContext }
+  | { readonly ok: true; readonly task: AdviceTask; readonly context: TrainingContext }
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
-const contextSchema = checkFields(
+/** `task_type` and `training_context`. */
+export const contextSchema = checkFields(
   z,
   contextFields,
   'a mapping of task_type and training_context, such as {model: {parameters: 7B}}',
@@ -20,19 +21,31 @@ const contextSchema = checkFields(
 
 /**
  * Never throws.
- * @param task the question that is asked; that of the file must be the same
+ * @param task the question that is asked; that of the file must be the same, or missing. null: the file says it
  * @param gpus what a GPU type and its memory are looked up in
  */
-export function readContext(value: unknown, task: AdviceTask, gpus: readonly GpuModel[]): ContextResult {
-  const asked = isMapping(value) && value['task_type'] === undefined ? { ...value, task_type: task } : value;
+export function readContext(
+  value: unknown,
+  task: AdviceTask | null,
+  gpus: readonly GpuModel[],
+): ContextResult {
+  const lacksTask = task !== null && isMapping(value) && value['task_type'] === undefined;
+  const asked = lacksTask ? { ...value, task_type: task } : value;
   const checked = contextSchema.safeParse(asked, { jitless: true });
   if (!checked.success)
     return { ok: false, findings: checked.error.issues.flatMap((each) => of(each, asked)) };
   const { taskType, context } = readFields(contextFields, checked.data);
   const other: readonly Finding[] =
-    taskType === task ? [] : [wrong(['task_type'], taskType, `${task}: the question of this call`, null)];
-  const findings = [...other, ...contradictionsIn(context, task, gpus)];
-  return findings.length > 0 ? { ok: false, findings } : { ok: true, context };
+    task === null || taskType === task
+      ? []
+      : [wrong(['task_type'], taskType, `${task}: the question of this call`, null)];
+  const findings = [...other, ...contradictionsIn(context, task ?? taskType, gpus)];
+  return findings.length > 0 ? { ok: false, findings } : { ok: true, task: taskType, context };
+}
+
+/** The JSON Schema of what a context may say; what does not go together is found by `readContext` alone. */
+export function contextJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(contextSchema, { target: 'draft-2020-12', io: 'input' });
 }
 
 function of(issue: z.core.$ZodIssue, root: unknown): readonly Finding[] {

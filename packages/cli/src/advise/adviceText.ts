@@ -76,7 +76,10 @@ function memoryColumns(chosen: ParallelPlan | null): readonly Column<ParallelPla
     size('ACTIVATIONS', ({ memory }) => memory.activationsBytes),
     size('TOTAL', ({ memory }) => memory.totalBytes),
     { header: 'RECOMPUTED', cell: ({ recomputation }) => recomputation },
-    { header: '', cell: (plan) => (plan === chosen ? 'chosen' : plan.fits ? 'fits' : 'does not fit') },
+    {
+      header: '',
+      cell: (plan) => (plan.method === chosen?.method ? 'chosen' : plan.fits ? 'fits' : 'does not fit'),
+    },
   ];
 }
 

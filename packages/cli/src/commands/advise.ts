@@ -1,8 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type ComputeAdvice, manageCompute } from '@muster/advice/compute';
 import type { ConfigFile } from '@muster/advice/configFiles';
-import { configureDistributed } from '@muster/advice/distributed';
 import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
 import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
@@ -13,7 +11,7 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, priceList, withOutput } from '../flags.ts';
 import { count } from '../output/text.ts';
 import { print } from '../query.ts';
-import { readAdviceContext, withContextFlags } from '../submit/adviceContext.ts';
+import { adviseOnInput, withContextFlags } from '../submit/adviceContext.ts';
 
 interface AdviseFlags extends OutputFlags {
   readonly file?: string;
@@ -34,10 +32,7 @@ const distributed: Subcommand = {
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
     const task = 'configure_distributed';
-    const input = await readAdviceContext(flags.file ?? null, { ...flags }, task, gpuTable, context);
-    const result = configureDistributed(input.context, gpuTable);
-    if (!result.ok) throw input.refusal(result.findings);
-    const { advice } = result;
+    const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpuTable, context);
     const fits = advice.distributed_config !== null;
     if (fits && flags.write !== undefined) await writeFiles(flags.write, advice.files, context);
     await print(context, outputOf(flags), advice, distributedText);
@@ -58,8 +53,7 @@ const compute: Subcommand = {
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
     const gpus = pricedGpus(flags.prices ?? []);
-    const input = await readAdviceContext(flags.file ?? null, { ...flags }, 'manage_compute', gpus, context);
-    const advice: ComputeAdvice = manageCompute(input.context, gpus);
+    const advice = await adviseOnInput('manage_compute', flags.file ?? null, { ...flags }, gpus, context);
     await print(context, outputOf(flags), advice, computeText);
     return advice.cost_estimate === null ? exitCodes.problemFound : exitCodes.ok;
   },

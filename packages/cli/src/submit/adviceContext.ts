@@ -1,6 +1,7 @@
-/** The training context of `muster advise`, from a file with flags laid over it, or from flags alone. */
-import { type AdviceTask, contextPlaces, type TrainingContext } from '@muster/advice/contextFields';
-import { readContext } from '@muster/advice/file/readContext';
+/** Advice on the training context of a file with flags laid over it, or of flags alone. */
+import { type AdviceTask, contextPlaces } from '@muster/advice/contextFields';
+import { adviseAs } from '@muster/advice/file/advise';
+import type { AnswerOf } from '@muster/advice/file/answerSchemas';
 import type { GpuModel } from '@muster/advice/gpus';
 import { readSpecDocument, type SpecDocument } from '@muster/common/spec/document';
 import { formatProblems, type SpecSource } from '@muster/common/spec/format';
@@ -11,12 +12,6 @@ import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { count } from '../output/text.ts';
 import { readSpecFile } from './spec.ts';
-
-export interface AdviceInput {
-  readonly context: TrainingContext;
-  /** An error about a value that only the answer shows to be wrong. */
-  refusal(findings: readonly Finding[]): CliError;
-}
 
 const kind = {
   jobAt: ['no job is in this file'],
@@ -66,13 +61,13 @@ function optionName(long: string): string {
  * @param file null: flags alone
  * @throws {CliError} with every problem and its place
  */
-export async function readAdviceContext(
+export async function adviseOnInput<Task extends AdviceTask>(
+  task: Task,
   file: string | null,
   flags: Readonly<Record<string, unknown>>,
-  task: AdviceTask,
   gpus: readonly GpuModel[],
   context: Context,
-): Promise<AdviceInput> {
+): Promise<AnswerOf<Task>> {
   const text = file === null ? null : await readSpecFile(file, context);
   const source = file === null || text === null ? null : { file: file === '-' ? 'stdin' : file, text };
   const read = text === null ? null : readSpecDocument(text, kind);
@@ -86,15 +81,12 @@ export async function readAdviceContext(
     value = withValueAt(value, path, readFlag(written));
     typed.set(path.join('.'), long);
   }
-  const place = (finding: Finding) => ({ finding, origin: originOf(finding, document, typed) });
-  const checked = readContext(value, task, gpus);
+  const outcome = adviseAs(task, value, gpus);
   const first = document?.findings ?? [];
-  if (!checked.ok || first.length > 0)
-    throw refused([...first, ...(checked.ok ? [] : checked.findings.map(place))], source);
-  return {
-    context: checked.context,
-    refusal: (findings) => refused(findings.map(place), source),
-  };
+  if (outcome.ok && first.length === 0) return outcome.answer;
+  const found = outcome.ok ? [] : outcome.findings;
+  const placed = found.map((finding) => ({ finding, origin: originOf(finding, document, typed) }));
+  throw refused([...first, ...placed], source);
 }
 
 function originOf(

@@ -1,0 +1,64 @@
+/** From a training context as it was written to the answer of its question: the one way in for the command line, the API and tools. */
+import type { Finding } from '@muster/common/spec/problems';
+import { manageCompute } from '../compute.ts';
+import type { AdviceTask, TrainingContext } from '../contextFields.ts';
+import { configureDistributed } from '../distributed.ts';
+import type { GpuModel } from '../gpus.ts';
+import { type AdviceAnswer, type AnswerOf, answerSchemas } from './answerSchemas.ts';
+import { readContext } from './readContext.ts';
+
+export type AdviceOutcome<Answer = AdviceAnswer> =
+  | { readonly ok: true; readonly answer: Answer }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/** The results of an answer, of which each question gives some. */
+const noResults = {
+  pipeline_config: null,
+  distributed_config: null,
+  tuning_results: null,
+  cost_estimate: null,
+};
+
+/**
+ * @param value `training_context`, and `task_type`, which says the question
+ * @param gpus with the prices that count
+ * @throws {Error} a bug: the answer is not what its schema says
+ */
+export function adviseOn(value: unknown, gpus: readonly GpuModel[]): AdviceOutcome {
+  const read = readContext(value, null, gpus);
+  return read.ok ? answerTo(read.task, read.context, gpus) : read;
+}
+
+/** @param task that of the value must be the same, or missing @throws {Error} as above */
+export function adviseAs<Task extends AdviceTask>(
+  task: Task,
+  value: unknown,
+  gpus: readonly GpuModel[],
+): AdviceOutcome<AnswerOf<Task>> {
+  const read = readContext(value, task, gpus);
+  return read.ok ? answerTo(task, read.context, gpus) : read;
+}
+
+function answerTo<Task extends AdviceTask>(
+  task: Task,
+  context: TrainingContext,
+  gpus: readonly GpuModel[],
+): AdviceOutcome<AnswerOf<Task>> {
+  const result = answers[task](context, gpus);
+  if (!result.ok) return result;
+  const answer: unknown = { task_type: task, ...noResults, ...result.advice };
+  // Whatever gives an answer outside of its schema is a bug, which must not reach who asked.
+  return { ok: true, answer: answerSchemas[task].parse(answer, { jitless: true }) as AnswerOf<Task> };
+}
+
+type Answering = (
+  context: TrainingContext,
+  gpus: readonly GpuModel[],
+) =>
+  | { readonly ok: true; readonly advice: object }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+const answers: Readonly<Record<AdviceTask, Answering>> = {
+  configure_distributed: configureDistributed,
+  manage_compute: (context, gpus) => ({ ok: true, advice: manageCompute(context, gpus) }),
+};

@@ -1,0 +1,137 @@
+/**
+ * What each question is answered with. The command line, the API and the tools give answers that these schemas have passed.
+ * The results in snake_case are a contract with scripts, and have exactly these members.
+ */
+import * as z from 'zod';
+import { type AdviceTask, strategies } from '../contextFields.ts';
+import { parallelMethods, recomputations } from '../memory.ts';
+
+const amount = z.number().min(0);
+const count = z.int().min(0);
+const range = z.tuple([amount, amount]);
+const lines = z.array(z.string());
+
+const distributedConfig = z.strictObject({
+  strategy: z.enum(strategies),
+  world_size: z.int().min(1),
+  backend: z.literal('nccl'),
+});
+
+const costEstimate = z.strictObject({
+  hourly_cost_usd: amount,
+  estimated_duration_hours: amount,
+  total_cost_usd: amount,
+});
+
+/** The results that a question has are replaced in its answer; the others are null. */
+const noResults = {
+  pipeline_config: z.null(),
+  distributed_config: z.null(),
+  tuning_results: z.null(),
+  cost_estimate: z.null(),
+};
+
+const degrees = z.strictObject({ data: count, tensor: count, pipeline: count });
+
+const plan = z.strictObject({
+  method: z.enum(parallelMethods),
+  degrees,
+  microBatch: count,
+  accumulation: count,
+  recomputation: z.enum(recomputations),
+  memory: z.strictObject({
+    parametersBytes: amount,
+    gradientsBytes: amount,
+    optimizerBytes: amount,
+    activationsBytes: amount,
+    gatheredBytes: amount,
+    totalBytes: amount,
+  }),
+  fits: z.boolean(),
+});
+
+const distributedAnswer = z.strictObject({
+  task_type: z.literal('configure_distributed'),
+  ...noResults,
+  distributed_config: distributedConfig.nullable().describe('null: the training does not fit'),
+  plan: plan.nullable(),
+  reasons: lines,
+  considered: z.array(plan).describe('what was looked at, in order'),
+  model: z.strictObject({
+    parameters: count,
+    layers: count,
+    hiddenSize: count,
+    attentionHeads: count,
+    sequenceLength: count,
+    isDerived: z.boolean().describe('whether layers or width follow from the parameters'),
+  }),
+  gpu: z.string(),
+  usableBytes: amount.describe('of each GPU'),
+  precision: z.enum(['fp32', 'fp16', 'bf16']),
+  communication: z
+    .strictObject({
+      link: z.enum(['nvlink', 'infiniband', 'ethernet', 'pcie']),
+      rateGbPerS: amount,
+      computeSeconds: amount,
+      gradientSeconds: amount,
+      activationSeconds: amount,
+      isBound: z.boolean(),
+    })
+    .nullable(),
+  tips: z.array(z.strictObject({ tip: z.string(), because: z.string() })),
+  files: z.array(
+    z.strictObject({ name: z.string(), about: z.string(), text: z.string(), fits: z.boolean() }),
+  ),
+  sufficient: z
+    .array(z.strictObject({ gpu: z.string(), gpuCount: count, method: z.enum(parallelMethods) }))
+    .describe('where nothing fits: the least GPUs of each model that would do'),
+  assumptions: lines,
+  sources: lines,
+});
+
+const computeOption = costEstimate.extend({
+  gpu: z.string(),
+  gpuCount: count,
+  method: z.enum(parallelMethods),
+  durationRangeHours: range,
+  costRangeUsd: range,
+  slowdown: amount,
+  isWithinLimits: z.boolean(),
+});
+
+const computeAnswer = z.strictObject({
+  task_type: z.literal('manage_compute'),
+  ...noResults,
+  cost_estimate: costEstimate.nullable().describe('null: no GPUs fit'),
+  recommended: computeOption.nullable(),
+  reasons: lines,
+  alternatives: z.array(computeOption),
+  spot: costEstimate.extend({ interruptions: amount, lostHours: amount, isCheaper: z.boolean() }).nullable(),
+  checkpointIntervalMinutes: amount.nullable(),
+  checkpointBytes: amount,
+  scalingPolicy: z
+    .strictObject({ minGpus: count, maxGpus: count, counts: z.array(count), reasons: lines })
+    .nullable(),
+  tokens: amount,
+  flops: amount,
+  pricesAsOf: z.string(),
+  assumptions: lines,
+  sources: lines,
+});
+
+export const answerSchemas = {
+  configure_distributed: distributedAnswer,
+  manage_compute: computeAnswer,
+} satisfies Readonly<Record<AdviceTask, z.ZodObject>>;
+
+export type AnswerOf<Task extends AdviceTask> = z.output<(typeof answerSchemas)[Task]>;
+export type AdviceAnswer = AnswerOf<AdviceTask>;
+
+/** The JSON Schema of every answer, by its `task_type`. */
+export function answerJsonSchema(): Record<string, unknown> {
+  const answer = z.discriminatedUnion('task_type', [distributedAnswer, computeAnswer]);
+  return z.toJSONSchema(answer, {
+    target: 'draft-2020-12',
+    io: 'output',
+  });
+}
