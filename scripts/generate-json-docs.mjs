@@ -86,14 +86,16 @@ const answers = [
   ['`store check`', '`{ok, findings: {kind, message}[], contents}`'],
   [
     '`advise distributed`',
-    '`{distributed_config: {strategy, world_size, backend}, plan, reasons, considered: plan[], model, gpu, usableBytes, precision, ' +
+    '`{task_type, distributed_config: {strategy, world_size, backend}, plan, reasons, considered: plan[], model, gpu, usableBytes, precision, ' +
       'communication, tips: {tip, because}[], files: {name, about, text, fits}[], sufficient: {gpu, gpuCount, method}[], assumptions, sources}`; ' +
       '`plan` is `{method, degrees: {data, tensor, pipeline}, microBatch, accumulation, recomputation, memory, fits}`; ' +
-      '`distributed_config`, `plan` and `communication` are null where nothing fits; `sufficient` is empty where something does',
+      '`distributed_config`, `plan` and `communication` are null where nothing fits; `sufficient` is empty where something does. ' +
+      'Every answer of `advise` has `pipeline_config`, `distributed_config`, `tuning_results` and `cost_estimate`, null where its question has none; ' +
+      '[openapi.json](openapi.json) has the schema',
   ],
   [
     '`advise compute`',
-    '`{cost_estimate: {hourly_cost_usd, estimated_duration_hours, total_cost_usd}, recommended, reasons, alternatives: recommended[], spot, ' +
+    '`{task_type, cost_estimate: {hourly_cost_usd, estimated_duration_hours, total_cost_usd}, recommended, reasons, alternatives: recommended[], spot, ' +
       'checkpointIntervalMinutes, checkpointBytes, scalingPolicy: {minGpus, maxGpus, counts, reasons}, tokens, flops, pricesAsOf, assumptions, ' +
       'sources}`; `recommended` has the members of `cost_estimate` and `gpu, gpuCount, method, durationRangeHours, costRangeUsd, slowdown, ' +
       'isWithinLimits`; `cost_estimate` and what follows from it are null where no GPUs fit',

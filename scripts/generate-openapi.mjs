@@ -4,6 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
+import { answerJsonSchema } from '../packages/advice/src/file/answerSchemas.ts';
+import { contextJsonSchema } from '../packages/advice/src/file/readContext.ts';
 import { jobSpecJsonSchema } from '../packages/common/src/spec/validate.ts';
 import { jsonFields } from '../packages/common/src/wire/jsonMessages.ts';
 import { serviceMethods } from '../packages/common/src/wire/messages.ts';
@@ -41,6 +43,9 @@ function described(comment) {
   return text === '' ? {} : { description: text };
 }
 
+/** Objects of requests that are no job file. @type {Readonly<Record<string, string>>} */
+const requestObjects = { 'AdviseRequest.context': '#/components/schemas/TrainingContext' };
+
 /** The messages of answers and bodies, each once. @type {Set<string>} */
 const shown = new Set();
 
@@ -77,6 +82,12 @@ function schemaOfField({ kind, isList, isMap }) {
   const schema = schemaOfKind(kind);
   if (isMap) return { type: 'object', additionalProperties: schema };
   return isList ? { type: 'array', items: schema } : schema;
+}
+
+/** @param {string} message @param {JsonField} field @returns {Schema | null} */
+function objectOfRequest(message, { name }) {
+  const object = requestObjects[`${message}.${name}`];
+  return object === undefined ? null : { $ref: object };
 }
 
 /** @param {string} message @param {JsonField} field */
@@ -146,7 +157,7 @@ function operation({ name, path, requestType, responseType }, route, index) {
           properties: bodyProperties(requestType, places.body ?? []),
           additionalProperties: false,
         }
-      : schemaOfField(places.whole);
+      : (objectOfRequest(requestType, places.whole) ?? schemaOfField(places.whole));
   const hasBody = places.whole !== null || (places.body ?? []).length > 0;
   const header = (/** @type {string} */ headerName, /** @type {string} */ description) => ({
     name: headerName,
@@ -231,7 +242,12 @@ function schemas() {
   return found;
 }
 
-const { $schema: _schema, $id: _id, ...jobFile } = jobSpecJsonSchema();
+/** @param {Schema} schema */
+function withoutMarks({ $schema: _schema, $id: _id, ...schema }) {
+  return schema;
+}
+
+const jobFile = withoutMarks(jobSpecJsonSchema());
 const paths = allPaths();
 const document = {
   openapi: '3.1.0',
@@ -256,6 +272,9 @@ const document = {
     },
     schemas: {
       ...schemas(),
+      // The answer is what the message carries as text.
+      Advice: withoutMarks(answerJsonSchema()),
+      TrainingContext: withoutMarks(contextJsonSchema()),
       JobFile: jobFile,
       Problem: {
         type: 'object',

@@ -26,14 +26,17 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     why: 'it computes on what it is told; whoever has files and flags calls it',
   },
   coordinator: {
-    packages: ['common', 'experiments', 'mcp'],
+    packages: ['common', 'advice', 'experiments', 'mcp'],
     why: 'it knows agents only by what they say over the wire, and serves the tools over HTTP',
   },
   agent: {
     packages: ['common', 'diagnosis', 'checkpoints'],
     why: 'it is installed alone on nodes and knows the coordinator only by the wire',
   },
-  mcp: { packages: ['common'], why: 'its tools are calls of the API, whoever answers them' },
+  mcp: {
+    packages: ['common', 'advice'],
+    why: 'its tools are calls of the API, whoever answers them; what advice takes and gives is said by its schemas',
+  },
   cli: {
     packages: ['common', 'coordinator', 'advice', 'agent', 'diagnosis', 'checkpoints', 'experiments', 'mcp'],
     why: 'it starts both daemons, and reads files that Muster never saw',

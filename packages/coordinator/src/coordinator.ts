@@ -42,6 +42,7 @@ import { publishHeldBackStatus } from './reconcilers/heldBackStatus.ts';
 import { LeaseKeeper } from './reconcilers/leaseKeeper.ts';
 import { StartDeadlines } from './reconcilers/startDeadlines.ts';
 import { TimeLimits } from './reconcilers/timeLimits.ts';
+import { adviceCalls } from './rpc/advice.ts';
 import { agentHubCalls } from './rpc/agentHub.ts';
 import { alertCalls } from './rpc/alerts.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
@@ -340,6 +341,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...secretCalls(parts),
         ...alertCalls(parts),
         ...sweepCalls(parts),
+        ...adviceCalls(settings),
       },
       agentHub: agentHubCalls({
         ...parts,

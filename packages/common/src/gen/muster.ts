@@ -4,6 +4,8 @@ import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-load
 import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from './muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from './muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
+import type { Advice as _muster_v1_Advice, Advice__Output as _muster_v1_Advice__Output } from './muster/v1/Advice.ts';
+import type { AdviseRequest as _muster_v1_AdviseRequest, AdviseRequest__Output as _muster_v1_AdviseRequest__Output } from './muster/v1/AdviseRequest.ts';
 import type { Alert as _muster_v1_Alert, Alert__Output as _muster_v1_Alert__Output } from './muster/v1/Alert.ts';
 import type { AlertEpisode as _muster_v1_AlertEpisode, AlertEpisode__Output as _muster_v1_AlertEpisode__Output } from './muster/v1/AlertEpisode.ts';
 import type { AlertScope as _muster_v1_AlertScope, AlertScope__Output as _muster_v1_AlertScope__Output } from './muster/v1/AlertScope.ts';
@@ -179,6 +181,8 @@ export interface ProtoGrpcType {
       AcknowledgeAlertRequest: MessageTypeDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_AcknowledgeAlertRequest__Output>
       AddUserRequest: MessageTypeDefinition<_muster_v1_AddUserRequest, _muster_v1_AddUserRequest__Output>
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
+      Advice: MessageTypeDefinition<_muster_v1_Advice, _muster_v1_Advice__Output>
+      AdviseRequest: MessageTypeDefinition<_muster_v1_AdviseRequest, _muster_v1_AdviseRequest__Output>
       Alert: MessageTypeDefinition<_muster_v1_Alert, _muster_v1_Alert__Output>
       AlertEpisode: MessageTypeDefinition<_muster_v1_AlertEpisode, _muster_v1_AlertEpisode__Output>
       AlertScope: MessageTypeDefinition<_muster_v1_AlertScope, _muster_v1_AlertScope__Output>

@@ -19,6 +19,7 @@ import type { MetricsView, MetricUpdate } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
 import type { UpkeepView } from '../upkeep.ts';
 import type { ClusterView, CredentialView, EventView, ExplainView, JobView, LogPiece } from '../views.ts';
+import { type AdviceApi, adviceClient } from './adviceClient.ts';
 import { type AlertApi, alertClient } from './alertClient.ts';
 import { callProblem } from './callProblem.ts';
 import {
@@ -153,7 +154,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi {
+export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, AdviceApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -367,6 +368,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     ...peopleClient(call),
     ...alertClient(call),
     ...sweepClient(call),
+    ...adviceClient(call),
     setSecret: (project, name, value) => call('SetSecret', { project, name, value }),
     listSecrets: async (project) =>
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,

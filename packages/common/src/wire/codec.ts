@@ -282,3 +282,8 @@ export const { toWire: sweepToWire, fromWire: sweepFromWire } = message<sweeps.S
   spec: json,
   best: trial,
 });
+
+/** An answer is what it carries as text: there is nothing beside it. */
+export function adviceFromWire({ answer }: { readonly answer: string }): Readonly<Record<string, unknown>> {
+  return json.fromWire(answer);
+}

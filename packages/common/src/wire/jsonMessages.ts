@@ -7,6 +7,7 @@ import type protobuf from 'protobufjs/light.js';
 import type { SpecProblemView } from '../errors.ts';
 import { closest } from '../spec/suggest.ts';
 import {
+  adviceFromWire,
   clusterFromWire,
   credentialFromWire,
   eventFromWire,
@@ -246,6 +247,7 @@ type FromWire = (wire: never) => unknown;
 
 /** The messages that have rules of their own in `codec.ts`, wherever they are in an answer. */
 const domainOf: Readonly<Record<string, FromWire>> = {
+  Advice: adviceFromWire,
   Cluster: clusterFromWire,
   Credential: credentialFromWire,
   Event: eventFromWire,

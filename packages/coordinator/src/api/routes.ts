@@ -89,6 +89,8 @@ export const routesOfCalls: Rows = {
   StopSweep: post('/sweeps/{sweep}/stop'),
   ExtendSweep: post('/sweeps/{sweep}/extend'),
 
+  Advise: [{ method: 'POST', path: '/advice', body: 'context' }],
+
   ListUsers: get('/users'),
   AddUser: post('/users'),
   ChangeUser: [{ method: 'PATCH', path: '/users/{name}' }],

@@ -102,7 +102,7 @@ const servedPaths = [
 const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics WatchMetrics SummarizeTraining ListTelemetry ' +
-    'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials',
+    'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials Advise',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:
     'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +

@@ -33,6 +33,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   ListSweeps: 'read',
   GetSweep: 'read',
   ListTrials: 'read',
+  Advise: 'read',
 
   Submit: 'submit',
   CreateSweep: 'submit',

@@ -45,6 +45,7 @@ const reading: ReadonlySet<string> = new Set([
   'ListSweeps',
   'GetSweep',
   'ListTrials',
+  'Advise',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;

@@ -5,6 +5,8 @@ import type { MethodDefinition } from '@grpc/proto-loader'
 import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from '../../muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from '../../muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
+import type { Advice as _muster_v1_Advice, Advice__Output as _muster_v1_Advice__Output } from '../../muster/v1/Advice.ts';
+import type { AdviseRequest as _muster_v1_AdviseRequest, AdviseRequest__Output as _muster_v1_AdviseRequest__Output } from '../../muster/v1/AdviseRequest.ts';
 import type { Alert as _muster_v1_Alert, Alert__Output as _muster_v1_Alert__Output } from '../../muster/v1/Alert.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from '../../muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest as _muster_v1_BackupStoreRequest, BackupStoreRequest__Output as _muster_v1_BackupStoreRequest__Output } from '../../muster/v1/BackupStoreRequest.ts';
@@ -134,6 +136,15 @@ export interface MusterClient extends grpc.Client {
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   advanceStore(argument: _muster_v1_AdvanceStoreRequest, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
+  
+  Advise(argument: _muster_v1_AdviseRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  Advise(argument: _muster_v1_AdviseRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  Advise(argument: _muster_v1_AdviseRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  Advise(argument: _muster_v1_AdviseRequest, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  advise(argument: _muster_v1_AdviseRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  advise(argument: _muster_v1_AdviseRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  advise(argument: _muster_v1_AdviseRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
+  advise(argument: _muster_v1_AdviseRequest, callback: grpc.requestCallback<_muster_v1_Advice__Output>): grpc.ClientUnaryCall;
   
   BackupStore(argument: _muster_v1_BackupStoreRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
   BackupStore(argument: _muster_v1_BackupStoreRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_BackupPiece__Output>;
@@ -650,6 +661,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   AdvanceStore: grpc.handleUnaryCall<_muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster>;
   
+  Advise: grpc.handleUnaryCall<_muster_v1_AdviseRequest__Output, _muster_v1_Advice>;
+  
   BackupStore: grpc.handleServerStreamingCall<_muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece>;
   
   ChangeUser: grpc.handleUnaryCall<_muster_v1_ChangeUserRequest__Output, _muster_v1_User>;
@@ -772,6 +785,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   AcknowledgeAlert: MethodDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_Alert, _muster_v1_AcknowledgeAlertRequest__Output, _muster_v1_Alert__Output>
   AddUser: MethodDefinition<_muster_v1_AddUserRequest, _muster_v1_User, _muster_v1_AddUserRequest__Output, _muster_v1_User__Output>
   AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
+  Advise: MethodDefinition<_muster_v1_AdviseRequest, _muster_v1_Advice, _muster_v1_AdviseRequest__Output, _muster_v1_Advice__Output>
   BackupStore: MethodDefinition<_muster_v1_BackupStoreRequest, _muster_v1_BackupPiece, _muster_v1_BackupStoreRequest__Output, _muster_v1_BackupPiece__Output>
   ChangeUser: MethodDefinition<_muster_v1_ChangeUserRequest, _muster_v1_User, _muster_v1_ChangeUserRequest__Output, _muster_v1_User__Output>
   ClearCondition: MethodDefinition<_muster_v1_ClearConditionRequest, _muster_v1_Node, _muster_v1_ClearConditionRequest__Output, _muster_v1_Node__Output>

@@ -1,0 +1,62 @@
+import { adviseOn } from '@muster/advice/file/advise';
+import { gpuTable } from '@muster/advice/gpus';
+import { expect, test } from 'vitest';
+import { answerBytesMax, jsonBytes } from '../size.ts';
+import { fakeApi, openSession } from '../testing/session.ts';
+
+const asked: unknown[] = [];
+const api = fakeApi({
+  async advise(contextJson) {
+    const value: unknown = JSON.parse(contextJson);
+    asked.push(value);
+    const outcome = adviseOn(value, gpuTable);
+    if (!outcome.ok) throw new Error(JSON.stringify(outcome.findings));
+    return outcome.answer;
+  },
+});
+
+const context = {
+  data_size_gb: 1,
+  model: { parameters: '70B' },
+  compute_requirements: { gpu_type: 'h100', gpu_count: 64, interconnect: 'infiniband' },
+};
+
+test.each([
+  ['configure_distributed', { strategy: 'deepspeed', world_size: 64, backend: 'nccl' }],
+  ['manage_compute', null],
+])('%s gives the results of the contract in an answer of bounded size', async (name, distributed) => {
+  const { call, client } = await openSession(api);
+  const answer = await call(name, { task_type: name, training_context: context });
+  expect([answer.isError, answer.text]).toEqual([false, expect.stringMatching(/\w/)]);
+  expect(asked.at(-1)).toEqual({ task_type: name, training_context: context });
+  expect(answer.data).toMatchObject({
+    task_type: name,
+    distributed_config: distributed,
+    tuning_results: null,
+  });
+  expect(jsonBytes(answer)).toBeLessThan(answerBytesMax);
+  const listed = (await client.listTools()).tools.find((each) => each.name === name);
+  expect(listed?.annotations).toMatchObject({ readOnlyHint: true, idempotentHint: true });
+});
+
+test('the text of one file comes when it is named', async () => {
+  const { call } = await openSession(api);
+  const given = { trainingContext: context, file: 'deepspeed-zero3.json' };
+  const { data } = await call('configure_distributed', given);
+  expect(JSON.parse((data as { fileText: string }).fileText)).toMatchObject({
+    zero_optimization: { stage: 3 },
+  });
+  const none = await call('configure_distributed', { ...given, file: 'ds.json' });
+  expect([none.isError, none.text]).toEqual([
+    true,
+    expect.stringContaining('there is no "ds.json"; there are muster-job.yaml'),
+  ]);
+});
+
+test('a wrong value is refused before any call, with its place', async () => {
+  const { call } = await openSession(fakeApi({}));
+  const wrong = { trainingContext: { ...context, compute_requirements: { gpu_count: 0 } } };
+  const { text, isError } = await call('configure_distributed', wrong);
+  expect(isError).toBe(true);
+  expect(text).toContain('trainingContext.computeRequirements.gpuCount: a whole number from 1 to 128');
+});

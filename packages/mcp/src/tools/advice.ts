@@ -1,0 +1,92 @@
+/** Advice on a training before it runs: the schemas of what is asked and answered are those of the command line and the API. */
+
+import type { AdviceTask } from '@muster/advice/contextFields';
+import { type AnswerOf, answerSchemas } from '@muster/advice/file/answerSchemas';
+import { contextSchema } from '@muster/advice/file/readContext';
+import { MusterError } from '@muster/common/errors';
+import type { MusterApi } from '@muster/common/wire/client';
+import * as z from 'zod';
+import { brief, firstFitting } from '../size.ts';
+import { tool } from '../tool.ts';
+
+const trainingContext = contextSchema.shape['training_context'] ?? z.never();
+
+const fileRow = z.object({ name: z.string(), about: z.string(), fits: z.boolean() });
+
+async function answerTo<Task extends AdviceTask>(
+  task: Task,
+  context: unknown,
+  api: MusterApi,
+): Promise<AnswerOf<Task>> {
+  const answer = await api.advise(JSON.stringify({ task_type: task, training_context: context }));
+  return answerSchemas[task].parse(answer, { jitless: true }) as AnswerOf<Task>;
+}
+
+/** The text of the file that was asked for. null: none was. @throws {MusterError} `not_found` */
+function textOf(
+  files: readonly { readonly name: string; readonly text: string }[],
+  asked: string | undefined,
+): string | null {
+  if (asked === undefined) return null;
+  const found = files.find(({ name }) => name === asked);
+  if (found !== undefined) return found.text;
+  throw new MusterError(
+    'not_found',
+    `file: there is no "${brief(asked, 60)}"; there are ${files.map(({ name }) => name).join(', ')}`,
+  );
+}
+
+const file = z.string().max(100).optional().describe('the file of the answer whose text is wanted');
+
+const { configure_distributed: distributedAnswer, manage_compute: computeAnswer } = answerSchemas;
+
+export const distributedConfigure = tool({
+  name: 'configure_distributed',
+  title: 'Configure a distributed training',
+  about:
+    'How to distribute a training over GPUs: strategy, degrees, memory of each GPU with its arithmetic, tips, and the names of launch ' +
+    'scripts and settings for torchrun, FSDP, DeepSpeed, Accelerate, Megatron-LM, Horovod and Muster. Needs model.parameters, gpu_type and ' +
+    'gpu_count. Call again with file for the text of one. Changes nothing.',
+  verb: 'read',
+  effect: 'read',
+  idempotent: true,
+  input: z.strictObject({ taskType: z.literal('configure_distributed').optional(), trainingContext, file }),
+  output: distributedAnswer.omit({ considered: true, files: true, sources: true }).extend({
+    files: z.array(fileRow),
+    fileText: z.string().nullable().describe('null: no file was asked for'),
+  }),
+  async run(given, { api }) {
+    const answer = await answerTo('configure_distributed', given.trainingContext, api);
+    const { considered: _, sources: _sources, files, reasons, ...rest } = answer;
+    const data = {
+      ...rest,
+      reasons: [...firstFitting(reasons, 1_500)],
+      files: files.map(({ name, about, fits }) => ({ name, about, fits })),
+      fileText: textOf(files, given.file),
+    };
+    return { data, text: reasons.at(-1) ?? '' };
+  },
+});
+
+export const computeManage = tool({
+  name: 'manage_compute',
+  title: 'Choose GPUs, and estimate time and cost',
+  about:
+    'Which GPUs a training needs, how long it takes and what it costs, on demand and spot, with ranges, assumptions and a scaling policy. ' +
+    'Needs model.parameters, and data_size_gb of text or training_config.target_tokens; budget limits it. Changes nothing.',
+  verb: 'read',
+  effect: 'read',
+  idempotent: true,
+  input: z.strictObject({ taskType: z.literal('manage_compute').optional(), trainingContext }),
+  output: computeAnswer.omit({ sources: true }),
+  async run(given, { api }) {
+    const { sources: _, ...data } = await answerTo('manage_compute', given.trainingContext, api);
+    const { recommended, reasons } = data;
+    const text =
+      recommended === null
+        ? reasons.join(' ')
+        : `${recommended.gpuCount} × ${recommended.gpu}: about ${recommended.estimated_duration_hours.toFixed(1)} h, ` +
+          `${recommended.total_cost_usd.toFixed(0)} USD. ${reasons.join(' ')}`;
+    return { data, text };
+  },
+});
