@@ -77,3 +77,19 @@ test('the best trial is the first with the best value', () => {
   expect(bestTrial({ goal: 'min' }, [early, ...trials])?.number).toBe(2);
   expect(lossOf({ goal: 'max' }, 3)).toBe(-3);
 });
+
+test('a configuration file can be the text of a variable, whose other braces stay', () => {
+  const job = jobOf({
+    command:
+      'printf %s "$CONFIG" > "/tmp/config-$MUSTER_TRIAL.json" && exec train "/tmp/config-$MUSTER_TRIAL.json"',
+    env: { CONFIG: '{"lr": {lr}, "nested": {"optimizer": "{optimizer}"},\n "out": "/results/{trial}"}' },
+  });
+  const point = { lr: 0.01, optimizer: 'adam' };
+  const { env, command } = trialSpec({ job, parameters, number: 7, point }, null);
+  expect(JSON.parse(env['CONFIG'] ?? '')).toEqual({
+    lr: 0.01,
+    nested: { optimizer: 'adam' },
+    out: '/results/7',
+  });
+  expect(command).toEqual(job.command);
+});

@@ -266,3 +266,39 @@ test('sweeps of private projects are seen by their users and operators, and chan
   );
   expect(await ann.stopSweep('tune', '')).toMatchObject({ id: sweep.id });
 });
+
+test('a sweep takes over the trials of an earlier one that fit, and keeps them', async () => {
+  const earlier = await create({ trials: 2 });
+  for (const { jobId, number } of await trialsOf(earlier.id))
+    await endTrial(jobId, number === 0 ? 0.5 : null);
+  const [complete, infeasible] = await trialsOf(earlier.id);
+  const request = {
+    specJson: JSON.stringify({ ...file, name: 'warm', sampler: 'tpe', warm_start: ['tune'] }),
+    requestId: 'warm',
+  };
+  const dry = await coordinator.api.createSweep({ ...request, dryRun: true });
+  const warm = await coordinator.api.createSweep(request);
+  const known = [{ params: complete?.params, value: 0.5 }, { params: infeasible?.params }];
+  expect([dry.spec['warm_start'], warm.spec['warm_start']]).toEqual([known, known]);
+  // The earlier one goes on, and the same request still means the same sweep.
+  await coordinator.api.extendSweep(earlier.id, 1, 'more');
+  const third = (await trialsOf(earlier.id)).at(-1);
+  await endTrial(third?.jobId ?? '', 0.1);
+  expect(await coordinator.api.createSweep(request)).toMatchObject({
+    id: warm.id,
+    spec: { warm_start: known },
+  });
+});
+
+test('a warm start is refused where it means nothing', async () => {
+  const earlier = await create();
+  await trialsOf(earlier.id);
+  const tpe = { sampler: 'tpe', warm_start: [earlier.id] };
+  expect(await refusal(create(tpe))).toMatch(/invalid: warm_start: .*none of its trials has ended/);
+  const maximise = { ...tpe, objective: { metric: 'train_loss', goal: 'max' } };
+  expect(await refusal(create(maximise))).toMatch(/its objective is min train_loss; expected max train_loss/);
+  expect(await refusal(create({ ...tpe, sampler: 'random' }))).toMatch(/warm_start: means nothing to/);
+  expect(await refusal(create({ ...tpe, warm_start: ['none'] }))).toMatch(
+    /not_found: there is no sweep none/,
+  );
+});

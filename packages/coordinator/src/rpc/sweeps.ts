@@ -13,6 +13,7 @@ import { gridSize } from '@muster/experiments/samplers/grid';
 import { randomPoint } from '@muster/experiments/samplers/random';
 import { EmptySpaceError, type SearchSpace } from '@muster/experiments/space';
 import { trialSpec } from '@muster/experiments/trialSpec';
+import { type KnownTrial, takenOver } from '@muster/experiments/warmStart';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
@@ -77,13 +78,16 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       await parts.vault.require(job);
       const space = await spaceOfSweep(spec);
       const trials = trialsOf(spec, space);
-      const text = JSON.stringify(sweepToFile(spec));
-      const digest = intentDigest(['sweep', text]);
-      const fields = { name, project: job.project, spec: text, sampler, trials, requestId, digest };
+      // Of what was sent: the sweeps from which it takes over may have other trials when it is repeated.
+      const digest = intentDigest(['sweep', JSON.stringify(sweepToFile(spec))]);
+      const fieldsNow = () => {
+        const text = textWithKnownTrials(state, spec, caller);
+        return { name, project: job.project, spec: text, sampler, trials, requestId, digest };
+      };
       if (dryRun)
         return sweepToWire(
           viewOf({
-            ...fields,
+            ...fieldsNow(),
             id: '',
             user: caller.kind === 'user' ? caller.user : caller.kind,
             by: caller,
@@ -95,6 +99,7 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
         );
       const { record } = await requests.once({ requestId, digest }, () => {
         parts.reserve.requireSpace(parts.monotonicMs());
+        const fields = fieldsNow();
         return loop.run(caller, (draft, nowMs) => createSweep(draft, fields, parts.random, nowMs));
       });
       sweeps.begin();
@@ -176,6 +181,36 @@ function decodeSweep(text: string): SweepSpec {
     'invalid',
     `invalid sweep: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
     { problems },
+  );
+}
+
+/**
+ * The trials of earlier sweeps become part of the sweep file, so that the sweep stays the same whatever becomes of those.
+ * @throws {MusterError} `not_found`; `invalid` for a sweep with another objective, or without a trial that fits
+ */
+function textWithKnownTrials(state: ClusterState, spec: SweepSpec, caller: Identity): string {
+  const { warmStart, objective, parameters } = spec;
+  const earlier = warmStart.sweeps.flatMap((name): readonly KnownTrial[] => {
+    const { id, spec: text } = resolveSweep(state, name, caller);
+    const { metric, goal } = decodeSweep(text).objective;
+    const refuse = (message: string) => new MusterError('invalid', `warm_start: ${name}: ${message}`);
+    if (metric !== objective.metric || goal !== objective.goal)
+      throw refuse(`its objective is ${goal} ${metric}; expected ${objective.goal} ${objective.metric}`);
+    const known = (state.sweeps.trials.get(id) ?? []).flatMap((trial): readonly KnownTrial[] => {
+      if (trial.state === 'complete') return [{ params: trial.point, value: trial.value }];
+      return trial.state === 'infeasible' ? [{ params: trial.point, value: null }] : [];
+    });
+    const fitting = takenOver(parameters, objective, known);
+    if (fitting.length > 0) return fitting;
+    throw refuse('none of its trials has ended with parameters of this sweep');
+  });
+  const trials = takenOver(parameters, objective, [...earlier, ...warmStart.trials]);
+  const text = JSON.stringify(sweepToFile({ ...spec, warmStart: { sweeps: [], trials } }));
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= specBytesMax) return text;
+  throw new MusterError(
+    'invalid',
+    `warm_start: with ${trials.length} known trials the sweep has ${bytes} bytes; expected at most ${specBytesMax}`,
   );
 }
 

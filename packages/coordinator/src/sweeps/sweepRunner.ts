@@ -14,6 +14,7 @@ import { samplers } from '@muster/experiments/samplers/byName';
 import type { Observation } from '@muster/experiments/samplers/sampler';
 import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
 import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
+import { knownObservations } from '@muster/experiments/warmStart';
 import type { RunningMs } from '../commands/budgets.ts';
 import {
   endSweep,
@@ -260,7 +261,7 @@ export class SweepRunner {
 
 /** @returns null: every point has been tried */
 function pointOf(
-  { sampler, seed, objective }: SweepSpec,
+  { sampler, seed, objective, warmStart }: SweepSpec,
   space: SearchSpace,
   trials: readonly StoredTrial[],
   number: number,
@@ -269,5 +270,6 @@ function pointOf(
     if (state === 'failed' || state === 'stopped') return [];
     return [{ point, state, loss: value === null ? null : lossOf(objective, value), step: step ?? 0 }];
   });
-  return samplers[sampler]({ space, history, seed, number });
+  const known = knownObservations(objective, warmStart.trials);
+  return samplers[sampler]({ space, history: [...known, ...history], seed, number });
 }

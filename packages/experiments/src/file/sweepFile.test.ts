@@ -58,7 +58,38 @@ test('what is not said has its default, and a sweep that is written again is the
   expect(readSweep(JSON.parse(JSON.stringify(sweepToFile(again.sweep))))).toEqual(again);
 });
 
+test('a warm start names sweeps and trials, which are written again as they were', () => {
+  const warm = {
+    ...least,
+    warm_start: ['tune', { params: { lr: 0.01 }, value: 0.3 }, { params: { lr: 0.1 } }],
+  };
+  const read = readSweep(warm);
+  if (!read.ok) throw new Error(JSON.stringify(read.findings));
+  expect(read.sweep.warmStart).toEqual({
+    sweeps: ['tune'],
+    trials: [
+      { params: { lr: 0.01 }, value: 0.3 },
+      { params: { lr: 0.1 }, value: null },
+    ],
+  });
+  expect(sweepToFile(read.sweep)['warm_start']).toEqual(warm.warm_start);
+});
+
 test.each<readonly [object, readonly string[]]>([
+  [
+    { sampler: 'random', warm_start: ['tune'] },
+    ['warm_start: means nothing to the sampler random; expected sampler: tpe'],
+  ],
+  [
+    { warm_start: [{ params: { lr: 5 }, value: 1 }] },
+    [
+      'warm_start[0].params: got a mapping; expected a value of each parameter that applies, as the sweep may choose it',
+    ],
+  ],
+  [
+    { warm_start: [{ params: { lr: 0.01 }, value: 'low' }] },
+    ['warm_start[0].value: got "low"; expected a number; or none, for parameters that do not work'],
+  ],
   [{ paralel: 2 }, ['paralel: unknown key; meant parallel']],
   [{ sampler: 'TPE' }, ['sampler: got "TPE"; expected tpe, random, halton, grid; meant tpe']],
   [{ trials: undefined }, ['trials: missing; expected how many trials there will be, such as trials: 50']],

@@ -12,6 +12,7 @@ import type { StoppingRule } from '../stopping/rules.ts';
 import { trialPlaceholder } from '../trialSpec.ts';
 import { FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
+import { readWarmStart, type WarmStart, warmStartToFile } from './warmStart.ts';
 
 const samplerNames = ['tpe', 'random', 'halton', 'grid'] as const;
 export type SamplerName = (typeof samplerNames)[number];
@@ -33,6 +34,7 @@ export interface SweepSpec {
   readonly parameters: readonly Parameter[];
   /** In CEL. */
   readonly constraints: readonly string[];
+  readonly warmStart: WarmStart;
   readonly job: JobSpec;
 }
 
@@ -57,6 +59,7 @@ const keys = [
   'early_stopping',
   'parameters',
   'constraints',
+  'warm_start',
   'job',
 ] as const;
 
@@ -82,6 +85,7 @@ export function readSweep(value: unknown): SweepFileResult {
     earlyStopping: readStopping(reader, file['early_stopping']),
     parameters,
     constraints: readConstraints(reader, file['constraints']),
+    warmStart: readWarmStart(reader, file['warm_start'], sampler, parameters),
   };
   if (job !== null) refuseContradictions(reader, job, parameters);
   if (sampler === 'grid') refuseEndlessGrid(reader, parameters);
@@ -105,6 +109,7 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(earlyStopping === null ? {} : { early_stopping: stoppingToFile(earlyStopping) }),
     parameters: Object.fromEntries(sweep.parameters.map((each) => [each.name, parameterToFile(each)])),
     ...(constraints.length === 0 ? {} : { constraints }),
+    ...warmStartToFile(sweep.warmStart),
     job: jobSpecToFile(job),
   };
 }
