@@ -69,6 +69,7 @@ const answers = [
   ['`sweep list`', '`{sweeps: `[Sweep](#sweep)`[], more}`'],
   ['`sweep trials`', '`{trials: `[Trial](#trial)`[]}`'],
   ['`sweep best`', '[Trial](#trial)'],
+  ['`sweep importance`', '`{trials, parameters: {name, share}[]}`, most important first'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
   ['`secret rotate-key`', '`{secrets}`'],

@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/common/errors';
 import type { SweepView, TrialView } from '@muster/common/sweeps';
 import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
-import { submittedAtMs } from '../testing/fakeCoordinator.ts';
+import { submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run, temporaryDir } from '../testing/testContext.ts';
 
 const id = 'swp_00000000000a';
@@ -71,6 +71,19 @@ const sweep: SweepView = {
 const GetSweep = () => sweepToWire(sweep);
 const ListTrials = () => ({ trials: [trial, failed].map(trialToWire), more: false });
 
+const lossCurve = {
+  unit: 'loss',
+  series: [
+    {
+      attempt: 1,
+      nodeRank: 0,
+      node: 'node-1',
+      gpuUuid: '',
+      points: [3, 2, 1].map((value, index) => ({ atMs: submittedAtMs + index, value, step: index * 10 })),
+    },
+  ],
+};
+
 function sweepFile(content: string): string {
   const path = join(temporaryDir(), 'sweep.yaml');
   writeFileSync(path, content);
@@ -117,7 +130,7 @@ test('what is wrong with a sweep file is shown with its place, whoever finds it'
 });
 
 test('a sweep is shown with its progress and its best trial', async () => {
-  const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep });
+  const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep, ListTrials });
   expect(stdout).toContain('Objective:    min eval_loss, last\n');
   expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 4 pruned, 1 failed\n');
   expect(stdout).toContain('Best:         trial 3, job_00000000000b: 0.25123\n');
@@ -142,6 +155,41 @@ test('trials are a table, JSON or CSV', async () => {
     `4,failed,,,exit_code,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},1,`,
     '',
   ]);
+});
+
+test('parameters are shown by how much they matter', async () => {
+  const many = Array.from({ length: 30 }, (_, number) => {
+    const lr = ((number * 7) % 30) / 30;
+    return { ...trial, number, params: { lr, optimizer: number % 2 === 0 ? 'sgd' : 'adam, w' }, value: lr };
+  });
+  const answers = { GetSweep, ListTrials: () => ({ trials: many.map(trialToWire), more: false }) };
+  const { stdout } = await run(['sweep', 'importance', id], answers);
+  expect(stdout).toMatch(/PARAMETER +IMPORTANCE\nlr +\d+ %\noptimizer +\d %\n/);
+  expect(stdout).toContain('variance between 30 complete trials');
+  const json = await run(['sweep', 'importance', id, '-o', 'json'], answers);
+  expect(JSON.parse(json.stdout)).toMatchObject({ trials: 30, parameters: [{ name: 'lr' }, {}] });
+  expect((await run(['sweep', 'show', id], answers)).stdout).toMatch(/Importance: +lr \d+ %/);
+  const few = await run(['sweep', 'importance', id], { GetSweep, ListTrials });
+  expect(few.stdout).toBe('1 trials are complete; importance needs 8.\n');
+});
+
+test('a sweep is drawn as one page, or one plot as SVG, to stdout or a file', async () => {
+  const answers = { GetSweep, ListTrials, QueryMetrics: () => wire.metrics(lossCurve) };
+  const page = await run(['sweep', 'plot', id], answers);
+  expect(page.stdout).toMatch(/^<!doctype html>/);
+  expect(page.stdout.match(/<svg /g)).toHaveLength(4);
+  expect(page.stdout).toContain('Learning curves: eval_loss');
+  const file = join(temporaryDir(), 'history.svg');
+  const one = await run(['sweep', 'plot', id, '-o', file, '--plot', 'history'], { GetSweep, ListTrials });
+  expect([one.exitCode, one.stdout]).toEqual([exitCodes.ok, '']);
+  expect(readFileSync(file, 'utf8')).toMatch(/^<\?xml .*\n<svg xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+  const several = await run(['sweep', 'plot', id, '-o', file], {});
+  expect(several.stderr).toContain('has room for one plot');
+  const html = await run(['sweep', 'plot', id, '-o', 'x.html', '--plot', 'history'], {});
+  expect(html.stderr).toContain('--plot writes SVG, and not x.html');
+  const nowhere = join(temporaryDir(), 'none', 'x.html');
+  const lost = await run(['sweep', 'plot', id, '-o', nowhere], answers);
+  expect(lost.stderr).toContain(`cannot write ${nowhere}`);
 });
 
 test('the best trial becomes a job file, without what makes it a trial', async () => {

@@ -1,6 +1,9 @@
-import { MusterError } from '@muster/common/errors';
+import { writeFileSync } from 'node:fs';
+import { MusterError, messageOf } from '@muster/common/errors';
 import type { SweepView } from '@muster/common/sweeps';
 import type { MusterApi } from '@muster/common/wire/client';
+import { Option } from 'commander';
+import { type ConnectionFlags, withConnection } from '../connection.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -10,6 +13,7 @@ import { patiently } from '../patiently.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 import { exportChoice } from '../submit/exported.ts';
+import { type PlotName, plotNames } from '../sweeps/plots/names.ts';
 import { sweepDetail, sweepTable, trialCsv, trialTable } from '../sweeps/sweepText.ts';
 
 interface CreateFlags extends QueryFlags {
@@ -28,6 +32,11 @@ interface TrialsFlags extends QueryFlags {
 
 interface BestFlags extends QueryFlags {
   readonly jobFile?: boolean;
+}
+
+interface PlotFlags extends ConnectionFlags {
+  readonly output?: string;
+  readonly plot?: PlotName;
 }
 
 interface StopFlags extends QueryFlags {
@@ -60,9 +69,80 @@ const show: Subcommand = {
     sub.argument(...named);
     withQuery(sub);
   },
-  run: (context: Context, sweep: string, flags: QueryFlags) =>
-    ask(context, flags, (api) => api.getSweep(sweep), sweepDetail),
+  async run(context: Context, sweep: string, flags: QueryFlags): Promise<ExitCode> {
+    if (flags.output === 'json')
+      return ask(
+        context,
+        flags,
+        (api) => api.getSweep(sweep),
+        ({ id }) => id,
+      );
+    const { view, trials: all } = await sweepWithTrials(context, flags, sweep);
+    const { importanceInShort, importanceOfSweep } = await import('../sweeps/importance.ts');
+    const matters = importanceInShort(importanceOfSweep(view, all));
+    return print(context, flags, view, (each, shown) => sweepDetail(each, matters, shown));
+  },
 };
+
+const importance: Subcommand = {
+  name: 'importance',
+  summary: 'show how much each parameter of a sweep matters',
+  define(sub) {
+    sub.argument(...named);
+    withQuery(sub);
+  },
+  async run(context: Context, sweep: string, flags: QueryFlags): Promise<ExitCode> {
+    const { view, trials: all } = await sweepWithTrials(context, flags, sweep);
+    const { importanceOfSweep, importanceTable } = await import('../sweeps/importance.ts');
+    return print(context, flags, importanceOfSweep(view, all), importanceTable);
+  },
+};
+
+const plot: Subcommand = {
+  name: 'plot',
+  summary: 'draw a sweep: parallel coordinates, learning curves, best value over trials, importance',
+  define(sub) {
+    sub
+      .argument(...named)
+      .option(
+        '-o, --output <file>',
+        'file to write: .html for all plots, .svg for one; default: HTML to stdout',
+      )
+      .addOption(new Option('--plot <name>', 'only this plot, as SVG').choices(plotNames));
+    withConnection(sub);
+  },
+  async run(context: Context, sweep: string, flags: PlotFlags): Promise<ExitCode> {
+    const { output: file, plot: only = null } = flags;
+    const isSvg = file === undefined ? only !== null : file.endsWith('.svg');
+    if (isSvg !== (only !== null))
+      throw usageError(
+        only === null ? `${file ?? ''} has room for one plot` : `--plot writes SVG, and not ${file ?? ''}`,
+        only === null ? `Add --plot, with one of ${plotNames.join(', ')}` : 'Give a file that ends in .svg',
+      );
+    const [{ plotDataOf }, { plotPage, plotSvg }] = await Promise.all([
+      import('../sweeps/plots/plotData.ts'),
+      import('../sweeps/plots/page.ts'),
+    ]);
+    const needsCurves = only === null || only === 'curves';
+    const drawn = await withSession(context, flags, ({ api }) => plotDataOf(api, sweep, needsCurves));
+    const text = only === null ? plotPage(drawn.sweep, drawn.data) : plotSvg(only, drawn.data);
+    if (file === undefined) await context.io.stdout.write(text);
+    else
+      try {
+        writeFileSync(file, text);
+      } catch (error) {
+        throw new CliError(`cannot write ${file}: ${messageOf(error)}`, { code: 'invalid', cause: error });
+      }
+    return exitCodes.ok;
+  },
+};
+
+function sweepWithTrials(context: Context, flags: QueryFlags, sweep: string) {
+  return withSession(context, flags, async ({ api }) => {
+    const view = await api.getSweep(sweep);
+    return { view, trials: await api.listTrials(view.id) };
+  });
+}
 
 const trials: Subcommand = {
   name: 'trials',
@@ -153,7 +233,7 @@ export const command: CommandModule = {
     );
   },
   run: create,
-  subcommands: [list, show, trials, best, stop, extend],
+  subcommands: [list, show, trials, best, importance, plot, stop, extend],
 };
 
 async function create(context: Context, flags: CreateFlags): Promise<ExitCode> {

@@ -1,11 +1,12 @@
 /** The JSON of a sweep that is sent, from a sweep file. */
-import { MusterError, type SpecProblemView } from '@muster/common/errors';
+import type { MusterError, SpecProblemView } from '@muster/common/errors';
 import { readSpecDocument, type SpecDocument } from '@muster/common/spec/document';
 import { formatProblems } from '@muster/common/spec/format';
 import { noOrigin, type Origin, type PlacedFinding, toProblems } from '@muster/common/spec/problems';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { JobSpecFile, SpecProblem } from '@muster/common/spec/types';
 import type { SweepView, TrialView } from '@muster/common/sweeps';
+import { checkedSweep } from '@muster/experiments/file/checkedSweep';
 import { readSweep, sweepToFile } from '@muster/experiments/file/sweepFile';
 import type { Point } from '@muster/experiments/space';
 import { trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
@@ -81,7 +82,5 @@ function placeOf({ path }: SpecProblemView, document: SpecDocument): Origin {
 
 /** The job of a trial, without what makes it one. @throws {MusterError} `internal`: the spec is not that of a sweep */
 export function jobFileOf(spec: SweepView['spec'], { number, params }: TrialView): JobSpecFile {
-  const read = readSweep(spec);
-  if (!read.ok) throw new MusterError('internal', 'the sweep of the coordinator cannot be read');
-  return jobSpecToFile(trialSpec({ ...read.sweep, number, point: params as Point }, null));
+  return jobSpecToFile(trialSpec({ ...checkedSweep(spec), number, point: params as Point }, null));
 }

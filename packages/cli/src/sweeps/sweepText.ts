@@ -38,9 +38,16 @@ function endedOf({ complete, pruned, infeasible, failed, stopped }: SweepView): 
   return complete + pruned + infeasible + failed + stopped;
 }
 
-export function sweepDetail(sweep: SweepView, view: View): string {
+/** @param matters the most important parameters; empty: they are not known */
+export function sweepDetail(sweep: SweepView, matters: string, view: View): string {
   const { id, name, state, reason, user, project, trials, running, best, createdAtMs, endedAtMs } = sweep;
-  const { objective, sampler, seed } = sweep.spec as {
+  const {
+    objective,
+    sampler,
+    seed,
+    warm_start: known = [],
+  } = sweep.spec as {
+    readonly warm_start?: readonly unknown[];
     readonly objective: ShownObjective;
     readonly sampler: string;
     readonly seed: number;
@@ -54,11 +61,13 @@ export function sweepDetail(sweep: SweepView, view: View): string {
     ['Objective', objectiveText(objective)],
     ['Sampler', `${sampler}, seed ${seed}`],
     ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
+    ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
     ['User', `${user}, project ${project}`],
     ['Started', agoText(createdAtMs, view.nowMs)],
     ...(endedAtMs === null ? [] : [['Took', durationText(endedAtMs - createdAtMs)]]),
     ['Best', best === null ? 'none yet' : `trial ${best.number}, ${best.jobId}: ${valueText(best)}`],
     ...Object.entries(best?.params ?? {}).map(([key, value]) => [`  ${key}`, String(value)]),
+    ...(matters === '' ? [] : [['Importance', matters]]),
   ].map(([label = '', value = '']) => `${`${label}:`.padEnd(14)}${value}\n`);
   const next =
     best === null
