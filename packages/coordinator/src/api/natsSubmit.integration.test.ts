@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { silentLogger } from '@muster/common/log';
@@ -37,8 +38,32 @@ async function aServer(config = ''): Promise<NatsServer> {
 
 type Calls = Parameters<typeof startNatsSubmit>[1]['calls'];
 
+/** Between clients and a NATS: ends connections on which it sees `text`, for as long as `isCutting`. */
+async function cutting(server: NatsServer, text: string) {
+  const port = Number(new URL(server.url).port);
+  const way = { isCutting: true, cuts: 0, url: '' };
+  const proxy = createServer((near) => {
+    const far = connectTo(port, '127.0.0.1');
+    near.on('error', () => far.destroy()).on('close', () => far.destroy());
+    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+    far.pipe(near);
+    near.on('data', (chunk: Buffer) => {
+      if (!way.isCutting || !chunk.includes(text)) {
+        far.write(chunk);
+        return;
+      }
+      way.cuts += 1;
+      near.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  closers.push(() => proxy.close());
+  way.url = `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return way;
+}
+
 function start(
-  server: NatsServer,
+  server: Pick<NatsServer, 'url'>,
   log: RecordingLog,
   calls: Calls = coordinator.musterCalls,
 ): RunningNatsSubmit {
@@ -333,4 +358,22 @@ test('the program of docs/http.md submits as it stands', async () => {
   const args = [join(folder, 'submit.mjs'), server.url, coordinator.state.clusterId, coordinator.adminToken];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   expect(JSON.parse(stdout)).toMatchObject({ jobIds: [expect.any(String)], repeatedRequest: false });
+});
+
+test('a connection that is lost before the subscription is confirmed is made again, and does not hold up the end', async () => {
+  const server = await aServer();
+  const cut = await cutting(server, `SUB ${subjectOf()} `);
+  const log = new RecordingLog();
+  const running = start(cut, log);
+  await waitFor('several connections are lost', () => cut.cuts >= 2);
+  cut.isCutting = false;
+  await waitFor('submits are taken', () => linesOf(log, serving).length > 0);
+  expect((await submit(await clientOf(server), spec)).json()).toMatchObject({ jobIds: [expect.any(String)] });
+  await running.close();
+
+  cut.isCutting = true;
+  const another = start(cut, log);
+  const before = cut.cuts;
+  await waitFor('another connection is lost', () => cut.cuts > before);
+  await another.close();
 });

@@ -130,8 +130,10 @@ class NatsSubmit {
       void opening.then((late) => late.close()).catch(() => {});
       return;
     }
+    const lost = connection.closed().then(() => Promise.reject(new Error('the connection was lost')));
+    lost.catch(() => {});
     try {
-      await this.expectNotStored(connection);
+      await untilAborted(this.expectNotStored(connection), this.stop);
       const refused = Promise.withResolvers<never>();
       const subscription = connection.subscribe(this.subject, {
         callback: (error, message) => {
@@ -139,13 +141,11 @@ class NatsSubmit {
           else refused.reject(error);
         },
       });
-      // Credentials that may not subscribe are told so before the answer to a flush.
-      await Promise.race([connection.flush(), refused.promise]);
+      // Credentials that may not subscribe are told so before the answer to a flush. That answer is neither given nor refused on a
+      // connection that is lost meanwhile.
+      await untilAborted(Promise.race([connection.flush(), refused.promise, lost]), this.stop);
       this.succeeded();
-      await unlessAborted(this.stop, () =>
-        untilAborted(Promise.race([connection.closed(), refused.promise]), this.stop),
-      );
-      if (!this.stop.aborted) throw new Error('the connection was lost');
+      await unlessAborted(this.stop, () => untilAborted(Promise.race([lost, refused.promise]), this.stop));
       subscription.unsubscribe();
       await withDeadline(
         Promise.all(this.open).then(() => connection.flush()),
