@@ -68,7 +68,7 @@ const answers = [
   ['`sweep`, `sweep show`, `sweep stop`, `sweep extend`', '[Sweep](#sweep)'],
   ['`sweep list`', '`{sweeps: `[Sweep](#sweep)`[], more}`'],
   ['`sweep trials`', '`{trials: `[Trial](#trial)`[]}`'],
-  ['`sweep best`', '[Trial](#trial)'],
+  ['`sweep best`', '[Trial](#trial); with several objectives `{trials: `[Trial](#trial)`[]}`'],
   ['`sweep importance`', '`{trials, parameters: {name, share}[]}`, most important first'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],

@@ -30,6 +30,8 @@ export interface TrialView {
   readonly jobId: string;
   /** Of the objective. null: it has none, or none yet. */
   readonly value: number | null;
+  /** Of the second objective and so on. Empty: there is one, or it has no value. */
+  readonly furtherValues: readonly number[];
   /** The step of that value. null: its line had none. */
   readonly step: number | null;
   /** Why it has no value, as causes of jobs are named; `no_metric`: its output never showed the metric. */

@@ -45,7 +45,7 @@ function problemText({ path, message, expected, suggestion }: SpecProblemView): 
 }
 
 /** Parts of a sweep that have the names of its file. */
-const filePart = /^(?:job|parameters|objective|early_stopping)\b/;
+const filePart = /^(?:job|parameters|objectives?|early_stopping)\b/;
 
 /** `resources.gpu_memory_mb` of the job file is the parameter `gpuMemoryMb`. */
 function parameterOf(path: string): string {

@@ -21,9 +21,10 @@ export const sweepInput = z.strictObject({
     .optional()
     .describe('trials at the same time; default: as many as there is room for'),
   maxFailures: z.int().min(1).max(10_000).optional().describe('trials in a row that may fail; default: 5'),
-  objective: part.describe(
-    'a metric that the output shows: {"metric": "eval_loss", "goal": "min", "of": "last"}',
-  ),
+  objective: part
+    .optional()
+    .describe('a metric that the output shows: {"metric": "eval_loss", "goal": "min", "of": "last"}'),
+  objectives: z.array(part).max(4).optional().describe('several of them, instead of one'),
   earlyStopping: part.optional().describe('default: none; {"rule": "asha", "min_steps": 500}'),
   parameters: z
     .record(z.string(), z.unknown())
@@ -45,8 +46,20 @@ export const sweepInput = z.strictObject({
 /** In the shape of the sweep file. `settings` count where no parameter of the same meaning was given. */
 export function sweepFileOf(given: z.output<typeof sweepInput>): Readonly<Record<string, unknown>> {
   const { settings = {}, maxFailures, earlyStopping } = given;
-  const { name, sampler, seed, trials, parallel, objective, parameters, constraints, job } = given;
-  const named = { name, sampler, seed, trials, parallel, objective, parameters, constraints, job };
+  const { name, sampler, seed, trials, parallel, objective, objectives, parameters, constraints, job } =
+    given;
+  const named = {
+    name,
+    sampler,
+    seed,
+    trials,
+    parallel,
+    objective,
+    objectives,
+    parameters,
+    constraints,
+    job,
+  };
   const all = { ...named, max_failures: maxFailures, early_stopping: earlyStopping };
   return {
     ...settings,

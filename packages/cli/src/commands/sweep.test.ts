@@ -27,6 +27,7 @@ const trial: TrialView = {
   params: { lr: 0.0123456789, optimizer: 'adam, w' },
   jobId: 'job_00000000000b',
   value: 0.251234567,
+  furtherValues: [],
   step: 100,
   cause: null,
   startedAtMs: submittedAtMs,
@@ -202,6 +203,40 @@ test('the best trial becomes a job file, without what makes it a trial', async (
   expect(stdout).not.toContain('muster.sweep');
   const none = await run(['sweep', 'best', id], { GetSweep: () => sweepToWire({ ...sweep, best: null }) });
   expect(none.stderr).toContain(`no trial of ${id} has a value yet`);
+});
+
+test('with several objectives the front is best, and one of its trials becomes a job file', async () => {
+  const objectives = [
+    { metric: 'eval_loss', goal: 'min', of: 'last' },
+    { metric: 'tokens_per_second', goal: 'max', of: 'last' },
+  ];
+  const several = { ...sweep, spec: { ...sweep.spec, objectives } };
+  const all = [
+    { ...trial, number: 0, value: 0.5, furtherValues: [100] },
+    { ...trial, number: 1, value: 0.5, furtherValues: [90] },
+    { ...trial, number: 2, value: 0.6, furtherValues: [200] },
+  ];
+  const answers = {
+    GetSweep: () => sweepToWire(several),
+    ListTrials: () => ({ trials: all.map(trialToWire), more: false }),
+  };
+  const { stdout } = await run(['sweep', 'best', id], answers);
+  expect(stdout.split('\n').slice(1)).toEqual([
+    expect.stringMatching(/^ +0 +complete +0\.5, 100 /),
+    expect.stringMatching(/^ +2 +complete +0\.6, 200 /),
+    '',
+  ]);
+  const json = await run(['sweep', 'best', id, '-o', 'json'], answers);
+  expect(JSON.parse(json.stdout)).toEqual({ trials: [all[0], all[2]] });
+  expect((await run(['sweep', 'best', id, '--job-file'], answers)).stderr).toContain('no single best trial');
+  const file = await run(['sweep', 'best', id, '--job-file', '--trial', '2'], answers);
+  expect(JSON.parse(file.stdout)).toMatchObject({ name: 'train-2' });
+  expect((await run(['sweep', 'best', id, '--trial', '7'], answers)).stderr).toContain('has no trial 7');
+  expect((await run(['sweep', 'show', id], answers)).stdout).toContain(
+    'min eval_loss, last; max tokens_per_second, last',
+  );
+  const csv = await run(['sweep', 'trials', id, '--csv'], answers);
+  expect(csv.stdout).toMatch(/endedAtMs,furtherValues\.0,params\.lr.*\r\n.*,100,0\.0123456789/);
 });
 
 test('a sweep is stopped, and extended by a number', async () => {

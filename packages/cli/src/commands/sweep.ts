@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { MusterError, messageOf } from '@muster/common/errors';
-import type { SweepView } from '@muster/common/sweeps';
+import type { SweepView, TrialView } from '@muster/common/sweeps';
 import type { MusterApi } from '@muster/common/wire/client';
 import { Option } from 'commander';
 import { type ConnectionFlags, withConnection } from '../connection.ts';
@@ -32,6 +32,7 @@ interface TrialsFlags extends QueryFlags {
 
 interface BestFlags extends QueryFlags {
   readonly jobFile?: boolean;
+  readonly trial?: number;
 }
 
 interface PlotFlags extends ConnectionFlags {
@@ -166,12 +167,21 @@ const best: Subcommand = {
   define(sub) {
     sub
       .argument(...named)
-      .option('--job-file', 'its job as a job file, to be submitted with muster submit -f');
+      .option('--job-file', 'its job as a job file, to be submitted with muster submit -f')
+      .option('--trial <number>', 'another trial than the best', wholeNumberFlag('trial', 0, 10_000));
     withQuery(sub);
   },
   async run(context: Context, sweep: string, flags: BestFlags): Promise<ExitCode> {
+    const isFront = flags.trial === undefined && flags.jobFile !== true;
     const view = await withSession(context, flags, ({ api }) => api.getSweep(sweep));
-    const { best: trial, id } = view;
+    const { id } = view;
+    if (isFront && hasSeveralObjectives(view)) return printFront(context, flags, sweep);
+    if (flags.trial === undefined && hasSeveralObjectives(view))
+      throw usageError(
+        `${id} has several objectives, and no single best trial`,
+        `Choose one of ${context.environment.programName} sweep best ${id} with --trial`,
+      );
+    const trial = flags.trial === undefined ? view.best : await trialOf(context, flags, view, flags.trial);
     if (trial === null)
       throw new CliError(`no trial of ${id} has a value yet`, {
         code: 'not_found',
@@ -184,6 +194,37 @@ const best: Subcommand = {
     return exitCodes.ok;
   },
 };
+
+function hasSeveralObjectives({ spec }: SweepView): boolean {
+  return Array.isArray(spec['objectives']) && spec['objectives'].length > 1;
+}
+
+async function printFront(context: Context, flags: QueryFlags, sweep: string): Promise<ExitCode> {
+  const { view, trials: all } = await sweepWithTrials(context, flags, sweep);
+  const [{ checkedSweep }, { paretoFront }] = await Promise.all([
+    import('@muster/experiments/file/checkedSweep'),
+    import('@muster/experiments/objective'),
+  ]);
+  const { objective, furtherObjectives } = checkedSweep(view.spec);
+  const front = { trials: paretoFront([objective, ...furtherObjectives], all) };
+  return print(context, flags, front, ({ trials: shown }, options) => trialTable(shown, options));
+}
+
+/** @throws {CliError} */
+async function trialOf(
+  context: Context,
+  flags: QueryFlags,
+  { id }: SweepView,
+  number: number,
+): Promise<TrialView> {
+  const all = await withSession(context, flags, ({ api }) => api.listTrials(id));
+  const trial = all[number];
+  if (trial !== undefined) return trial;
+  throw new CliError(`${id} has no trial ${number}`, {
+    code: 'not_found',
+    hints: [`${context.environment.programName} sweep trials ${id}`],
+  });
+}
 
 const stop: Subcommand = {
   name: 'stop',

@@ -43,12 +43,14 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
   const { id, name, state, reason, user, project, trials, running, best, createdAtMs, endedAtMs } = sweep;
   const {
     objective,
+    objectives = [objective],
     sampler,
     seed,
     warm_start: known = [],
   } = sweep.spec as {
     readonly warm_start?: readonly unknown[];
     readonly objective: ShownObjective;
+    readonly objectives?: readonly ShownObjective[];
     readonly sampler: string;
     readonly seed: number;
   };
@@ -58,7 +60,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
   const lines = [
     ['Sweep', `${id} (${name})`],
     ['State', reason === null ? state : `${state}: ${reason}`],
-    ['Objective', objectiveText(objective)],
+    ['Objective', objectives.map(objectiveText).join('; ')],
     ['Sampler', `${sampler}, seed ${seed}`],
     ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
     ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
@@ -107,8 +109,8 @@ function paramsText({ params }: TrialView): string {
     .join(' ');
 }
 
-function valueText(trial: Pick<TrialView, 'value'> | null): string {
-  return trial?.value == null ? '-' : shortNumber(trial.value);
+function valueText(trial: Pick<TrialView, 'value' | 'furtherValues'> | null): string {
+  return trial?.value == null ? '-' : [trial.value, ...trial.furtherValues].map(shortNumber).join(', ');
 }
 
 /** Five digits are enough to compare. */
@@ -130,11 +132,20 @@ const trialColumns = [
 /** As RFC 4180 has it. A column for each parameter; one that does not apply is empty. */
 export function trialCsv(trials: readonly TrialView[]): string {
   const names = [...new Set(trials.flatMap(({ params }) => Object.keys(params)))];
+  // Where there are several objectives, whoever has a value has one of each.
+  const further = Array.from({
+    length: Math.max(0, ...trials.map(({ furtherValues }) => furtherValues.length)),
+  });
   const rows = trials.map((trial) => [
     ...trialColumns.map((column) => trial[column]),
+    ...further.map((_, index) => trial.furtherValues[index]),
     ...names.map((name) => trial.params[name]),
   ]);
-  const header = [...trialColumns, ...names.map((name) => `params.${name}`)];
+  const header = [
+    ...trialColumns,
+    ...further.map((_, index) => `furtherValues.${index}`),
+    ...names.map((name) => `params.${name}`),
+  ];
   return [header, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
 }
 

@@ -119,6 +119,8 @@ export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, n
 export interface TrialEnd {
   readonly state: Exclude<TrialState, 'running'>;
   readonly value: number | null;
+  /** Absent: there is one objective, or it has no value. */
+  readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
 }

@@ -53,12 +53,17 @@ async function finish(jobId: JobId, code: number): Promise<void> {
 }
 
 /** Runs a trial to its end. @param loss of its last line; null: it is not a finite number */
-async function endTrial(jobId: string, loss: number | null, exitCode = 0): Promise<void> {
+async function endTrial(
+  jobId: string,
+  loss: number | null,
+  exitCode = 0,
+  others: Readonly<Record<string, number>> = {},
+): Promise<void> {
   if (!isJobId(jobId)) throw new Error(`${jobId} is not a job`);
   await startJob(coordinator, jobId);
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const { rowKeeping } = coordinator;
-  const values = loss === null ? { step: 7 } : { train_loss: loss, step: 7 };
+  const values = loss === null ? { step: 7 } : { train_loss: loss, step: 7, ...others };
   const row = { position: 10, atMs: coordinator.wallMs(), values, lossNotFinite: loss === null };
   await rowKeeping.rows.append(task, [row], 2 ** 20, coordinator.wallMs());
   rowKeeping.noteComplete(task);
@@ -301,4 +306,17 @@ test('a warm start is refused where it means nothing', async () => {
   expect(await refusal(create({ ...tpe, warm_start: ['none'] }))).toMatch(
     /not_found: there is no sweep none/,
   );
+});
+
+test('a trial has a value for each of several objectives, or none', async () => {
+  const objectives = [{ metric: 'train_loss' }, { metric: 'tokens_per_second' }];
+  const sweep = await create({ objective: undefined, objectives, trials: 2 });
+  const [first, second] = await trialsOf(sweep.id);
+  await endTrial(first?.jobId ?? '', 0.5, 0, { tokens_per_second: 1_000 });
+  await endTrial(second?.jobId ?? '', 0.1);
+  expect(await trialsOf(sweep.id)).toMatchObject([
+    { state: 'complete', value: 0.5, furtherValues: [1_000] },
+    { state: 'failed', value: null, furtherValues: [], cause: 'no_metric' },
+  ]);
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'done', best: { number: 0 } });
 });

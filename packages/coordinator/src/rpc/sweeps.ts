@@ -290,6 +290,12 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
   };
 }
 
-function trialView({ sweep: _sweep, stoppedEarly: _early, point, ...rest }: StoredTrial): TrialView {
-  return { ...rest, params: point };
+function trialView({
+  sweep: _sweep,
+  stoppedEarly: _early,
+  point,
+  furtherValues = [],
+  ...rest
+}: StoredTrial): TrialView {
+  return { ...rest, params: point, furtherValues };
 }

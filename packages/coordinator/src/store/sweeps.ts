@@ -29,6 +29,8 @@ export interface StoredTrial {
   readonly jobId: JobId;
   readonly state: TrialState;
   readonly value: number | null;
+  /** Of the second objective and so on. Absent: there is one, or it has no value. */
+  readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
   /** Where it was when it was to be stopped early. Its job may still be about to end. */

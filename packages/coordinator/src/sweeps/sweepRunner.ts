@@ -9,7 +9,7 @@ import type { CauseKind } from '@muster/common/spec/causes';
 import { isTerminal } from '@muster/common/states';
 import { hasSweepEnded } from '@muster/common/sweeps';
 import { readSweep, type SweepSpec } from '@muster/experiments/file/sweepFile';
-import { lossOf } from '@muster/experiments/objective';
+import { lossesOf } from '@muster/experiments/objective';
 import { samplers } from '@muster/experiments/samplers/byName';
 import type { Observation } from '@muster/experiments/samplers/sampler';
 import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
@@ -203,7 +203,7 @@ export class SweepRunner {
 
   /** @returns null: its last metrics may still arrive */
   private async endOf(
-    { objective }: SweepSpec,
+    { objective, furtherObjectives }: SweepSpec,
     record: JobRecord | null,
     { jobId, stoppedEarly }: StoredTrial,
   ): Promise<TrialEnd | null> {
@@ -219,11 +219,16 @@ export class SweepRunner {
     }
     if (!this.hasLastRows(record)) return null;
     const found = await readTrialValue(this.parts.rowKeeping.rows, jobId, objective);
-    if (found.kind === 'value')
-      return { state: 'complete', value: found.value, step: found.step, cause: null };
-    return found.kind === 'none'
-      ? { ...none, state: 'failed', cause: 'no_metric' }
-      : { ...none, state: 'infeasible', cause: 'nan_loss' };
+    const further: number[] = [];
+    for (const each of furtherObjectives) {
+      const other = await readTrialValue(this.parts.rowKeeping.rows, jobId, each);
+      if (other.kind === 'value') further.push(other.value);
+      else if (found.kind === 'value') return withoutValue(other.kind);
+    }
+    if (found.kind !== 'value') return withoutValue(found.kind);
+    const { value, step } = found;
+    const more = further.length === 0 ? {} : { furtherValues: further };
+    return { state: 'complete', value, ...more, step, cause: null };
   }
 
   private hasLastRows({ job: { id }, attempts }: JobRecord): boolean {
@@ -259,16 +264,26 @@ export class SweepRunner {
   }
 }
 
+/** The end of a trial whose output lacks what an objective needs. */
+function withoutValue(kind: 'none' | 'notFinite'): TrialEnd {
+  return kind === 'none'
+    ? { value: null, step: null, state: 'failed', cause: 'no_metric' }
+    : { value: null, step: null, state: 'infeasible', cause: 'nan_loss' };
+}
+
 /** @returns null: every point has been tried */
 function pointOf(
-  { sampler, seed, objective, warmStart }: SweepSpec,
+  { sampler, seed, objective, furtherObjectives, warmStart }: SweepSpec,
   space: SearchSpace,
   trials: readonly StoredTrial[],
   number: number,
 ): Point | null {
-  const history = trials.flatMap(({ state, value, step, point }): readonly Observation[] => {
+  const objectives = [objective, ...furtherObjectives];
+  const history = trials.flatMap((trial): readonly Observation[] => {
+    const { state, step, point } = trial;
     if (state === 'failed' || state === 'stopped') return [];
-    return [{ point, state, loss: value === null ? null : lossOf(objective, value), step: step ?? 0 }];
+    const [loss = null, ...furtherLosses] = lossesOf(objectives, trial) ?? [];
+    return [{ point, state, loss, furtherLosses, step: step ?? 0 }];
   });
   const known = knownObservations(objective, warmStart.trials);
   return samplers[sampler]({ space, history: [...known, ...history], seed, number });

@@ -58,6 +58,20 @@ test('what is not said has its default, and a sweep that is written again is the
   expect(readSweep(JSON.parse(JSON.stringify(sweepToFile(again.sweep))))).toEqual(again);
 });
 
+test('several objectives are written with the first one as the objective', () => {
+  const objectives = [{ metric: 'eval_loss' }, { metric: 'tokens_per_second', of: 'best' }];
+  const read = readSweep({ ...least, objective: undefined, objectives });
+  if (!read.ok) throw new Error(JSON.stringify(read.findings));
+  const [first, second] = [
+    { metric: 'eval_loss', goal: 'min', of: 'last' },
+    { metric: 'tokens_per_second', goal: 'max', of: 'best' },
+  ];
+  expect(read.sweep).toMatchObject({ objective: first, furtherObjectives: [second] });
+  const file = sweepToFile(read.sweep);
+  expect([file['objective'], file['objectives']]).toEqual([first, [first, second]]);
+  expect(readSweep(file)).toEqual(read);
+});
+
 test('a warm start names sweeps and trials, which are written again as they were', () => {
   const warm = {
     ...least,
@@ -76,6 +90,26 @@ test('a warm start names sweeps and trials, which are written again as they were
 });
 
 test.each<readonly [object, readonly string[]]>([
+  [
+    { objectives: [{ metric: 'train_loss' }] },
+    ['objective: is not the first of objectives; expected one of the two'],
+  ],
+  [
+    { objectives: [] },
+    [
+      'objectives: got an empty list; expected a list of 1 to 4, such as [{metric: eval_loss}, {metric: tokens_per_second}]',
+    ],
+  ],
+  [
+    {
+      objectives: [{ metric: 'eval_loss' }, { metric: 'eval_los' }],
+      early_stopping: { rule: 'asha', min_steps: 5 },
+    },
+    [
+      expect.stringMatching(/^objectives\[1\].metric: got "eval_los".*meant eval_loss$/),
+      'early_stopping: looks at one value of a trial, and not at several objectives; expected one objective',
+    ],
+  ],
   [
     { sampler: 'random', warm_start: ['tune'] },
     ['warm_start: means nothing to the sampler random; expected sampler: tpe'],

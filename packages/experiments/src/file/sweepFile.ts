@@ -1,4 +1,5 @@
 /** The sweep file: from a plain value to a checked sweep, and back. Constraints are checked by who can evaluate them. */
+import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type SpecPath } from '@muster/common/spec/path';
 import type { Finding } from '@muster/common/spec/problems';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
@@ -10,7 +11,7 @@ import { endless, gridSize } from '../samplers/grid.ts';
 import type { Parameter } from '../space.ts';
 import type { StoppingRule } from '../stopping/rules.ts';
 import { trialPlaceholder } from '../trialSpec.ts';
-import { FileReader } from './findings.ts';
+import { type FileMapping, FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
 import { readWarmStart, type WarmStart, warmStartToFile } from './warmStart.ts';
 
@@ -27,7 +28,10 @@ export interface SweepSpec {
   readonly parallel: number | null;
   /** After so many trials in a row that have failed, no more are started. */
   readonly maxFailures: number;
+  /** The first one, which names the best trial. */
   readonly objective: Objective;
+  /** The others: what is best by all of them is a front of trials. */
+  readonly furtherObjectives: readonly Objective[];
   /** null: every trial runs to its end. */
   readonly earlyStopping: StoppingRule | null;
   /** Each behind those that its `when` names. */
@@ -56,6 +60,7 @@ const keys = [
   'parallel',
   'max_failures',
   'objective',
+  'objectives',
   'early_stopping',
   'parameters',
   'constraints',
@@ -74,6 +79,7 @@ export function readSweep(value: unknown): SweepFileResult {
   const trials = reader.wholeNumber(['trials'], file['trials'], [1, trialsMax], null);
   if (sampler !== 'grid' && file['trials'] === undefined)
     reader.wrong(['trials'], undefined, 'how many trials there will be, such as trials: 50');
+  const { objective, furtherObjectives } = readObjectives(reader, file);
   const sweep = {
     name: readName(reader, file['name'], job),
     sampler,
@@ -81,13 +87,15 @@ export function readSweep(value: unknown): SweepFileResult {
     trials,
     parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
     maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
-    objective: readObjective(reader, file['objective']),
+    objective,
+    furtherObjectives,
     earlyStopping: readStopping(reader, file['early_stopping']),
     parameters,
     constraints: readConstraints(reader, file['constraints']),
     warmStart: readWarmStart(reader, file['warm_start'], sampler, parameters),
   };
   if (job !== null) refuseContradictions(reader, job, parameters);
+  if (furtherObjectives.length > 0) refuseSingleMinded(reader, file);
   if (sampler === 'grid') refuseEndlessGrid(reader, parameters);
   if (job === null || reader.findings.length > 0) return { ok: false, findings: reader.findings };
   return { ok: true, sweep: { ...sweep, job } };
@@ -96,8 +104,7 @@ export function readSweep(value: unknown): SweepFileResult {
 /** The file again, with what was not said. */
 export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
   const { name, sampler, seed, trials, parallel, maxFailures, objective, constraints, job } = sweep;
-  const { earlyStopping } = sweep;
-  const { metric, goal, of } = objective;
+  const { earlyStopping, furtherObjectives } = sweep;
   return {
     name,
     sampler,
@@ -105,7 +112,10 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(trials === null ? {} : { trials }),
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
-    objective: typeof of === 'object' ? { metric, goal, at_step: of.atStep } : { metric, goal, of },
+    objective: objectiveToFile(objective),
+    ...(furtherObjectives.length === 0
+      ? {}
+      : { objectives: [objective, ...furtherObjectives].map(objectiveToFile) }),
     ...(earlyStopping === null ? {} : { early_stopping: stoppingToFile(earlyStopping) }),
     parameters: Object.fromEntries(sweep.parameters.map((each) => [each.name, parameterToFile(each)])),
     ...(constraints.length === 0 ? {} : { constraints }),
@@ -144,8 +154,47 @@ function readName(reader: FileReader, value: unknown, job: JobSpec | null): stri
   return '';
 }
 
-function readObjective(reader: FileReader, value: unknown): Objective {
-  const path = ['objective'];
+function objectiveToFile({ metric, goal, of }: Objective): Readonly<Record<string, unknown>> {
+  return typeof of === 'object' ? { metric, goal, at_step: of.atStep } : { metric, goal, of };
+}
+
+const objectivesMax = 4;
+
+function readObjectives(
+  reader: FileReader,
+  { objective, objectives }: FileMapping,
+): Pick<SweepSpec, 'objective' | 'furtherObjectives'> {
+  const own = () => readObjective(reader, ['objective'], objective);
+  if (objectives === undefined) return { objective: own(), furtherObjectives: [] };
+  const all = Array.isArray(objectives) ? (objectives as unknown[]) : [];
+  const [first, ...further] = all.map((each, index) => readObjective(reader, ['objectives', index], each));
+  if (first === undefined || all.length > objectivesMax) {
+    reader.wrong(
+      ['objectives'],
+      objectives,
+      `a list of 1 to ${objectivesMax}, such as [{metric: eval_loss}, {metric: tokens_per_second}]`,
+    );
+    return { objective: first ?? own(), furtherObjectives: further };
+  }
+  // The complete file has both, so that whoever knows of one objective finds it.
+  const isSame = (other: Objective) => isDeepStrictEqual(other, first);
+  if (objective !== undefined && !isSame(own()))
+    reader.contradiction(['objective'], 'is not the first of objectives', 'one of the two');
+  return { objective: first, furtherObjectives: further };
+}
+
+/** What knows of one objective only. */
+function refuseSingleMinded(reader: FileReader, file: FileMapping): void {
+  for (const key of ['early_stopping', 'warm_start'])
+    if (file[key] !== undefined)
+      reader.contradiction(
+        [key],
+        'looks at one value of a trial, and not at several objectives',
+        'one objective',
+      );
+}
+
+function readObjective(reader: FileReader, path: SpecPath, value: unknown): Objective {
   const preset: Objective = { metric: 'train_loss', goal: 'min', of: 'last' };
   const form = 'a mapping such as {metric: eval_loss, goal: min}';
   const file = reader.mapping(path, value, ['metric', 'goal', 'of', 'at_step'], form);

@@ -13,6 +13,8 @@ export interface Observation {
   readonly state: 'complete' | 'pruned' | 'infeasible' | 'running';
   /** Less is better, whatever the objective is. null: it has none. */
   readonly loss: number | null;
+  /** Of the second objective and so on. Absent: there is one. */
+  readonly furtherLosses?: readonly number[];
   /** Of a pruned trial: how far it came. */
   readonly step: number;
 }

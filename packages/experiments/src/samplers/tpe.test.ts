@@ -3,9 +3,9 @@ import type { Parameter, Point } from '../space.ts';
 import { standardFunctions } from '../testing/functions.ts';
 import { chanceOfLower } from '../testing/mannWhitney.ts';
 import { aChoice, aFloat, anInt, aSpace, everyKind } from '../testing/spaces.ts';
-import { regretOf } from '../testing/study.ts';
+import { median, regretOf } from '../testing/study.ts';
 import { sampleRandom } from './random.ts';
-import type { Observation } from './sampler.ts';
+import type { Observation, Sampler } from './sampler.ts';
 import { sampleTpe } from './tpe.ts';
 
 const seeds = Array.from({ length: 15 }, (_, seed) => seed);
@@ -119,4 +119,30 @@ test('it keeps to constraints where the good points are not allowed', () => {
     const point = sampleTpe({ space: aSpace(parameters, allows), history, seed: 5, number });
     expect(allows(point)).toBe(true);
   }
+});
+
+test('with two objectives it finds more of the front than random points do', () => {
+  const space = aSpace([aFloat('x', { min: -5, max: 5 }), aFloat('y', { min: -5, max: 5 })]);
+  /** How much of [0, 8]² lies behind the best trials. */
+  const volumeOf = (sampler: Sampler, seed: number) => {
+    const history: Observation[] = [];
+    for (let number = 0; number < 60; number += 1) {
+      const point = sampler({ space, history, seed, number }) ?? {};
+      const [x, y] = [Number(point['x']), Number(point['y'])];
+      const losses = [x ** 2 + y ** 2, (x - 2) ** 2 + y ** 2] as const;
+      history.push({ point, state: 'complete', loss: losses[0], furtherLosses: [losses[1]], step: 0 });
+    }
+    const sorted = history
+      .map(({ loss, furtherLosses: [other = 8] = [] }) => [loss ?? 8, other] as const)
+      .sort((a, b) => a[0] - b[0]);
+    let [volume, lowest] = [0, 8];
+    for (const [first, second] of sorted) {
+      if (first >= 8 || second >= lowest) continue;
+      volume += (8 - first) * (lowest - second);
+      lowest = second;
+    }
+    return volume;
+  };
+  const tpe = median(seeds.slice(0, 10).map((seed) => volumeOf(sampleTpe, seed)));
+  expect(tpe).toBeGreaterThan(median(seeds.slice(0, 10).map((seed) => volumeOf(sampleRandom, seed))));
 });

@@ -5,6 +5,7 @@
  * which constants are those of Optuna's TPESampler, and which are not.
  */
 import { Chance } from '../chance.ts';
+import { frontsOf, leastCrowded } from '../pareto.ts';
 import {
   applies,
   isAllowed,
@@ -90,12 +91,22 @@ function split(
   history: readonly Observation[],
   goodCount: number,
 ): { readonly good: readonly Point[]; readonly others: readonly Point[] } {
-  const ranked = history.filter(hasResult).sort(byResult).slice(0, goodCount);
-  const isGood = new Set<Observation>(ranked);
+  const isGood = new Set(bestByResult(history.filter(hasResult), goodCount));
   return {
     good: history.filter((each) => isGood.has(each)).map(({ point }) => point),
     others: history.filter((each) => !isGood.has(each)).map(({ point }) => point),
   };
+}
+
+/** With several objectives by fronts, of the last one those that are apart from each other. */
+function bestByResult(results: readonly Observation[], count: number): readonly Observation[] {
+  if (!results.some(({ furtherLosses = [] }) => furtherLosses.length > 0))
+    return results.toSorted(byResult).slice(0, count);
+  const losses = results.map(({ loss, furtherLosses = [] }) => [loss ?? 0, ...furtherLosses]);
+  const chosen: number[] = [];
+  for (const front of frontsOf(losses, count))
+    chosen.push(...leastCrowded(losses, front, count - chosen.length));
+  return chosen.flatMap((index) => results[index] ?? []);
 }
 
 function hasResult({ state, loss }: Observation): boolean {

@@ -22,6 +22,7 @@ function aTrial(number: number, given: Partial<TrialView> = {}): TrialView {
     params: { lr: 0.01 },
     jobId: `job_${String(number).padStart(12, '0')}`,
     value: 1 / (number + 1),
+    furtherValues: [],
     step: 100,
     cause: null,
     startedAtMs: someMs,
@@ -104,7 +105,7 @@ test('what is wrong with a sweep is told with the name that the agent has given 
   for (const each of ['maxFailures', 'job.max_runtime', 'parameters.my_lr.min', 'earlyStopping.min_steps'])
     expect(text).toContain(`- ${each}: is wrong`);
   const { text: missing } = await session.call('sweep_start', { trials: 5, job: usual.job });
-  expect(missing).toMatch(/objective/);
+  expect(missing).toMatch(/- parameters: /);
 });
 
 test('trials are listed best first, in pages, each within the size of an answer', async () => {

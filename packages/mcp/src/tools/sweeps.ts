@@ -28,7 +28,9 @@ const sweepRow = z.object({
   infeasible: z.number().describe('whose parameters do not work, such as a batch that is too large'),
   failed: z.number(),
   stopped: z.number(),
-  best: trialRow.nullable().describe('the complete trial with the best value; null: none is complete yet'),
+  best: trialRow
+    .nullable()
+    .describe('the complete trial with the best value of the first objective; null: none is complete yet'),
   project: z.string(),
   user: z.string(),
   createdAt: z.string(),
@@ -59,10 +61,12 @@ function sweepRowOf(sweep: SweepView): z.input<typeof sweepRow> {
   };
 }
 
-/** `min eval_loss`. */
+/** `min eval_loss`, or several. */
 function objectiveOf({ spec }: SweepView): string {
-  const { goal, metric } = (spec['objective'] ?? {}) as Readonly<Record<string, unknown>>;
-  return `${wordOf(goal)} ${wordOf(metric)}`;
+  const all = (spec['objectives'] ?? [spec['objective'] ?? {}]) as readonly Readonly<
+    Record<string, unknown>
+  >[];
+  return all.map(({ goal, metric }) => `${wordOf(goal)} ${wordOf(metric)}`).join(', ');
 }
 
 function wordOf(value: unknown): string {

@@ -20,6 +20,7 @@ function aTrial(number: number, given: Partial<TrialView> = {}): TrialView {
     params: { lr: 0.01, optimizer: 'adam' },
     jobId: `job_${number}`,
     value: 1 / (number + 1),
+    furtherValues: [],
     step: 10,
     cause: null,
     startedAtMs: 0,

@@ -12,6 +12,7 @@ export interface Trial {
   'cause'?: (string);
   'startedAtMs'?: (number | string | Long);
   'endedAtMs'?: (number | string | Long);
+  'furtherValues'?: (number | string)[];
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
@@ -28,6 +29,7 @@ export interface Trial__Output {
   'cause'?: (string);
   'startedAtMs': (number);
   'endedAtMs'?: (number);
+  'furtherValues': (number)[];
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
