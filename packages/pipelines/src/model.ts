@@ -62,6 +62,12 @@ export interface PipelineStep {
 
 export interface PipelineSpec {
   readonly name: string;
+  /** Of all its jobs. */
+  readonly project: string;
+  /** Of its jobs that have none, and no image. null: as a job file without it. */
+  readonly workdir: string | null;
+  /** Of its jobs; what a job sets itself counts. */
+  readonly env: Readonly<Record<string, string>>;
   readonly params: readonly PipelineParameter[];
   /** A directory that all nodes share, with the outputs of steps. May hold `${params.NAME}`. null: no step needs it. */
   readonly artifacts: string | null;

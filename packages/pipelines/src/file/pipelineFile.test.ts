@@ -63,6 +63,9 @@ test('a file is read with what is not said, and its steps are in the order of th
   const { steps, params, ...rest } = read.pipeline;
   expect(rest).toEqual({
     name: 'vision',
+    project: 'default',
+    workdir: null,
+    env: {},
     artifacts: '/shared/artifacts',
     code: { directory: './src' },
     parallel: 4,
@@ -180,6 +183,11 @@ test.each<readonly [object, readonly unknown[]]>([
   [{ params: { a: { type: 'int', default: 1.5 } } }, ['params.a.default: got 1.5; expected a whole number']],
   [{ params: { a: null } }, [expect.stringContaining('params.a: has no value; expected a default value')]],
   [{ artifacts: 'relative' }, [expect.stringContaining('artifacts: got "relative"')]],
+  [{ project: 'a b' }, [expect.stringContaining('project: got "a b"')]],
+  [
+    { steps: { a: { job: { command: 'true', project: 'lab' } } } },
+    ['steps.a.job.project: all jobs of a pipeline are of one project; expected project of the pipeline'],
+  ],
   [{ code: 3 }, [expect.stringContaining('code: got 3; expected a directory')]],
   [
     { steps: { a: { job: { command: 'true', gpus: 1 } } } },

@@ -1,6 +1,7 @@
 /** The pipeline file: from a plain value to a checked pipeline. Conditions are checked by who can evaluate them. */
 import type { Finding } from '@muster/common/spec/problems';
-import { FileReader } from '@muster/experiments/file/findings';
+import { checkJobSpec } from '@muster/common/spec/validate';
+import { type FileMapping, FileReader } from '@muster/experiments/file/findings';
 import { type PipelineSpec, stepGroups } from '../model.ts';
 import { checkGraph, checkParamsOnly } from './graph.ts';
 import { readParams } from './parameters.ts';
@@ -12,7 +13,17 @@ export type PipelineFileResult =
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
 const parallelMax = 1_000;
-const keys = ['name', 'params', 'artifacts', 'code', 'parallel', ...stepGroups] as const;
+const keys = [
+  'name',
+  'project',
+  'workdir',
+  'env',
+  'params',
+  'artifacts',
+  'code',
+  'parallel',
+  ...stepGroups,
+] as const;
 
 /** Everything that is wrong is found at once. */
 export function readPipeline(value: unknown): PipelineFileResult {
@@ -23,6 +34,7 @@ export function readPipeline(value: unknown): PipelineFileResult {
   const read = stepGroups.flatMap((group) => readSteps(reader, group, file[group]));
   const pipeline = {
     name: readName(reader, file['name']),
+    ...readCommon(reader, file),
     params,
     artifacts: readArtifacts(
       reader,
@@ -52,6 +64,21 @@ function readName(reader: FileReader, value: unknown): string {
     '1 to 63 lower-case letters, digits and "-", with a letter or digit at both ends',
   );
   return '';
+}
+
+/** What job files have, too. */
+function readCommon(
+  reader: FileReader,
+  file: FileMapping,
+): Pick<PipelineSpec, 'project' | 'workdir' | 'env'> {
+  const given = Object.entries(file).filter(([key]) => ['project', 'workdir', 'env'].includes(key));
+  const checked = checkJobSpec({ command: ['true'], ...Object.fromEntries(given) });
+  if (checked.ok) {
+    const { project, workdir, env } = checked.spec;
+    return { project, workdir, env };
+  }
+  reader.findings.push(...checked.findings);
+  return { project: 'default', workdir: null, env: {} };
 }
 
 function readArtifacts(reader: FileReader, value: unknown, paramNames: readonly string[]): string | null {

@@ -57,6 +57,14 @@ function refuseJobSettings(
   path: SpecPath,
   { work, inputs, outputs }: PipelineStep,
 ): void {
+  const ofSweep = work.kind === 'sweep' && isMapping(work.file['job']) ? work.file['job'] : null;
+  const job = ofSweep ?? (work.kind === 'job' ? work.file : {});
+  if (job['project'] !== undefined)
+    reader.contradiction(
+      [...path, ...(ofSweep === null ? [] : ['job']), 'project'],
+      'all jobs of a pipeline are of one project',
+      'project of the pipeline',
+    );
   if (work.kind !== 'job') return;
   const { array, after, command } = work.file;
   if (array !== undefined && array !== null)

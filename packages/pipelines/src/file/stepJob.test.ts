@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { readPipeline } from './pipelineFile.ts';
+import { cacheText, outputsOf, type StepRun, stepJob, stepSweep } from './stepJob.ts';
+
+const file = {
+  name: 'vision',
+  artifacts: '/shared',
+  workdir: '/work',
+  env: { A: 'x', B: 'y' },
+  params: { lr: 0.1, tags: ['a', 'b'] },
+  steps: {
+    prepare: { run: ['make', `\${outputs.data}`], outputs: { data: { type: 'directory' } }, cache: true },
+    train: {
+      for_each: `\${params.tags}`,
+      inputs: { data: 'prepare.data', lr: `\${params.lr}` },
+      outputs: { model: { type: 'file', path: `/models/\${params.lr}.pt` } },
+      job: {
+        command: ['train', `--lr=\${params.lr}`, `\${inputs.data}`, `\${item}`],
+        env: { A: `\${item}` },
+        resources: { gpus: 1 },
+      },
+    },
+    tune: {
+      sweep: {
+        trials: 2,
+        objective: { metric: 'eval_loss' },
+        parameters: { x: [1, 2] },
+        job: { command: `run {x} \${params.lr}`, labels: { team: 'v' } },
+      },
+    },
+  },
+};
+
+function aRun(name: string, change: Partial<StepRun> = {}): StepRun {
+  const read = readPipeline(file);
+  if (!read.ok) throw new Error(JSON.stringify(read.findings));
+  const { pipeline } = read;
+  const step = pipeline.steps.find((each) => each.name === name);
+  if (step === undefined) throw new Error('no such step');
+  const params = { lr: 0.1, tags: ['a', 'b'] };
+  return {
+    pipeline,
+    run: 'pln_1',
+    project: 'lab',
+    step,
+    index: 0,
+    try: 1,
+    item: null,
+    params,
+    inputs: {},
+    ...change,
+  };
+}
+
+const data = {
+  name: 'data',
+  type: 'directory',
+  path: '/shared/d',
+  bytes: 3,
+  digest: `sha256:${'a'.repeat(64)}`,
+};
+const ofTrain = { item: 'b', index: 1, inputs: { data: [data], lr: '0.1' } };
+
+test('a step finds its parameters, inputs and outputs in its command and its environment', () => {
+  const made = stepJob(aRun('train', ofTrain));
+  if (!made.ok) throw new Error(JSON.stringify(made.findings));
+  const { job } = made;
+  expect(job).toMatchObject({
+    name: 'vision-train-1',
+    project: 'lab',
+    resources: { gpus: 1 },
+    labels: { 'muster.pipeline': 'pln_1', 'muster.step': 'train' },
+    workdir: '/work',
+    env: {
+      A: 'b',
+      B: 'y',
+      MUSTER_ITEM: 'b',
+      MUSTER_STEP: 'train',
+      MUSTER_PARAM_lr: '0.1',
+      MUSTER_PARAM_tags: 'a\nb',
+      MUSTER_INPUT_data: '/shared/d',
+      MUSTER_INPUT_lr: '0.1',
+      MUSTER_OUTPUT_model: '/models/0.1.pt',
+    },
+  });
+  expect(job.command.slice(-4)).toEqual(['train', '--lr=0.1', '/shared/d', 'b']);
+  expect(job.command).toContain(data.digest);
+});
+
+test('each try writes to a directory of its own', () => {
+  const paths = [1, 2].map((each) => outputsOf(aRun('prepare', { try: each }))[0]?.path);
+  expect(paths).toEqual(['/shared/pln_1/prepare-1/data', '/shared/pln_1/prepare-2/data']);
+});
+
+test('a sweep gets the project, the name and the labels of the step', () => {
+  expect(stepSweep(aRun('tune'))).toMatchObject({
+    name: 'vision-tune',
+    job: {
+      project: 'lab',
+      command: 'run {x} 0.1',
+      labels: { team: 'v', 'muster.pipeline': 'pln_1', 'muster.step': 'tune' },
+    },
+  });
+});
+
+test('the cache tells apart what may differ in its result, and nothing else', () => {
+  const cached = (change: Partial<StepRun>) => {
+    const { step } = aRun('train');
+    return aRun('train', { ...ofTrain, step: { ...step, cache: { ttlMs: null } }, ...change });
+  };
+  const text = (change: Partial<StepRun>, code: string | null = null) => cacheText(cached(change), code);
+  const same = text({});
+  expect(same).not.toBeNull();
+  expect(text({ run: 'pln_2', try: 3, inputs: { lr: '0.1', data: [{ ...data, path: '/elsewhere' }] } })).toBe(
+    same,
+  );
+  const others = [
+    text({ item: 'a' }),
+    text({ params: { lr: 0.2, tags: ['a', 'b'] } }),
+    text({ project: 'other' }),
+    text({ inputs: { data: [{ ...data, digest: `sha256:${'b'.repeat(64)}` }], lr: '0.1' } }),
+    text({}, 'git:1234'),
+  ];
+  expect(new Set([same, ...others]).size).toBe(6);
+  expect(cacheText(aRun('train', ofTrain), null)).toBeNull();
+});

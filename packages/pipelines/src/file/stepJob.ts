@@ -1,0 +1,199 @@
+/** What a step runs: its job, its command or its sweep, with parameters, inputs and outputs filled in. Pure. */
+import type { ArtifactView } from '@muster/common/pipelines';
+import { isMapping } from '@muster/common/spec/path';
+import type { Finding } from '@muster/common/spec/problems';
+import type { JobSpec } from '@muster/common/spec/types';
+import { checkJobSpec } from '@muster/common/spec/validate';
+import {
+  type CheckedArtifact,
+  isArtifactType,
+  type WantedArtifact,
+  withArtifacts,
+} from '../artifactScript.ts';
+import type { PipelineSpec, PipelineStep, PipelineValue, PipelineValues, PlainValue } from '../model.ts';
+import { type StepValues, substitute } from '../substitute.ts';
+
+/** Labels of the jobs of steps. */
+export const pipelineLabel = 'muster.pipeline';
+export const stepLabel = 'muster.step';
+const nameLengthMax = 63;
+
+export interface StepRun {
+  readonly pipeline: Pick<PipelineSpec, 'name' | 'artifacts' | 'workdir' | 'env'>;
+  /** Id of the run. */
+  readonly run: string;
+  readonly project: string;
+  readonly step: PipelineStep;
+  readonly index: number;
+  readonly try: number;
+  readonly item: PlainValue | null;
+  readonly params: PipelineValues;
+  /** What its inputs are, by name: artifacts of all instances of a step, or a text. */
+  readonly inputs: Readonly<Record<string, readonly ArtifactView[] | string>>;
+}
+
+/** Values of a parameter that is a list; null: the step runs once. */
+export function itemsOf({ forEach }: PipelineStep, params: PipelineValues): readonly PlainValue[] | null {
+  if (forEach === null) return null;
+  if (!('parameter' in forEach)) return forEach;
+  const items = params[forEach.parameter];
+  return Array.isArray(items) ? (items as readonly PlainValue[]) : [];
+}
+
+export function countOfInstances(step: PipelineStep, params: PipelineValues): number {
+  return itemsOf(step, params)?.length ?? 1;
+}
+
+/** Each run, step, item and try has a directory of its own, so that nothing that another step reads is written again. */
+export function outputsOf(run: Omit<StepRun, 'inputs'>): readonly WantedArtifact[] {
+  const { pipeline, step, index, params } = run;
+  const values = valuesOf({ ...run, inputs: {} }, {});
+  const place = `${step.name}${step.forEach === null ? '' : `.${index}`}-${run.try}`;
+  const root = String(substitute(pipeline.artifacts ?? '', { ...values, params }));
+  return step.outputs.map(({ name, type, path }) => {
+    const filled = String(substitute(path, values));
+    return { name, type, path: filled.startsWith('/') ? filled : `${root}/${run.run}/${place}/${filled}` };
+  });
+}
+
+export type StepJobResult =
+  | { readonly ok: true; readonly job: JobSpec }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/** The job of a step that is a job or a command. */
+export function stepJob(run: StepRun): StepJobResult {
+  const { pipeline, project, step, params } = run;
+  const outputs = outputsOf(run);
+  const values = valuesOf(run, Object.fromEntries(outputs.map(({ name, path }) => [name, path])));
+  const filled = fileOf(step, values);
+  const checked = checkJobSpec(isMapping(filled) ? withCommon(pipeline, project, filled) : filled);
+  if (!checked.ok) return checked;
+  const { spec } = checked;
+  const checks = Object.values(run.inputs).flatMap((input) =>
+    typeof input === 'string' ? [] : input.flatMap((each) => checkedOf(each)),
+  );
+  return {
+    ok: true,
+    job: {
+      ...spec,
+      name: nameOf(pipeline.name, run),
+      command: withArtifacts(spec.command, checks, outputs),
+      env: { ...variablesOf(run, params, values), ...spec.env },
+      labels: { ...spec.labels, [pipelineLabel]: run.run, [stepLabel]: step.name },
+    },
+  };
+}
+
+/** The sweep file of a step that is a sweep, as a plain value. */
+export function stepSweep(run: StepRun): unknown {
+  const { pipeline, project, step } = run;
+  const filled = fileOf(step, valuesOf(run, {}));
+  if (!isMapping(filled) || !isMapping(filled['job'])) return filled;
+  const { job } = filled;
+  const labels = isMapping(job['labels']) ? job['labels'] : {};
+  return {
+    ...filled,
+    name: nameOf(pipeline.name, run),
+    job: {
+      ...withCommon(pipeline, project, job),
+      labels: { ...labels, [pipelineLabel]: run.run, [stepLabel]: step.name },
+    },
+  };
+}
+
+/**
+ * What decides whether a step does again what it has done before: its file with the values of parameters, the digests of its inputs,
+ * and the code. To be hashed. null: the step is not cached.
+ */
+export function cacheText(run: StepRun, code: string | null): string | null {
+  const { step, params, item, project, pipeline } = run;
+  if (step.cache === null) return null;
+  const digests = Object.fromEntries(
+    Object.entries(run.inputs).map(([name, input]) => [
+      name,
+      typeof input === 'string' ? input : input.map(({ type, digest }) => `${type} ${digest}`),
+    ]),
+  );
+  const outputs = step.outputs.map(({ name, type, path }) => ({ name, type, path }));
+  const names = Object.fromEntries(outputs.map(({ name }) => [name, name]));
+  const file = fileOf(step, { params, inputs: digests, outputs: names, item });
+  return JSON.stringify([
+    1,
+    project,
+    step.work.kind,
+    sorted(file),
+    sorted(params),
+    item,
+    sorted(digests),
+    outputs,
+    pipeline.workdir,
+    sorted(pipeline.env),
+    code,
+  ]);
+}
+
+/** What all jobs of a pipeline have, where they do not say it themselves. */
+function withCommon(
+  { workdir, env }: StepRun['pipeline'],
+  project: string,
+  job: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const own = isMapping(job['env']) ? job['env'] : {};
+  const place = workdir === null || job['image'] !== undefined ? {} : { workdir };
+  return { project, ...place, ...job, env: { ...env, ...own } };
+}
+
+function fileOf({ work }: PipelineStep, values: StepValues): unknown {
+  return substitute(work.kind === 'run' ? { command: work.command } : work.file, values);
+}
+
+function valuesOf({ params, inputs, item }: StepRun, outputs: StepValues['outputs']): StepValues {
+  const paths = Object.entries(inputs).map(([name, input]) => [name, pathsOf(input)] as const);
+  return { params, item, outputs, inputs: Object.fromEntries(paths) };
+}
+
+function pathsOf(input: readonly ArtifactView[] | string): string | readonly string[] {
+  if (typeof input === 'string') return input;
+  const [only] = input;
+  return input.length === 1 && only !== undefined ? only.path : input.map(({ path }) => path);
+}
+
+function checkedOf({ name, type, path, digest }: ArtifactView): readonly CheckedArtifact[] {
+  return isArtifactType(type) ? [{ name, type, path, digest }] : [];
+}
+
+/** Lists have a value on each line. */
+function variablesOf(
+  run: StepRun,
+  params: PipelineValues,
+  { inputs, outputs }: StepValues,
+): Record<string, string> {
+  const text = (value: PipelineValue) => (Array.isArray(value) ? value.join('\n') : String(value));
+  const named = (prefix: string, values: Readonly<Record<string, PipelineValue>>) =>
+    Object.entries(values).map(([name, value]) => [`${prefix}${name}`, text(value)]);
+  return Object.fromEntries([
+    ...named('MUSTER_PARAM_', params),
+    ...named('MUSTER_INPUT_', inputs),
+    ...named('MUSTER_OUTPUT_', outputs),
+    ['MUSTER_PIPELINE', run.run],
+    ['MUSTER_STEP', run.step.name],
+    ...(run.item === null ? [] : [['MUSTER_ITEM', String(run.item)]]),
+  ]);
+}
+
+function nameOf(pipeline: string, { step, index }: StepRun): string {
+  const place = step.name.replaceAll('_', '-') + (step.forEach === null ? '' : `-${index}`);
+  const room = nameLengthMax - place.length - 1;
+  return `${pipeline.slice(0, room).replace(/-+$/, '')}-${place}`;
+}
+
+/** With the keys of its mappings in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isMapping(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each)]),
+  );
+}
