@@ -16,6 +16,7 @@ import { aJob, aNode, anAttempt, anInventory, aTask, jobIdOf } from '@muster/coo
 import { ClusterState } from '@muster/coordinator/state/state';
 import { noStoredAlerts, type StoredAlert } from '@muster/coordinator/store/alerts';
 import { Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
+import { noStoredPipelines } from '@muster/coordinator/store/pipelines';
 import { noStoredSweeps } from '@muster/coordinator/store/sweeps';
 
 const count = 1_000;
@@ -75,6 +76,7 @@ async function measure(
     activeJobs: jobs,
     alerts: { ...noStoredAlerts, rules },
     sweeps: noStoredSweeps,
+    pipelines: noStoredPipelines,
     nodes,
   });
   let utilization = 5_000;

@@ -28,6 +28,7 @@ import { applyJobEvent } from '@muster/coordinator/state/applyJobEvent';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { noStoredAlerts } from '@muster/coordinator/store/alerts';
 import { Memory, MemoryStore } from '@muster/coordinator/store/memory/memoryStore';
+import { noStoredPipelines } from '@muster/coordinator/store/pipelines';
 import { noStoredSweeps } from '@muster/coordinator/store/sweeps';
 import { Contained } from '@muster/coordinator/work/contained';
 import { report, reportMachine, rounded, summary } from './support.ts';
@@ -94,6 +95,7 @@ const state = new ClusterState({
   projects: [],
   alerts: noStoredAlerts,
   sweeps: noStoredSweeps,
+  pipelines: noStoredPipelines,
   budgets: [],
   lastSubmitSeq: number,
   lastEventSeq: 0,

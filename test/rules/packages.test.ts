@@ -26,7 +26,7 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     why: 'it computes on what it is told; whoever has files and flags calls it',
   },
   coordinator: {
-    packages: ['common', 'advice', 'experiments', 'mcp'],
+    packages: ['common', 'advice', 'experiments', 'mcp', 'pipelines'],
     why: 'it knows agents only by what they say over the wire, and serves the tools over HTTP',
   },
   agent: {
@@ -38,7 +38,17 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     why: 'its tools are calls of the API, whoever answers them; what advice takes and gives is said by its schemas',
   },
   cli: {
-    packages: ['common', 'coordinator', 'advice', 'agent', 'diagnosis', 'checkpoints', 'experiments', 'mcp'],
+    packages: [
+      'common',
+      'coordinator',
+      'advice',
+      'agent',
+      'diagnosis',
+      'checkpoints',
+      'experiments',
+      'mcp',
+      'pipelines',
+    ],
     why: 'it starts both daemons, and reads files that Muster never saw',
   },
 };

@@ -14,6 +14,7 @@ import {
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredPipelines } from '../store/pipelines.ts';
 import { noStoredSweeps } from '../store/sweeps.ts';
 import { drainNode, leavingReason, undrainNode } from './drains.ts';
 import { hello, nodeStatus, report } from './nodes.ts';
@@ -34,6 +35,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     projects: [],
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
+    pipelines: noStoredPipelines,
     budgets: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,

@@ -7,6 +7,7 @@ import type { Job } from '../model.ts';
 import { aCheckpoint, aJob, aSpec, jobIdOf } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredPipelines } from '../store/pipelines.ts';
 import { noStoredSweeps } from '../store/sweeps.ts';
 import { aStory, crash } from '../storyFixture.ts';
 import { EndedMeanwhile } from './inheritedCheckpoints.ts';
@@ -30,6 +31,7 @@ function draftWith(job: Job, isOver = false): Draft {
       projects: [],
       alerts: noStoredAlerts,
       sweeps: noStoredSweeps,
+      pipelines: noStoredPipelines,
       budgets: [],
       lastSubmitSeq: 1,
       lastEventSeq: 0,

@@ -4,6 +4,7 @@ import type { Job } from '../model.ts';
 import { aNode, anExit, aReport, nodeNameOf, someMs } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredPipelines } from '../store/pipelines.ts';
 import { noStoredSweeps } from '../store/sweeps.ts';
 import { aGang, crash, type Story } from '../storyFixture.ts';
 import { hello, nodeSilent, noteFreezes, report } from './nodes.ts';
@@ -23,6 +24,7 @@ function withJob({ job }: Story) {
     projects: [],
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
+    pipelines: noStoredPipelines,
     budgets: [],
     lastSubmitSeq: 1,
     lastEventSeq: 0,

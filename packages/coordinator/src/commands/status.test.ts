@@ -14,6 +14,7 @@ import {
 } from '../modelFixture.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredPipelines } from '../store/pipelines.ts';
 import { noStoredSweeps } from '../store/sweeps.ts';
 import { acceptConditions, conditionsMax, gpuFaultOf } from './conditions.ts';
 import { type HelloCommand, hello, nodeStatus, type StatusCommand } from './nodes.ts';
@@ -34,6 +35,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     projects: [],
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
+    pipelines: noStoredPipelines,
     budgets: [],
     lastSubmitSeq: 0,
     lastEventSeq: 0,

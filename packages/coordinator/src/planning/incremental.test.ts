@@ -18,6 +18,7 @@ import {
 import { plan } from '../scheduler/plan.ts';
 import { ClusterState, Draft } from '../state/state.ts';
 import { noStoredAlerts } from '../store/alerts.ts';
+import { noStoredPipelines } from '../store/pipelines.ts';
 import { noStoredSweeps } from '../store/sweeps.ts';
 import { NodeViews } from './nodeViews.ts';
 import { planningView } from './planningView.ts';
@@ -150,6 +151,7 @@ test('a queue of which only the first of equals are looked at starts as one that
         projects: [],
         alerts: noStoredAlerts,
         sweeps: noStoredSweeps,
+        pipelines: noStoredPipelines,
         budgets: [],
         outcomes: new Map(),
         successors: new Map(),

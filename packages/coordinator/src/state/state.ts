@@ -21,6 +21,7 @@ import { type Alerts, alertsOf, DraftedAlerts } from './alerts.ts';
 import { BudgetJobs } from './budgetJobs.ts';
 import { type Committed, removedOf } from './committed.ts';
 import { type ArrayProgress, noteForDependents, progressOf } from './dependencies.ts';
+import { activeJobsOf } from './draftedActiveJobs.ts';
 import { DraftedArrays } from './draftedArrays.ts';
 import { DraftedCredentials } from './draftedCredentials.ts';
 import { DraftedNodes } from './draftedNodes.ts';
@@ -29,13 +30,14 @@ import { forgetOutcomes } from './endedJobs.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
 import { DraftedPeople, type People, peopleOf, type SetUndoably } from './people.ts';
+import { DraftedPipelines, type Pipelines, pipelinesOf } from './pipelines.ts';
 import { secretsOf } from './secrets.ts';
 import { DraftedSweeps, type Sweeps, sweepsOf } from './sweeps.ts';
 
 export class ClusterState {
   readonly clusterId: string;
   /** Jobs that have not ended. */
-  readonly jobs: Map<JobId, Job>;
+  readonly jobs = new Map<JobId, Job>();
   /** The same jobs, in the groups that scheduling uses. */
   readonly groups = new JobGroups();
   /** The same jobs, by their checkpoint directories. */
@@ -54,6 +56,7 @@ export class ClusterState {
   readonly people: People;
   readonly alerts: Alerts;
   readonly sweeps: Sweeps;
+  readonly pipelines: Pipelines;
   /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
   /** Ids of credentials by the hashes of the secrets that are valid for them. */
@@ -65,7 +68,6 @@ export class ClusterState {
 
   constructor(snapshot: Snapshot) {
     this.clusterId = snapshot.clusterId;
-    this.jobs = new Map();
     this.arrays = new Map(snapshot.unfilledArrays.map((array) => [array.id, array]));
     this.outcomes = new Map(snapshot.outcomes);
     this.successors = new Map(snapshot.successors);
@@ -74,6 +76,7 @@ export class ClusterState {
     this.people = peopleOf(snapshot);
     this.alerts = alertsOf(snapshot.alerts);
     this.sweeps = sweepsOf(snapshot.sweeps);
+    this.pipelines = pipelinesOf(snapshot.pipelines);
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
@@ -115,6 +118,7 @@ export class Draft {
   readonly people: DraftedPeople;
   readonly alerts: DraftedAlerts;
   readonly sweeps: DraftedSweeps;
+  readonly pipelines: DraftedPipelines;
   readonly secrets = new DraftedSecrets((map, key, value) => this.set(map, key, value));
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
@@ -139,6 +143,7 @@ export class Draft {
     this.people = new DraftedPeople(base.people, set);
     this.alerts = new DraftedAlerts(base.alerts, set);
     this.sweeps = new DraftedSweeps(base.sweeps, set);
+    this.pipelines = new DraftedPipelines(base.pipelines, set);
     this.credentials = new DraftedCredentials(base, set);
     this.nodes = new DraftedNodes(base.nodes, set);
     this.arrays = new DraftedArrays(base.arrays, set);
@@ -186,15 +191,8 @@ export class Draft {
   }
 
   /** Every job that has not ended. */
-  *activeJobs(): Iterable<Job> {
-    for (const job of this.base.jobs.values()) {
-      const current = this.jobs.get(job.id) ?? job;
-      if (!isTerminal(current.state.kind)) yield current;
-    }
-    for (const id of this.newJobIds) {
-      const job = this.jobs.get(id);
-      if (job !== undefined && !isTerminal(job.state.kind)) yield job;
-    }
+  activeJobs(): Iterable<Job> {
+    return activeJobsOf(this.base.jobs, this.jobs, this.newJobIds);
   }
 
   /** Jobs that have not ended and save in this directory. */
@@ -370,6 +368,7 @@ export class Draft {
       ...this.secrets.toBatch(),
       ...this.alerts.toBatch(),
       ...this.sweeps.toBatch(),
+      ...this.pipelines.toBatch(),
       events: this.events,
     };
   }
@@ -382,6 +381,7 @@ export class Draft {
     for (const [id, credential] of this.credentials.changed) base.setCredential(id, credential);
     this.people.apply();
     this.sweeps.apply();
+    this.pipelines.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     forgetOutcomes(base);

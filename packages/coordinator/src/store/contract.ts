@@ -6,6 +6,7 @@ import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.
 import { describeAlerts } from './alertsContract.ts';
 import { describeCredentials } from './credentialContract.ts';
 import { describeFinding } from './findingContract.ts';
+import { describePipelines } from './pipelinesContract.ts';
 import { describeRetention } from './retentionContract.ts';
 import { describeSecrets } from './secretsContract.ts';
 import { type Batch, emptyBatch, type Store } from './store.ts';
@@ -45,6 +46,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     describeSecrets(commit, () => opened.reopen());
     describeAlerts(commit, () => opened.reopen());
     describeSweeps(commit, () => opened.reopen());
+    describePipelines(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {

@@ -223,6 +223,22 @@ create table sweep_trials (
 ) strict, without rowid;
 `;
 
+/** Runs of pipelines, and their steps. */
+const pipelineTables = /* sql */ `
+create table pipelines (
+  id text primary key,
+  body text not null
+) strict, without rowid;
+
+create table pipeline_steps (
+  run text not null,
+  step text not null,
+  number integer not null,
+  body text not null,
+  primary key (run, step, number)
+) strict, without rowid;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -234,6 +250,7 @@ const steps: readonly string[] = [
   budgetsTable,
   traces,
   sweepTables,
+  pipelineTables,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

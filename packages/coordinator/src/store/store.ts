@@ -9,12 +9,13 @@ import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
 import type { Attempt, Budget, Job, Node, StoredEvent } from '../model.ts';
 import { type AlertChanges, noAlertChanges, type StoredAlerts } from './alerts.ts';
+import { noPipelineChanges, type PipelineChanges, type StoredPipelines } from './pipelines.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore, StoredSecret } from './secrets.ts';
 import { noSweepChanges, type StoredSweeps, type SweepChanges } from './sweeps.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
-export interface Batch extends AlertChanges, SweepChanges {
+export interface Batch extends AlertChanges, SweepChanges, PipelineChanges {
   readonly newArrays: readonly JobArrayRecord[];
   /** Known arrays of which more jobs are stored now. */
   readonly arrays: readonly JobArrayRecord[];
@@ -61,6 +62,7 @@ export const emptyBatch: Batch = {
   removedSecrets: [],
   ...noAlertChanges,
   ...noSweepChanges,
+  ...noPipelineChanges,
   events: [],
 };
 
@@ -138,6 +140,7 @@ export interface Snapshot {
   readonly projects: readonly Project[];
   readonly alerts: StoredAlerts;
   readonly sweeps: StoredSweeps;
+  readonly pipelines: StoredPipelines;
   /** Of tokens of users. */
   readonly budgets: readonly Budget[];
   readonly lastSubmitSeq: number;

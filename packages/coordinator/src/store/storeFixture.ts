@@ -20,6 +20,7 @@ import {
   someMs,
 } from '../modelFixture.ts';
 import { noStoredAlerts } from './alerts.ts';
+import { noStoredPipelines } from './pipelines.ts';
 import type { Batch, Credential, JobArrayRecord, RequestRecord, Snapshot } from './store.ts';
 import { noStoredSweeps } from './sweeps.ts';
 
@@ -150,6 +151,7 @@ export const emptySnapshot: Snapshot = {
   projects: [],
   alerts: noStoredAlerts,
   sweeps: noStoredSweeps,
+  pipelines: noStoredPipelines,
   budgets: [],
   lastSubmitSeq: 9,
   lastEventSeq: 0,

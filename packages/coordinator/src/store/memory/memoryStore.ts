@@ -33,10 +33,10 @@ import {
   StoreError,
   type VisibleJobs,
 } from '../store.ts';
-import type { StoredSweep, StoredTrial } from '../sweeps.ts';
 import { memoryAlertsOf, writeMemoryAlerts } from './memoryAlerts.ts';
+import { memoryPipelinesOf, PipelineMemory, writeMemoryPipelines } from './memoryPipelines.ts';
 import { memoryRetention } from './memoryRetention.ts';
-import { memorySweepsOf, writeMemorySweeps } from './memorySweeps.ts';
+import { memorySweepsOf, SweepMemory, writeMemorySweeps } from './memorySweeps.ts';
 
 export class Memory {
   readonly clusterId: string;
@@ -56,8 +56,8 @@ export class Memory {
   readonly alertEpisodes = new Map<string, AlertEpisode>();
   readonly alertSilences = new Map<string, AlertSilence>();
   readonly budgets = new Map<string, Batch['budgets'][number]>();
-  readonly sweeps = new Map<string, StoredSweep>();
-  readonly sweepTrials = new Map<string, StoredTrial>();
+  readonly sweeps = new SweepMemory();
+  readonly pipelines = new PipelineMemory();
   /** By `secretId`. */
   readonly secrets = new Map<string, StoredSecret>();
   /** In order of their sequence numbers, which is the order of their insertion. */
@@ -152,6 +152,7 @@ export class MemoryStore implements Store {
       alerts: memoryAlertsOf(this.memory),
       budgets: sortedBy([...this.memory.budgets.values()], (budget) => budget.id),
       sweeps: memorySweepsOf(this.memory),
+      pipelines: memoryPipelinesOf(this.memory),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
@@ -219,6 +220,7 @@ export class MemoryStore implements Store {
     for (const secret of batch.secrets) writer.put(this.memory.secrets, secretId(secret), secret);
     writeMemoryAlerts(this.memory, batch, writer);
     writeMemorySweeps(this.memory, batch, writer);
+    writeMemoryPipelines(this.memory, batch, writer);
     for (const event of batch.events) {
       if (event.subjectSeq <= (subjectSeqs.get(event.subject) ?? 0)) throw conflict(event.id);
       writer.insert(events, event.seq, event);

@@ -1,7 +1,8 @@
-/** What has tables of a key and a value: alerts and sweeps. */
+/** What has tables of a key and a value: alerts, sweeps and pipelines. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { Batch, Snapshot } from '../store.ts';
 import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
+import { loadPipelines, writePipelines } from './sqlitePipelines.ts';
 import { loadSweeps, writeSweeps } from './sqliteSweeps.ts';
 
 /** Writes what a batch changes of them, within its transaction. */
@@ -11,10 +12,11 @@ export function writeNamed(
 ): void {
   writeAlerts(run, batch);
   writeSweeps(run, batch);
+  writePipelines(run, batch);
 }
 
 export function loadNamed(
   rows: (sql: string) => { readonly body: string }[],
-): Pick<Snapshot, 'alerts' | 'sweeps'> {
-  return { alerts: loadAlerts(rows), sweeps: loadSweeps(rows) };
+): Pick<Snapshot, 'alerts' | 'sweeps' | 'pipelines'> {
+  return { alerts: loadAlerts(rows), sweeps: loadSweeps(rows), pipelines: loadPipelines(rows) };
 }
