@@ -70,6 +70,8 @@ const answers = [
   ['`sweep trials`', '`{trials: `[Trial](#trial)`[]}`'],
   ['`sweep best`', '[Trial](#trial); with several objectives `{trials: `[Trial](#trial)`[]}`'],
   ['`sweep importance`', '`{trials, parameters: {name, share}[]}`, most important first'],
+  ['`pipeline run`, `pipeline show`, `pipeline stop`, `pipeline rerun`', '[PipelineRun](#pipelinerun)'],
+  ['`pipeline list`', '`{runs: `[PipelineRun](#pipelinerun)`[], more}`'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
   ['`secret rotate-key`', '`{secrets}`'],
@@ -122,12 +124,17 @@ const shown = [
   'Alert',
   'Sweep',
   'Trial',
+  'PipelineRun',
+  'PipelineStep',
+  'Artifact',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */
 const differences = {
   'Job.spec': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
   'Sweep.spec': ['spec', 'object', 'The sweep file, complete, with its own keys in snake_case.'],
+  'PipelineRun.spec': ['spec', 'object', 'The pipeline file, with its own keys in snake_case.'],
+  'PipelineRun.params': ['params', 'object', 'Values of all parameters, by name.'],
   'Trial.params': ['params', 'object', 'Values of the parameters that apply, by name.'],
   // The CLI prints all points.
   'QueryMetricsResponse.nextSkip': null,

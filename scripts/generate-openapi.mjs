@@ -29,6 +29,8 @@ const objects = {
   'Job.spec': '#/components/schemas/JobFile',
   'Event.cloudEvent': null,
   'Sweep.spec': null,
+  'PipelineRun.spec': null,
+  'PipelineRun.params': null,
   'Trial.params': null,
 };
 

@@ -156,12 +156,17 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'alerts commands loop.ts rows state store work',
       'it looks at what is stored, and commands like a client',
     ],
+    [
+      'pipelines',
+      'agents alerts commands leases logs loop.ts secrets state store sweeps work',
+      'it looks at what is stored, and commands like a client',
+    ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'metricStream model.ts paths prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls views.ts work',
+        'metricStream model.ts paths pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
@@ -183,7 +188,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prices.ts ' +
+      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths pipelines planning prices.ts ' +
         'prometheus reconcilers rpc secrets state store sweeps telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
@@ -200,6 +205,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['nodes', 'output', 'how nodes are shown'],
     ['alerts', 'output', 'how alerts are shown'],
     ['sweeps', 'output', 'how sweeps are shown'],
+    ['pipelines', 'output', 'how pipelines are shown'],
     ['advise', 'output', 'how advice is shown'],
     ['completion', 'output', 'it runs at every press of Tab, and loads as little as it can'],
     ['submit', 'output', 'from flags and files to a spec, without a connection'],
@@ -226,7 +232,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'advise alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output remote ' +
+      'advise alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output pipelines remote ' +
         'submit supervisor sweeps top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],

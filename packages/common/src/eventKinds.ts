@@ -310,6 +310,39 @@ export const eventKinds = {
     when: 'a sweep is `done`, `stopped` or `failed`, and none of its trials runs; `best` is the number of its best trial',
     data: shapes.sweepEndData,
   },
+  'pipeline.created': {
+    subject: 'cluster',
+    when: 'a user has started a run of a pipeline; the jobs of its steps have the label `muster.pipeline`',
+    data: { ...shapes.pipelineData, steps: whole(5) },
+  },
+  'pipeline.step_ended': {
+    subject: 'cluster',
+    when: 'a step of a pipeline has ended, or will not be started; `reason` says why it has not succeeded',
+    data: {
+      ...shapes.pipelineData,
+      step: textShape('train'),
+      index: whole(0),
+      state: textShape('succeeded'),
+      tries: whole(1),
+      jobId: nullable(shapes.jobId),
+      sweepId: nullable(textShape('swp_k9e2j5m8ang3'), null),
+      reason: nullable(textShape('prepare has failed'), null),
+    },
+  },
+  'pipeline.stopped': {
+    subject: 'cluster',
+    when: 'a user has stopped a run of a pipeline, and its steps are stopped',
+    data: { ...shapes.pipelineData, reason: textShape('') },
+  },
+  'pipeline.ended': {
+    subject: 'cluster',
+    when: 'a run of a pipeline is `succeeded`, `failed` or `stopped`, and none of its steps runs',
+    data: {
+      ...shapes.pipelineData,
+      state: textShape('succeeded'),
+      reason: nullable(textShape('train has failed: exit code 1'), null),
+    },
+  },
   'project.changed': {
     subject: 'cluster',
     when: 'an admin has made a project private, or open again',

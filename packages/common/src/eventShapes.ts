@@ -35,7 +35,7 @@ export const project = textShape('vision');
 export const caller = textShape('user:ann:5c1e90d2b7aa4f03');
 export const attemptNumber = whole(1);
 export const agentToken = textShape('agent:gpu-1:c305297d79808a89');
-const jobId = textShape('job_4n2k8qwz1y7m');
+export const jobId = textShape('job_4n2k8qwz1y7m');
 const gpuUuid = textShape('GPU-8f2c1a6e-5d0b-4f7c-9a3e-1b2c3d4e5f60');
 const nodeRank = whole(0);
 const bytesPerS = real(1_250_000_000);
@@ -363,6 +363,13 @@ export const removedLogData = {
 export const sweepData = {
   sweep: textShape('swp_k9e2j5m8ang3'),
   name: textShape('lr-and-batch'),
+  user,
+  project,
+} as const satisfies Members;
+
+export const pipelineData = {
+  pipeline: textShape('pln_k9e2j5m8ang3'),
+  name: textShape('vision'),
   user,
   project,
 } as const satisfies Members;

@@ -40,6 +40,10 @@ export function newSweepId(random: RandomBytes): string {
   return `swp_${randomText(random)}`;
 }
 
+export function newPipelineId(random: RandomBytes): string {
+  return `pln_${randomText(random)}`;
+}
+
 /** For text that came over the wire or from the store; says whether it has the shape of a whole job id. */
 export function isJobId(text: string): text is JobId {
   return /^job_[0-9a-hjkmnp-tv-z]{12}$/.test(text);

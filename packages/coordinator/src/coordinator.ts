@@ -29,6 +29,7 @@ import { Arrivals } from './metricStream/arrivals.ts';
 import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
+import { PipelineRunner } from './pipelines/pipelineRunner.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
 import { costOf } from './prices.ts';
@@ -51,6 +52,7 @@ import type { JoinParts } from './rpc/join.ts';
 import { metricStreamCalls } from './rpc/metricStreams.ts';
 import { type NodeCallParts, nodeCalls } from './rpc/nodes.ts';
 import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
+import { pipelineCalls } from './rpc/pipelines.ts';
 import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { sweepCalls } from './rpc/sweeps.ts';
@@ -208,6 +210,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
       alerts: (change) => alerts.committed(change),
       sweeps: (change) => sweeps.committed(change),
+      pipelines: (change) => pipelines.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     freeBallast: () => reserve.dropBallast(),
@@ -249,6 +252,16 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     random,
     log,
   });
+  const pipelines = new PipelineRunner({
+    ...now,
+    state,
+    store,
+    loop,
+    logs: output.parts.logs,
+    runningMs: timeLimits.runningMs,
+    random,
+    log,
+  });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
@@ -279,6 +292,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     gpuStats: () => gpuStats.run(state),
     alerts: () => alerts.run(),
     sweeps: () => sweeps.run(),
+    pipelines: () => pipelines.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -315,6 +329,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     arrivals,
     alerts,
     sweeps,
+    pipelines,
     pages,
     waitTimes,
     ...now,
@@ -342,6 +357,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...alertCalls(parts),
         ...sweepCalls(parts),
         ...adviceCalls(settings),
+        ...pipelineCalls(parts),
       },
       agentHub: agentHubCalls({
         ...parts,

@@ -11,6 +11,7 @@ import type { AlertEpisode as _muster_v1_AlertEpisode, AlertEpisode__Output as _
 import type { AlertScope as _muster_v1_AlertScope, AlertScope__Output as _muster_v1_AlertScope__Output } from './muster/v1/AlertScope.ts';
 import type { AlertSilence as _muster_v1_AlertSilence, AlertSilence__Output as _muster_v1_AlertSilence__Output } from './muster/v1/AlertSilence.ts';
 import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster_v1_ArrayPlace__Output } from './muster/v1/ArrayPlace.ts';
+import type { Artifact as _muster_v1_Artifact, Artifact__Output as _muster_v1_Artifact__Output } from './muster/v1/Artifact.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
 import type { BackupPiece as _muster_v1_BackupPiece, BackupPiece__Output as _muster_v1_BackupPiece__Output } from './muster/v1/BackupPiece.ts';
@@ -52,6 +53,7 @@ import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterReque
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
+import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from './muster/v1/GetPipelineRequest.ts';
 import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from './muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from './muster/v1/GetUpkeepRequest.ts';
@@ -74,6 +76,8 @@ import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Ou
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from './muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from './muster/v1/ListNodesRequest.ts';
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from './muster/v1/ListNodesResponse.ts';
+import type { ListPipelinesRequest as _muster_v1_ListPipelinesRequest, ListPipelinesRequest__Output as _muster_v1_ListPipelinesRequest__Output } from './muster/v1/ListPipelinesRequest.ts';
+import type { ListPipelinesResponse as _muster_v1_ListPipelinesResponse, ListPipelinesResponse__Output as _muster_v1_ListPipelinesResponse__Output } from './muster/v1/ListPipelinesResponse.ts';
 import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from './muster/v1/ListProjectsRequest.ts';
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from './muster/v1/ListProjectsResponse.ts';
 import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from './muster/v1/ListSecretsRequest.ts';
@@ -113,6 +117,8 @@ import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output a
 import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
+import type { PipelineRun as _muster_v1_PipelineRun, PipelineRun__Output as _muster_v1_PipelineRun__Output } from './muster/v1/PipelineRun.ts';
+import type { PipelineStep as _muster_v1_PipelineStep, PipelineStep__Output as _muster_v1_PipelineStep__Output } from './muster/v1/PipelineStep.ts';
 import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from './muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from './muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from './muster/v1/QueryMetricsResponse.ts';
@@ -127,6 +133,7 @@ import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserReque
 import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from './muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from './muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from './muster/v1/RequeueJobResponse.ts';
+import type { RerunPipelineRequest as _muster_v1_RerunPipelineRequest, RerunPipelineRequest__Output as _muster_v1_RerunPipelineRequest__Output } from './muster/v1/RerunPipelineRequest.ts';
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from './muster/v1/ResolveJobRequest.ts';
 import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from './muster/v1/ResolveJobResponse.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
@@ -138,6 +145,7 @@ import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, R
 import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, RotateSecretKeyRequest__Output as _muster_v1_RotateSecretKeyRequest__Output } from './muster/v1/RotateSecretKeyRequest.ts';
 import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from './muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from './muster/v1/RotateUserTokenRequest.ts';
+import type { RunPipelineRequest as _muster_v1_RunPipelineRequest, RunPipelineRequest__Output as _muster_v1_RunPipelineRequest__Output } from './muster/v1/RunPipelineRequest.ts';
 import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from './muster/v1/Secret.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from './muster/v1/SetProjectRequest.ts';
@@ -147,6 +155,7 @@ import type { SpecProblem as _muster_v1_SpecProblem, SpecProblem__Output as _mus
 import type { SpecProblems as _muster_v1_SpecProblems, SpecProblems__Output as _muster_v1_SpecProblems__Output } from './muster/v1/SpecProblems.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from './muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from './muster/v1/StopJobsResponse.ts';
+import type { StopPipelineRequest as _muster_v1_StopPipelineRequest, StopPipelineRequest__Output as _muster_v1_StopPipelineRequest__Output } from './muster/v1/StopPipelineRequest.ts';
 import type { StopSweepRequest as _muster_v1_StopSweepRequest, StopSweepRequest__Output as _muster_v1_StopSweepRequest__Output } from './muster/v1/StopSweepRequest.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from './muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
@@ -188,6 +197,7 @@ export interface ProtoGrpcType {
       AlertScope: MessageTypeDefinition<_muster_v1_AlertScope, _muster_v1_AlertScope__Output>
       AlertSilence: MessageTypeDefinition<_muster_v1_AlertSilence, _muster_v1_AlertSilence__Output>
       ArrayPlace: MessageTypeDefinition<_muster_v1_ArrayPlace, _muster_v1_ArrayPlace__Output>
+      Artifact: MessageTypeDefinition<_muster_v1_Artifact, _muster_v1_Artifact__Output>
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition
@@ -230,6 +240,7 @@ export interface ProtoGrpcType {
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
+      GetPipelineRequest: MessageTypeDefinition<_muster_v1_GetPipelineRequest, _muster_v1_GetPipelineRequest__Output>
       GetSweepRequest: MessageTypeDefinition<_muster_v1_GetSweepRequest, _muster_v1_GetSweepRequest__Output>
       GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
       GetUpkeepRequest: MessageTypeDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_GetUpkeepRequest__Output>
@@ -253,6 +264,8 @@ export interface ProtoGrpcType {
       ListJobsResponse: MessageTypeDefinition<_muster_v1_ListJobsResponse, _muster_v1_ListJobsResponse__Output>
       ListNodesRequest: MessageTypeDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesRequest__Output>
       ListNodesResponse: MessageTypeDefinition<_muster_v1_ListNodesResponse, _muster_v1_ListNodesResponse__Output>
+      ListPipelinesRequest: MessageTypeDefinition<_muster_v1_ListPipelinesRequest, _muster_v1_ListPipelinesRequest__Output>
+      ListPipelinesResponse: MessageTypeDefinition<_muster_v1_ListPipelinesResponse, _muster_v1_ListPipelinesResponse__Output>
       ListProjectsRequest: MessageTypeDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsRequest__Output>
       ListProjectsResponse: MessageTypeDefinition<_muster_v1_ListProjectsResponse, _muster_v1_ListProjectsResponse__Output>
       ListSecretsRequest: MessageTypeDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsRequest__Output>
@@ -293,6 +306,8 @@ export interface ProtoGrpcType {
       OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
+      PipelineRun: MessageTypeDefinition<_muster_v1_PipelineRun, _muster_v1_PipelineRun__Output>
+      PipelineStep: MessageTypeDefinition<_muster_v1_PipelineStep, _muster_v1_PipelineStep__Output>
       Project: MessageTypeDefinition<_muster_v1_Project, _muster_v1_Project__Output>
       QueryMetricsRequest: MessageTypeDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsRequest__Output>
       QueryMetricsResponse: MessageTypeDefinition<_muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsResponse__Output>
@@ -307,6 +322,7 @@ export interface ProtoGrpcType {
       RemoveUserResponse: MessageTypeDefinition<_muster_v1_RemoveUserResponse, _muster_v1_RemoveUserResponse__Output>
       RequeueJobRequest: MessageTypeDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobRequest__Output>
       RequeueJobResponse: MessageTypeDefinition<_muster_v1_RequeueJobResponse, _muster_v1_RequeueJobResponse__Output>
+      RerunPipelineRequest: MessageTypeDefinition<_muster_v1_RerunPipelineRequest, _muster_v1_RerunPipelineRequest__Output>
       ResolveJobRequest: MessageTypeDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobRequest__Output>
       ResolveJobResponse: MessageTypeDefinition<_muster_v1_ResolveJobResponse, _muster_v1_ResolveJobResponse__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
@@ -318,6 +334,7 @@ export interface ProtoGrpcType {
       RotateSecretKeyRequest: MessageTypeDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyRequest__Output>
       RotateSecretKeyResponse: MessageTypeDefinition<_muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyResponse__Output>
       RotateUserTokenRequest: MessageTypeDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_RotateUserTokenRequest__Output>
+      RunPipelineRequest: MessageTypeDefinition<_muster_v1_RunPipelineRequest, _muster_v1_RunPipelineRequest__Output>
       Secret: MessageTypeDefinition<_muster_v1_Secret, _muster_v1_Secret__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SetProjectRequest: MessageTypeDefinition<_muster_v1_SetProjectRequest, _muster_v1_SetProjectRequest__Output>
@@ -327,6 +344,7 @@ export interface ProtoGrpcType {
       SpecProblems: MessageTypeDefinition<_muster_v1_SpecProblems, _muster_v1_SpecProblems__Output>
       StopJobsRequest: MessageTypeDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsRequest__Output>
       StopJobsResponse: MessageTypeDefinition<_muster_v1_StopJobsResponse, _muster_v1_StopJobsResponse__Output>
+      StopPipelineRequest: MessageTypeDefinition<_muster_v1_StopPipelineRequest, _muster_v1_StopPipelineRequest__Output>
       StopSweepRequest: MessageTypeDefinition<_muster_v1_StopSweepRequest, _muster_v1_StopSweepRequest__Output>
       SubmitRequest: MessageTypeDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitRequest__Output>
       SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>

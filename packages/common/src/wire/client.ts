@@ -38,6 +38,7 @@ import {
 import { type NodeApi, nodeClient } from './nodeClient.ts';
 import { openChannel } from './openChannel.ts';
 import { type PeopleApi, peopleClient } from './peopleClient.ts';
+import { type PipelineApi, pipelineClient } from './pipelineClient.ts';
 import { musterService } from './service.ts';
 import { arraySizeIn } from './submitSize.ts';
 import { type SweepApi, sweepClient } from './sweepClient.ts';
@@ -154,7 +155,7 @@ export type JobReferent =
   | { readonly kind: 'array'; readonly id: string; readonly name: string; readonly size: number };
 
 /** Every method throws MusterError. Streams end when their AbortSignal fires. */
-export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, AdviceApi {
+export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, AdviceApi, PipelineApi {
   submit(request: {
     specJson: string;
     requestId: string;
@@ -369,6 +370,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     ...alertClient(call),
     ...sweepClient(call),
     ...adviceClient(call),
+    ...pipelineClient(call),
     setSecret: (project, name, value) => call('SetSecret', { project, name, value }),
     listSecrets: async (project) =>
       (await call('ListSecrets', project === undefined ? {} : { project })).secrets,

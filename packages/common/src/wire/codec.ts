@@ -11,6 +11,7 @@ import type { TrainingRow__Output, TrainingRow as WireRow } from '../gen/muster/
 import * as hardware from '../hardware.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
 import * as people from '../people.ts';
+import * as pipelines from '../pipelines.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
 import * as sweeps from '../sweeps.ts';
@@ -287,3 +288,19 @@ export const { toWire: sweepToWire, fromWire: sweepFromWire } = message<sweeps.S
 export function adviceFromWire({ answer }: { readonly answer: string }): Readonly<Record<string, unknown>> {
   return json.fromWire(answer);
 }
+
+// ---- Pipelines.
+
+const pipelineStep = message<pipelines.PipelineStepView>()('PipelineStep', {
+  state: word(pipelines.pipelineStepStates, 'waiting'),
+  outputs: message<pipelines.ArtifactView>()('Artifact'),
+});
+export const { toWire: pipelineToWire, fromWire: pipelineFromWire } = message<pipelines.PipelineRunView>()(
+  'PipelineRun',
+  {
+    state: word(pipelines.pipelineStates, 'running'),
+    spec: json,
+    params: json,
+    steps: pipelineStep,
+  },
+);

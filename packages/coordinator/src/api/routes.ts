@@ -91,6 +91,12 @@ export const routesOfCalls: Rows = {
 
   Advise: [{ method: 'POST', path: '/advice', body: 'context' }],
 
+  ListPipelines: get('/pipelines'),
+  RunPipeline: [{ method: 'POST', path: '/pipelines', body: 'spec' }],
+  GetPipeline: get('/pipelines/{run}'),
+  StopPipeline: post('/pipelines/{run}/stop'),
+  RerunPipeline: post('/pipelines/{run}/rerun'),
+
   ListUsers: get('/users'),
   AddUser: post('/users'),
   ChangeUser: [{ method: 'PATCH', path: '/users/{name}' }],

@@ -34,9 +34,13 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetSweep: 'read',
   ListTrials: 'read',
   Advise: 'read',
+  ListPipelines: 'read',
+  GetPipeline: 'read',
 
   Submit: 'submit',
   CreateSweep: 'submit',
+  RunPipeline: 'submit',
+  RerunPipeline: 'submit',
   SetSecret: 'submit',
   ListSecrets: 'submit',
   RemoveSecret: 'submit',
@@ -51,6 +55,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   AcknowledgeAlert: 'change',
   StopSweep: 'change',
   ExtendSweep: 'change',
+  StopPipeline: 'change',
 
   // Of the caller's own tokens; for those of others the handlers want an admin.
   ListCredentials: 'tokens',

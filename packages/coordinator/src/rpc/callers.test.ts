@@ -46,6 +46,8 @@ const reading: ReadonlySet<string> = new Set([
   'GetSweep',
   'ListTrials',
   'Advise',
+  'ListPipelines',
+  'GetPipeline',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;
@@ -59,6 +61,10 @@ const aSweep = {
     job: { command: ['true'] },
   }),
   requestId: 's1',
+};
+const aPipeline = {
+  specJson: JSON.stringify({ name: 'vision', steps: { a: { run: 'true' } } }),
+  requestId: 'p1',
 };
 const ofAnn = { user: 'ann', label: 'nightly', projects: [], verbs: [] };
 
@@ -227,6 +233,23 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     async () => {
       await coordinator.api.createSweep(aSweep);
       return () => coordinator.api.extendSweep('tune', 2, 's2');
+    },
+  ],
+  RunPipeline: ['pipeline.created', async () => () => coordinator.api.runPipeline(aPipeline)],
+  StopPipeline: [
+    'pipeline.stopped',
+    async () => {
+      await coordinator.api.runPipeline(aPipeline);
+      return () => coordinator.api.stopPipeline('vision', '');
+    },
+  ],
+  RerunPipeline: [
+    'pipeline.created',
+    async () => {
+      const { id } = await coordinator.api.runPipeline(aPipeline);
+      await coordinator.api.stopPipeline('vision', '');
+      await expect.poll(async () => (await coordinator.api.getPipeline(id)).state).toBe('stopped');
+      return () => coordinator.api.rerunPipeline({ run: id, requestId: 'p2' });
     },
   ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],

@@ -6,13 +6,8 @@ import { noOrigin, toProblems } from '@muster/common/spec/problems';
 import { closest } from '@muster/common/spec/suggest';
 import { hasSweepEnded, type SweepView, type TrialState, type TrialView } from '@muster/common/sweeps';
 import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
-import { Chance } from '@muster/experiments/chance';
 import { readSweep, type SweepSpec, sweepToFile, trialsMax } from '@muster/experiments/file/sweepFile';
 import { bestTrial, type Objective } from '@muster/experiments/objective';
-import { gridSize } from '@muster/experiments/samplers/grid';
-import { randomPoint } from '@muster/experiments/samplers/random';
-import { EmptySpaceError, type SearchSpace } from '@muster/experiments/space';
-import { trialSpec } from '@muster/experiments/trialSpec';
 import { type KnownTrial, takenOver } from '@muster/experiments/warmStart';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
@@ -26,8 +21,8 @@ import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
-import { spaceOfSweep } from '../sweeps/searchSpace.ts';
 import type { SweepRunner } from '../sweeps/sweepRunner.ts';
+import { trialsOfSweep } from '../sweeps/trialCount.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { intentDigest } from './jobRequests.ts';
 import { Requests } from './requests.ts';
@@ -76,8 +71,7 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       requireProject(caller, job.project);
       checkJobLease(job.leaseMs, parts.agents.heartbeatIntervalMs);
       await parts.vault.require(job);
-      const space = await spaceOfSweep(spec);
-      const trials = trialsOf(spec, space);
+      const trials = await trialsOfSweep(spec);
       // Of what was sent: the sweeps from which it takes over may have other trials when it is repeated.
       const digest = intentDigest(['sweep', JSON.stringify(sweepToFile(spec))]);
       const fieldsNow = () => {
@@ -212,27 +206,6 @@ function textWithKnownTrials(state: ClusterState, spec: SweepSpec, caller: Ident
     'invalid',
     `warm_start: with ${trials.length} known trials the sweep has ${bytes} bytes; expected at most ${specBytesMax}`,
   );
-}
-
-/** Nothing is started of a sweep that has no point. @throws {MusterError} `invalid` */
-function trialsOf(spec: SweepSpec, space: SearchSpace): number {
-  const { sampler, seed, trials, parameters, job } = spec;
-  const problem = { path: 'constraints', message: 'no point meets them', expected: null, suggestion: null };
-  const empty = new MusterError('invalid', 'constraints: no point of the space meets them', {
-    problems: [problem],
-  });
-  if (sampler === 'grid') {
-    const size = gridSize(space) ?? 0;
-    if (size === 0) throw empty;
-    return Math.min(trials ?? size, size);
-  }
-  try {
-    const point = randomPoint(space, new Chance(seed, 'check'));
-    trialSpec({ job, parameters, number: 0, point }, null);
-  } catch (error) {
-    throw error instanceof EmptySpaceError ? empty : error;
-  }
-  return trials ?? 0;
 }
 
 /** Newest first. */

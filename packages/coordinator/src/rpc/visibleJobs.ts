@@ -72,7 +72,7 @@ export function eventFilter(
   return async ({ kind, subject, data }) => {
     if (/^(?:token|user)\./.test(kind)) return seesTokens;
     if (kind.startsWith('alert.')) return seesAlertsOf(caller, data['owner']);
-    if (kind.startsWith('sweep.')) return seesSweep(state.people, caller, data);
+    if (/^(?:sweep|pipeline)\./.test(kind)) return seesSweep(state.people, caller, data);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
     if (seesJobs || !isJobId(subject)) return true;
@@ -90,7 +90,7 @@ function seesAlertsOf(caller: Identity, owner: unknown): boolean {
   return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
 }
 
-/** A sweep is seen by those who see its jobs. */
+/** A sweep or a run of a pipeline is seen by those who see its jobs. */
 export function seesSweep(
   people: ClusterState['people'],
   caller: Identity,

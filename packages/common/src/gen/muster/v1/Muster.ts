@@ -34,6 +34,7 @@ import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterReque
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
+import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from '../../muster/v1/GetPipelineRequest.ts';
 import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from '../../muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from '../../muster/v1/GetUpkeepRequest.ts';
@@ -46,6 +47,8 @@ import type { ListJobsRequest as _muster_v1_ListJobsRequest, ListJobsRequest__Ou
 import type { ListJobsResponse as _muster_v1_ListJobsResponse, ListJobsResponse__Output as _muster_v1_ListJobsResponse__Output } from '../../muster/v1/ListJobsResponse.ts';
 import type { ListNodesRequest as _muster_v1_ListNodesRequest, ListNodesRequest__Output as _muster_v1_ListNodesRequest__Output } from '../../muster/v1/ListNodesRequest.ts';
 import type { ListNodesResponse as _muster_v1_ListNodesResponse, ListNodesResponse__Output as _muster_v1_ListNodesResponse__Output } from '../../muster/v1/ListNodesResponse.ts';
+import type { ListPipelinesRequest as _muster_v1_ListPipelinesRequest, ListPipelinesRequest__Output as _muster_v1_ListPipelinesRequest__Output } from '../../muster/v1/ListPipelinesRequest.ts';
+import type { ListPipelinesResponse as _muster_v1_ListPipelinesResponse, ListPipelinesResponse__Output as _muster_v1_ListPipelinesResponse__Output } from '../../muster/v1/ListPipelinesResponse.ts';
 import type { ListProjectsRequest as _muster_v1_ListProjectsRequest, ListProjectsRequest__Output as _muster_v1_ListProjectsRequest__Output } from '../../muster/v1/ListProjectsRequest.ts';
 import type { ListProjectsResponse as _muster_v1_ListProjectsResponse, ListProjectsResponse__Output as _muster_v1_ListProjectsResponse__Output } from '../../muster/v1/ListProjectsResponse.ts';
 import type { ListSecretsRequest as _muster_v1_ListSecretsRequest, ListSecretsRequest__Output as _muster_v1_ListSecretsRequest__Output } from '../../muster/v1/ListSecretsRequest.ts';
@@ -66,6 +69,7 @@ import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output a
 import type { LoginWithIdTokenRequest as _muster_v1_LoginWithIdTokenRequest, LoginWithIdTokenRequest__Output as _muster_v1_LoginWithIdTokenRequest__Output } from '../../muster/v1/LoginWithIdTokenRequest.ts';
 import type { MetricUpdate as _muster_v1_MetricUpdate, MetricUpdate__Output as _muster_v1_MetricUpdate__Output } from '../../muster/v1/MetricUpdate.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
+import type { PipelineRun as _muster_v1_PipelineRun, PipelineRun__Output as _muster_v1_PipelineRun__Output } from '../../muster/v1/PipelineRun.ts';
 import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from '../../muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from '../../muster/v1/QueryMetricsResponse.ts';
@@ -79,6 +83,7 @@ import type { RemoveUserRequest as _muster_v1_RemoveUserRequest, RemoveUserReque
 import type { RemoveUserResponse as _muster_v1_RemoveUserResponse, RemoveUserResponse__Output as _muster_v1_RemoveUserResponse__Output } from '../../muster/v1/RemoveUserResponse.ts';
 import type { RequeueJobRequest as _muster_v1_RequeueJobRequest, RequeueJobRequest__Output as _muster_v1_RequeueJobRequest__Output } from '../../muster/v1/RequeueJobRequest.ts';
 import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobResponse__Output as _muster_v1_RequeueJobResponse__Output } from '../../muster/v1/RequeueJobResponse.ts';
+import type { RerunPipelineRequest as _muster_v1_RerunPipelineRequest, RerunPipelineRequest__Output as _muster_v1_RerunPipelineRequest__Output } from '../../muster/v1/RerunPipelineRequest.ts';
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from '../../muster/v1/ResolveJobRequest.ts';
 import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from '../../muster/v1/ResolveJobResponse.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from '../../muster/v1/RevokeCredentialRequest.ts';
@@ -88,6 +93,7 @@ import type { RotateAdminTokenResponse as _muster_v1_RotateAdminTokenResponse, R
 import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, RotateSecretKeyRequest__Output as _muster_v1_RotateSecretKeyRequest__Output } from '../../muster/v1/RotateSecretKeyRequest.ts';
 import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from '../../muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from '../../muster/v1/RotateUserTokenRequest.ts';
+import type { RunPipelineRequest as _muster_v1_RunPipelineRequest, RunPipelineRequest__Output as _muster_v1_RunPipelineRequest__Output } from '../../muster/v1/RunPipelineRequest.ts';
 import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from '../../muster/v1/Secret.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from '../../muster/v1/SetProjectRequest.ts';
@@ -95,6 +101,7 @@ import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest_
 import type { SilenceAlertRequest as _muster_v1_SilenceAlertRequest, SilenceAlertRequest__Output as _muster_v1_SilenceAlertRequest__Output } from '../../muster/v1/SilenceAlertRequest.ts';
 import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Output as _muster_v1_StopJobsRequest__Output } from '../../muster/v1/StopJobsRequest.ts';
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from '../../muster/v1/StopJobsResponse.ts';
+import type { StopPipelineRequest as _muster_v1_StopPipelineRequest, StopPipelineRequest__Output as _muster_v1_StopPipelineRequest__Output } from '../../muster/v1/StopPipelineRequest.ts';
 import type { StopSweepRequest as _muster_v1_StopSweepRequest, StopSweepRequest__Output as _muster_v1_StopSweepRequest__Output } from '../../muster/v1/StopSweepRequest.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from '../../muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from '../../muster/v1/SubmitResponse.ts';
@@ -322,6 +329,15 @@ export interface MusterClient extends grpc.Client {
   getNode(argument: _muster_v1_GetNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   getNode(argument: _muster_v1_GetNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   
+  GetPipeline(argument: _muster_v1_GetPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  GetPipeline(argument: _muster_v1_GetPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  GetPipeline(argument: _muster_v1_GetPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  GetPipeline(argument: _muster_v1_GetPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  getPipeline(argument: _muster_v1_GetPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  getPipeline(argument: _muster_v1_GetPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  getPipeline(argument: _muster_v1_GetPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  getPipeline(argument: _muster_v1_GetPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  
   GetSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   GetSweep(argument: _muster_v1_GetSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   GetSweep(argument: _muster_v1_GetSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
@@ -384,6 +400,15 @@ export interface MusterClient extends grpc.Client {
   listNodes(argument: _muster_v1_ListNodesRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   listNodes(argument: _muster_v1_ListNodesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
   listNodes(argument: _muster_v1_ListNodesRequest, callback: grpc.requestCallback<_muster_v1_ListNodesResponse__Output>): grpc.ClientUnaryCall;
+  
+  ListPipelines(argument: _muster_v1_ListPipelinesRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  ListPipelines(argument: _muster_v1_ListPipelinesRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  ListPipelines(argument: _muster_v1_ListPipelinesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  ListPipelines(argument: _muster_v1_ListPipelinesRequest, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  listPipelines(argument: _muster_v1_ListPipelinesRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  listPipelines(argument: _muster_v1_ListPipelinesRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  listPipelines(argument: _muster_v1_ListPipelinesRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
+  listPipelines(argument: _muster_v1_ListPipelinesRequest, callback: grpc.requestCallback<_muster_v1_ListPipelinesResponse__Output>): grpc.ClientUnaryCall;
   
   ListProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
   ListProjects(argument: _muster_v1_ListProjectsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListProjectsResponse__Output>): grpc.ClientUnaryCall;
@@ -516,6 +541,15 @@ export interface MusterClient extends grpc.Client {
   requeueJob(argument: _muster_v1_RequeueJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   requeueJob(argument: _muster_v1_RequeueJobRequest, callback: grpc.requestCallback<_muster_v1_RequeueJobResponse__Output>): grpc.ClientUnaryCall;
   
+  RerunPipeline(argument: _muster_v1_RerunPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RerunPipeline(argument: _muster_v1_RerunPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RerunPipeline(argument: _muster_v1_RerunPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RerunPipeline(argument: _muster_v1_RerunPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  rerunPipeline(argument: _muster_v1_RerunPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  rerunPipeline(argument: _muster_v1_RerunPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  rerunPipeline(argument: _muster_v1_RerunPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  rerunPipeline(argument: _muster_v1_RerunPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  
   ResolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
   ResolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
   ResolveJob(argument: _muster_v1_ResolveJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
@@ -561,6 +595,15 @@ export interface MusterClient extends grpc.Client {
   rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   rotateUserToken(argument: _muster_v1_RotateUserTokenRequest, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   
+  RunPipeline(argument: _muster_v1_RunPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RunPipeline(argument: _muster_v1_RunPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RunPipeline(argument: _muster_v1_RunPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  RunPipeline(argument: _muster_v1_RunPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  runPipeline(argument: _muster_v1_RunPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  runPipeline(argument: _muster_v1_RunPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  runPipeline(argument: _muster_v1_RunPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  runPipeline(argument: _muster_v1_RunPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -605,6 +648,15 @@ export interface MusterClient extends grpc.Client {
   stopJobs(argument: _muster_v1_StopJobsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   stopJobs(argument: _muster_v1_StopJobsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
   stopJobs(argument: _muster_v1_StopJobsRequest, callback: grpc.requestCallback<_muster_v1_StopJobsResponse__Output>): grpc.ClientUnaryCall;
+  
+  StopPipeline(argument: _muster_v1_StopPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  StopPipeline(argument: _muster_v1_StopPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  StopPipeline(argument: _muster_v1_StopPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  StopPipeline(argument: _muster_v1_StopPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  stopPipeline(argument: _muster_v1_StopPipelineRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  stopPipeline(argument: _muster_v1_StopPipelineRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  stopPipeline(argument: _muster_v1_StopPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
+  stopPipeline(argument: _muster_v1_StopPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
   
   StopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   StopSweep(argument: _muster_v1_StopSweepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
@@ -703,6 +755,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
   
+  GetPipeline: grpc.handleUnaryCall<_muster_v1_GetPipelineRequest__Output, _muster_v1_PipelineRun>;
+  
   GetSweep: grpc.handleUnaryCall<_muster_v1_GetSweepRequest__Output, _muster_v1_Sweep>;
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
@@ -716,6 +770,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   ListJobs: grpc.handleUnaryCall<_muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse>;
   
   ListNodes: grpc.handleUnaryCall<_muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse>;
+  
+  ListPipelines: grpc.handleUnaryCall<_muster_v1_ListPipelinesRequest__Output, _muster_v1_ListPipelinesResponse>;
   
   ListProjects: grpc.handleUnaryCall<_muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse>;
   
@@ -747,6 +803,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RequeueJob: grpc.handleUnaryCall<_muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse>;
   
+  RerunPipeline: grpc.handleUnaryCall<_muster_v1_RerunPipelineRequest__Output, _muster_v1_PipelineRun>;
+  
   ResolveJob: grpc.handleUnaryCall<_muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse>;
   
   RevokeCredential: grpc.handleUnaryCall<_muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse>;
@@ -757,6 +815,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RotateUserToken: grpc.handleUnaryCall<_muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken>;
   
+  RunPipeline: grpc.handleUnaryCall<_muster_v1_RunPipelineRequest__Output, _muster_v1_PipelineRun>;
+  
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
   
   SetProject: grpc.handleUnaryCall<_muster_v1_SetProjectRequest__Output, _muster_v1_Project>;
@@ -766,6 +826,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   SilenceAlert: grpc.handleUnaryCall<_muster_v1_SilenceAlertRequest__Output, _muster_v1_Alert>;
   
   StopJobs: grpc.handleUnaryCall<_muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse>;
+  
+  StopPipeline: grpc.handleUnaryCall<_muster_v1_StopPipelineRequest__Output, _muster_v1_PipelineRun>;
   
   StopSweep: grpc.handleUnaryCall<_muster_v1_StopSweepRequest__Output, _muster_v1_Sweep>;
   
@@ -806,6 +868,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
+  GetPipeline: MethodDefinition<_muster_v1_GetPipelineRequest, _muster_v1_PipelineRun, _muster_v1_GetPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   GetSweep: MethodDefinition<_muster_v1_GetSweepRequest, _muster_v1_Sweep, _muster_v1_GetSweepRequest__Output, _muster_v1_Sweep__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
   GetUpkeep: MethodDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_Upkeep, _muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep__Output>
@@ -813,6 +876,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
   ListJobs: MethodDefinition<_muster_v1_ListJobsRequest, _muster_v1_ListJobsResponse, _muster_v1_ListJobsRequest__Output, _muster_v1_ListJobsResponse__Output>
   ListNodes: MethodDefinition<_muster_v1_ListNodesRequest, _muster_v1_ListNodesResponse, _muster_v1_ListNodesRequest__Output, _muster_v1_ListNodesResponse__Output>
+  ListPipelines: MethodDefinition<_muster_v1_ListPipelinesRequest, _muster_v1_ListPipelinesResponse, _muster_v1_ListPipelinesRequest__Output, _muster_v1_ListPipelinesResponse__Output>
   ListProjects: MethodDefinition<_muster_v1_ListProjectsRequest, _muster_v1_ListProjectsResponse, _muster_v1_ListProjectsRequest__Output, _muster_v1_ListProjectsResponse__Output>
   ListSecrets: MethodDefinition<_muster_v1_ListSecretsRequest, _muster_v1_ListSecretsResponse, _muster_v1_ListSecretsRequest__Output, _muster_v1_ListSecretsResponse__Output>
   ListSweeps: MethodDefinition<_muster_v1_ListSweepsRequest, _muster_v1_ListSweepsResponse, _muster_v1_ListSweepsRequest__Output, _muster_v1_ListSweepsResponse__Output>
@@ -828,16 +892,19 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   RemoveSecret: MethodDefinition<_muster_v1_RemoveSecretRequest, _muster_v1_Secret, _muster_v1_RemoveSecretRequest__Output, _muster_v1_Secret__Output>
   RemoveUser: MethodDefinition<_muster_v1_RemoveUserRequest, _muster_v1_RemoveUserResponse, _muster_v1_RemoveUserRequest__Output, _muster_v1_RemoveUserResponse__Output>
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
+  RerunPipeline: MethodDefinition<_muster_v1_RerunPipelineRequest, _muster_v1_PipelineRun, _muster_v1_RerunPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   ResolveJob: MethodDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobResponse, _muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse__Output>
   RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
   RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
   RotateSecretKey: MethodDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyRequest__Output, _muster_v1_RotateSecretKeyResponse__Output>
   RotateUserToken: MethodDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_UserToken, _muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken__Output>
+  RunPipeline: MethodDefinition<_muster_v1_RunPipelineRequest, _muster_v1_PipelineRun, _muster_v1_RunPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   SetProject: MethodDefinition<_muster_v1_SetProjectRequest, _muster_v1_Project, _muster_v1_SetProjectRequest__Output, _muster_v1_Project__Output>
   SetSecret: MethodDefinition<_muster_v1_SetSecretRequest, _muster_v1_Secret, _muster_v1_SetSecretRequest__Output, _muster_v1_Secret__Output>
   SilenceAlert: MethodDefinition<_muster_v1_SilenceAlertRequest, _muster_v1_Alert, _muster_v1_SilenceAlertRequest__Output, _muster_v1_Alert__Output>
   StopJobs: MethodDefinition<_muster_v1_StopJobsRequest, _muster_v1_StopJobsResponse, _muster_v1_StopJobsRequest__Output, _muster_v1_StopJobsResponse__Output>
+  StopPipeline: MethodDefinition<_muster_v1_StopPipelineRequest, _muster_v1_PipelineRun, _muster_v1_StopPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   StopSweep: MethodDefinition<_muster_v1_StopSweepRequest, _muster_v1_Sweep, _muster_v1_StopSweepRequest__Output, _muster_v1_Sweep__Output>
   Submit: MethodDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitResponse, _muster_v1_SubmitRequest__Output, _muster_v1_SubmitResponse__Output>
   SummarizeTraining: MethodDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingRequest__Output, _muster_v1_SummarizeTrainingResponse__Output>

@@ -1,0 +1,46 @@
+/** The part of the typed client that is about pipelines. */
+import type { PipelineRunView } from '../pipelines.ts';
+import { pipelineFromWire } from './codec.ts';
+import type { UnaryCall } from './unaryCalls.ts';
+
+export interface PipelineApi {
+  /**
+   * @param request `specJson`: the pipeline file as JSON; `paramsJson`: values as a JSON object; `dryRun`: everything is checked, and
+   * nothing started
+   */
+  runPipeline(request: {
+    readonly specJson: string;
+    readonly paramsJson?: string;
+    readonly requestId: string;
+    readonly dryRun?: boolean;
+    readonly noCache?: boolean;
+  }): Promise<PipelineRunView>;
+  /** Newest first, without their steps. */
+  listPipelines(query?: {
+    readonly active?: boolean;
+    readonly limit?: number;
+  }): Promise<{ readonly runs: readonly PipelineRunView[]; readonly more: boolean }>;
+  /** @param run its id, the beginning of its id, or its name: of several the newest */
+  getPipeline(run: string): Promise<PipelineRunView>;
+  stopPipeline(run: string, reason: string): Promise<PipelineRunView>;
+  /** @param request `fromStep`: empty: what has not succeeded */
+  rerunPipeline(request: {
+    readonly run: string;
+    readonly fromStep?: string;
+    readonly requestId: string;
+    readonly noCache?: boolean;
+  }): Promise<PipelineRunView>;
+}
+
+export function pipelineClient(call: UnaryCall): PipelineApi {
+  return {
+    runPipeline: async (request) => pipelineFromWire(await call('RunPipeline', request)),
+    listPipelines: async (query = {}) => {
+      const { runs, more } = await call('ListPipelines', query);
+      return { runs: runs.map(pipelineFromWire), more };
+    },
+    getPipeline: async (run) => pipelineFromWire(await call('GetPipeline', { run })),
+    stopPipeline: async (run, reason) => pipelineFromWire(await call('StopPipeline', { run, reason })),
+    rerunPipeline: async (request) => pipelineFromWire(await call('RerunPipeline', request)),
+  };
+}

@@ -1,0 +1,64 @@
+/** What is checked of a pipeline's steps before a run is accepted, so that nothing is started of one that cannot end. */
+import { MusterError } from '@muster/common/errors';
+import type { Finding } from '@muster/common/spec/problems';
+import { noOrigin, toProblems } from '@muster/common/spec/problems';
+import type { JobSpec } from '@muster/common/spec/types';
+import { readSweep } from '@muster/experiments/file/sweepFile';
+import { itemsOf, stepJob, stepSweep } from '@muster/pipelines/file/stepJob';
+import type { PipelineSpec, PipelineStep, PipelineValues } from '@muster/pipelines/model';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { checkJobLease } from '../leases/leases.ts';
+import type { SecretVault } from '../secrets/vault.ts';
+import { trialsOfSweep } from '../sweeps/trialCount.ts';
+
+export interface StepCheckParts {
+  readonly agents: Pick<AgentRegistry, 'heartbeatIntervalMs'>;
+  readonly vault: Pick<SecretVault, 'require'>;
+}
+
+/** With a sample in the place of what only earlier steps make. @throws {MusterError} as a submit of a job of theirs */
+export async function requireSteps(
+  spec: PipelineSpec,
+  params: PipelineValues,
+  { agents, vault }: StepCheckParts,
+): Promise<void> {
+  for (const step of spec.steps) {
+    const items = itemsOf(step, params) ?? [null];
+    for (const [index, item] of items.entries()) {
+      const inputs = Object.fromEntries(step.inputs.map((each) => [each.name, sampleOf(each.name)]));
+      const { project } = spec;
+      const run = { pipeline: spec, run: 'run', project, step, index, try: 1, item, params, inputs };
+      const place = [step.group, step.name, step.work.kind === 'run' ? 'run' : step.work.kind];
+      let job: JobSpec;
+      if (step.work.kind === 'sweep') {
+        const read = readSweep(stepSweep(run));
+        if (!read.ok) throw refusal(place, read.findings);
+        await trialsOfSweep(read.sweep);
+        ({ job } = read.sweep);
+      } else {
+        const made = stepJob(run);
+        if (!made.ok) throw refusal(place, made.findings);
+        ({ job } = made);
+      }
+      checkJobLease(job.leaseMs, agents.heartbeatIntervalMs);
+      await vault.require(job);
+    }
+  }
+}
+
+function sampleOf(name: PipelineStep['name']): string {
+  return `/inputs/${name}`;
+}
+
+function refusal(place: readonly string[], findings: readonly Finding[]): MusterError {
+  const problems = toProblems(
+    findings.map((finding) => ({
+      finding: { ...finding, path: [...place, ...finding.path] },
+      origin: noOrigin,
+    })),
+  );
+  const [first] = problems;
+  return new MusterError('invalid', `invalid pipeline: ${first?.path ?? ''}: ${first?.message ?? ''}`, {
+    problems,
+  });
+}

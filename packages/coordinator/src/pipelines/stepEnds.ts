@@ -1,0 +1,114 @@
+/** How the steps of pipelines end: what follows from the end of their jobs and sweeps. */
+import type { JobId } from '@muster/common/ids';
+import { hasSweepEnded } from '@muster/common/sweeps';
+import { bestTrial, type Objective } from '@muster/experiments/objective';
+import { itemsOf, outputsOf } from '@muster/pipelines/file/stepJob';
+import type { PipelineSpec } from '@muster/pipelines/model';
+import type { StepEnd } from '../commands/pipelines.ts';
+import type { LogStore } from '../logs/logStore.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
+import type { JobRecord, Store } from '../store/store.ts';
+import { readStepReport } from './artifactReports.ts';
+
+/** What a job says of its outputs arrives after its end. One whose node is gone by then has failed. */
+const lastOutputMs = 120_000;
+/** What it says of a failure only explains it. */
+const explanationMs = 10_000;
+
+export interface StepEndParts {
+  readonly state: Pick<ClusterState, 'jobs' | 'sweeps'>;
+  readonly store: Pick<Store, 'readJob'>;
+  readonly logs: Pick<LogStore, 'size' | 'read' | 'tailOffset'>;
+  readonly monotonicMs: () => number;
+}
+
+export class StepEnds {
+  private readonly parts: StepEndParts;
+  /** When the end of a step's job was first seen, monotonic. */
+  private readonly endSeenMs = new Map<JobId, number>();
+
+  constructor(parts: StepEndParts) {
+    this.parts = parts;
+  }
+
+  forget(jobId: JobId | null): void {
+    if (jobId !== null) this.endSeenMs.delete(jobId);
+  }
+
+  /** @returns null: it has not ended, or its last output may still arrive */
+  async endOf(run: StoredPipeline, spec: PipelineSpec, step: StoredPipelineStep): Promise<StepEnd | null> {
+    const { jobId, sweepId } = step;
+    if (sweepId !== null) return this.endOfSweep(sweepId, step);
+    if (jobId === null || this.parts.state.jobs.has(jobId)) return null;
+    const record = await this.parts.store.readJob(jobId);
+    if (record === null) return failed('its job has been removed');
+    return this.endOfJob(run, spec, step, record);
+  }
+
+  private async endOfJob(
+    run: StoredPipeline,
+    spec: PipelineSpec,
+    stored: StoredPipelineStep,
+    { job: { id, state }, attempts }: JobRecord,
+  ): Promise<StepEnd | null> {
+    const { step: name, index, tries, isExpired } = stored;
+    if (isExpired && state.kind !== 'succeeded') return failed('its timeout is up');
+    if (state.kind === 'cancelled') return { ...failed(state.cause.message), state: 'stopped' };
+    const step = spec.steps.find((each) => each.name === name);
+    if (step === undefined) return failed('the pipeline has no such step');
+    const item = itemsOf(step, run.params)?.[index] ?? null;
+    const { project, params } = run;
+    const wanted = outputsOf({ pipeline: spec, run: run.id, project, step, index, try: tries, item, params });
+    const readsArtifacts = Object.keys(stored.inputs).length > 0;
+    if (wanted.length === 0 && state.kind === 'succeeded') return succeeded([], null);
+    const attempt = attempts.at(-1)?.number ?? 0;
+    const report = await readStepReport(this.parts.logs, id, attempt, wanted);
+    if (state.kind === 'succeeded') {
+      if (report.outputs.length === wanted.length) return succeeded(report.outputs, null);
+      if (this.sinceEnd(id) < lastOutputMs) return null;
+      return failed('its output, which names its artifacts, has not arrived');
+    }
+    if (state.kind !== 'failed') return null;
+    if (report.problem !== null) return failed(report.problem);
+    const mayExplain = wanted.length > 0 || readsArtifacts;
+    if (mayExplain && hasArtifactCode(state.cause.message) && this.sinceEnd(id) < explanationMs) return null;
+    return failed(state.cause.message);
+  }
+
+  private endOfSweep(sweepId: string, { isExpired }: StoredPipelineStep): StepEnd | null {
+    const { sweeps } = this.parts.state;
+    const sweep = sweeps.sweeps.get(sweepId);
+    if (sweep === undefined) return failed('its sweep has been removed');
+    if (!hasSweepEnded(sweep.state)) return null;
+    if (isExpired && sweep.state !== 'done') return failed('its timeout is up');
+    const why = sweep.reason ?? 'no cause is known';
+    if (sweep.state === 'stopped') return { ...failed(why), state: 'stopped' };
+    if (sweep.state === 'failed') return failed(why);
+    const { objective } = JSON.parse(sweep.spec) as { readonly objective: Objective };
+    const best = bestTrial(objective, sweeps.trials.get(sweepId) ?? []);
+    return best === null
+      ? failed('no trial of its sweep has a value')
+      : succeeded([], JSON.stringify(best.point));
+  }
+
+  private sinceEnd(id: JobId): number {
+    const nowMs = this.parts.monotonicMs();
+    const seenMs = this.endSeenMs.get(id) ?? nowMs;
+    this.endSeenMs.set(id, seenMs);
+    return nowMs - seenMs;
+  }
+}
+
+/** The exit codes with which a step's job says that something is wrong with an input or an output. */
+function hasArtifactCode(message: string): boolean {
+  return /\b6[56]\b/.test(message);
+}
+
+function failed(reason: string): StepEnd {
+  return { state: 'failed', reason, outputs: [], best: null };
+}
+
+function succeeded(outputs: StepEnd['outputs'], best: string | null): StepEnd {
+  return { state: 'succeeded', reason: null, outputs, best };
+}

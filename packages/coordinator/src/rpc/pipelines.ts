@@ -1,0 +1,302 @@
+/** The API's calls about pipelines. */
+import { MusterError } from '@muster/common/errors';
+import type { RandomBytes } from '@muster/common/ids';
+import { hasPipelineEnded, type PipelineRunView, type PipelineStepView } from '@muster/common/pipelines';
+import { specBytesMax } from '@muster/common/spec/limits';
+import { isMapping } from '@muster/common/spec/path';
+import { noOrigin, toProblems } from '@muster/common/spec/problems';
+import { closest } from '@muster/common/spec/suggest';
+import { pipelineToWire } from '@muster/common/wire/codec';
+import { needsOf } from '@muster/pipelines/file/graph';
+import { readPipeline } from '@muster/pipelines/file/pipelineFile';
+import { countOfInstances, itemsOf } from '@muster/pipelines/file/stepJob';
+import type { PipelineSpec, PipelineValues } from '@muster/pipelines/model';
+import { completeValues } from '@muster/pipelines/parameters';
+import type { AgentRegistry } from '../agents/registry.ts';
+import { mayUseOwned, requireProject } from '../auth/access.ts';
+import type { Identity } from '../caller.ts';
+import { createPipeline, stopPipeline } from '../commands/pipelines.ts';
+import type { DiskReserve } from '../diskReserve.ts';
+import type { Loop } from '../loop.ts';
+import type { PipelineRunner } from '../pipelines/pipelineRunner.ts';
+import { requireSteps } from '../pipelines/stepChecks.ts';
+import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
+import type { SecretVault } from '../secrets/vault.ts';
+import { isPrivate } from '../state/people.ts';
+import { pipelineStepKey } from '../state/pipelines.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
+import type { Store } from '../store/store.ts';
+import { type MusterCalls, unary } from './calls.ts';
+import { intentDigest } from './jobRequests.ts';
+import { Requests } from './requests.ts';
+import { seesSweep } from './visibleJobs.ts';
+
+export interface PipelineCallParts {
+  readonly state: ClusterState;
+  readonly store: Pick<Store, 'readRequest'>;
+  readonly loop: Loop;
+  readonly agents: Pick<AgentRegistry, 'heartbeatIntervalMs'>;
+  readonly vault: Pick<SecretVault, 'require'>;
+  readonly reserve: Pick<DiskReserve, 'requireSpace'>;
+  readonly pipelines: PipelineRunner;
+  readonly random: RandomBytes;
+  readonly monotonicMs: () => number;
+  readonly wallMs: () => number;
+}
+
+type PipelineCalls = Pick<
+  MusterCalls,
+  'RunPipeline' | 'ListPipelines' | 'GetPipeline' | 'StopPipeline' | 'RerunPipeline'
+>;
+
+const listLimitMax = 1_000;
+const listLimitUsual = 100;
+const reasonLengthMax = 200;
+
+export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
+  const { state, loop, pipelines } = parts;
+  const requests = new Requests(parts.store);
+
+  function current(id: string): PipelineRunView {
+    const run = state.pipelines.runs.get(id);
+    if (run === undefined) throw new MusterError('not_found', `there is no run ${id} of a pipeline`);
+    return viewOf(run);
+  }
+
+  function viewOf(run: StoredPipeline): PipelineRunView {
+    return pipelineView(run, stepViews(run, state.pipelines.steps.get(run.id) ?? new Map()));
+  }
+
+  return {
+    RunPipeline: unary(async ({ specJson, paramsJson, requestId, dryRun, noCache }, caller) => {
+      const { text, spec } = decodePipeline(specJson);
+      const params = decodeParams(spec, paramsJson);
+      const { name, project } = spec;
+      requireProject(caller, project);
+      await conditionsOfSteps(spec);
+      await requireSteps(spec, params, parts);
+      const usesCache = !noCache;
+      const fields = { name, project, spec: text, params, usesCache, rerunOf: null };
+      if (dryRun) {
+        const user = caller.kind === 'user' ? caller.user : caller.kind;
+        const none = { id: '', user, by: caller, state: 'running', reason: null, endedAtMs: null } as const;
+        return pipelineToWire(viewOf({ ...fields, ...none, createdAtMs: parts.wallMs() }));
+      }
+      const digest = intentDigest(['pipeline', text, JSON.stringify(params), String(usesCache)]);
+      const command = { ...fields, kept: [], stepCount: spec.steps.length, requestId, digest };
+      const { record } = await requests.once({ requestId, digest }, () => {
+        parts.reserve.requireSpace(parts.monotonicMs());
+        return loop.run(caller, (draft, nowMs) => createPipeline(draft, command, parts.random, nowMs));
+      });
+      pipelines.begin();
+      return pipelineToWire(current(record.arrayId ?? ''));
+    }),
+
+    ListPipelines: unary(async ({ active, limit }, caller) => {
+      const listed = visibleRuns(state, caller).filter((each) => !active || !hasPipelineEnded(each.state));
+      const count = Math.min(limit ?? listLimitUsual, listLimitMax);
+      const runs = listed.slice(0, count).map((each) => pipelineToWire(pipelineView(each, [])));
+      return { runs, more: listed.length > count };
+    }),
+
+    GetPipeline: unary(async ({ run }, caller) => pipelineToWire(viewOf(resolveRun(state, run, caller)))),
+
+    StopPipeline: unary(async ({ run, reason }, caller) => {
+      if (reason.length > reasonLengthMax)
+        throw new MusterError(
+          'invalid',
+          `reason: ${reason.length} characters; expected at most ${reasonLengthMax}`,
+        );
+      const { id } = requireChange(state, resolveRun(state, run, caller), caller);
+      await loop.run(caller, (draft, nowMs) => stopPipeline(draft, id, reason || 'stopped by a user', nowMs));
+      pipelines.begin();
+      return pipelineToWire(current(id));
+    }),
+
+    RerunPipeline: unary(async ({ run, fromStep, requestId, noCache }, caller) => {
+      const before = requireChange(state, resolveRun(state, run, caller), caller);
+      requireProject(caller, before.project);
+      if (!hasPipelineEnded(before.state))
+        throw new MusterError(
+          'failed_precondition',
+          `${before.id} has not ended; stop it with muster pipeline stop ${before.id}`,
+        );
+      const { name, project, spec: text, params, id } = before;
+      const { spec } = decodePipeline(text);
+      const kept = keptSteps(spec, before, state.pipelines.steps.get(id)?.values() ?? [], fromStep);
+      const digest = intentDigest(['rerun pipeline', id, fromStep, String(noCache)]);
+      const fields = { name, project, spec: text, params, usesCache: !noCache, rerunOf: id, kept };
+      const command = { ...fields, stepCount: spec.steps.length, requestId, digest };
+      const { record } = await requests.once({ requestId, digest }, () => {
+        parts.reserve.requireSpace(parts.monotonicMs());
+        return loop.run(caller, (draft, nowMs) => createPipeline(draft, command, parts.random, nowMs));
+      });
+      pipelines.begin();
+      return pipelineToWire(current(record.arrayId ?? ''));
+    }),
+  };
+}
+
+/** @throws {MusterError} `invalid`, with every problem */
+function decodePipeline(text: string): { readonly text: string; readonly spec: PipelineSpec } {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > specBytesMax)
+    throw new MusterError('invalid', `the pipeline has ${bytes} bytes; at most ${specBytesMax}`);
+  const value = decodeJson(text, 'spec_json');
+  const read = readPipeline(value);
+  if (read.ok) {
+    const { code } = read.pipeline;
+    if (code === null || 'digest' in code) return { text, spec: read.pipeline };
+    throw refusal([
+      {
+        path: 'code',
+        message: 'a directory is known where the pipeline is submitted',
+        expected: 'its digest',
+      },
+    ]);
+  }
+  throw refusal(toProblems(read.findings.map((finding) => ({ finding, origin: noOrigin }))));
+}
+
+function refusal(
+  problems: readonly {
+    readonly path: string;
+    readonly message: string;
+    readonly expected: string | null;
+    readonly suggestion?: string | null;
+  }[],
+): MusterError {
+  const [first] = problems;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return new MusterError(
+    'invalid',
+    `invalid pipeline: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
+    { problems: problems.map((each) => ({ suggestion: null, ...each })) },
+  );
+}
+
+function decodeJson(text: string, field: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new MusterError('invalid', `${field} is not JSON`, { cause: error });
+  }
+}
+
+function decodeParams({ params }: PipelineSpec, text: string): PipelineValues {
+  if (Buffer.byteLength(text) > specBytesMax)
+    throw new MusterError('invalid', `params_json: expected at most ${specBytesMax} bytes`);
+  const given = text === '' ? {} : decodeJson(text, 'params_json');
+  if (!isMapping(given))
+    throw new MusterError('invalid', 'params_json: expected an object of values by name');
+  const complete = completeValues(params, given);
+  if (complete.ok) return complete.values;
+  throw new MusterError('invalid', complete.problems.join('; '));
+}
+
+/**
+ * Steps that a repetition takes over: those that have succeeded, but for the one that it starts from and what waits for that.
+ * @throws {MusterError} `invalid` for a step that the pipeline does not have
+ */
+function keptSteps(
+  { steps }: PipelineSpec,
+  { id }: StoredPipeline,
+  stored: Iterable<StoredPipelineStep>,
+  from: string,
+): readonly StoredPipelineStep[] {
+  const names = steps.map(({ name }) => name);
+  if (from !== '' && !names.includes(from)) {
+    const meant = closest(from, names);
+    const hint = meant === null ? `known are ${names.join(', ')}` : `did you mean "${meant}"?`;
+    throw new MusterError('invalid', `from_step: there is no step "${from.slice(0, 60)}"; ${hint}`);
+  }
+  const again = new Set([from]);
+  for (const step of steps)
+    if (step.group !== 'steps' || needsOf(step).some((name) => again.has(name))) again.add(step.name);
+  return [...stored].flatMap((step) => {
+    if (again.has(step.step) || (step.state !== 'succeeded' && step.state !== 'cached')) return [];
+    return [
+      {
+        ...step,
+        state: 'cached' as const,
+        cachedFrom: step.cachedFrom ?? id,
+        tries: 0,
+        jobId: null,
+        sweepId: null,
+      },
+    ];
+  });
+}
+
+/** Newest first. */
+function visibleRuns(state: ClusterState, caller: Identity): readonly StoredPipeline[] {
+  return [...state.pipelines.runs.values()]
+    .filter((run) => seesSweep(state.people, caller, { ...run }))
+    .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
+}
+
+const prefixLengthMin = 6;
+
+/** @throws {MusterError} `not_found`, or `invalid` for the beginning of several ids */
+function resolveRun(state: ClusterState, text: string, caller: Identity): StoredPipeline {
+  const visible = visibleRuns(state, caller);
+  const exact = visible.find(({ id, name }) => id === text || name === text);
+  if (exact !== undefined) return exact;
+  const begun = text.length < prefixLengthMin ? [] : visible.filter(({ id }) => id.startsWith(text));
+  const [only, another] = begun;
+  if (another !== undefined)
+    throw new MusterError('invalid', `${text} is the beginning of several ids of runs`);
+  if (only !== undefined) return only;
+  const meant = closest(
+    text,
+    visible.map(({ name }) => name),
+  );
+  const hint = meant === null ? '`muster pipeline list` lists them' : `did you mean "${meant}"?`;
+  throw new MusterError('not_found', `there is no run ${text.slice(0, 60)} of a pipeline; ${hint}`);
+}
+
+/** @throws {MusterError} `permission_denied` */
+function requireChange(state: ClusterState, run: StoredPipeline, caller: Identity): StoredPipeline {
+  const { id, user, project } = run;
+  if (mayUseOwned(caller, 'change', { user, project }, (name) => isPrivate(state.people, name))) return run;
+  throw new MusterError(
+    'permission_denied',
+    `${id} belongs to ${user}: only they, members of ${project} and operators may change it`,
+  );
+}
+
+function pipelineView(
+  { by: _by, usesCache: _usesCache, spec, ...rest }: StoredPipeline,
+  steps: readonly PipelineStepView[],
+): PipelineRunView {
+  return { ...rest, spec: JSON.parse(spec) as PipelineRunView['spec'], steps };
+}
+
+function stepViews(
+  { spec: text, params }: StoredPipeline,
+  stored: ReadonlyMap<string, StoredPipelineStep>,
+): readonly PipelineStepView[] {
+  const { spec } = decodePipeline(text);
+  return spec.steps.flatMap((step) =>
+    Array.from({ length: countOfInstances(step, params) }, (_, index): PipelineStepView => {
+      const items = itemsOf(step, params);
+      const found = stored.get(pipelineStepKey(step.name, index));
+      return {
+        step: step.name,
+        group: step.group,
+        index,
+        item: items === null ? null : JSON.stringify(items[index]),
+        state: found?.state ?? 'waiting',
+        tries: found?.tries ?? 0,
+        jobId: found?.jobId ?? null,
+        sweepId: found?.sweepId ?? null,
+        cachedFrom: found?.cachedFrom ?? null,
+        reason: found?.reason ?? null,
+        outputs: found?.outputs ?? [],
+        startedAtMs: found?.startedAtMs ?? null,
+        endedAtMs: found?.endedAtMs ?? null,
+      };
+    }),
+  );
+}
