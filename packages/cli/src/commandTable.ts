@@ -35,6 +35,12 @@ export const commandTable: readonly CommandEntry[] = [
     'put a job, or the failed jobs of an array, back into the queue',
     () => import('./commands/requeue.ts'),
   ),
+  entry(
+    'Jobs:',
+    'pipeline',
+    'run steps that hand on files to each other',
+    () => import('./commands/pipeline.ts'),
+  ),
   entry('Jobs:', 'sweep', 'search for good parameters', () => import('./commands/sweep.ts')),
   entry(
     'Jobs:',

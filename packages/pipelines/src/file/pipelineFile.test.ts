@@ -188,6 +188,10 @@ test.each<readonly [object, readonly unknown[]]>([
     { steps: { a: { job: { command: 'true', project: 'lab' } } } },
     ['steps.a.job.project: all jobs of a pipeline are of one project; expected project of the pipeline'],
   ],
+  [
+    { steps: { a: { sweep: { ...full.steps.tune.sweep, warm_start: { sweeps: ['b'] } } } } },
+    expect.arrayContaining(['steps.a.sweep.warm_start: a sweep of a pipeline takes over no trials']),
+  ],
   [{ code: 3 }, [expect.stringContaining('code: got 3; expected a directory')]],
   [
     { steps: { a: { job: { command: 'true', gpus: 1 } } } },

@@ -65,6 +65,8 @@ function refuseJobSettings(
       'all jobs of a pipeline are of one project',
       'project of the pipeline',
     );
+  if (work.kind === 'sweep' && work.file['warm_start'] !== undefined)
+    reader.contradiction([...path, 'warm_start'], 'a sweep of a pipeline takes over no trials');
   if (work.kind !== 'job') return;
   const { array, after, command } = work.file;
   if (array !== undefined && array !== null)

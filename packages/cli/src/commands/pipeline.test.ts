@@ -1,0 +1,151 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PipelineRunView, PipelineStepView } from '@muster/common/pipelines';
+import { pipelineToWire } from '@muster/common/wire/codec';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../exitCodes.ts';
+import { submittedAtMs } from '../testing/fakeCoordinator.ts';
+import { run, temporaryDir } from '../testing/testContext.ts';
+
+const id = 'pln_00000000000a';
+const text = `name: vision
+params:
+  lr: {type: float}
+  seeds: [1, 2]
+  quick: false
+steps:
+  train:
+    for_each: \${params.seeds}
+    run: [train, "--lr=\${params.lr}", "--seed=\${item}"]
+  report:
+    run: report
+    after: train
+`;
+const step: PipelineStepView = {
+  step: 'train',
+  group: 'steps',
+  index: 1,
+  item: '2',
+  state: 'failed',
+  tries: 2,
+  jobId: 'job_00000000000b',
+  sweepId: null,
+  cachedFrom: null,
+  reason: 'exit code 1',
+  outputs: [{ name: 'model', type: 'file', path: '/m', bytes: 12, digest: `sha256:${'a'.repeat(64)}` }],
+  startedAtMs: submittedAtMs,
+  endedAtMs: submittedAtMs + 60_000,
+};
+const waiting: PipelineStepView = {
+  ...step,
+  step: 'tidy',
+  group: 'finally',
+  index: 0,
+  item: null,
+  state: 'waiting',
+  tries: 0,
+  jobId: null,
+  reason: null,
+  outputs: [],
+  startedAtMs: null,
+  endedAtMs: null,
+};
+const shown: PipelineRunView = {
+  id,
+  name: 'vision',
+  user: 'ann',
+  project: 'default',
+  state: 'failed',
+  reason: 'train has failed: exit code 1',
+  spec: { name: 'vision' },
+  params: { lr: 0.1, seeds: [1, 2] },
+  rerunOf: 'pln_00000000000b',
+  createdAtMs: submittedAtMs,
+  endedAtMs: submittedAtMs + 90_000,
+  steps: [step, waiting],
+};
+const answer = () => pipelineToWire(shown);
+
+function pipelineFile(content: string): string {
+  const path = join(temporaryDir(), 'pipeline.yaml');
+  writeFileSync(path, content);
+  return path;
+}
+
+test('a pipeline file is checked and sent as JSON, with its parameters and what jobs get of the shell', async () => {
+  const args = ['pipeline', 'run', '-f', pipelineFile(text), '--param', 'lr=1e-3', '--param', 'seeds=a,b'];
+  const { stdout, requests } = await run([...args, '--no-cache'], { RunPipeline: answer });
+  expect(stdout).toBe(`${id}\n`);
+  const [{ request } = { request: {} }] = requests;
+  const { specJson, paramsJson, ...rest } = request as Record<string, string>;
+  expect(JSON.parse(paramsJson ?? '')).toEqual({ lr: 0.001, seeds: ['a', 'b'] });
+  expect(JSON.parse(specJson ?? '')).toMatchObject({
+    name: 'vision',
+    workdir: expect.stringMatching(/^\//),
+    steps: { report: { run: 'report', after: 'train' } },
+  });
+  expect(rest).toMatchObject({ noCache: true, dryRun: false });
+  const dry = await run([...args, '--dry-run'], { RunPipeline: answer });
+  expect(dry.stdout).toBe('The pipeline is valid: 2 steps.\n');
+  expect(dry.requests).toMatchObject([{ request: { dryRun: true, noCache: false } }]);
+});
+
+test('the digest of the code is that of its files', async () => {
+  const code = join(temporaryDir(), 'src');
+  mkdirSync(join(code, '__pycache__'), { recursive: true });
+  writeFileSync(join(code, 'train.py'), 'print(1)');
+  const sent = async () => {
+    const args = ['pipeline', 'run', '-f', pipelineFile(`${text}code: ${code}\n`), '--param', 'lr=1'];
+    const { requests } = await run(args, { RunPipeline: answer });
+    const [{ request } = { request: {} }] = requests;
+    return (JSON.parse((request as { specJson: string }).specJson) as { code: { digest: string } }).code
+      .digest;
+  };
+  const before = await sent();
+  expect(before).toMatch(/^sha256:[0-9a-f]{64}$/);
+  writeFileSync(join(code, '__pycache__', 'train.pyc'), 'x');
+  expect(await sent()).toBe(before);
+  writeFileSync(join(code, 'train.py'), 'print(2)');
+  expect(await sent()).not.toBe(before);
+});
+
+test('what is wrong is shown with its place, and nothing is sent', async () => {
+  const wrong = pipelineFile(text.replace('after: train', 'after: trian'));
+  const refused = await run(['pipeline', 'run', '-f', wrong, '--param', 'lr=1'], {});
+  expect(refused.exitCode).toBe(exitCodes.usage);
+  expect(refused.stderr).toContain(
+    `${wrong}:12:12  steps.report.after: there is no step "trian"; did you mean "train"?`,
+  );
+  const missing = await run(['pipeline', 'run', '-f', pipelineFile(text), '--param', 'quick=yes'], {});
+  expect(missing.stderr).toContain('param "lr": missing; give it with --param lr=VALUE');
+  expect(missing.stderr).toContain('param "quick": got "yes"; expected true or false');
+  const untyped = await run(['pipeline', 'run', '-f', pipelineFile(text), '--param', 'lr'], {});
+  expect(untyped.stderr).toContain('--param: got "lr"; expected NAME=VALUE');
+  expect([...refused.requests, ...missing.requests, ...untyped.requests]).toEqual([]);
+  expect((await run(['pipeline', 'run'], {})).stderr).toContain('give the pipeline file with -f');
+});
+
+test('a run is shown with its steps', async () => {
+  const { stdout } = await run(['pipeline', 'show', 'vision'], { GetPipeline: answer });
+  expect(stdout).toContain('State:    failed: train has failed: exit code 1\n');
+  expect(stdout).toContain('Params:   lr=0.1 seeds=1,2\n');
+  expect(stdout).toMatch(/train\[2\] +failed +2 +1 min +job_00000000000b +exit code 1/);
+  expect(stdout).toMatch(/tidy \(finally\) +waiting +- +- +- +-/);
+  expect(stdout).toContain(`Next: muster pipeline rerun ${id} `);
+  const json = await run(['pipeline', 'show', id, '-o', 'json'], { GetPipeline: answer });
+  expect(JSON.parse(json.stdout)).toEqual(shown);
+  const list = await run(['pipeline', 'list'], {
+    ListPipelines: () => ({ runs: [pipelineToWire({ ...shown, steps: [] })], more: true }),
+  });
+  expect(list.stdout).toMatch(/pln_00000000000a +vision +failed +ann/);
+  expect(list.stderr).toBe('There are older runs, which are not shown.\n');
+});
+
+test('a run is stopped, and repeated from a step', async () => {
+  const stopped = await run(['pipeline', 'stop', id, '--reason', 'enough'], { StopPipeline: answer });
+  expect(stopped.stdout).toBe(`${id} starts no more steps; those under finally still run.\n`);
+  expect(stopped.requests).toMatchObject([{ request: { run: id, reason: 'enough' } }]);
+  const again = await run(['pipeline', 'rerun', id, '--from', 'train'], { RerunPipeline: answer });
+  expect(again.stdout).toBe(`${id}\n`);
+  expect(again.requests).toMatchObject([{ request: { run: id, fromStep: 'train', noCache: false } }]);
+});

@@ -1,0 +1,169 @@
+import type { PipelineRunView } from '@muster/common/pipelines';
+import type { CommandModule, Context, Subcommand } from '../context.ts';
+import { usageError } from '../errors.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { collect } from '../flags.ts';
+import { printable } from '../output/text.ts';
+import { patiently } from '../patiently.ts';
+import { pipelineDetail, pipelineTable } from '../pipelines/pipelineText.ts';
+import { ask, print, type QueryFlags, withQuery } from '../query.ts';
+import { withSession } from '../session.ts';
+import { exportChoice } from '../submit/exported.ts';
+
+interface RunFlags extends QueryFlags {
+  readonly file?: string;
+  readonly param?: readonly string[];
+  readonly dryRun?: boolean;
+  /** commander makes it of `--no-cache`. */
+  readonly cache?: boolean;
+  readonly export?: string;
+}
+
+interface ListFlags extends QueryFlags {
+  readonly active?: boolean;
+}
+
+interface StopFlags extends QueryFlags {
+  readonly reason?: string;
+}
+
+interface RerunFlags extends QueryFlags {
+  readonly from?: string;
+  readonly cache?: boolean;
+}
+
+const named = [
+  '<run>',
+  'id of the run, the beginning of it, or the name of its pipeline: the newest',
+] as const;
+
+const run: Subcommand = {
+  name: 'run',
+  summary: 'start a run of a pipeline',
+  define(sub) {
+    sub
+      .option('-f, --file <file>', 'pipeline file, YAML or JSON; - reads standard input')
+      .option('--param <name=value>', 'value of a parameter; repeatable', collect)
+      .option('--dry-run', 'check the pipeline, and start nothing')
+      .option('--no-cache', 'take no step from an earlier run')
+      .option(
+        '--export <what>',
+        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
+      );
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nPrints the id of the run. Each step is a job with the labels muster.pipeline and muster.step. The file: docs/pipelines.md.',
+    );
+  },
+  async run(context: Context, flags: RunFlags): Promise<ExitCode> {
+    if (flags.file === undefined)
+      throw usageError(
+        'give the pipeline file with -f',
+        `Try: ${context.environment.programName} pipeline run -f pipeline.yaml`,
+      );
+    const { pipelineFromFile } = await import('../submit/pipeline.ts');
+    const prepared = await pipelineFromFile(
+      flags.file,
+      flags.param ?? [],
+      context,
+      exportChoice(flags.export),
+    );
+    for (const note of prepared.notes) await context.io.stderr.write(`${printable(note)}\n`);
+    const request = {
+      specJson: prepared.json,
+      paramsJson: prepared.paramsJson,
+      requestId: context.newRequestId(),
+      dryRun: flags.dryRun === true,
+      noCache: flags.cache === false,
+    };
+    return withSession(context, flags, async (session) => {
+      const started = await patiently(session, context, (api) => api.runPipeline(request));
+      const text = ({ id, steps }: PipelineRunView) =>
+        request.dryRun ? `The pipeline is valid: ${steps.length} steps.\n` : `${id}\n`;
+      return print(context, flags, started, text);
+    });
+  },
+};
+
+const list: Subcommand = {
+  name: 'list',
+  summary: 'list runs of pipelines, newest first',
+  define: defineList,
+  run: listRuns,
+};
+
+const show: Subcommand = {
+  name: 'show',
+  summary: 'show a run of a pipeline and its steps',
+  define(sub) {
+    sub.argument(...named);
+    withQuery(sub);
+  },
+  run: (context: Context, reference: string, flags: QueryFlags) =>
+    ask(context, flags, (api) => api.getPipeline(reference), pipelineDetail),
+};
+
+const stop: Subcommand = {
+  name: 'stop',
+  summary: 'stop a run and its steps, with their time to save',
+  define(sub) {
+    sub.argument(...named).option('--reason <text>', 'shown with the run');
+    withQuery(sub);
+  },
+  run: (context: Context, reference: string, flags: StopFlags) =>
+    ask(
+      context,
+      flags,
+      (api) => api.stopPipeline(reference, flags.reason ?? ''),
+      ({ id }) => `${id} starts no more steps; those under finally still run.\n`,
+    ),
+};
+
+const rerun: Subcommand = {
+  name: 'rerun',
+  summary: 'repeat what has not succeeded of a run that has ended, or all from a step on',
+  define(sub) {
+    sub
+      .argument(...named)
+      .option('--from <step>', 'this step and those that wait for it run again, too')
+      .option('--no-cache', 'take no step from an earlier run but those that are kept');
+    withQuery(sub);
+  },
+  run(context: Context, reference: string, flags: RerunFlags): Promise<ExitCode> {
+    const request = {
+      run: reference,
+      fromStep: flags.from ?? '',
+      requestId: context.newRequestId(),
+      noCache: flags.cache === false,
+    };
+    return withSession(context, flags, async (session) => {
+      const started = await patiently(session, context, (api) => api.rerunPipeline(request));
+      return print(context, flags, started, ({ id }) => `${id}\n`);
+    });
+  },
+};
+
+export const command: CommandModule = {
+  define(sub) {
+    defineList(sub);
+    sub.addHelpText('after', '\nThe file and what steps find in their environment: docs/pipelines.md.');
+  },
+  run: listRuns,
+  subcommands: [run, list, show, stop, rerun],
+};
+
+function defineList(sub: Parameters<CommandModule['define']>[0]): void {
+  sub.option('--active', 'only those that have not ended');
+  withQuery(sub);
+}
+
+function listRuns(context: Context, flags: ListFlags): Promise<ExitCode> {
+  return ask(
+    context,
+    flags,
+    (api) => api.listPipelines({ active: flags.active === true }),
+    ({ runs }, view) => pipelineTable(runs, view),
+    ({ more }) => (more ? 'There are older runs, which are not shown.\n' : ''),
+  );
+}

@@ -1,0 +1,166 @@
+/** The JSON of a pipeline that is sent, from a pipeline file, and the values of its parameters. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { messageOf } from '@muster/common/errors';
+import { readSpecDocument } from '@muster/common/spec/document';
+import { formatProblems } from '@muster/common/spec/format';
+import { type PlacedFinding, toProblems } from '@muster/common/spec/problems';
+import type { SpecProblem } from '@muster/common/spec/types';
+import { checkJobSpec } from '@muster/common/spec/validate';
+import { readPipeline } from '@muster/pipelines/file/pipelineFile';
+import type { PipelineParameter, PipelineSpec } from '@muster/pipelines/model';
+import { completeValues } from '@muster/pipelines/parameters';
+import type { Context } from '../context.ts';
+import { CliError } from '../errors.ts';
+import { count } from '../output/text.ts';
+import { asSentFromHere, readSpecFile } from './spec.ts';
+
+export interface PreparedPipeline {
+  readonly json: string;
+  readonly paramsJson: string;
+  /** For people. */
+  readonly notes: readonly string[];
+}
+
+const kind = { jobAt: ['job'], expected: 'a pipeline: name and steps' };
+
+/** @param given as typed: `NAME=VALUE` @throws {CliError} with every problem and its place */
+export async function pipelineFromFile(
+  file: string,
+  given: readonly string[],
+  context: Context,
+  exports: string | undefined,
+): Promise<PreparedPipeline> {
+  const text = await readSpecFile(file, context);
+  const source = { file: file === '-' ? 'stdin' : file, text };
+  const refuse = (problems: readonly SpecProblem[]) =>
+    new CliError(`not a valid pipeline: ${count(problems.length, 'problem')}`, {
+      code: 'invalid',
+      hints: [formatProblems(problems, source)],
+      problems,
+    });
+  const read = readSpecDocument(text, kind);
+  if (!read.ok) throw refuse(toProblems(read.findings));
+  const { document } = read;
+  const checked = readPipeline(document.value);
+  if (!checked.ok || document.findings.length > 0) {
+    const known = new Set(document.findings.map(({ finding }) => JSON.stringify(finding.path)));
+    const further = checked.ok ? [] : checked.findings;
+    const placed = further
+      .filter(({ path }) => !known.has(JSON.stringify(path)))
+      .map((finding): PlacedFinding => ({ finding, origin: document.originOf(finding.path, finding.at) }));
+    throw refuse(toProblems([...document.findings, ...placed]));
+  }
+  const spec = checked.pipeline;
+  const params = valuesFrom(spec.params, given);
+  const here = sentFromHere(spec, context, exports);
+  const code = await codeOf(spec, context.environment.workingDir);
+  return {
+    json: JSON.stringify({ ...document.value, ...here.settings, ...(code === null ? {} : { code }) }),
+    paramsJson: JSON.stringify(params),
+    notes: here.notes,
+  };
+}
+
+function sentFromHere({ workdir, env }: PipelineSpec, context: Context, exports: string | undefined) {
+  const checked = checkJobSpec({ command: ['true'], env, ...(workdir === null ? {} : { workdir }) });
+  if (!checked.ok) return { settings: {}, notes: [] };
+  const { spec, notes } = asSentFromHere(checked.spec, context, exports);
+  return { settings: { workdir: spec.workdir, env: spec.env }, notes };
+}
+
+/** @throws {CliError} for values that do not have the type of their parameter */
+function valuesFrom(
+  params: readonly PipelineParameter[],
+  given: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const values = Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1)
+        throw new CliError(`--param: got "${pair}"; expected NAME=VALUE, such as --param lr=0.1`, {
+          code: 'invalid',
+        });
+      const name = pair.slice(0, at);
+      return [name, typed(params.find((each) => each.name === name)?.type ?? 'string', pair.slice(at + 1))];
+    }),
+  );
+  const complete = completeValues(params, values);
+  if (complete.ok) return values;
+  throw new CliError(complete.problems.join('; '), { code: 'invalid' });
+}
+
+/** A value of a list is a text; one that is meant as a number is written as JSON: `[1, 2]`. */
+function typed(type: PipelineParameter['type'], text: string): unknown {
+  switch (type) {
+    case 'int':
+    case 'float':
+      return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text);
+    case 'bool':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'list':
+      if (!text.startsWith('[')) return text.split(',');
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        return text;
+      }
+    default:
+      return text;
+  }
+}
+
+/** @throws {CliError} where the directory cannot be read */
+async function codeOf(
+  { code }: PipelineSpec,
+  workingDir: string,
+): Promise<{ readonly digest: string } | null> {
+  if (code === null || !('directory' in code)) return code;
+  const directory = resolve(workingDir, code.directory);
+  try {
+    return { digest: (await cleanCommitOf(directory)) ?? `sha256:${await digestOfTree(directory)}` };
+  } catch (error) {
+    throw new CliError(`code: ${directory} cannot be read: ${messageOf(error)}`, { code: 'invalid' });
+  }
+}
+
+/** @returns null: it is not below git, or something in it is not committed */
+async function cleanCommitOf(directory: string): Promise<string | null> {
+  const git = async (...args: readonly string[]) =>
+    (await promisify(execFile)('git', ['-C', directory, ...args])).stdout.trim();
+  try {
+    if ((await git('status', '--porcelain', '--', '.')) !== '') return null;
+    return `git:${await git('rev-parse', 'HEAD:./')}`;
+  } catch {
+    return null;
+  }
+}
+
+/** What programs write beside code, and what is no code. */
+const skipped: ReadonlySet<string> = new Set(['.git', '__pycache__', 'node_modules', '.venv']);
+
+async function digestOfTree(root: string): Promise<string> {
+  const whole = createHash('sha256');
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter(
+      (path) =>
+        !relative(root, path)
+          .split('/')
+          .some((part) => skipped.has(part)),
+    )
+    .sort();
+  for (const path of files) {
+    const content = createHash('sha256');
+    await pipeline(createReadStream(path), content);
+    whole.update(`${content.digest('hex')}  ${relative(root, path)}\n`);
+  }
+  return whole.digest('hex');
+}
