@@ -14,6 +14,7 @@ import {
   type ValueKind,
   wholeNumber,
 } from '@muster/common/spec/kinds';
+import { trainingMetricNames } from '@muster/common/training';
 
 const scales = { '': 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 } as const;
 
@@ -179,6 +180,39 @@ const spotFields = {
   }),
 };
 
+/** Parameters as a sweep file has them, whose reader checks them. */
+function searchSpace(): ValueKind<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> {
+  const form = 'a mapping such as {lr: {type: float, min: 1e-5, max: 1e-2, log: true}}';
+  const same = (value: Readonly<Record<string, unknown>>) => value;
+  return { check: (z) => z.record(z.string(), z.unknown(), { error: form }), form, read: same, write: same };
+}
+
+const tuningFields = {
+  metric: field('metric', choice(trainingMetricNames), {
+    about: 'What is optimized, as Muster reads it from the output.',
+    default: 'eval_loss',
+    flag: '--metric <name>',
+  }),
+  direction: optional('direction', choice(['minimize', 'maximize']), {
+    about: 'Default: what is better for the metric.',
+  }),
+  trials: optional('trials', wholeNumber(1, 10_000), {
+    about: 'How many trials. Default: by the parameters and the budget.',
+    flag: '--trials <count>',
+  }),
+  trialMinutes: optional(
+    'trial_minutes',
+    number([0, 1e6], 'minutes, a number above 0', { isAboveMin: true }),
+    {
+      about: 'How long a trial takes that is not stopped early. Default: estimated.',
+      flag: '--trial-minutes <minutes>',
+    },
+  ),
+  searchSpace: optional('search_space', searchSpace(), {
+    about: 'The parameters, as a sweep file has them. Default: the usual ones of the framework.',
+  }),
+};
+
 const trainingContextFields = {
   modelType: field('model_type', choice(['tabular', 'cv', 'nlp', 'timeseries', 'multimodal']), {
     about: 'What the model works on.',
@@ -206,12 +240,15 @@ const trainingContextFields = {
   budget: section('budget', budgetFields, 'a mapping such as {usd: 500, hours: 12}', {
     about: 'Limits of cost and time.',
   }),
+  tuning: section('tuning', tuningFields, 'a mapping such as {metric: eval_loss, trials: 40}', {
+    about: 'The search for good parameters.',
+  }),
   spot: section('spot', spotFields, 'a mapping such as {price_factor: 0.35}', {
     about: 'What is assumed of spot machines.',
   }),
 };
 
-export const adviceTasks = ['configure_distributed', 'manage_compute'] as const;
+export const adviceTasks = ['configure_distributed', 'tune_hyperparameters', 'manage_compute'] as const;
 export type AdviceTask = (typeof adviceTasks)[number];
 
 export const contextFields = {

@@ -14,7 +14,7 @@ export function contradictionsIn(
   task: AdviceTask,
   gpus: readonly GpuModel[],
 ): readonly Finding[] {
-  return [...ofGpus(context, task, gpus), ...ofModel(context), ...ofTraining(context, task, gpus)];
+  return [...ofGpus(context, task, gpus), ...ofModel(context, task), ...ofTraining(context, task, gpus)];
 }
 
 /** A value of the right form that does not go with the others. @param expected the remedy */
@@ -75,10 +75,15 @@ function ofGpus({ compute }: TrainingContext, task: AdviceTask, gpus: readonly G
   return found;
 }
 
-function ofModel({ model }: TrainingContext): Finding[] {
+/** Questions whose arithmetic is that of a neural network on GPUs. */
+function isOfNetworks(task: AdviceTask): boolean {
+  return task === 'configure_distributed' || task === 'manage_compute';
+}
+
+function ofModel({ model }: TrainingContext, task: AdviceTask): Finding[] {
   const { hiddenSize, attentionHeads, layers, parameters } = model;
   const found: Finding[] = [];
-  if (parameters === null)
+  if (parameters === null && isOfNetworks(task))
     found.push(missing([...modelPath, 'parameters'], 'a number of parameters, such as 7B or 350M'));
   if (hiddenSize !== null && attentionHeads !== null && hiddenSize % attentionHeads !== 0)
     found.push(
@@ -106,7 +111,7 @@ function ofModel({ model }: TrainingContext): Finding[] {
 function ofTraining(context: TrainingContext, task: AdviceTask, gpus: readonly GpuModel[]): Finding[] {
   const { training, framework, compute, modelType, dataSizeGb } = context;
   const found: Finding[] = [];
-  if (framework !== 'pytorch' && framework !== 'tensorflow')
+  if (isOfNetworks(task) && framework !== 'pytorch' && framework !== 'tensorflow')
     found.push(
       contradiction(
         ['training_context', 'framework'],
