@@ -22,8 +22,8 @@ const mayImport: Readonly<Record<string, { readonly packages: readonly string[];
     why: 'it computes which step is next; whoever runs the steps calls it',
   },
   advice: {
-    packages: ['common'],
-    why: 'it computes on what it is told; whoever has files and flags calls it',
+    packages: ['common', 'experiments', 'pipelines'],
+    why: 'it computes on what it is told, and checks the files that it writes; whoever has files and flags calls it',
   },
   coordinator: {
     packages: ['common', 'advice', 'experiments', 'mcp', 'pipelines'],

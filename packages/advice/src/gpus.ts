@@ -61,6 +61,9 @@ export const gpuTable: readonly GpuModel[] = [
   },
 ];
 
+/** On demand, a node without GPUs: eight cores for one hour. */
+export const cpuNode = { cores: 8, usdPerHour: 0.4 } as const;
+
 /** What a GPU costs by a part of its name, as in the settings of a coordinator: the longest fitting name counts. */
 export interface PriceOfType {
   readonly name: string;

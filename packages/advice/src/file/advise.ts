@@ -1,9 +1,11 @@
 /** From a training context as it was written to the answer of its question: the one way in for the command line, the API and tools. */
 import type { Finding } from '@muster/common/spec/problems';
+import { readSweep } from '@muster/experiments/file/sweepFile';
 import { manageCompute } from '../compute.ts';
 import type { AdviceTask, TrainingContext } from '../contextFields.ts';
 import { configureDistributed } from '../distributed.ts';
 import type { GpuModel } from '../gpus.ts';
+import { type SweepValue, tuneHyperparameters } from '../tuning.ts';
 import { type AdviceAnswer, type AnswerOf, answerSchemas } from './answerSchemas.ts';
 import { readContext } from './readContext.ts';
 
@@ -60,5 +62,21 @@ type Answering = (
 
 const answers: Readonly<Record<AdviceTask, Answering>> = {
   configure_distributed: configureDistributed,
+  tune_hyperparameters: (context, gpus) => {
+    const { advice, sweep } = tuneHyperparameters(context, gpus);
+    const findings = sweepProblems(sweep);
+    return findings.length > 0 ? { ok: false, findings } : { ok: true, advice };
+  },
   manage_compute: (context, gpus) => ({ ok: true, advice: manageCompute(context, gpus) }),
 };
+
+/** Whatever is wrong with the sweep file comes from the search space, which alone is written by a user. */
+function sweepProblems(sweep: SweepValue): readonly Finding[] {
+  const read = readSweep(sweep);
+  if (read.ok) return [];
+  const place = ['training_context', 'tuning', 'search_space'];
+  return read.findings.map((finding) => ({
+    ...finding,
+    path: finding.path[0] === 'parameters' ? [...place, ...finding.path.slice(1)] : place,
+  }));
+}

@@ -31,6 +31,13 @@ const noResults = {
   cost_estimate: z.null(),
 };
 
+const configFile = z.strictObject({
+  name: z.string(),
+  about: z.string(),
+  text: z.string(),
+  fits: z.boolean(),
+});
+
 const degrees = z.strictObject({ data: count, tensor: count, pipeline: count });
 
 const plan = z.strictObject({
@@ -79,9 +86,7 @@ const distributedAnswer = z.strictObject({
     })
     .nullable(),
   tips: z.array(z.strictObject({ tip: z.string(), because: z.string() })),
-  files: z.array(
-    z.strictObject({ name: z.string(), about: z.string(), text: z.string(), fits: z.boolean() }),
-  ),
+  files: z.array(configFile),
   sufficient: z
     .array(z.strictObject({ gpu: z.string(), gpuCount: count, method: z.enum(parallelMethods) }))
     .describe('where nothing fits: the least GPUs of each model that would do'),
@@ -119,8 +124,42 @@ const computeAnswer = z.strictObject({
   sources: lines,
 });
 
+const tunedValue = z.union([z.number(), z.string(), z.boolean()]);
+
+const tuningAnswer = z.strictObject({
+  task_type: z.literal('tune_hyperparameters'),
+  ...noResults,
+  tuning_results: z.strictObject({
+    best_params: z.record(z.string(), tunedValue),
+    best_score: z.number().nullable(),
+    trials_completed: count,
+  }),
+  cost_estimate: costEstimate.nullable().describe('of all trials; null: it is not known how long one takes'),
+  costRangeUsd: range.nullable(),
+  parameters: z.array(
+    z.strictObject({
+      name: z.string(),
+      range: z
+        .union([z.record(z.string(), z.unknown()), z.array(tunedValue)])
+        .describe('as a sweep file has it'),
+      why: z.string(),
+    }),
+  ),
+  sampler: z.enum(['tpe', 'halton']),
+  earlyStopping: z.strictObject({ rule: z.literal('asha'), min_steps: count, reduction: count }).nullable(),
+  trials: count,
+  parallel: count.nullable().describe('null: as many as there is room for'),
+  trialHours: amount.nullable(),
+  reasons: lines,
+  files: z.array(configFile).describe('a sweep file'),
+  pricesAsOf: z.string(),
+  assumptions: lines,
+  sources: lines,
+});
+
 export const answerSchemas = {
   configure_distributed: distributedAnswer,
+  tune_hyperparameters: tuningAnswer,
   manage_compute: computeAnswer,
 } satisfies Readonly<Record<AdviceTask, z.ZodObject>>;
 
@@ -129,7 +168,7 @@ export type AdviceAnswer = AnswerOf<AdviceTask>;
 
 /** The JSON Schema of every answer, by its `task_type`. */
 export function answerJsonSchema(): Record<string, unknown> {
-  const answer = z.discriminatedUnion('task_type', [distributedAnswer, computeAnswer]);
+  const answer = z.discriminatedUnion('task_type', [distributedAnswer, tuningAnswer, computeAnswer]);
   return z.toJSONSchema(answer, {
     target: 'draft-2020-12',
     io: 'output',
