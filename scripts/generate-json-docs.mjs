@@ -97,6 +97,12 @@ const answers = [
       '[openapi.json](openapi.json) has the schema',
   ],
   [
+    '`advise tuning`',
+    '`{task_type, tuning_results: {best_params, best_score, trials_completed}, cost_estimate, costRangeUsd, parameters: {name, range, why}[], ' +
+      'sampler, earlyStopping, trials, parallel, trialHours, reasons, files, pricesAsOf, assumptions, sources}`; nothing was tried, so that ' +
+      '`best_score` is null',
+  ],
+  [
     '`advise compute`',
     '`{task_type, cost_estimate: {hourly_cost_usd, estimated_duration_hours, total_cost_usd}, recommended, reasons, alternatives: recommended[], spot, ' +
       'checkpointIntervalMinutes, checkpointBytes, scalingPolicy: {minGpus, maxGpus, counts, reasons}, tokens, flops, pricesAsOf, assumptions, ' +

@@ -152,16 +152,16 @@ function spotText(spot: SpotEstimate | null): string {
   );
 }
 
-function rangeText([least, most]: readonly [number, number], unit: string): string {
+export function rangeText([least, most]: readonly [number, number], unit: string): string {
   return `${amountText(least)} to ${amountText(most)} ${unit}`;
 }
 
-function hoursText(hours: number): string {
+export function hoursText(hours: number): string {
   return `${amountText(hours)} h`;
 }
 
 /** Two digits are more than estimates know. */
-function amountText(value: number): string {
+export function amountText(value: number): string {
   if (value >= 100) return String(Math.round(value));
   return String(Number(value.toPrecision(2)));
 }

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseJobSpec } from '@muster/common/spec/parse';
+import { readSweep } from '@muster/experiments/file/sweepFile';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
 import { newCall } from '../testing/testContext.ts';
@@ -119,7 +121,17 @@ test('GPUs, time and cost, with own prices', async () => {
   expect(unknown.stderr).toContain('--prices takes a part of the name of a GPU here; got "a"');
 });
 
-test.each(['pipeline', 'tuning', 'automl'])('%s is no subcommand', async (word) => {
+test('a sweep file, which the check of sweeps takes', async () => {
+  const words = ['tuning', '--framework', 'xgboost', '--data-size', '1', '--write', 'sweep'];
+  const { exitCode, stdout, stderr, home } = await advise(words);
+  expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.ok, stderr: 'Wrote 1 file into sweep.\n' });
+  expect(stdout).toMatch(/Trials +70, tpe\n/);
+  expect(stdout).toMatch(/eta +0.01 to 0.3, log +smaller steps/);
+  const text = readFileSync(join(home, 'sweep/sweep.yaml'), 'utf8');
+  expect(readSweep(parse(text))).toMatchObject({ ok: true, sweep: { trials: 70, sampler: 'tpe' } });
+});
+
+test.each(['pipeline', 'automl'])('%s is no subcommand', async (word) => {
   const { exitCode, stderr } = await advise([word]);
   expect(exitCode).toBe(exitCodes.usage);
   expect(stderr).toContain(`unknown subcommand "${word}"`);

@@ -5,6 +5,7 @@ import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
 import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
 import { computeText, distributedText } from '../advise/adviceText.ts';
+import { tuningText } from '../advise/tuningText.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { CliError, fileErrorReason, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -40,15 +41,31 @@ const distributed: Subcommand = {
   },
 };
 
+const tuning: Subcommand = {
+  name: 'tuning',
+  summary: 'choose what to search, how, and with how many trials; write a sweep file',
+  define(sub) {
+    withPriceFlag(withAdviceFlags(sub)).option(
+      '--write <dir>',
+      'write the sweep file there; existing files are never overwritten',
+    );
+    withContextFlags(sub);
+  },
+  async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
+    const gpus = pricedGpus(flags.prices ?? []);
+    const task = 'tune_hyperparameters';
+    const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpus, context);
+    if (flags.write !== undefined) await writeFiles(flags.write, advice.files, context);
+    await print(context, outputOf(flags), advice, tuningText);
+    return exitCodes.ok;
+  },
+};
+
 const compute: Subcommand = {
   name: 'compute',
   summary: 'choose GPUs; estimate duration and cost, on demand and spot',
   define(sub) {
-    withAdviceFlags(sub).option(
-      '--prices <type=usd>',
-      'what an hour of a GPU costs, such as H100=8.00; may be repeated; default: the built-in table',
-      priceList,
-    );
+    withPriceFlag(withAdviceFlags(sub));
     withContextFlags(sub);
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
@@ -61,18 +78,26 @@ const compute: Subcommand = {
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<question>', 'distributed or compute');
+    sub.argument('<question>', 'distributed, tuning or compute');
     sub.addHelpText('after', '\nNeeds no coordinator. docs/advise.md describes the file and the arithmetic.');
   },
   async run(_context: Context, question: string): Promise<ExitCode> {
-    throw usageError(`unknown subcommand "${question}"`, 'Give distributed or compute.');
+    throw usageError(`unknown subcommand "${question}"`, 'Give distributed, tuning or compute.');
   },
-  subcommands: [distributed, compute],
+  subcommands: [distributed, tuning, compute],
 };
 
 function withAdviceFlags(sub: Command): Command {
   sub.option('-f, --file <file>', 'a training context in YAML or JSON; -: standard input');
   return withOutput(sub).option('--json', 'the same as -o json');
+}
+
+function withPriceFlag(sub: Command): Command {
+  return sub.option(
+    '--prices <type=usd>',
+    'what an hour of a GPU costs, such as H100=8.00; may be repeated; default: the built-in table',
+    priceList,
+  );
 }
 
 function outputOf({ json, output }: AdviseFlags): OutputFlags {
