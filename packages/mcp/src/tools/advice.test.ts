@@ -23,6 +23,7 @@ const context = {
 
 test.each([
   ['configure_distributed', { strategy: 'deepspeed', world_size: 64, backend: 'nccl' }],
+  ['tune_hyperparameters', null],
   ['manage_compute', null],
 ])('%s gives the results of the contract in an answer of bounded size', async (name, distributed) => {
   const { call, client } = await openSession(api);
@@ -32,11 +33,21 @@ test.each([
   expect(answer.data).toMatchObject({
     task_type: name,
     distributed_config: distributed,
-    tuning_results: null,
+    tuning_results: name === 'tune_hyperparameters' ? { trials_completed: 0 } : null,
   });
   expect(jsonBytes(answer)).toBeLessThan(answerBytesMax);
   const listed = (await client.listTools()).tools.find((each) => each.name === name);
   expect(listed?.annotations).toMatchObject({ readOnlyHint: true, idempotentHint: true });
+});
+
+test('a search space of a hundred parameters does not burst the answer', async () => {
+  const { call } = await openSession(api);
+  const names = Array.from({ length: 100 }, (_, index) => `a_parameter_with_a_long_name_${index}`);
+  const search_space = Object.fromEntries(names.map((name) => [name, ['first value', 'second value']]));
+  const answer = await call('tune_hyperparameters', { trainingContext: { tuning: { search_space } } });
+  expect(answer.isError).toBe(false);
+  expect(jsonBytes(answer)).toBeLessThan(answerBytesMax);
+  expect(answer.data).toMatchObject({ sweepFile: null });
 });
 
 test('the text of one file comes when it is named', async () => {

@@ -38,7 +38,11 @@ function textOf(
 
 const file = z.string().max(100).optional().describe('the file of the answer whose text is wanted');
 
-const { configure_distributed: distributedAnswer, manage_compute: computeAnswer } = answerSchemas;
+const {
+  configure_distributed: distributedAnswer,
+  tune_hyperparameters: tuningAnswer,
+  manage_compute: computeAnswer,
+} = answerSchemas;
 
 export const distributedConfigure = tool({
   name: 'configure_distributed',
@@ -88,5 +92,37 @@ export const computeManage = tool({
         : `${recommended.gpuCount} × ${recommended.gpu}: about ${recommended.estimated_duration_hours.toFixed(1)} h, ` +
           `${recommended.total_cost_usd.toFixed(0)} USD. ${reasons.join(' ')}`;
     return { data, text };
+  },
+});
+
+/** Of a search space that is given; the usual ones have seven parameters. */
+const parametersBytesMax = 3_000;
+
+export const hyperparametersTune = tool({
+  name: 'tune_hyperparameters',
+  title: 'Choose a search for hyperparameters',
+  about:
+    'What to search for a model and framework, with the reason of each range, sampler, early stopping, how many trials the budget allows, ' +
+    'and what they cost; with a sweep file for `muster sweep -f`. Starts nothing.',
+  verb: 'read',
+  effect: 'read',
+  idempotent: true,
+  input: z.strictObject({ taskType: z.literal('tune_hyperparameters').optional(), trainingContext }),
+  output: tuningAnswer.omit({ files: true, sources: true }).extend({
+    parametersNotShown: z.number(),
+    sweepFile: z.string().nullable().describe('null: it is too long, `muster advise tuning` writes it'),
+  }),
+  async run(given, { api }) {
+    const answer = await answerTo('tune_hyperparameters', given.trainingContext, api);
+    const { files, sources: _, parameters, ...rest } = answer;
+    const shown = firstFitting(parameters, parametersBytesMax);
+    const sweepFile = files[0]?.text ?? null;
+    const data = {
+      ...rest,
+      parameters: [...shown],
+      parametersNotShown: parameters.length - shown.length,
+      sweepFile: sweepFile !== null && sweepFile.length > parametersBytesMax ? null : sweepFile,
+    };
+    return { data, text: answer.reasons.join(' ') };
   },
 });
