@@ -22,7 +22,7 @@ export interface ImportanceTrial {
 export const importanceTrialsMin = 8;
 const trees = 64;
 /** More trials would take seconds, and tell hardly more. */
-const trialsUsedMax = 1_000;
+const trialsUsedMax = 500;
 /** Of the range between the quartiles: what lies further beyond them counts as if it were there, lest one diverged trial be all. */
 const fenceRanges = 3;
 
@@ -58,8 +58,8 @@ export function importanceOf(
   for (let tree = 0; tree < trees; tree += 1) {
     const chance = new Chance(seed, `importance/${tree}`);
     const drawn = samples.map((each) => samples[chance.below(samples.length)] ?? each);
-    const leaves = growTree(dimensions, drawn);
-    const whole = varianceOf(leaves);
+    const leaves = growTree(dimensions, drawn).map(measured);
+    const whole = spreadOf(leaves);
     if (!(whole > 0)) continue;
     counted += 1;
     for (const [index, region] of regions.entries())
@@ -144,13 +144,16 @@ function measureOf(extent: Extent, allowed: readonly number[] | undefined): numb
   return extent.has.filter(Boolean).length / extent.has.length;
 }
 
-/** Of a tree over the whole space. */
-function varianceOf(leaves: readonly Leaf[]): number {
-  const weighted = leaves.map(({ extents, value }) => ({
-    weight: extents.reduce((product, extent) => product * measureOf(extent, undefined), 1),
-    value,
-  }));
-  return spreadOf(weighted);
+/** A leaf with its part of the space. */
+interface MeasuredLeaf extends Leaf {
+  readonly weight: number;
+  /** Its part of each dimension, never 0. */
+  readonly measures: readonly number[];
+}
+
+function measured(leaf: Leaf): MeasuredLeaf {
+  const measures = leaf.extents.map((extent) => measureOf(extent, undefined));
+  return { ...leaf, measures, weight: measures.reduce((product, measure) => product * measure, 1) };
 }
 
 function spreadOf(parts: readonly { readonly weight: number; readonly value: number }[]): number {
@@ -161,13 +164,16 @@ function spreadOf(parts: readonly { readonly weight: number; readonly value: num
 }
 
 /** The variance over one dimension of the mean over all others, within a region. */
-function mainEffect(leaves: readonly Leaf[], dimension: number, { allowed }: Region): number {
-  const weighted = leaves.flatMap(({ extents, value }) => {
+function mainEffect(leaves: readonly MeasuredLeaf[], dimension: number, { allowed }: Region): number {
+  const weighted = leaves.flatMap(({ extents, measures, weight: whole, value }) => {
     const own = extents[dimension];
-    const weight = extents.reduce(
-      (product, extent, index) =>
-        index === dimension ? product : product * measureOf(extent, allowed.get(index)),
-      1,
+    // What is outside of the region has no weight, and what is inside has that of its part of the region.
+    const weight = [...allowed].reduce(
+      (product, [index, places]) => {
+        const extent = extents[index];
+        return extent === undefined ? 0 : (product * measureOf(extent, places)) / (measures[index] ?? 1);
+      },
+      whole / (measures[dimension] ?? 1),
     );
     return own === undefined || weight === 0 ? [] : [{ own, weight, value }];
   });

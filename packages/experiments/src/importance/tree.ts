@@ -27,8 +27,9 @@ interface Split {
   readonly isLower: (place: number) => boolean;
 }
 
-/** Fewer samples than this say nothing about a part of the space. */
+/** Fewer samples than this say nothing about a part of the space; of many, a hundredth. */
 const leafSizeMin = 2;
+const leafShareMin = 0.01;
 /** A split has to explain at least this share of what its node leaves open; less is rounding. */
 const gainMin = 1e-9;
 
@@ -39,12 +40,13 @@ const gainMin = 1e-9;
  */
 export function growTree(dimensions: readonly Dimension[], samples: readonly Sample[]): readonly Leaf[] {
   const leaves: Leaf[] = [];
+  const leafSize = Math.max(leafSizeMin, Math.floor(samples.length * leafShareMin));
   const open: { readonly samples: readonly Sample[]; readonly extents: readonly Extent[] }[] = [
     { samples, extents: dimensions.map(wholeOf) },
   ];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const { extents } = node;
-    const split = bestSplit(node.samples, extents);
+    const split = bestSplit(node.samples, extents, leafSize);
     if (split === null) {
       leaves.push({ extents, value: sumOf(node.samples) / node.samples.length });
       continue;
@@ -70,8 +72,8 @@ function sumOf(samples: readonly Sample[]): number {
 }
 
 /** @returns null: no split is worth it */
-function bestSplit(samples: readonly Sample[], extents: readonly Extent[]): Split | null {
-  if (samples.length < 2 * leafSizeMin) return null;
+function bestSplit(samples: readonly Sample[], extents: readonly Extent[], leafSize: number): Split | null {
+  if (samples.length < 2 * leafSize) return null;
   const mean = sumOf(samples) / samples.length;
   const open = samples.reduce((sum, { value }) => sum + (value - mean) ** 2, 0);
   let best: Split | null = null;
@@ -79,7 +81,7 @@ function bestSplit(samples: readonly Sample[], extents: readonly Extent[]): Spli
   for (const [dimension, extent] of extents.entries()) {
     if (samples.some(({ places }) => Number.isNaN(places[dimension]))) continue;
     const order = orderOf(samples, dimension, extent);
-    const found = bestCut(samples, dimension, order, mean);
+    const found = bestCut(samples, dimension, order, { mean, leafSize });
     if (found === null || !(found.gain > bestGain)) continue;
     bestGain = found.gain;
     best =
@@ -120,7 +122,7 @@ function bestCut(
   samples: readonly Sample[],
   dimension: number,
   order: (place: number) => number,
-  mean: number,
+  { mean, leafSize }: { readonly mean: number; readonly leafSize: number },
 ): Cut | null {
   const sorted = samples
     .map(({ places, value }) => ({ at: order(places[dimension] ?? 0), value: value - mean }))
@@ -128,11 +130,11 @@ function bestCut(
   const total = sorted.reduce((sum, { value }) => sum + value, 0);
   let best: Cut | null = null;
   let sum = 0;
-  for (let below = 1; below <= sorted.length - leafSizeMin; below += 1) {
+  for (let below = 1; below <= sorted.length - leafSize; below += 1) {
     const [last, next] = [sorted[below - 1], sorted[below]];
     if (last === undefined || next === undefined) break;
     sum += last.value;
-    if (below < leafSizeMin || last.at === next.at) continue;
+    if (below < leafSize || last.at === next.at) continue;
     const gain = sum ** 2 / below + (total - sum) ** 2 / (sorted.length - below);
     if (best === null || gain > best.gain) best = { gain, at: (last.at + next.at) / 2, below };
   }
