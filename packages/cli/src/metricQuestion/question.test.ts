@@ -65,7 +65,8 @@ test.each([
   [['train', '--by', 'job'], /these flags are for one metric; name it/],
   [['train', 'gpu_utilization', '--start', '-1h', '--since', '1h'], /--since and --start both/],
   [['train', 'train_loss', '--follow', '-o', 'csv'], /--follow prints text or JSON/],
-  [['train', 'train_loss', '--follow', '--step', '1m'], /omit --end, --step/],
+  [['train', 'train_loss', '--follow', '--end', 'now'], /omit --end and --superseded/],
+  [['train', 'train_loss', '--follow', '--aggregation', 'max'], /give --step too/],
   [['train', 'other', 'train_loss', '--follow'], /one metric, of one job at most/],
 ])('%j is refused with what is wrong', async (words, message) => {
   const { exitCode, stderr } = await run(['metrics', ...words], {
@@ -92,12 +93,17 @@ test('--follow prints values as they come, and continues after them when the coo
     WatchMetrics: (request, aborted) => upTo(2, request, aborted),
   });
   const call = newCall(first.address);
-  const running = runCli(['metrics', job.id, 'train_loss', '-f', '--since', '30m'], call.context);
+  const running = runCli(
+    ['metrics', job.id, 'train_loss', '-f', '--since', '30m', '--step', '1m', '--by', 'all'],
+    call.context,
+  );
   await waitFor('two values', () => call.stdout().split('\n').length === 3);
   expect(first.requests.at(-1)?.request).toMatchObject({
     jobId: job.id,
     name: 'train_loss',
     startTime: '-1800',
+    stepMs: 60_000,
+    by: 'all',
   });
   first.kill();
   const WatchMetrics = (request: object, aborted: AbortSignal) => upTo(4, request, aborted);

@@ -46,7 +46,10 @@ const chartPoints = 2_000;
 
 export function withQuestion(command: Command): Command {
   return command
-    .option('-f, --follow', 'print values as they arrive, until interrupted')
+    .option(
+      '-f, --follow',
+      'print values as they arrive, or with --step one for each step, until interrupted',
+    )
     .option(
       '--start <time>',
       'only values since TIME: -30m, now, 2026-01-02T03:04:05Z or milliseconds since 1970',
@@ -91,15 +94,26 @@ function scopeOf(
   };
 }
 
-function queryOf(flags: QuestionFlags, name: string, jobId: string | null): MetricsQuery {
-  const { end, step, aggregation, by, superseded } = flags;
+/** How values become fewer. */
+function shapeOf({
+  step,
+  aggregation,
+  by,
+}: QuestionFlags): Pick<MetricsQuery, 'stepMs' | 'aggregation' | 'by'> {
   return {
-    name,
-    ...scopeOf(flags, jobId),
-    ...(end === undefined ? {} : { endTime: end }),
     ...(step === undefined ? {} : { stepMs: step }),
     ...(aggregation === undefined ? {} : { aggregation }),
     ...(by === undefined ? {} : { by }),
+  };
+}
+
+function queryOf(flags: QuestionFlags, name: string, jobId: string | null): MetricsQuery {
+  const { end, superseded } = flags;
+  return {
+    name,
+    ...scopeOf(flags, jobId),
+    ...shapeOf(flags),
+    ...(end === undefined ? {} : { endTime: end }),
     ...(superseded === undefined ? {} : { superseded }),
   };
 }
@@ -155,12 +169,12 @@ export async function answerQuestion(
   if (flags.follow !== true)
     return answerOnce(context, session.api, queryOf(flags, name, jobId), output, options);
   if (output === 'csv') throw usageError('--follow prints text or JSON; use -o json');
-  const { end, step, aggregation, by, superseded } = flags;
-  if ([end, step, aggregation, by, superseded].some((each) => each !== undefined))
-    throw usageError(
-      '--follow prints values as they arrive; omit --end, --step, --aggregation, --by and --superseded',
-    );
-  return followMetric(context, session, { name, ...scopeOf(flags, jobId) }, output);
+  const { end, superseded, step, aggregation, by } = flags;
+  if (end !== undefined || superseded !== undefined)
+    throw usageError('--follow prints values as they arrive; omit --end and --superseded');
+  if (step === undefined && (aggregation ?? by) !== undefined)
+    throw usageError('--follow aggregates the values of a step; give --step too, such as --step 1m');
+  return followMetric(context, session, { name, ...scopeOf(flags, jobId), ...shapeOf(flags) }, output);
 }
 
 async function answerOnce(

@@ -131,6 +131,10 @@ export interface MetricsWatch
   readonly startTime?: string;
   /** Of the last update; `startTime` does not count then. */
   readonly position?: string;
+  /** One value for each step, once it is closed; `aggregation` and `by` need it. Default: each value. */
+  readonly stepMs?: number;
+  readonly aggregation?: string;
+  readonly by?: string;
   /** Default: end with what there is now. */
   readonly follow?: boolean;
 }

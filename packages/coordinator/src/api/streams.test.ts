@@ -123,6 +123,16 @@ test('values of a metric come as they arrive, and are resumed after the last one
   await vi.waitFor(() => expect(events).toHaveLength(2));
   const resumed = await follow(path, { 'last-event-id': events[0]?.id ?? '' });
   await vi.waitFor(() => expect(resumed.events).toEqual(events.slice(1)));
+  coordinator.clock.nowMs += 20_000;
+  const whole = await follow(
+    `${path}?startTime=1000000000&stepMs=1000000000&aggregation=min&by=job&follow=false`,
+  );
+  await whole.done;
+  expect(whole.events.map(({ name }) => name)).toEqual([null, 'end']);
+  expect(whole.events[0]).toMatchObject({
+    id: expect.stringMatching(/^\d+$/),
+    data: { unit: 'loss', series: [{ points: [{ step: 0 }] }] },
+  });
   const ended = await follow('/metrics/jobs_queued/stream?follow=false');
   await ended.done;
   expect(ended.events.at(-1)?.name).toBe('end');

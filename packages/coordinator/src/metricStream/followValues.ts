@@ -5,6 +5,7 @@
 import type { MetricSeries } from '@muster/common/telemetry';
 import type { Positions } from '../metricQuery/positions.ts';
 import { nextRound } from '../work/inOrder.ts';
+import type { ClosedSteps } from './closedSteps.ts';
 
 /** The values of one metric, from one or several sources such as nodes. */
 export interface ValueSource {
@@ -25,12 +26,17 @@ export interface FollowOptions {
   readonly follow: boolean;
   /** Begin with what is already there after the position. */
   readonly withEarlier: boolean;
+  /** Makes one value of those of a step. Absent: each value is told as it is. */
+  readonly perStep?: { readonly steps: ClosedSteps; readonly wallMs: () => number };
 }
+
+/** The wall clock may be set while a step is waited for. */
+const waitMsMax = 60_000;
 
 export async function* followValues(
   values: ValueSource,
   positions: Positions,
-  { follow, withEarlier }: FollowOptions,
+  { follow, withEarlier, perStep }: FollowOptions,
   abort: AbortSignal,
 ): AsyncGenerator<ValueUpdate> {
   const changed = new Set<string>();
@@ -50,14 +56,22 @@ export async function* followValues(
         for (;;) {
           const series = await values.next(source);
           if (series === null || abort.aborted) break;
-          yield { series, position: positions.text() };
+          if (perStep === undefined) yield { series, position: positions.text() };
+          else perStep.steps.add(series);
           await nextRound();
         }
       }
+      const closed = perStep?.steps.take(perStep.wallMs()) ?? null;
+      if (closed !== null) yield closed;
       if (!follow) return;
+      const waitMs = perStep?.steps.waitMs(perStep.wallMs()) ?? null;
       await new Promise<void>((resolve) => {
-        wake = resolve;
-        if (changed.size > 0 || abort.aborted) resolve();
+        const timer = waitMs === null ? null : setTimeout(resolve, Math.min(waitMs, waitMsMax));
+        wake = () => {
+          if (timer !== null) clearTimeout(timer);
+          resolve();
+        };
+        if (changed.size > 0 || abort.aborted) wake();
       });
     }
   } finally {

@@ -2,6 +2,7 @@ import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { hashToken } from '../auth/tokens.ts';
 import { addCredential, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { stepGraceMs } from '../metricStream/closedSteps.ts';
 import { nodeNameOf, someMs } from '../modelFixture.ts';
 import { someRows } from '../rows/rowFixture.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
@@ -72,6 +73,26 @@ test('readings are told as they arrive, and after a position those that were mis
   expect(fresh.told).toEqual([]);
 });
 
+test('a step is told once, as a query aggregates it, and resumed after the last one', async () => {
+  for (const utilization of [40, 10, 20, 30, 60, 50, 5, 4, 3, 2]) read(utilization);
+  const startTime = String(coordinator.clock.wallMs() - 60 * 60_000);
+  const shape = { stepMs: 30_000, aggregation: 'max', by: 'all' };
+  const watch = { jobId: runningJobId, name, startTime, ...shape };
+  const { series } = await coordinator.api.queryMetrics(watch);
+  const closed = series[0]?.points.flatMap(({ atMs, value }) =>
+    atMs + stepGraceMs <= coordinator.clock.wallMs() ? [value] : [],
+  );
+  expect(closed?.length).toBeGreaterThan(1);
+  const live = watching({ ...watch, follow: true });
+  await vi.waitFor(() => expect(live.told).toEqual(closed));
+  const [position = ''] = live.positions;
+  for (let reading = 0; reading < 6; reading += 1) read(70);
+  const resumed = watching({ ...watch, position });
+  expect(await resumed.ended).toBeNull();
+  expect(resumed.told.at(-1)).toBe(70);
+  await vi.waitFor(() => expect(live.told.slice(closed?.length)).toEqual(resumed.told));
+});
+
 test('the cluster is sampled, and a watch of it is told', async () => {
   const watch = watching({ name: 'jobs_running', follow: true, startTime: '-1h' });
   await coordinator.reconcile();
@@ -119,6 +140,9 @@ test.each<[Watch, RegExp]>([
   [{ name, node: 'node-9' }, /there is no node node-9/],
   [{ name, position: 'latest' }, /^position: got "latest"/],
   [{ name, startTime: 'yesterday' }, /^start_time: /],
+  [{ name, by: 'job' }, /^by: a stream tells one value for each step; give step_ms too/],
+  [{ name, stepMs: 10 }, /^step_ms: got 10; expected 1000/],
+  [{ name, stepMs: 60_000, aggregation: 'median' }, /^aggregation: got "median"/],
 ])('%o is refused with the field and the remedy', async (request, message) => {
   expect(await watching(request).ended).toMatchObject({ message: expect.stringMatching(message) });
 });

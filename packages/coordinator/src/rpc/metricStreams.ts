@@ -10,6 +10,7 @@ import type { Identity } from '../caller.ts';
 import type { CommitNotifier } from '../events/notices.ts';
 import { type MetricPlan, planOf } from '../metricQuery/plan.ts';
 import { Positions } from '../metricQuery/positions.ts';
+import { ClosedSteps } from '../metricStream/closedSteps.ts';
 import { followValues, type ValueSource } from '../metricStream/followValues.ts';
 import { type OutputValueParts, OutputValues } from '../metricStream/outputValues.ts';
 import { clusterValues, GpuValues, hostValues, type SampledParts } from '../metricStream/sampledValues.ts';
@@ -37,11 +38,19 @@ export function metricStreamCalls(parts: MetricStreamParts): Pick<MusterCalls, '
       const nowMs = parts.wallMs();
       const plan = planOf({ ...request, ...(position === undefined ? {} : { startTime: undefined }) }, nowMs);
       const jobId = plan.job === null ? null : await resolveJobId(parts, plan.job, caller);
-      const positions = positionsOf(plan, request, nowMs);
+      const stepMs = stepMsOf(plan, request);
+      const positions = positionsOf(plan, request, nowMs, stepMs);
       const values = valuesOf(parts, plan, jobId, caller, positions);
-      const withEarlier = position !== undefined || startTime !== undefined;
+      const { wallMs } = parts;
+      const perStep =
+        plan.shape === null || stepMs === null
+          ? {}
+          : { perStep: { steps: new ClosedSteps({ ...plan.shape, stepMs }, positions.fromMs), wallMs } };
+      // The first of the steps is a whole one.
+      const withEarlier = position !== undefined || startTime !== undefined || stepMs !== null;
       const { unit } = plan.metric;
-      const updates = (over: AbortSignal) => followValues(values, positions, { follow, withEarlier }, over);
+      const updates = (over: AbortSignal) =>
+        followValues(values, positions, { follow, withEarlier, ...perStep }, over);
       return wireUpdates(whileVisible(parts, caller, jobId, abort, updates), unit);
     }),
   };
@@ -51,13 +60,28 @@ async function* wireUpdates(updates: ReturnType<typeof followValues>, unit: stri
   for await (const update of updates) yield metricUpdateToWire({ ...update, unit });
 }
 
+/** @returns null: values are told one by one */
+function stepMsOf(
+  { shape }: MetricPlan,
+  { stepMs, aggregation, by }: WatchMetricsRequest__Output,
+): number | null {
+  if (stepMs !== undefined) return shape?.stepMs ?? null;
+  const field = aggregation === undefined ? 'by' : 'aggregation';
+  if ((aggregation ?? by) !== undefined)
+    throw new MusterError('invalid', `${field}: a stream tells one value for each step; give step_ms too`);
+  return null;
+}
+
 function positionsOf(
   { metric, fromMs }: MetricPlan,
   { position, startTime }: WatchMetricsRequest__Output,
   nowMs: number,
+  stepMs: number | null,
 ): Positions {
-  if (position !== undefined) return Positions.parse(position, metric.subject === 'training');
-  return new Positions(startTime === undefined ? nowMs : Math.max(0, fromMs));
+  if (position !== undefined)
+    return Positions.parse(position, metric.subject === 'training' && stepMs === null);
+  if (startTime !== undefined) return new Positions(Math.max(0, fromMs));
+  return new Positions(stepMs === null ? nowMs : Math.floor(nowMs / stepMs) * stepMs);
 }
 
 /** @throws {MusterError} `invalid`, `not_found` */

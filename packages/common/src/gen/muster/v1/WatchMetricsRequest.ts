@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { Long } from '@grpc/proto-loader';
 
 export interface WatchMetricsRequest {
   'jobId'?: (string);
@@ -11,12 +12,18 @@ export interface WatchMetricsRequest {
   'follow'?: (boolean);
   'startTime'?: (string);
   'position'?: (string);
+  'stepMs'?: (number | string | Long);
+  'aggregation'?: (string);
+  'by'?: (string);
   '_attempt'?: "attempt";
   '_node'?: "node";
   '_user'?: "user";
   '_project'?: "project";
   '_startTime'?: "startTime";
   '_position'?: "position";
+  '_stepMs'?: "stepMs";
+  '_aggregation'?: "aggregation";
+  '_by'?: "by";
 }
 
 export interface WatchMetricsRequest__Output {
@@ -29,10 +36,16 @@ export interface WatchMetricsRequest__Output {
   'follow': (boolean);
   'startTime'?: (string);
   'position'?: (string);
+  'stepMs'?: (number);
+  'aggregation'?: (string);
+  'by'?: (string);
   '_attempt'?: "attempt";
   '_node'?: "node";
   '_user'?: "user";
   '_project'?: "project";
   '_startTime'?: "startTime";
   '_position'?: "position";
+  '_stepMs'?: "stepMs";
+  '_aggregation'?: "aggregation";
+  '_by'?: "by";
 }
