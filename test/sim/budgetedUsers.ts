@@ -2,7 +2,7 @@
 import type { TokenBudget } from '@muster/common/people';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import { CallError, type Client } from './client.ts';
-import type { Program } from './machine.ts';
+import { plainProgram } from './machine.ts';
 import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
 import type { Workload } from './workload.ts';
@@ -49,7 +49,7 @@ async function submit(
   budget: TokenBudget,
 ): Promise<void> {
   const isLong = budget.gpuHours !== null && random.chance(0.3);
-  const program = programOf(isLong ? longMs : random.between(100, 4_000));
+  const program = plainProgram(isLong ? longMs : random.between(100, 4_000));
   const wanted = { nodes: 1, gpus: random.between(isLong ? 1 : 0, Math.max(...gpus)) };
   const file: JobSpecFile = {
     name,
@@ -63,25 +63,6 @@ async function submit(
   const ids = await persistently(client, () => client.submit(name, file, 0, token));
   for (const id of ids ?? []) workload.acknowledged.add(id);
   workload.callsUnderway -= 1;
-}
-
-function programOf(runMs: number): Program {
-  return {
-    runMs,
-    exitCode: 0,
-    failingRank: null,
-    failsAfterMs: 0,
-    succeedsFromAttempt: 1,
-    onStop: 'exit',
-    outputBytes: 10,
-    startError: null,
-    failsTogether: false,
-    saveMs: 0,
-    failsWhen: 'started',
-    lingerMs: 0,
-    saveEveryMs: null,
-    failureKind: null,
-  };
 }
 
 /** @returns null: it was refused */

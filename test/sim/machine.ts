@@ -47,6 +47,26 @@ export interface Program {
   readonly failsWhen: 'prepared' | 'started';
 }
 
+/** It saves nothing, prints little and exits with 0. */
+export function plainProgram(runMs: number): Program {
+  return {
+    runMs,
+    exitCode: 0,
+    failingRank: null,
+    failsAfterMs: 0,
+    succeedsFromAttempt: 1,
+    onStop: 'exit',
+    outputBytes: 10,
+    startError: null,
+    failsTogether: false,
+    saveMs: 0,
+    failsWhen: 'started',
+    lingerMs: 0,
+    saveEveryMs: null,
+    failureKind: null,
+  };
+}
+
 export const lostExit: TaskExit = {
   exitCode: null,
   signal: null,

@@ -13,7 +13,7 @@ import type { JobView, NodeView } from '@muster/common/views';
 import { nodeFromWire } from '@muster/common/wire/codec';
 import { reserveAfterMs } from '@muster/coordinator/scheduler/plan';
 import { CallError, type Client } from '../client.ts';
-import type { Program } from '../machine.ts';
+import { plainProgram } from '../machine.ts';
 import type { Workload } from '../workload.ts';
 import type { Site, World } from '../world.ts';
 import type { AlertCheck } from './alerts.ts';
@@ -197,22 +197,7 @@ async function checkLeftovers({
 async function checkWholeClusterFree({ world, client, workload, verdict }: SettledParts): Promise<void> {
   const standing = world.sites.filter((site) => !site.lost);
   const gpus = Math.min(...standing.map(({ machine }) => machine.gpus.length));
-  const program: Program = {
-    runMs: 100,
-    exitCode: 0,
-    failingRank: null,
-    failsAfterMs: 0,
-    succeedsFromAttempt: 1,
-    onStop: 'exit',
-    outputBytes: 10,
-    startError: null,
-    failsTogether: false,
-    saveMs: 0,
-    failsWhen: 'started',
-    lingerMs: 0,
-    saveEveryMs: null,
-    failureKind: null,
-  };
+  const program = plainProgram(100);
   const resources = { nodes: standing.length, gpus };
   const file = { name: 'whole-cluster', command: ['simulate', JSON.stringify(program)], resources };
   workload.submissions.set(file.name, {
