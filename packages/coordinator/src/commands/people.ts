@@ -281,25 +281,36 @@ export function rotatedLifetimeMs({
   return expiresAtMs === null ? userTokenLifetimeMs : expiresAtMs - createdAtMs;
 }
 
+export interface RotateCommand {
+  readonly id: string;
+  readonly secretHash: string;
+  /** So long the earlier one stays valid; 0: it ends at once. */
+  readonly keepMs: number;
+  /** Id of the credential of the call. */
+  readonly by: string;
+}
+
 /**
- * Another token with the limits, the budget and the lifetime of this one, which ends.
- * @param keepMs so long the earlier one stays valid; 0: it ends at once
+ * Another token with the limits, the budget and the lifetime of this one, which ends. A token that rotates itself gets no more time:
+ * whoever has copied it could make it last for good.
  * @throws {MusterError} `not_found`
  */
 export function rotateUserToken(
   draft: Draft,
-  { id, secretHash, keepMs }: { readonly id: string; readonly secretHash: string; readonly keepMs: number },
+  { id, secretHash, keepMs, by }: RotateCommand,
   nowMs: number,
 ): IssuedCredential {
   const before = draft.credential(id);
   if (before?.kind !== 'user') throw new MusterError('not_found', `there is no token ${id} of a user`);
   const user = knownUser(draft, before.subject);
   const lifetimeMs = rotatedLifetimeMs(before);
+  const keepsEnd = id === by && lastEndMs(draft, id) !== null;
   const endMs = Math.min(before.expiresAtMs ?? Number.POSITIVE_INFINITY, nowMs + keepMs);
   if (endMs <= nowMs) draft.removeCredential(before);
   else draft.putCredential({ ...before, expiresAtMs: endMs });
   const { label, scope } = before;
-  const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, nowMs);
+  const createdAtMs = keepsEnd ? before.createdAtMs : nowMs;
+  const token = issue(draft, user, { secretHash, label, scope, lifetimeMs }, createdAtMs);
   const data = { id: token.id, user: user.name, label, by: 'rotate', replaced: id };
   draft.emit({ kind: 'token.issued', subject: clusterSubject, data }, nowMs);
   return token;
@@ -324,17 +335,17 @@ function issue(
   draft: Draft,
   { name }: User,
   facts: Pick<Credential, 'secretHash' | 'label' | 'scope'> & { readonly lifetimeMs?: number },
-  nowMs: number,
+  createdAtMs: number,
 ): IssuedCredential {
   const { secretHash, label, scope, lifetimeMs = userTokenLifetimeMs } = facts;
-  const expiresAtMs = nowMs + lifetimeMs;
+  const expiresAtMs = createdAtMs + lifetimeMs;
   const id = tokenId({ name }, secretHash);
   const plain = newCredential({
     id,
     kind: 'user',
     subject: name,
     secretHash,
-    createdAtMs: nowMs,
+    createdAtMs,
     expiresAtMs,
   });
   const token = { ...plain, label, scope, expiresAtMs };

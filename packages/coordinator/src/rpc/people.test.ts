@@ -180,6 +180,35 @@ describe('a token of a user', () => {
     expect(itself.expiresAtMs).toBe(day.expiresAtMs);
   });
 
+  test('never makes itself or what it issued last longer than it was issued for', async () => {
+    const ann = await loggedIn({ name: 'ann', role: 'user' });
+    const [login] = await ann.listCredentials();
+    const verbs = ['read' as const, 'tokens' as const];
+    const root = await ann.createUserToken({ label: 'ci', projects: [], verbs, lifetimeMs: 24 * hourMs });
+    let held = root.token;
+    for (let hours = 0; hours < 24; hours += 6) {
+      const rotated = await as(held).rotateUserToken();
+      expect(rotated.expiresAtMs).toBe(root.expiresAtMs);
+      const issued = await as(rotated.token).createUserToken({ label: 'further', projects: [], verbs });
+      expect(issued.expiresAtMs).toBe(root.expiresAtMs);
+      held = (await as(issued.token).rotateUserToken()).token;
+      coordinator.clock.nowMs += 6 * hourMs;
+    }
+    expect(await refusal(as(held).rotateUserToken())).toMatch(/^unauthenticated: .*has expired/);
+    const renewed = await ann.rotateUserToken(login?.id);
+    expect(renewed.expiresAtMs, 'a person can log in again').toBeGreaterThan(root.expiresAtMs);
+  });
+
+  test('that is rotated by its user lasts as long again, also after it rotated itself', async () => {
+    const ann = await loggedIn({ name: 'ann', role: 'user' });
+    const verbs = ['read' as const, 'tokens' as const];
+    const day = await ann.createUserToken({ label: 'ci', projects: [], verbs, lifetimeMs: 24 * hourMs });
+    coordinator.clock.nowMs += 20 * hourMs;
+    const itself = await as(day.token).rotateUserToken();
+    const renewed = await ann.rotateUserToken(itself.id);
+    expect(renewed.expiresAtMs).toBe(day.expiresAtMs + 20 * hourMs);
+  });
+
   test('of a budget issues no other, and none that is issued passes for a login', async () => {
     const ann = await loggedIn({ name: 'ann', role: 'user' });
     const plain = { label: 'ci', projects: [], verbs: [] };

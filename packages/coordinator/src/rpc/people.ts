@@ -162,7 +162,8 @@ export function peopleCalls({
           requireWithin(draft.credential(caller.id)?.scope ?? unlimitedScope, meant);
           requireNoLonger(draft, caller.id, nowMs + rotatedLifetimeMs(meant), nowMs);
         }
-        const command = { id: meant?.id ?? caller.id, secretHash: hashToken(token), keepMs };
+        const by = caller.id;
+        const command = { id: meant?.id ?? by, secretHash: hashToken(token), keepMs, by };
         return rotateUserToken(draft, command, nowMs);
       });
       return { id: issued.id, token, expiresAtMs: issued.expiresAtMs };
