@@ -1,6 +1,7 @@
+import names from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { mailSink } from './mail.ts';
 import { trustedWith } from './safeRequest.ts';
 import { RefusedNotification } from './sink.ts';
@@ -100,6 +101,22 @@ test('without leave for private addresses nothing is sent', async () => {
   );
   expect(mails).toEqual([]);
   expect(() => mailSink({ ...settings, url: 'http://x' }, 'c0ffee')).toThrow(/smtp:\/\/host:587/);
+});
+
+test('a mail goes to the address that was looked at, whatever the name of the server means a moment later', async () => {
+  const { port, mails } = await startMailServer();
+  const addresses = ['127.0.0.1', '10.255.255.1'];
+  const answer = async () => ({ address: addresses.shift() ?? '10.255.255.2', family: 4 });
+  const spy = vi.spyOn(names, 'lookup').mockImplementation(answer);
+  onTestFinished(() => spy.mockRestore());
+  const settings = { url: `smtp://mail.test:${port}`, ...people, credentials: null, ca: null };
+  await mailSink({ ...settings, allowsPrivate: true }, 'c0ffee').deliver(aNotification(), never);
+  expect(mails).toHaveLength(1);
+  expect(spy, 'the library looks nothing up').toHaveBeenCalledTimes(1);
+  const refused = mailSink({ ...settings, allowsPrivate: false }, 'c0ffee');
+  await expect(refused.deliver(aNotification(), never)).rejects.toThrow(
+    /mail\.test is 10\.255\.255\.1, an address/,
+  );
 });
 
 test.each([
