@@ -1,5 +1,6 @@
 /** The relay and the servers of an operator: accounts with credentials files, and a cluster of three with copies of the stream. */
-import { nkeys } from '@nats-io/transport-node';
+import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, nkeys } from '@nats-io/transport-node';
 import { afterEach, expect, test } from 'vitest';
 import {
   clusterId,
@@ -10,6 +11,7 @@ import {
   withStreams,
 } from '../../../../test/support/natsRelay.ts';
 import { freePort, type NatsServer, startNats, tempDir, waitFor } from '../../../../test/support/services.ts';
+import { trialsOf } from '../../../../test/support/trials.ts';
 import { openSqliteStore } from '../store/sqlite/sqliteStore.ts';
 import { startNatsRelay } from './natsRelay.ts';
 
@@ -99,7 +101,8 @@ ${textOf(user.getSeed())}
   expect(stranger.said.lines).toMatchObject([{ fields: { error: expect.stringMatching(/authorization/i) } }]);
 });
 
-test('in a cluster of three the stream has as many copies as asked for', async () => {
+/** Servers of one cluster. */
+async function startThree(): Promise<readonly NatsServer[]> {
   const routes = await Promise.all([1, 2, 3].map(() => freePort()));
   const servers: NatsServer[] = [];
   for (const [index, port] of routes.entries()) {
@@ -109,15 +112,91 @@ cluster { name: three, listen: "127.0.0.1:${port}", routes: [${others.join(', ')
 `;
     servers.push(await startNats({ storeDir: tempDir(`nats-${index}`).path, config }));
   }
-  const { log, said } = relayTo(servers.map(({ url }) => url).join(','), null, 3);
+  return servers;
+}
+
+const addressesOf = (servers: readonly NatsServer[]) => servers.map(({ url }) => url).join(',');
+// Before that the servers may have no leader yet, and leave requests unanswered.
+const untilReached = ({ lines }: RecordingLog) =>
+  waitFor('events reach NATS', () => lines.some(({ message }) => message === 'events reach NATS'));
+
+test('in a cluster of three the stream has as many copies as asked for', async () => {
+  const servers = await startThree();
+  const { log, said } = relayTo(addressesOf(servers), null, 3);
   await log.append(40);
   const [, second] = servers;
   if (second === undefined) throw new Error('there are three');
-  // Before that the servers may have no leader yet, and leave requests unanswered.
-  await waitFor('events reach NATS', () => said.lines.some(({ message }) => message === 'events reach NATS'));
+  await untilReached(said);
   const info = await withStreams(second, (manager) => manager.streams.info(streamName));
   expect(info.config.num_replicas).toBe(3);
   expect(info.cluster?.replicas).toHaveLength(2);
   const ids = (await messagesUpToDate(second, log)).map(({ id }) => id);
   expect(ids).toEqual(log.events.map(({ id }) => id));
 });
+
+/** What a durable consumer gets until it has the last event, through whichever server answers. */
+async function consumeAll(servers: readonly NatsServer[], log: EventLog, received: string[]): Promise<void> {
+  const timeout = 2_000;
+  const lastId = log.events.at(-1)?.id;
+  const consume = async () => {
+    const addresses = servers.map(({ url }) => url.replace('nats://', ''));
+    const connection = await connect({ servers: addresses, reconnect: false, timeout });
+    try {
+      const manager = await jetstreamManager(connection, { timeout });
+      await manager.consumers.add(streamName, {
+        durable_name: 'checker',
+        ack_policy: AckPolicy.Explicit,
+        // With more of them, what was under way at a kill would come after what followed it.
+        max_ack_pending: 1,
+      });
+      const consumer = await jetstream(connection, { timeout }).consumers.get(streamName, 'checker');
+      while (received.at(-1) !== lastId) {
+        const message = await consumer.next({ expires: timeout });
+        if (message === null) return;
+        received.push(message.headers?.get('Nats-Msg-Id') ?? '');
+        await message.ackAck();
+      }
+    } finally {
+      await connection.close();
+    }
+  };
+  // While the servers choose a leader they answer nobody.
+  await waitFor(`the consumer has ${lastId}`, () => consume().then(() => received.at(-1)), {
+    until: (seen) => seen === lastId,
+  });
+}
+
+/** Every other time it leads the stream. */
+const serverKills = trialsOf(6, 1);
+
+test(`of a cluster of three one server is killed, ${serverKills} times: a durable consumer gets every event, in order`, async () => {
+  const servers = await startThree();
+  const { log, said } = relayTo(addressesOf(servers), null, 3);
+  await log.append(20);
+  await untilReached(said);
+  const received: string[] = [];
+  await consumeAll(servers, log, received);
+  for (let kill = 0; kill < serverKills; kill += 1) {
+    const leader = await waitFor('the stream has a leader', () => leaderOf(servers));
+    const at = servers.indexOf(leader);
+    const victim = kill % 2 === 0 ? leader : servers[(at + 1) % servers.length];
+    await victim?.kill('SIGKILL');
+    await log.append(20);
+    await consumeAll(servers, log, received);
+    await victim?.restart();
+    await log.append(20);
+  }
+  await consumeAll(servers, log, received);
+  // What was not acknowledged before a kill comes again.
+  expect([...new Set(received)]).toEqual(log.events.map(({ id }) => id));
+});
+
+/** @throws {Error} while it has none */
+async function leaderOf(servers: readonly NatsServer[]): Promise<NatsServer> {
+  const [first] = servers;
+  if (first === undefined) throw new Error('there are three');
+  const { cluster } = await withStreams(first, (manager) => manager.streams.info(streamName));
+  const leader = servers.find((_, index) => `s${index}` === cluster?.leader);
+  if (leader === undefined) throw new Error(`${cluster?.leader} leads`);
+  return leader;
+}
