@@ -15,8 +15,10 @@ message Span {
   bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; uint32 kind = 6;
   fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9;
   uint32 dropped_attributes_count = 10; repeated bytes events = 11; uint32 dropped_events_count = 12;
-  repeated bytes links = 13; uint32 dropped_links_count = 14; Status status = 15; fixed32 flags = 16;
+  repeated Link links = 13; uint32 dropped_links_count = 14; Status status = 15; fixed32 flags = 16;
 }
+message Link { bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; repeated KeyValue attributes = 4;
+  uint32 dropped_attributes_count = 5; fixed32 flags = 6; }
 message Status { string message = 2; uint32 code = 3; }
 message KeyValue { string key = 1; AnyValue value = 2; }
 message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
@@ -42,6 +44,11 @@ interface WireSpan {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: WireAttributes;
+  readonly links?: readonly {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly attributes: WireAttributes;
+  }[];
   readonly status?: { readonly message: string; readonly code: number };
   readonly flags: number;
 }
@@ -67,6 +74,11 @@ export interface ReceivedSpan {
   readonly error: string | null;
   /** The parent is another program's. */
   readonly hasRemoteParent: boolean;
+  readonly links: readonly {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly attributes: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 export type Collector = Awaited<ReturnType<typeof startCollector>>;
@@ -136,6 +148,9 @@ function spanOf(wire: WireSpan): ReceivedSpan {
     attributes: valuesOf(wire.attributes),
     error: wire.status?.code === 2 ? wire.status.message : null,
     hasRemoteParent: (wire.flags & 0x200) !== 0,
+    links: (wire.links ?? []).map(({ traceId, spanId, attributes }) => {
+      return { traceId: hex(traceId), spanId: hex(spanId), attributes: valuesOf(attributes) };
+    }),
   };
 }
 

@@ -3,7 +3,16 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemet
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { type ReadableSpan, SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
-import type { JobSpan } from './spans.ts';
+import type { FollowedJob, JobSpan } from './spans.ts';
+
+/** A span with the places of the spans that it follows. */
+export interface LinkedSpan extends JobSpan {
+  readonly links: readonly {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly relation: FollowedJob['relation'];
+  }[];
+}
 
 /** Where spans go. */
 export interface SpanExporter {
@@ -11,7 +20,7 @@ export interface SpanExporter {
    * @returns `refused`: the collector will never take these
    * @throws {Error} when it may take them later
    */
-  send(spans: readonly JobSpan[]): Promise<'taken' | 'refused'>;
+  send(spans: readonly LinkedSpan[]): Promise<'taken' | 'refused'>;
 }
 
 export interface OtlpSettings {
@@ -70,7 +79,7 @@ export function endpointOf(url: string): string {
   return base.endsWith(tracesPath) ? base : `${base}${tracesPath}`;
 }
 
-function readableSpan(span: JobSpan): Omit<ReadableSpan, 'resource' | 'instrumentationScope'> {
+function readableSpan(span: LinkedSpan): Omit<ReadableSpan, 'resource' | 'instrumentationScope'> {
   const { traceId, spanId, parent, startMs, endMs, error } = span;
   const context = { traceId, spanId, traceFlags: TraceFlags.SAMPLED };
   return {
@@ -88,7 +97,10 @@ function readableSpan(span: JobSpan): Omit<ReadableSpan, 'resource' | 'instrumen
         typeof value === 'object' ? [...value] : value,
       ]),
     ),
-    links: [],
+    links: span.links.map(({ relation, ...place }) => ({
+      context: { ...place, traceFlags: TraceFlags.NONE },
+      attributes: { 'muster.relation': relation },
+    })),
     events: [],
     ended: true,
     droppedAttributesCount: 0,

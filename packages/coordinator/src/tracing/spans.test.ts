@@ -142,6 +142,25 @@ test('a traceparent of the submit is the trace, and the parent of the root', () 
   expect(spans.at(-1)?.parent).toEqual({ spanId: 'b7ad6b7169203331', isRemote: true });
 });
 
+test('a job that continues another one says which, in its root', () => {
+  const from = (data: Readonly<Record<string, unknown>>) =>
+    spansOf(
+      eventsOf([
+        ['job.submitted', 1_000, data],
+        ['job.cancelled', 2_000],
+      ]),
+    ).map(({ follows = [] }) => follows);
+  const [first, second] = ['job_00000000000a', 'job_00000000000b'];
+  expect(from({})).toEqual([[], []]);
+  expect(from({ requeuedFrom: first, resumedFrom: { jobId: first } }).at(-1)).toEqual([
+    { jobId: first, relation: 'requeued_from' },
+  ]);
+  expect(from({ requeuedFrom: first, resumedFrom: { jobId: second } }).at(-1)).toEqual([
+    { jobId: first, relation: 'requeued_from' },
+    { jobId: second, relation: 'resumed_from' },
+  ]);
+});
+
 test('what has not come to its end ends with its attempt, and says why', () => {
   const unprepared = spansOf(
     eventsOf([

@@ -33,6 +33,14 @@ export interface JobSpan {
   readonly attributes: Readonly<Record<string, string | number | readonly string[]>>;
   /** Why it did not end well. null: it did. */
   readonly error: string | null;
+  /** Absent: none. */
+  readonly follows?: readonly FollowedJob[];
+}
+
+/** An earlier job that a job continues, in a trace of its own. */
+export interface FollowedJob {
+  readonly jobId: string;
+  readonly relation: 'requeued_from' | 'resumed_from';
 }
 
 /** What of a job has begun and is not over. */
@@ -43,6 +51,7 @@ export interface OpenSpans {
   readonly caller: TraceParent | null;
   readonly name: string;
   readonly project: string | null;
+  readonly follows: readonly FollowedJob[];
   readonly beganMs: number;
   /** In the queue since then. null: it is not. */
   readonly queuedMs: number | null;
@@ -161,6 +170,7 @@ function openedBy({ subject, traceparent, kind, timeMs, data }: StoredEvent): Op
     caller: traceparent === undefined ? null : parseTraceparent(traceparent),
     name: textIn(data, 'name') ?? '',
     project: textIn(data, 'project'),
+    follows: followedJobsIn(data),
     beganMs: timeMs,
     queuedMs: kind === 'job.submitted' ? timeMs : null,
     attempt: null,
@@ -185,7 +195,7 @@ function checkpointed(open: OpenSpans, { timeMs, data, subjectSeq }: StoredEvent
 
 function ended(open: OpenSpans, { kind, timeMs, data }: StoredEvent): SpanStep {
   const { kind: cause, message } = causeIn(data);
-  const { caller, beganMs, attempts } = open;
+  const { caller, beganMs, attempts, follows } = open;
   const error = kind === 'job.failed' ? (message ?? 'failed') : null;
   const root: JobSpan = {
     traceId: open.traceId,
@@ -202,6 +212,7 @@ function ended(open: OpenSpans, { kind, timeMs, data }: StoredEvent): SpanStep {
       ...causeOf(cause),
     },
     error,
+    follows,
   };
   return { open: null, spans: [...planOf(open, timeMs, attempts + 1, error), root] };
 }
@@ -261,6 +272,20 @@ function causeOf(kind: string | null): JobSpan['attributes'] {
 }
 
 type Data = StoredEvent['data'];
+
+/** What a job is requeued from, and what it resumes from where that is another job. */
+function followedJobsIn(data: Data): readonly FollowedJob[] {
+  const requeuedFrom = textIn(data, 'requeuedFrom');
+  const resumed = data['resumedFrom'];
+  const resumedFrom =
+    typeof resumed === 'object' && resumed !== null ? textIn(resumed as Data, 'jobId') : null;
+  return [
+    ...(requeuedFrom === null ? [] : [{ jobId: requeuedFrom, relation: 'requeued_from' } as const]),
+    ...(resumedFrom === null || resumedFrom === requeuedFrom
+      ? []
+      : [{ jobId: resumedFrom, relation: 'resumed_from' } as const]),
+  ];
+}
 
 function stepOf(data: Data): JobSpan['attributes'] {
   const step = numberIn(data, 'step');

@@ -119,6 +119,21 @@ test('the trace of a traceparent reaches the collector, from the submit to the e
   for (const event of events) expect(cloudEventOf('test', event)).toMatchObject({ traceid: traceId });
 });
 
+test('the trace of a job that was requeued leads to that of the one before', async () => {
+  trace(1);
+  const first = await submit(sampled);
+  await startJob(coordinator, first);
+  await finishJob(coordinator, first);
+  const { jobId: second } = await coordinator.api.requeueJob(first, 'again');
+  await coordinator.api.stopJobs([second], '');
+  await vi.waitFor(() => expect(namesOf(second)).toEqual(['plan', 'job']));
+  const roots = collector.spans.filter(({ name }) => name === 'job');
+  expect(roots.map(({ links }) => links)).toEqual([
+    [],
+    [{ traceId, spanId: spanIdOf(first, ''), attributes: { 'muster.relation': 'requeued_from' } }],
+  ]);
+});
+
 test('after a restart in the middle no span comes twice, and the others belong to them', async () => {
   const before = trace(1);
   const jobId = await submit();

@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { untilAborted } from '@muster/common/async';
 import { isJobId } from '@muster/common/ids';
-import { isRecorded, type TraceSampler } from '@muster/common/traceContext';
+import { isRecorded, spanIdOf, type TraceSampler, traceIdOf } from '@muster/common/traceContext';
 import {
   type EventFollowerParts,
   type EventTarget,
@@ -18,7 +18,7 @@ import {
 } from '../events/follower.ts';
 import type { StoredEvent } from '../model.ts';
 import type { Store } from '../store/store.ts';
-import type { SpanExporter } from './otlp.ts';
+import type { LinkedSpan, SpanExporter } from './otlp.ts';
 import { isOfTrace, type JobSpan, type OpenSpans, spansAfter } from './spans.ts';
 
 /** What became of spans: sent, not sent and to be tried again, or dropped because nobody takes them. */
@@ -83,7 +83,7 @@ class TraceBuilder {
 
   /** @returns the spans that these events end, and how to remember that they were dealt with; until then, they come again */
   async build(events: readonly StoredEvent[]): Promise<{
-    readonly spans: readonly JobSpan[];
+    readonly spans: readonly LinkedSpan[];
     readonly remember: () => void;
   }> {
     const spans: JobSpan[] = [];
@@ -97,7 +97,20 @@ class TraceBuilder {
       changed.set(subject, open);
       spans.push(...ended);
     }
-    return { spans, remember: () => this.remember(changed) };
+    const linked: LinkedSpan[] = [];
+    for (const span of spans) linked.push({ ...span, links: await this.linksOf(span) });
+    return { spans: linked, remember: () => this.remember(changed) };
+  }
+
+  private async linksOf({ follows = [] }: JobSpan): Promise<LinkedSpan['links']> {
+    const links: LinkedSpan['links'][number][] = [];
+    for (const { jobId, relation } of follows) {
+      const [first] = await this.parts.store.readEvents(0, 1, jobId);
+      // Without its events nobody knows which trace its submit has named.
+      if (first === undefined) continue;
+      links.push({ traceId: traceIdOf(jobId, first.traceparent), spanId: spanIdOf(jobId, ''), relation });
+    }
+    return links;
   }
 
   private async openBefore({ subject, subjectSeq, seq }: StoredEvent): Promise<OpenSpans | null> {
