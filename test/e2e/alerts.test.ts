@@ -1,13 +1,15 @@
-/** Alerts to a webhook, over a kill of the coordinator in the middle of a delivery. */
+/** Alerts to a webhook with a certificate of its own CA, over a kill of the coordinator in the middle of a delivery. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import { waitFor } from '../support/services.ts';
+import { tempDir, waitFor } from '../support/services.ts';
+import { testAuthority } from '../support/tlsServer.ts';
 
 interface Delivery {
   readonly id: string;
@@ -21,21 +23,26 @@ interface Delivery {
 const deliveries: Delivery[] = [];
 let isSlow = true;
 
-const receiver = createServer((request, response) => {
+const receive: RequestListener = (request, response) => {
   void json(request).then((body) => {
     const { status, alert, subject } = body as Delivery;
     const isAnswered = !isSlow;
     deliveries.push({ id: String(request.headers['x-muster-delivery']), status, alert, subject, isAnswered });
     if (isAnswered) response.end();
   });
-});
+};
 
+let receiver: Server;
 let cluster: Cluster;
 beforeAll(async () => {
+  const authority = await testAuthority();
+  const ca = join(tempDir('ca').path, 'ca.crt');
+  writeFileSync(ca, authority.certificate);
+  receiver = createServer(await authority.issue(), receive);
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
   const { port } = receiver.address() as AddressInfo;
-  const sink = ['--alert-webhook', `http://127.0.0.1:${port}/`, '--alert-private', 'on'];
+  const sink = ['--alert-webhook', `https://127.0.0.1:${port}/`, '--alert-ca', ca, '--alert-private', 'on'];
   cluster = await startCluster({ coordinatorFlags: [...sink, '--builtin-alerts', 'job_failed'] });
 });
 afterAll(() => {
