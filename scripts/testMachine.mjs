@@ -13,6 +13,7 @@ import {
   MissingServiceError,
   natsServerProgram,
   prometheusPrograms,
+  pythonWithSklearn,
   pythonWithTorch,
   sshServer,
   staticBusybox,
@@ -46,6 +47,11 @@ const needs = [
     what: 'PyTorch for python3',
     packages: ['python3-torch'],
     isMissing: () => throwsMissing(pythonWithTorch),
+  },
+  {
+    what: 'scikit-learn and pandas for python3',
+    packages: ['python3-sklearn', 'python3-pandas'],
+    isMissing: () => throwsMissing(pythonWithSklearn),
   },
   {
     what: 'a statically linked busybox',

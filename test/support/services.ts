@@ -136,23 +136,33 @@ export function natsServerProgram(): string {
  * A Python that can `import torch`: the one on PATH, or Debian's own, which a version manager may hide.
  * @throws {MissingServiceError}
  */
-export async function pythonWithTorch(): Promise<string> {
+export function pythonWithTorch(): Promise<string> {
+  return pythonWith(['torch'], 'python3-torch');
+}
+
+/** The same with scikit-learn and pandas. @throws {MissingServiceError} */
+export function pythonWithSklearn(): Promise<string> {
+  return pythonWith(['sklearn', 'pandas'], 'python3-sklearn python3-pandas');
+}
+
+async function pythonWith(modules: readonly string[], packages: string): Promise<string> {
   const candidates = [findProgram('python3'), '/usr/bin/python3'].filter(
     (path) => path !== null && isExecutable(path),
   );
   for (const python of new Set(candidates)) {
-    if (python !== null && (await findsTorch(python))) return python;
+    if (python !== null && (await findsModules(python, modules))) return python;
   }
   throw new MissingServiceError(
-    `no python3 here can import torch (Debian package python3-torch; ${installWith})`,
+    `no python3 here can import ${modules.join(' and ')} (Debian: ${packages}; ${installWith})`,
   );
 }
 
-/** Looks the module up without importing it, which takes seconds. */
-function findsTorch(python: string): Promise<boolean> {
-  const code = 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)';
+/** Looks the modules up without importing them, which takes seconds. */
+function findsModules(python: string, modules: readonly string[]): Promise<boolean> {
+  const code =
+    'import importlib.util, sys; sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))';
   return new Promise((resolve) => {
-    const child = spawn(python, ['-c', code], { stdio: 'ignore' });
+    const child = spawn(python, ['-c', code, ...modules], { stdio: 'ignore' });
     child.on('error', () => resolve(false));
     child.on('close', (exitCode) => resolve(exitCode === 0));
   });
