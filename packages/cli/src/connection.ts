@@ -49,13 +49,20 @@ const installedDataDir = '/var/lib/muster';
 const smallFileBytesMax = 16 * 1024;
 
 export function withConnection(command: Command): Command {
+  return withConnectionElsewhere(command).option(
+    '--data <dir>',
+    'data directory of a coordinator on this machine (MUSTER_DATA)',
+  );
+}
+
+/** The same where `--data` means something else: MUSTER_DATA still names the directory. */
+export function withConnectionElsewhere(command: Command): Command {
   return command
     .optionsGroup('Which coordinator:')
     .option('--addr <host:port>', 'its address (MUSTER_ADDR); default: the last `muster up` on this machine')
     .option('--token-file <file>', 'file with the token (MUSTER_TOKEN holds the token itself)')
     .option('--ca <file>', "certificate of the coordinator's CA (MUSTER_CA), if it runs on another machine")
-    .option('--context <name>', 'a login saved by `muster login` (MUSTER_CONTEXT); `local`: none')
-    .option('--data <dir>', 'data directory of a coordinator on this machine (MUSTER_DATA)');
+    .option('--context <name>', 'a login saved by `muster login` (MUSTER_CONTEXT); `local`: none');
 }
 
 /** @throws {CliError} that says what is missing or unreadable, and the remedy */

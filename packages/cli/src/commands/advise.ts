@@ -1,18 +1,15 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { ConfigFile } from '@muster/advice/configFiles';
 import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
 import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
 import { computeText, distributedText } from '../advise/adviceText.ts';
 import { tuningText } from '../advise/tuningText.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
-import { CliError, fileErrorReason, usageError } from '../errors.ts';
+import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, priceList, withOutput } from '../flags.ts';
-import { count } from '../output/text.ts';
 import { print } from '../query.ts';
 import { adviseOnInput, withContextFlags } from '../submit/adviceContext.ts';
+import { writeNewFiles } from '../submit/writeNewFiles.ts';
 
 interface AdviseFlags extends OutputFlags {
   readonly file?: string;
@@ -35,7 +32,7 @@ const distributed: Subcommand = {
     const task = 'configure_distributed';
     const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpuTable, context);
     const fits = advice.distributed_config !== null;
-    if (fits && flags.write !== undefined) await writeFiles(flags.write, advice.files, context);
+    if (fits && flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
     await print(context, outputOf(flags), advice, distributedText);
     return fits ? exitCodes.ok : exitCodes.problemFound;
   },
@@ -55,7 +52,7 @@ const tuning: Subcommand = {
     const gpus = pricedGpus(flags.prices ?? []);
     const task = 'tune_hyperparameters';
     const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpus, context);
-    if (flags.write !== undefined) await writeFiles(flags.write, advice.files, context);
+    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
     await print(context, outputOf(flags), advice, tuningText);
     return exitCodes.ok;
   },
@@ -115,31 +112,4 @@ function pricedGpus(prices: readonly GpuPrice[]): readonly GpuModel[] {
       );
   }
   return withPrices(gpuTable, prices);
-}
-
-/** @throws {CliError} one is there already, and none was written; or they cannot be written */
-async function writeFiles(
-  dir: string,
-  files: readonly ConfigFile[],
-  { io, environment }: Context,
-): Promise<void> {
-  const path = resolve(environment.workingDir, dir);
-  const existing = files.map(({ name }) => name).filter((name) => existsSync(join(path, name)));
-  if (existing.length > 0)
-    throw new CliError(`${dir} already has ${existing.join(', ')}`, {
-      code: 'already_exists',
-      hints: ['Give another directory, or remove them.'],
-    });
-  try {
-    mkdirSync(path, { recursive: true });
-    for (const { name, text } of files) {
-      // `wx`: whatever came there meanwhile is not overwritten either.
-      writeFileSync(join(path, name), text, { flag: 'wx', mode: name.endsWith('.sh') ? 0o755 : 0o644 });
-    }
-  } catch (error) {
-    const reason = fileErrorReason(error);
-    if (reason === null) throw error;
-    throw usageError(`cannot write into ${dir}: ${reason}`);
-  }
-  await io.stderr.write(`Wrote ${count(files.length, 'file')} into ${dir}.\n`);
 }
