@@ -138,18 +138,36 @@ export async function makeBundles(options) {
     sourcemap: false,
     plugins: [lazyBuiltins],
   });
+  const worker = await automlWorker();
   return {
     // Parts first, what imports them after: a command started while they are written finds either the old whole or the new one.
     files: [
       ...assets,
+      ...worker.files,
       ...outputs
         .filter(({ path }) => isPart(path))
         .map((file) => (file.contents === short ? { ...file, path: shortFile } : file)),
       ...outputs.filter(({ path }) => !isPart(path)),
       ...starter.outputFiles.map(({ contents }) => ({ path: 'muster.mjs', contents })),
     ],
-    inputs: [...results, starter].flatMap((result) => Object.keys(result.metafile.inputs)),
+    inputs: [
+      ...[...results, starter].flatMap((result) => Object.keys(result.metafile.inputs)),
+      ...worker.inputs,
+    ],
   };
+}
+
+/** The Python of AutoML, which lies beside the bundles as it is. */
+async function automlWorker() {
+  const folder = 'packages/advice/muster_automl';
+  const names = (await readdir(join(root, folder))).filter((name) => name.endsWith('.py')).sort();
+  const files = await Promise.all(
+    names.map(async (name) => ({
+      path: `muster_automl/${name}`,
+      contents: await readFile(join(root, folder, name)),
+    })),
+  );
+  return { files, inputs: names.map((name) => `${folder}/${name}`) };
 }
 
 async function requireEntries() {

@@ -227,12 +227,13 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'config install output supervisor',
       'it installs an agent that is kept running like `muster up`, and ends tasks as `uninstall` does',
     ],
+    ['automl', 'jobs output submit', 'it submits jobs and waits for them'],
     ['remote', 'arrays output', 'it works on several machines, and prints what became of them'],
     ['upgrade', 'install output remote', 'it puts one release in the place of another, here and on nodes'],
     ['top', 'jobs nodes output', 'it shows what jobs and nodes do now'],
     [
       'commands',
-      'advise alerts arrays config diagnose doctor install jobs logs metricQuestion metrics nodes output pipelines remote ' +
+      'advise alerts arrays automl config diagnose doctor install jobs logs metricQuestion metrics nodes output pipelines remote ' +
         'submit supervisor sweeps top upgrade userAgent',
       'a command connects the parts; nothing imports a command but the table of them',
     ],

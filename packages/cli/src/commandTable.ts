@@ -42,6 +42,7 @@ export const commandTable: readonly CommandEntry[] = [
     () => import('./commands/pipeline.ts'),
   ),
   entry('Jobs:', 'sweep', 'search for good parameters', () => import('./commands/sweep.ts')),
+  entry('Jobs:', 'automl', 'find the best model for a table', () => import('./commands/automl.ts')),
   entry(
     'Jobs:',
     'advise',
