@@ -71,6 +71,7 @@ const answers = [
   ['`sweep best`', '[Trial](#trial); with several objectives `{trials: `[Trial](#trial)`[]}`'],
   ['`sweep importance`', '`{trials, parameters: {name, share}[]}`, most important first'],
   ['`pipeline run`, `pipeline show`, `pipeline stop`, `pipeline rerun`', '[PipelineRun](#pipelinerun)'],
+  ['`lineage`', '[Lineage](#lineage)'],
   ['`pipeline list`', '`{runs: `[PipelineRun](#pipelinerun)`[], more}`'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],
   ['`secret list`', '`{secrets: `[Secret](#secret)`[]}`'],
@@ -133,6 +134,8 @@ const shown = [
   'PipelineRun',
   'PipelineStep',
   'Artifact',
+  'Lineage',
+  'LineageStep',
 ];
 
 /** Where the JSON is easier to read than the message: message.field → name and type; null: inside of another, or not there. */
@@ -140,6 +143,7 @@ const differences = {
   'Job.spec': ['spec', 'object', 'The job file, complete, with its own keys in snake_case.'],
   'Sweep.spec': ['spec', 'object', 'The sweep file, complete, with its own keys in snake_case.'],
   'PipelineRun.spec': ['spec', 'object', 'The pipeline file, with its own keys in snake_case.'],
+  'LineageStep.params': ['params', 'object', 'Values of the parameters of its run, by name.'],
   'PipelineRun.params': ['params', 'object', 'Values of all parameters, by name.'],
   'Trial.params': ['params', 'object', 'Values of the parameters that apply, by name.'],
   // The CLI prints all points.

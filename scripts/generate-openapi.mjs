@@ -31,6 +31,7 @@ const objects = {
   'Sweep.spec': null,
   'PipelineRun.spec': null,
   'PipelineRun.params': null,
+  'LineageStep.params': null,
   'Trial.params': null,
 };
 

@@ -41,6 +41,12 @@ export const commandTable: readonly CommandEntry[] = [
     'run steps that hand on files to each other',
     () => import('./commands/pipeline.ts'),
   ),
+  entry(
+    'Jobs:',
+    'lineage',
+    'show what an artifact was made from, and what has used it',
+    () => import('./commands/lineage.ts'),
+  ),
   entry('Jobs:', 'sweep', 'search for good parameters', () => import('./commands/sweep.ts')),
   entry('Jobs:', 'automl', 'find the best model for a table', () => import('./commands/automl.ts')),
   entry(

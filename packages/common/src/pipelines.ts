@@ -88,3 +88,35 @@ export interface PipelineRunView {
 export function hasPipelineEnded(state: PipelineState): boolean {
   return state !== 'running' && state !== 'stopping';
 }
+
+/** A step in the history of an artifact. */
+export interface LineageStepView {
+  readonly run: string;
+  /** Its name. */
+  readonly pipeline: string;
+  readonly step: string;
+  readonly index: number;
+  /** As JSON. null: the step has no `for_each`. */
+  readonly item: string | null;
+  readonly state: PipelineStepState;
+  readonly jobId: string | null;
+  /** That its job has run on. */
+  readonly nodes: readonly string[];
+  /** Of its run. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Digest of the code. null: the pipeline file does not say it. */
+  readonly code: string | null;
+  readonly inputs: readonly ArtifactView[];
+  readonly outputs: readonly ArtifactView[];
+  readonly startedAtMs: number;
+}
+
+export interface LineageView {
+  readonly subject: string;
+  /** `artifact`, `run` or `job`. A checkpoint is shown as the job that has saved it. */
+  readonly kind: string;
+  /** Steps that it comes from, the earliest first; those that have made it last. */
+  readonly madeBy: readonly LineageStepView[];
+  /** Steps that have used it, directly or by what others have made of it, the earliest first. */
+  readonly usedBy: readonly LineageStepView[];
+}

@@ -49,6 +49,7 @@ import { alertCalls } from './rpc/alerts.ts';
 import { type CredentialCallParts, credentialCalls } from './rpc/credentials.ts';
 import { jobCalls } from './rpc/jobs.ts';
 import type { JoinParts } from './rpc/join.ts';
+import { lineageCalls } from './rpc/lineage.ts';
 import { metricStreamCalls } from './rpc/metricStreams.ts';
 import { type NodeCallParts, nodeCalls } from './rpc/nodes.ts';
 import { type PeopleCallParts, peopleCalls } from './rpc/people.ts';
@@ -358,6 +359,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...sweepCalls(parts),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
+        ...lineageCalls(parts),
       },
       agentHub: agentHubCalls({
         ...parts,

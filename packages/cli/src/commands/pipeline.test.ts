@@ -1,7 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PipelineRunView, PipelineStepView } from '@muster/common/pipelines';
-import { pipelineToWire } from '@muster/common/wire/codec';
+import type {
+  LineageStepView,
+  LineageView,
+  PipelineRunView,
+  PipelineStepView,
+} from '@muster/common/pipelines';
+import { lineageToWire, pipelineToWire } from '@muster/common/wire/codec';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { submittedAtMs } from '../testing/fakeCoordinator.ts';
@@ -139,6 +144,36 @@ test('a run is shown with its steps', async () => {
   });
   expect(list.stdout).toMatch(/pln_00000000000a +vision +failed +ann/);
   expect(list.stderr).toBe('There are older runs, which are not shown.\n');
+});
+
+test('lineage is shown with the steps before and after', async () => {
+  const { step: name, index, item, state, jobId, outputs } = step;
+  const made: LineageStepView = {
+    run: id,
+    pipeline: 'vision',
+    step: name,
+    index,
+    item,
+    state,
+    jobId,
+    outputs,
+    nodes: ['node-1'],
+    params: { lr: 0.1 },
+    code: 'git:1234',
+    inputs: [],
+    startedAtMs: submittedAtMs,
+  };
+  const lineage: LineageView = { subject: '/m', kind: 'artifact', madeBy: [made], usedBy: [] };
+  const GetLineage = () => lineageToWire(lineage);
+  const { stdout, requests } = await run(['lineage', '/m'], { GetLineage });
+  expect(requests).toMatchObject([{ request: { subject: '/m' } }]);
+  expect(stdout).toContain('Artifact: /m\nParams:   lr=0.1\nCode:     git:1234\n');
+  expect(stdout).toMatch(
+    /pln_00000000000a +train\[2\] +failed +job_00000000000b +node-1 +- +model@aaaaaaaaaaaa/,
+  );
+  expect(stdout).toContain('No step has used it.');
+  const json = await run(['lineage', '/m', '-o', 'json'], { GetLineage });
+  expect(JSON.parse(json.stdout)).toEqual(lineage);
 });
 
 test('a run is stopped, and repeated from a step', async () => {

@@ -1,5 +1,10 @@
 /** Runs of pipelines as text for people. */
-import type { PipelineRunView, PipelineStepView } from '@muster/common/pipelines';
+import type {
+  LineageStepView,
+  LineageView,
+  PipelineRunView,
+  PipelineStepView,
+} from '@muster/common/pipelines';
 import type { Style } from '../output/colours.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
@@ -81,4 +86,45 @@ function stepText({ step, item, group }: PipelineStepView): string {
 function tookText({ startedAtMs, endedAtMs, tries }: PipelineStepView): string {
   if (tries === 0 || startedAtMs === null || endedAtMs === null) return '-';
   return durationText(endedAtMs - startedAtMs);
+}
+
+export function lineageText({ subject, kind, madeBy, usedBy }: LineageView, view: View): string {
+  const [maker] = madeBy.toReversed();
+  const facts =
+    kind === 'run' || maker === undefined
+      ? []
+      : [
+          [
+            'Params',
+            Object.entries(maker.params)
+              .map(([key, value]) => `${key}=${String(value)}`)
+              .join(' ') || '-',
+          ],
+          ['Code', maker.code ?? '-'],
+        ];
+  const lines = [[kind === 'run' ? 'Run' : kind === 'job' ? 'Job' : 'Artifact', subject], ...facts];
+  const head = lines.map(([label = '', value = '']) => `${`${label}:`.padEnd(10)}${value}\n`).join('');
+  const used = usedBy.length === 0 ? '\nNo step has used it.\n' : `\nUsed by:\n${lineageTable(usedBy, view)}`;
+  return `${head}\nMade by:\n${lineageTable(madeBy, view)}${used}`;
+}
+
+function lineageTable(steps: readonly LineageStepView[], view: View): string {
+  const columns: readonly Column<LineageStepView>[] = [
+    { header: 'RUN', cell: ({ run }) => run },
+    { header: 'STEP', cell: ({ step, item }) => (item === null ? step : `${step}[${item}]`) },
+    { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => stepStyles[state] },
+    { header: 'JOB', cell: ({ jobId }) => jobId ?? '-' },
+    { header: 'NODES', cell: ({ nodes }) => nodes.join(',') || '-', narrow: 'drop' },
+    { header: 'INPUTS', cell: ({ inputs }) => artifactsText(inputs), narrow: 'drop' },
+    { header: 'OUTPUTS', cell: ({ outputs }) => artifactsText(outputs), narrow: 'drop' },
+  ];
+  return formatTable(steps, columns, view);
+}
+
+/** Twelve digits tell digests apart. */
+function artifactsText(artifacts: LineageStepView['inputs']): string {
+  return (
+    artifacts.map(({ name, digest }) => `${name}@${digest.replace('sha256:', '').slice(0, 12)}`).join(' ') ||
+    '-'
+  );
 }

@@ -51,6 +51,7 @@ import type { FileSystemSpace as _muster_v1_FileSystemSpace, FileSystemSpace__Ou
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from './muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
+import type { GetLineageRequest as _muster_v1_GetLineageRequest, GetLineageRequest__Output as _muster_v1_GetLineageRequest__Output } from './muster/v1/GetLineageRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from './muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from './muster/v1/GetNodeRequest.ts';
 import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from './muster/v1/GetPipelineRequest.ts';
@@ -68,6 +69,8 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JobArray as _muster_v1_JobArray, JobArray__Output as _muster_v1_JobArray__Output } from './muster/v1/JobArray.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
+import type { Lineage as _muster_v1_Lineage, Lineage__Output as _muster_v1_Lineage__Output } from './muster/v1/Lineage.ts';
+import type { LineageStep as _muster_v1_LineageStep, LineageStep__Output as _muster_v1_LineageStep__Output } from './muster/v1/LineageStep.ts';
 import type { ListAlertsRequest as _muster_v1_ListAlertsRequest, ListAlertsRequest__Output as _muster_v1_ListAlertsRequest__Output } from './muster/v1/ListAlertsRequest.ts';
 import type { ListAlertsResponse as _muster_v1_ListAlertsResponse, ListAlertsResponse__Output as _muster_v1_ListAlertsResponse__Output } from './muster/v1/ListAlertsResponse.ts';
 import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from './muster/v1/ListCredentialsRequest.ts';
@@ -238,6 +241,7 @@ export interface ProtoGrpcType {
       GetCallerRequest: MessageTypeDefinition<_muster_v1_GetCallerRequest, _muster_v1_GetCallerRequest__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
+      GetLineageRequest: MessageTypeDefinition<_muster_v1_GetLineageRequest, _muster_v1_GetLineageRequest__Output>
       GetLoginMethodRequest: MessageTypeDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_GetLoginMethodRequest__Output>
       GetNodeRequest: MessageTypeDefinition<_muster_v1_GetNodeRequest, _muster_v1_GetNodeRequest__Output>
       GetPipelineRequest: MessageTypeDefinition<_muster_v1_GetPipelineRequest, _muster_v1_GetPipelineRequest__Output>
@@ -256,6 +260,8 @@ export interface ProtoGrpcType {
       JobArray: MessageTypeDefinition<_muster_v1_JobArray, _muster_v1_JobArray__Output>
       JobState: EnumTypeDefinition
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
+      Lineage: MessageTypeDefinition<_muster_v1_Lineage, _muster_v1_Lineage__Output>
+      LineageStep: MessageTypeDefinition<_muster_v1_LineageStep, _muster_v1_LineageStep__Output>
       ListAlertsRequest: MessageTypeDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsRequest__Output>
       ListAlertsResponse: MessageTypeDefinition<_muster_v1_ListAlertsResponse, _muster_v1_ListAlertsResponse__Output>
       ListCredentialsRequest: MessageTypeDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsRequest__Output>

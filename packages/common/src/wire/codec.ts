@@ -291,9 +291,10 @@ export function adviceFromWire({ answer }: { readonly answer: string }): Readonl
 
 // ---- Pipelines.
 
+const artifact = message<pipelines.ArtifactView>()('Artifact');
 const pipelineStep = message<pipelines.PipelineStepView>()('PipelineStep', {
   state: word(pipelines.pipelineStepStates, 'waiting'),
-  outputs: message<pipelines.ArtifactView>()('Artifact'),
+  outputs: artifact,
 });
 export const { toWire: pipelineToWire, fromWire: pipelineFromWire } = message<pipelines.PipelineRunView>()(
   'PipelineRun',
@@ -303,4 +304,15 @@ export const { toWire: pipelineToWire, fromWire: pipelineFromWire } = message<pi
     params: json,
     steps: pipelineStep,
   },
+);
+
+const lineageStep = message<pipelines.LineageStepView>()('LineageStep', {
+  state: word(pipelines.pipelineStepStates, 'waiting'),
+  params: json,
+  inputs: artifact,
+  outputs: artifact,
+});
+export const { toWire: lineageToWire, fromWire: lineageFromWire } = message<pipelines.LineageView>()(
+  'Lineage',
+  { madeBy: lineageStep, usedBy: lineageStep },
 );

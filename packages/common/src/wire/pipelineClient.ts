@@ -1,6 +1,6 @@
 /** The part of the typed client that is about pipelines. */
-import type { PipelineRunView } from '../pipelines.ts';
-import { pipelineFromWire } from './codec.ts';
+import type { LineageView, PipelineRunView } from '../pipelines.ts';
+import { lineageFromWire, pipelineFromWire } from './codec.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
 export interface PipelineApi {
@@ -30,6 +30,8 @@ export interface PipelineApi {
     readonly requestId: string;
     readonly noCache?: boolean;
   }): Promise<PipelineRunView>;
+  /** @param subject digest or path of an artifact, path of a checkpoint, id of a run or of a job */
+  getLineage(subject: string): Promise<LineageView>;
 }
 
 export function pipelineClient(call: UnaryCall): PipelineApi {
@@ -41,6 +43,7 @@ export function pipelineClient(call: UnaryCall): PipelineApi {
     },
     getPipeline: async (run) => pipelineFromWire(await call('GetPipeline', { run })),
     stopPipeline: async (run, reason) => pipelineFromWire(await call('StopPipeline', { run, reason })),
+    getLineage: async (subject) => lineageFromWire(await call('GetLineage', { subject })),
     rerunPipeline: async (request) => pipelineFromWire(await call('RerunPipeline', request)),
   };
 }

@@ -96,6 +96,7 @@ export const routesOfCalls: Rows = {
   GetPipeline: get('/pipelines/{run}'),
   StopPipeline: post('/pipelines/{run}/stop'),
   RerunPipeline: post('/pipelines/{run}/rerun'),
+  GetLineage: get('/lineage'),
 
   ListUsers: get('/users'),
   AddUser: post('/users'),

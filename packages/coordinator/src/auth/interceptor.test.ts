@@ -103,7 +103,7 @@ const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics WatchMetrics SummarizeTraining ListTelemetry ' +
     'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials Advise ' +
-    'ListPipelines GetPipeline',
+    'ListPipelines GetPipeline GetLineage',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:
     'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +

@@ -36,6 +36,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   Advise: 'read',
   ListPipelines: 'read',
   GetPipeline: 'read',
+  GetLineage: 'read',
 
   Submit: 'submit',
   CreateSweep: 'submit',

@@ -48,6 +48,7 @@ const reading: ReadonlySet<string> = new Set([
   'Advise',
   'ListPipelines',
   'GetPipeline',
+  'GetLineage',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;

@@ -50,6 +50,7 @@ async function endStepBy(
   const found = (await look(id)).steps.find((each) => each.step === name && each.index === index);
   const jobId = found?.jobId ?? '';
   if (!isJobId(jobId)) throw new Error(`${name} has no job`);
+  coordinator.clock.nowMs += 1_000;
   await startJob(coordinator, jobId);
   const task = { jobId, attempt: 1, nodeRank: 0 };
   if (text !== '') await coordinator.logs.append(task, 0, Buffer.from(text));
@@ -196,6 +197,54 @@ test('failures are retried with a job each, and then steps for failures and for 
   expect(await look(id)).toMatchObject({
     state: 'failed',
     reason: expect.stringMatching(/^train has failed: /),
+  });
+});
+
+test('the lineage of an artifact leads back to its parameters and nodes, and forward to what has used it', async () => {
+  const { api } = coordinator;
+  const first = await start({ code: { digest: 'git:1234' } });
+  await runToEnd(first);
+  const second = await start({ code: { digest: 'git:1234' } }, { paramsJson: '{"lr": 0.1}' });
+  await endStepBy(second, 'report');
+  const [prepare, train] = (await look(first)).steps;
+  const path = prepare?.outputs[0]?.path ?? '';
+  const lineage = await api.getLineage(path);
+  expect(lineage.kind).toBe('artifact');
+  expect(lineage.madeBy).toMatchObject([
+    {
+      run: first,
+      pipeline: 'vision',
+      step: 'prepare',
+      jobId: prepare?.jobId,
+      nodes: ['node-1'],
+      params: { lr: 0.1, skip: false },
+      code: 'git:1234',
+      outputs: [{ path, bytes: 12 }],
+    },
+  ]);
+  expect(lineage.usedBy.map(({ run, step, state }) => [run, step, state])).toEqual([
+    [first, 'train', 'succeeded'],
+    [second, 'train', 'cached'],
+  ]);
+  const subjects = [`sha256:${'a'.repeat(64)}`, 'a'.repeat(12)];
+  for (const subject of subjects) expect((await api.getLineage(subject)).madeBy).toEqual(lineage.madeBy);
+  const ofJob = await api.getLineage(train?.jobId ?? '');
+  expect(ofJob).toMatchObject({ kind: 'job', madeBy: [{ step: 'prepare' }, { step: 'train' }], usedBy: [] });
+  expect((await api.getLineage(first)).madeBy.map(({ step }) => step)).toEqual([
+    'prepare',
+    'train',
+    'report',
+  ]);
+  expect(await refusal(api.getLineage('/nowhere'))).toMatch(/^not_found: no pipeline knows \/nowhere/);
+});
+
+test('the lineage of a checkpoint is that of the job that saves there', async () => {
+  const job = { command: 'train', checkpoint: { dir: '/checkpoints/v' } };
+  const id = await start({ steps: { train: { job } } });
+  await endStepBy(id, 'train');
+  expect(await coordinator.api.getLineage('/checkpoints/v/step-100')).toMatchObject({
+    kind: 'job',
+    madeBy: [{ run: id, step: 'train' }],
   });
 });
 

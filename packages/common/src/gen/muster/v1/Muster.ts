@@ -32,6 +32,7 @@ import type { ExtendSweepRequest as _muster_v1_ExtendSweepRequest, ExtendSweepRe
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from '../../muster/v1/GetCallerRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
+import type { GetLineageRequest as _muster_v1_GetLineageRequest, GetLineageRequest__Output as _muster_v1_GetLineageRequest__Output } from '../../muster/v1/GetLineageRequest.ts';
 import type { GetLoginMethodRequest as _muster_v1_GetLoginMethodRequest, GetLoginMethodRequest__Output as _muster_v1_GetLoginMethodRequest__Output } from '../../muster/v1/GetLoginMethodRequest.ts';
 import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Output as _muster_v1_GetNodeRequest__Output } from '../../muster/v1/GetNodeRequest.ts';
 import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from '../../muster/v1/GetPipelineRequest.ts';
@@ -39,6 +40,7 @@ import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Ou
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from '../../muster/v1/GetUpkeepRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
+import type { Lineage as _muster_v1_Lineage, Lineage__Output as _muster_v1_Lineage__Output } from '../../muster/v1/Lineage.ts';
 import type { ListAlertsRequest as _muster_v1_ListAlertsRequest, ListAlertsRequest__Output as _muster_v1_ListAlertsRequest__Output } from '../../muster/v1/ListAlertsRequest.ts';
 import type { ListAlertsResponse as _muster_v1_ListAlertsResponse, ListAlertsResponse__Output as _muster_v1_ListAlertsResponse__Output } from '../../muster/v1/ListAlertsResponse.ts';
 import type { ListCredentialsRequest as _muster_v1_ListCredentialsRequest, ListCredentialsRequest__Output as _muster_v1_ListCredentialsRequest__Output } from '../../muster/v1/ListCredentialsRequest.ts';
@@ -310,6 +312,15 @@ export interface MusterClient extends grpc.Client {
   getJob(argument: _muster_v1_GetJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   getJob(argument: _muster_v1_GetJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
   getJob(argument: _muster_v1_GetJobRequest, callback: grpc.requestCallback<_muster_v1_Job__Output>): grpc.ClientUnaryCall;
+  
+  GetLineage(argument: _muster_v1_GetLineageRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  GetLineage(argument: _muster_v1_GetLineageRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  GetLineage(argument: _muster_v1_GetLineageRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  GetLineage(argument: _muster_v1_GetLineageRequest, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  getLineage(argument: _muster_v1_GetLineageRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  getLineage(argument: _muster_v1_GetLineageRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  getLineage(argument: _muster_v1_GetLineageRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
+  getLineage(argument: _muster_v1_GetLineageRequest, callback: grpc.requestCallback<_muster_v1_Lineage__Output>): grpc.ClientUnaryCall;
   
   GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
   GetLoginMethod(argument: _muster_v1_GetLoginMethodRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginMethod__Output>): grpc.ClientUnaryCall;
@@ -751,6 +762,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetJob: grpc.handleUnaryCall<_muster_v1_GetJobRequest__Output, _muster_v1_Job>;
   
+  GetLineage: grpc.handleUnaryCall<_muster_v1_GetLineageRequest__Output, _muster_v1_Lineage>;
+  
   GetLoginMethod: grpc.handleUnaryCall<_muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod>;
   
   GetNode: grpc.handleUnaryCall<_muster_v1_GetNodeRequest__Output, _muster_v1_Node>;
@@ -866,6 +879,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetCaller: MethodDefinition<_muster_v1_GetCallerRequest, _muster_v1_Caller, _muster_v1_GetCallerRequest__Output, _muster_v1_Caller__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
+  GetLineage: MethodDefinition<_muster_v1_GetLineageRequest, _muster_v1_Lineage, _muster_v1_GetLineageRequest__Output, _muster_v1_Lineage__Output>
   GetLoginMethod: MethodDefinition<_muster_v1_GetLoginMethodRequest, _muster_v1_LoginMethod, _muster_v1_GetLoginMethodRequest__Output, _muster_v1_LoginMethod__Output>
   GetNode: MethodDefinition<_muster_v1_GetNodeRequest, _muster_v1_Node, _muster_v1_GetNodeRequest__Output, _muster_v1_Node__Output>
   GetPipeline: MethodDefinition<_muster_v1_GetPipelineRequest, _muster_v1_PipelineRun, _muster_v1_GetPipelineRequest__Output, _muster_v1_PipelineRun__Output>
