@@ -7,7 +7,6 @@ import type { RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { hasPipelineEnded } from '@muster/common/pipelines';
 import { isTerminal } from '@muster/common/states';
-import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import { countOfInstances, pipelineLabel } from '@muster/pipelines/file/stepJob';
 import type { PipelineSpec } from '@muster/pipelines/model';
 import { nextPipelineActions, type PipelineAction } from '@muster/pipelines/plan';
@@ -24,6 +23,7 @@ import { nextRound } from '../work/inOrder.ts';
 import { conditionsOfSteps, type StepCondition } from './stepConditions.ts';
 import { StepEnds } from './stepEnds.ts';
 import { StepStarter } from './stepStarter.ts';
+import { storedPipelineSpec } from './storedSpecs.ts';
 
 /** A run that has ended is removed after that, and its outputs are no longer taken for later ones. */
 const keptMs = 90 * 24 * 60 * 60_000;
@@ -81,11 +81,15 @@ export class PipelineRunner {
     if (isOurs) this.begin();
   }
 
+  /** What fails of one run keeps no other from its pass, and is thrown at the end. */
   private async passes(): Promise<void> {
+    const failures: unknown[] = [];
     do {
       this.isAskedAgain = false;
-      for (const run of Array.from(this.parts.state.pipelines.runs.values())) await this.pass(run);
+      for (const run of Array.from(this.parts.state.pipelines.runs.values()))
+        await this.pass(run).catch((error: unknown) => failures.push(error));
     } while (this.isAskedAgain);
+    if (failures.length > 0) throw failures[0];
   }
 
   private async pass(run: StoredPipeline): Promise<void> {
@@ -173,13 +177,12 @@ export class PipelineRunner {
     return this.parts.loop.run(by, command, true);
   }
 
-  private async knownOf({ id, spec: text }: StoredPipeline): Promise<KnownPipeline> {
+  private async knownOf(run: StoredPipeline): Promise<KnownPipeline> {
+    const { id } = run;
     const before = this.known.get(id);
     if (before !== undefined) return before;
-    const read = readPipeline(JSON.parse(text));
-    if (!read.ok)
-      throw new Error(`the stored pipeline ${id} cannot be read: ${read.findings[0]?.message ?? ''}`);
-    const known = { spec: read.pipeline, conditions: await conditionsOfSteps(read.pipeline) };
+    const spec = storedPipelineSpec(run);
+    const known = { spec, conditions: await conditionsOfSteps(spec) };
     this.known.set(id, known);
     return known;
   }

@@ -2,9 +2,9 @@
 import { MusterError } from '@muster/common/errors';
 import type { ArtifactView, LineageStepView } from '@muster/common/pipelines';
 import { lineageToWire } from '@muster/common/wire/codec';
-import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import { itemsOf } from '@muster/pipelines/file/stepJob';
 import { LineageGraph } from '../pipelines/lineage.ts';
+import { storedPipelineSpec } from '../pipelines/storedSpecs.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { Store } from '../store/store.ts';
@@ -94,9 +94,9 @@ async function viewOf(
 ): Promise<LineageStepView> {
   const record = jobId === null ? null : await store.readJob(jobId);
   const nodes = new Set(record?.attempts.flatMap(({ tasks }) => tasks.map(({ node }) => String(node))));
-  const read = readPipeline(JSON.parse(stored?.spec ?? 'null'));
-  const code = read.ok ? read.pipeline.code : null;
-  const found = read.ok ? read.pipeline.steps.find(({ name }) => name === step) : undefined;
+  const spec = stored === undefined ? null : storedPipelineSpec(stored);
+  const code = spec?.code ?? null;
+  const found = spec?.steps.find(({ name }) => name === step);
   const items = found === undefined ? null : itemsOf(found, stored?.params ?? {});
   return {
     run,

@@ -21,6 +21,7 @@ import type { Loop } from '../loop.ts';
 import type { PipelineRunner } from '../pipelines/pipelineRunner.ts';
 import { requireSteps } from '../pipelines/stepChecks.ts';
 import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
+import { storedPipelineSpec } from '../pipelines/storedSpecs.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import { pipelineStepKey } from '../state/pipelines.ts';
@@ -274,11 +275,11 @@ function pipelineView(
 }
 
 function stepViews(
-  { spec: text, params }: StoredPipeline,
+  run: StoredPipeline,
   stored: ReadonlyMap<string, StoredPipelineStep>,
 ): readonly PipelineStepView[] {
-  const { spec } = decodePipeline(text);
-  return spec.steps.flatMap((step) =>
+  const { params } = run;
+  return storedPipelineSpec(run).steps.flatMap((step) =>
     Array.from({ length: countOfInstances(step, params) }, (_, index): PipelineStepView => {
       const items = itemsOf(step, params);
       const found = stored.get(pipelineStepKey(step.name, index));
