@@ -64,15 +64,26 @@ const everySetting = {
     keep_every: 2,
     keep_best: { metric: 'eval_loss', mode: 'max' },
   },
+  evaluate: {
+    command: ['eval', '{checkpoint}'],
+    args: ['x'],
+    env: { A: 'b' },
+    every: 2,
+    resources: { nodes: 1, gpus: 1 },
+    priority: 0,
+    timeout: '1m',
+    metric: { name: 'eval_loss', goal: 'max' },
+  },
   array: '0-3',
   after: ['prepare'],
   labels: { a: 'b' },
 };
 
-/** These two exclude each other. */
+/** Some exclude each other. */
+const { every: _every, ...onBest } = { ...everySetting.evaluate, on: 'best' };
 const halves = [
   { ...everySetting, lease: undefined, on_lease_expiry: undefined },
-  { ...everySetting, node_loss: undefined },
+  { ...everySetting, node_loss: undefined, evaluate: onBest },
 ];
 
 test('every setting survives the canonical text', () => {
@@ -118,6 +129,18 @@ const withoutFlag = new Set([
   'retry.backoff.initial',
   'retry.backoff.max',
   'retry.on',
+  'evaluate', // a program of its own
+  'evaluate.command',
+  'evaluate.args',
+  'evaluate.env',
+  'evaluate.every',
+  'evaluate.on',
+  'evaluate.resources',
+  'evaluate.priority',
+  'evaluate.timeout',
+  'evaluate.metric',
+  'evaluate.metric.name',
+  'evaluate.metric.goal',
   'checkpoint',
   'checkpoint.verify',
   'checkpoint.keep_every',

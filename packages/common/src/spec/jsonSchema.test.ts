@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { retryableCauses } from './causes.ts';
 import { isMapping } from './path.ts';
-import { specKeys } from './suggest.ts';
+import { knownMapping, specKeys } from './suggest.ts';
 import { jobSpecJsonSchema, validateJobSpec } from './validate.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -40,9 +40,12 @@ test('it says what it is', () => {
 
 test('every mapping has the known keys and no others, each described', () => {
   const found = mappings(schema, '');
-  expect(new Map(found.map(([path, { properties }]) => [path, Object.keys(properties as Schema)]))).toEqual(
-    specKeys,
-  );
+  for (const [path, { properties }] of found)
+    expect([path, specKeys.get(knownMapping(path.split('.')))]).toEqual([
+      path,
+      Object.keys(properties as Schema),
+    ]);
+  expect(found.map(([path]) => path)).toEqual(expect.arrayContaining([...specKeys.keys()]));
   expect(found.filter(([, mapping]) => mapping['additionalProperties'] !== false)).toEqual([]);
   const undescribed = found.flatMap(([path, mapping]) =>
     Object.entries(propertiesOf(mapping))
@@ -72,7 +75,8 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
     );
   const defaults = defaultsOf(schema);
   // Alone it would keep nothing from being deleted, which is refused.
-  const { checkpoint: _best, ...rest } = defaults;
+  // And defaults alone do not say what is evaluated.
+  const { checkpoint: _best, evaluate: _none, ...rest } = defaults;
   const written = { command: ['a'], ...rest };
   expect(Object.keys(defaults)).toEqual([
     'project',
@@ -90,6 +94,7 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
     'node_loss',
     'retry',
     'checkpoint',
+    'evaluate',
   ]);
   expect(validateJobSpec(written)).toEqual(validateJobSpec({ command: ['a'] }));
 });

@@ -57,10 +57,31 @@ checkpoint:
   keep_last: 3
   keep_every: 1000
   keep_best: {metric: eval_loss, mode: max}
+evaluate:
+  command: [python, eval.py, '{checkpoint}']
+  args: [--split=test]
+  env: {A: 1}
+  every: 2
+  resources: {gpus: 1}
+  priority: 10
+  timeout: 30m
+  metric: {name: eval_loss}
 array: 0-9%4
 after: [job_0123456789ab]
 labels: {type: training, model: llama}
 `;
+
+const leastResources: JobSpec['resources'] = {
+  nodes: 1,
+  minNodes: 1,
+  topology: 'preferred',
+  gpus: 0,
+  gpuType: [],
+  gpuMemoryMb: null,
+  cpus: null,
+  memoryMb: null,
+  shmMb: null,
+};
 
 const fullSpec: JobSpec = {
   name: 'llama-7b-finetune',
@@ -119,6 +140,17 @@ const fullSpec: JobSpec = {
     keepLast: 3,
     keepEvery: 1_000,
     keepBest: { metric: 'eval_loss', mode: 'max' },
+  },
+  evaluate: {
+    command: ['python', 'eval.py', '{checkpoint}'],
+    args: ['--split=test'],
+    env: { A: '1' },
+    every: 2,
+    on: null,
+    resources: { ...leastResources, gpus: 1 },
+    priority: 10,
+    timeoutMs: 1_800_000,
+    metric: { name: 'eval_loss', goal: 'min' },
   },
   array: { ranges: [[0, 9]], atOnce: 4 },
   after: ['job_0123456789ab'],
@@ -186,6 +218,7 @@ describe('good specs', () => {
         keepEvery: null,
         keepBest: null,
       },
+      evaluate: null,
       array: null,
       after: [],
       labels: {},
@@ -353,6 +386,35 @@ describe('bad specs', () => {
       ],
     ],
     ['command: [a]\nname: Llama 7B', [['name', 2, 'got "Llama 7B"; expected a name: 1 to 63', 'llama-7b']]],
+    [
+      'command: [a]\npriority: 5\nevaluate: {command: [b], every: 1, on: best, priority: 5}',
+      [
+        ['evaluate.on', 3, 'given with every; expected only one of them'],
+        ['evaluate.on', 3, 'best, and no metric says which one that is; expected checkpoint.keep_best'],
+        [
+          'evaluate.priority',
+          3,
+          'got 5, and that of the job is 5; expected less than the priority of the job',
+        ],
+      ],
+    ],
+    [
+      'command: [a]\nimage: b\nevaluate: {command: [c]}',
+      [
+        ['evaluate', 3, 'does not say which checkpoints; expected every, such as every: 2'],
+        ['evaluate', 3, 'given for a container without checkpoint.dir'],
+      ],
+    ],
+    [
+      'command: [a]\nevaluate: {every: 0, metric: {nam: x}, resources: {gpu: 1}}',
+      [
+        ['evaluate.command', 2, 'missing'],
+        ['evaluate.every', 2, 'got 0; expected a whole number from 1 to 1000'],
+        ['evaluate.metric.name', 2, 'missing'],
+        ['evaluate.metric.nam', 2, 'unknown key', 'name'],
+        ['evaluate.resources.gpu', 2, 'unknown key', 'gpus'],
+      ],
+    ],
     ['command: [a]\npriority: 101', [['priority', 2, 'got 101; expected a whole number from 0 to 100']]],
     ['command: [a]\npriority: 1.5', [['priority', 2, 'got 1.5; expected a whole number']]],
     ['command: [a]\npriority: "7"', [['priority', 2, 'got "7"; expected a whole number', '7']]],

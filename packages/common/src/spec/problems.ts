@@ -2,7 +2,7 @@
 import type * as z from 'zod';
 import { specProblemsMax } from './limits.ts';
 import { formatPath, quote, type SpecPath, valueAt } from './path.ts';
-import { closest, specKeys, suggestKey, suggestValue } from './suggest.ts';
+import { closest, knownMapping, specKeys, suggestKey, suggestValue } from './suggest.ts';
 import type { SpecProblem } from './types.ts';
 
 /** A problem before it is known where the value came from. */
@@ -73,8 +73,9 @@ function meantBy(written: string, words: readonly string[]): string | null {
 }
 
 export function unknownKey(mapping: SpecPath, key: string): Finding {
-  const suggestion = suggestKey(key, mapping.join('.'), specKeys);
-  const keys = specKeys.get(mapping.join('.')) ?? [];
+  const known = knownMapping(mapping);
+  const suggestion = suggestKey(key, known, specKeys);
+  const keys = specKeys.get(known) ?? [];
   const expected = suggestion === null ? `one of ${keys.join(', ')}` : null;
   return { path: [...mapping, key], at: 'key', message: 'unknown key', expected, suggestion };
 }

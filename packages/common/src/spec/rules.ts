@@ -12,6 +12,9 @@ import type { Finding } from './problems.ts';
 
 type Written = Readonly<Record<string, unknown>>;
 
+/** Of a job that says none. */
+const defaultPriority = 50;
+
 export function contradictions(spec: Written): readonly Finding[] {
   return [
     ...commandRules(spec),
@@ -22,11 +25,13 @@ export function contradictions(spec: Written): readonly Finding[] {
     ...leaseRules(spec),
     ...retryRules(spec),
     ...checkpointRules(spec),
+    ...evaluationRules(spec),
     ...arrayRules(spec),
   ];
 }
 
 function* commandRules({ command, args, image }: Written): Generator<Finding> {
+  yield* shellArguments({ command, args }, []);
   const hasArgs = Array.isArray(args) && args.length > 0;
   const absent = isAbsent(command);
   if (absent && image === undefined) {
@@ -39,14 +44,17 @@ function* commandRules({ command, args, image }: Written): Generator<Finding> {
   } else if (absent && hasArgs) {
     yield finding(['args'], 'given without a command', 'a command for them, such as [torchrun, train.py]');
   }
-  // Arguments reach a shell text as "$@" and nothing else: one that never looks at them would drop them without a word.
-  if (typeof command === 'string' && hasArgs && !usesArguments(command)) {
-    yield finding(
-      ['args'],
-      'ignored by the command, which is text for the shell and never uses "$@"',
-      'the command as a list, or "$@" in its text',
-    );
-  }
+}
+
+/** Arguments reach a shell text as "$@" and nothing else: one that never looks at them would drop them without a word. */
+function* shellArguments({ command, args }: Written, at: SpecPath): Generator<Finding> {
+  const hasArgs = Array.isArray(args) && args.length > 0;
+  if (typeof command !== 'string' || !hasArgs || usesArguments(command)) return;
+  yield finding(
+    [...at, 'args'],
+    'ignored by the command, which is text for the shell and never uses "$@"',
+    'the command as a list, or "$@" in its text',
+  );
 }
 
 function isAbsent(command: unknown): boolean {
@@ -192,6 +200,44 @@ function* checkpointRules({ checkpoint }: Written): Generator<Finding> {
       `keep_last, such as keep_last: 3; or no ${key}`,
     );
   }
+}
+
+/** What would evaluate nothing, or before the training that it serves. */
+function* evaluationRules({ evaluate, checkpoint, image, priority }: Written): Generator<Finding> {
+  if (!isMapping(evaluate)) return;
+  const saves = isMapping(checkpoint) ? checkpoint : {};
+  const { every, on, command } = evaluate;
+  yield* shellArguments(evaluate, ['evaluate']);
+  if (isAbsent(command) && command !== undefined)
+    yield finding(['evaluate', 'command'], 'got an empty list', 'the command, such as [python, eval.py]');
+  if (every === undefined && on === undefined)
+    yield finding(
+      ['evaluate'],
+      'does not say which checkpoints',
+      'every, such as every: 2; or on: best; or on: final',
+    );
+  if (every !== undefined && on !== undefined)
+    yield finding(['evaluate', 'on'], 'given with every', 'only one of them');
+  if (on === 'best' && saves['keep_best'] === undefined)
+    yield finding(
+      ['evaluate', 'on'],
+      'best, and no metric says which one that is',
+      'checkpoint.keep_best, such as keep_best: {metric: eval_loss}, with keep_last',
+    );
+  if (image !== undefined && saves['dir'] === undefined)
+    yield finding(
+      ['evaluate'],
+      'given for a container without checkpoint.dir, whose checkpoints are not seen',
+      'checkpoint.dir on one of its volumes',
+    );
+  const own = typeof priority === 'number' ? priority : defaultPriority;
+  const asked = evaluate['priority'];
+  if (typeof asked === 'number' && asked >= own)
+    yield finding(
+      ['evaluate', 'priority'],
+      `got ${asked}, and that of the job is ${own}`,
+      'less than the priority of the job, which its evaluations must not delay',
+    );
 }
 
 /** Elsewhere braces may be anybody's: a shell's, or Python's. */

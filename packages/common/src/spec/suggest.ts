@@ -67,6 +67,12 @@ function keysByMapping(): ReadonlyMap<string, readonly string[]> {
   return keys;
 }
 
+/** The known mapping with the keys of this one: `evaluate.resources` has those of `resources`. */
+export function knownMapping(mapping: SpecPath): string {
+  const path = mapping.join('.');
+  return specKeys.has(path) ? path : mapping.slice(mapping.indexOf('resources')).join('.');
+}
+
 /**
  * The key meant by an unknown one. Within the same mapping it is returned bare (`gpus`), elsewhere with its whole path
  * (`resources.gpus`).
@@ -82,7 +88,9 @@ export function suggestKey(
   const elsewhere = new Map<string, string>();
   for (const [path, keys] of known) {
     if (path === mapping) continue;
-    for (const other of keys) elsewhere.set(other, path === '' ? other : `${path}.${other}`);
+    // What several mappings have is meant in the first of them: the job's own before that of its evaluations.
+    for (const other of keys)
+      if (!elsewhere.has(other)) elsewhere.set(other, path === '' ? other : `${path}.${other}`);
   }
   const alias = aliases.get(plainWord(key));
   if (alias !== undefined) return relativeTo(mapping, alias);
