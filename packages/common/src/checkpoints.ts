@@ -34,8 +34,11 @@ export function externalCheckpoint(name: string): ExternalCheckpoint | null {
   return slash > 0 && isJobId(first) ? { kind: 'kept', jobId: first, name: name.slice(slash + 1) } : null;
 }
 
+/** A name and what lies under it: a program may write one name again and again. */
+export type CheckpointVersion = Pick<CheckpointFacts, 'name' | 'version'>;
+
 /** One that is damaged: another version of that name may be good. */
-export type CorruptCheckpoint = Pick<CheckpointFacts, 'name' | 'version'>;
+export type CorruptCheckpoint = CheckpointVersion;
 
 /** What is known of one checkpoint from looking at it. */
 export interface CheckpointFacts {
@@ -90,6 +93,42 @@ export type ResumeChoice =
   /** From nothing. */
   | { readonly kind: 'start' };
 
+/**
+ * - `waiting`: its job is about to be submitted
+ * - `running`: its job has not ended
+ * - `complete`: it has metrics
+ * - `failed`: it has none, and `cause` says why; the training is not affected
+ */
+export const evaluationStates = ['waiting', 'running', 'complete', 'failed'] as const;
+export type EvaluationState = (typeof evaluationStates)[number];
+
+/** What an evaluation, which is a job of its own, has found out about a checkpoint. */
+export interface CheckpointEvaluation {
+  readonly state: EvaluationState;
+  /** null: not submitted yet, or refused. */
+  readonly jobId: string | null;
+  /** By canonical name, as its output showed them last. */
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Why it has failed, as causes of jobs are named; `no_metric`: its output never showed the metric; `refused`: it could not be submitted. */
+  readonly cause: string | null;
+  /** More about the cause. */
+  readonly message: string | null;
+  /** Its metric is the best of all evaluations of the job: keep rules never delete the checkpoint. */
+  readonly best: boolean;
+}
+
+/** Labels of the job of an evaluation: what it evaluates. */
+export const evaluatesLabel = 'muster.evaluates';
+export const evaluatedCheckpointLabel = 'muster.checkpoint';
+
+/** What an agent is told of the checkpoints that it must not delete. */
+export interface KeptCheckpoints {
+  /** Somebody needs them. */
+  readonly held: readonly CheckpointVersion[];
+  /** Wall clock: of what was saved later, nobody has decided yet whether it is needed. */
+  readonly decidedSavedAtMs: number;
+}
+
 /** A checkpoint of a job, as the coordinator keeps it. */
 export interface Checkpoint extends CheckpointFacts {
   /** The attempt that saved it. */
@@ -102,4 +141,6 @@ export interface Checkpoint extends CheckpointFacts {
   readonly suspect: boolean;
   /** Saved at or after the moment when the loss became NaN or diverged: chosen only when there is no other. Absent: it was not. */
   readonly diverged?: true;
+  /** Only where it is shown. Absent: it is not evaluated. */
+  readonly evaluation?: CheckpointEvaluation;
 }

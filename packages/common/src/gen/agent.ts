@@ -11,7 +11,9 @@ import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Outp
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from './muster/v1/Check.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
+import type { CheckpointEvaluation as _muster_v1_CheckpointEvaluation, CheckpointEvaluation__Output as _muster_v1_CheckpointEvaluation__Output } from './muster/v1/CheckpointEvaluation.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from './muster/v1/CheckpointSeen.ts';
+import type { CheckpointVersion as _muster_v1_CheckpointVersion, CheckpointVersion__Output as _muster_v1_CheckpointVersion__Output } from './muster/v1/CheckpointVersion.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
@@ -41,6 +43,7 @@ import type { HostReading as _muster_v1_HostReading, HostReading__Output as _mus
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
+import type { KeepCheckpoints as _muster_v1_KeepCheckpoints, KeepCheckpoints__Output as _muster_v1_KeepCheckpoints__Output } from './muster/v1/KeepCheckpoints.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
@@ -111,7 +114,9 @@ export interface ProtoGrpcType {
       Check: MessageTypeDefinition<_muster_v1_Check, _muster_v1_Check__Output>
       Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
+      CheckpointEvaluation: MessageTypeDefinition<_muster_v1_CheckpointEvaluation, _muster_v1_CheckpointEvaluation__Output>
       CheckpointSeen: MessageTypeDefinition<_muster_v1_CheckpointSeen, _muster_v1_CheckpointSeen__Output>
+      CheckpointVersion: MessageTypeDefinition<_muster_v1_CheckpointVersion, _muster_v1_CheckpointVersion__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
@@ -142,6 +147,7 @@ export interface ProtoGrpcType {
       JobState: EnumTypeDefinition
       JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
       JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>
+      KeepCheckpoints: MessageTypeDefinition<_muster_v1_KeepCheckpoints, _muster_v1_KeepCheckpoints__Output>
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>

@@ -22,6 +22,7 @@ import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Outp
 import type { CertificateEnd as _muster_v1_CertificateEnd, CertificateEnd__Output as _muster_v1_CertificateEnd__Output } from './muster/v1/CertificateEnd.ts';
 import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserRequest__Output as _muster_v1_ChangeUserRequest__Output } from './muster/v1/ChangeUserRequest.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
+import type { CheckpointEvaluation as _muster_v1_CheckpointEvaluation, CheckpointEvaluation__Output as _muster_v1_CheckpointEvaluation__Output } from './muster/v1/CheckpointEvaluation.ts';
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from './muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
@@ -212,6 +213,7 @@ export interface ProtoGrpcType {
       CertificateEnd: MessageTypeDefinition<_muster_v1_CertificateEnd, _muster_v1_CertificateEnd__Output>
       ChangeUserRequest: MessageTypeDefinition<_muster_v1_ChangeUserRequest, _muster_v1_ChangeUserRequest__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
+      CheckpointEvaluation: MessageTypeDefinition<_muster_v1_CheckpointEvaluation, _muster_v1_CheckpointEvaluation__Output>
       ClearConditionRequest: MessageTypeDefinition<_muster_v1_ClearConditionRequest, _muster_v1_ClearConditionRequest__Output>
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>

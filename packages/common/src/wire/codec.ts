@@ -82,9 +82,12 @@ const ofCheckpoint = {
   verdict: word(checkpoints.checkpointVerdicts, 'unverified'),
   depth: knownWord(checkpoints.verificationDepths),
 };
+const evaluation = message<checkpoints.CheckpointEvaluation>()('CheckpointEvaluation', {
+  state: word(checkpoints.evaluationStates, 'failed'),
+});
 const checkpointFacts = message<checkpoints.CheckpointFacts>()('Checkpoint', {
   ...ofCheckpoint,
-  ...without('attempt', 'node', 'shared', 'suspect', 'diverged'),
+  ...without('attempt', 'node', 'shared', 'suspect', 'diverged', 'evaluation'),
 });
 
 export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } =
@@ -251,7 +254,11 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobVie
   cause,
   attempts: attempt,
   excludedNodes: message<views.ExcludedNode>()('ExcludedNode', { cause: needed(cause) }),
-  checkpoints: message<checkpoints.Checkpoint>()('Checkpoint', { ...ofCheckpoint, diverged: sparse }),
+  checkpoints: message<checkpoints.Checkpoint>()('Checkpoint', {
+    ...ofCheckpoint,
+    diverged: sparse,
+    evaluation: { ...evaluation, ...sparse },
+  }),
   training: progress,
   ledger: ledgerEntry,
 });

@@ -5,6 +5,7 @@ import type { Job } from '../model.ts';
 import { aJob, aNode, anAttempt, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { describeAlerts } from './alertsContract.ts';
 import { describeCredentials } from './credentialContract.ts';
+import { describeEvaluations } from './evaluationsContract.ts';
 import { describeFinding } from './findingContract.ts';
 import { describePipelines } from './pipelinesContract.ts';
 import { describeRetention } from './retentionContract.ts';
@@ -47,6 +48,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     describeAlerts(commit, () => opened.reopen());
     describeSweeps(commit, () => opened.reopen());
     describePipelines(commit, () => opened.reopen());
+    describeEvaluations(commit, () => opened.reopen());
 
     describe('keeps', () => {
       it('nothing at first, except the id of its cluster', async () => {

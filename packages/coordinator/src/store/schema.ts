@@ -239,6 +239,14 @@ create table pipeline_steps (
 ) strict, without rowid;
 `;
 
+/** Evaluations of checkpoints, by the job that is evaluated. */
+const evaluationsTable = /* sql */ `
+create table evaluations (
+  job text primary key,
+  body text not null
+) strict, without rowid;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -251,6 +259,7 @@ const steps: readonly string[] = [
   traces,
   sweepTables,
   pipelineTables,
+  evaluationsTable,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

@@ -9,13 +9,14 @@ import type { JobStateKind, TerminalJobState } from '@muster/common/states';
 import type { Caller } from '../caller.ts';
 import type { Attempt, Budget, Job, Node, StoredEvent } from '../model.ts';
 import { type AlertChanges, noAlertChanges, type StoredAlerts } from './alerts.ts';
+import { type EvaluationChanges, type JobEvaluations, noEvaluationChanges } from './evaluations.ts';
 import { noPipelineChanges, type PipelineChanges, type StoredPipelines } from './pipelines.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore, StoredSecret } from './secrets.ts';
 import { noSweepChanges, type StoredSweeps, type SweepChanges } from './sweeps.ts';
 
 /** Rows and events of one or more commands, in one transaction. */
-export interface Batch extends AlertChanges, SweepChanges, PipelineChanges {
+export interface Batch extends AlertChanges, SweepChanges, PipelineChanges, EvaluationChanges {
   readonly newArrays: readonly JobArrayRecord[];
   /** Known arrays of which more jobs are stored now. */
   readonly arrays: readonly JobArrayRecord[];
@@ -63,6 +64,7 @@ export const emptyBatch: Batch = {
   ...noAlertChanges,
   ...noSweepChanges,
   ...noPipelineChanges,
+  ...noEvaluationChanges,
   events: [],
 };
 
@@ -141,6 +143,8 @@ export interface Snapshot {
   readonly alerts: StoredAlerts;
   readonly sweeps: StoredSweeps;
   readonly pipelines: StoredPipelines;
+  /** By the job that is evaluated. */
+  readonly evaluations: readonly JobEvaluations[];
   /** Of tokens of users. */
   readonly budgets: readonly Budget[];
   readonly lastSubmitSeq: number;

@@ -152,6 +152,7 @@ export const emptySnapshot: Snapshot = {
   alerts: noStoredAlerts,
   sweeps: noStoredSweeps,
   pipelines: noStoredPipelines,
+  evaluations: [],
   budgets: [],
   lastSubmitSeq: 9,
   lastEventSeq: 0,

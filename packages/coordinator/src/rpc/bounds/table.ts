@@ -122,6 +122,14 @@ export const bounds: Readonly<Record<string, Bounds>> = {
   PathFindings: { paths: atMost(4_096) },
   PathResult: { error: sentence },
   PreflightResult: { error: sentence, backend: word, pairs: atMost(4_096) },
+  // What no agent says: a field of a checkpoint that clients get.
+  CheckpointEvaluation: {
+    state: word,
+    jobId: identity(64),
+    metrics: atMost(64, 64),
+    cause: word,
+    message: sentence,
+  },
   Checkpoint: {
     name: path,
     version: word,

@@ -151,7 +151,7 @@ export class MemoryStore implements Store {
       projects: sortedBy([...this.memory.projects.values()], (project) => project.name),
       alerts: memoryAlertsOf(this.memory),
       budgets: sortedBy([...this.memory.budgets.values()], (budget) => budget.id),
-      sweeps: memorySweepsOf(this.memory),
+      ...memorySweepsOf(this.memory),
       pipelines: memoryPipelinesOf(this.memory),
       lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,

@@ -1,7 +1,8 @@
-/** What has tables of a key and a value: alerts, sweeps and pipelines. */
+/** What has tables of a key and a value: alerts, sweeps, pipelines and evaluations. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { Batch, Snapshot } from '../store.ts';
 import { loadAlerts, writeAlerts } from './sqliteAlerts.ts';
+import { loadEvaluations, writeEvaluations } from './sqliteEvaluations.ts';
 import { loadPipelines, writePipelines } from './sqlitePipelines.ts';
 import { loadSweeps, writeSweeps } from './sqliteSweeps.ts';
 
@@ -13,10 +14,16 @@ export function writeNamed(
   writeAlerts(run, batch);
   writeSweeps(run, batch);
   writePipelines(run, batch);
+  writeEvaluations(run, batch);
 }
 
 export function loadNamed(
   rows: (sql: string) => { readonly body: string }[],
-): Pick<Snapshot, 'alerts' | 'sweeps' | 'pipelines'> {
-  return { alerts: loadAlerts(rows), sweeps: loadSweeps(rows), pipelines: loadPipelines(rows) };
+): Pick<Snapshot, 'alerts' | 'sweeps' | 'pipelines' | 'evaluations'> {
+  return {
+    alerts: loadAlerts(rows),
+    sweeps: loadSweeps(rows),
+    pipelines: loadPipelines(rows),
+    evaluations: loadEvaluations(rows),
+  };
 }

@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/types.proto
 
+import type { CheckpointEvaluation as _muster_v1_CheckpointEvaluation, CheckpointEvaluation__Output as _muster_v1_CheckpointEvaluation__Output } from '../../muster/v1/CheckpointEvaluation.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Checkpoint {
@@ -22,6 +23,7 @@ export interface Checkpoint {
   'suspect'?: (boolean);
   'reread'?: (boolean);
   'diverged'?: (boolean);
+  'evaluation'?: (_muster_v1_CheckpointEvaluation | null);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";
@@ -50,6 +52,7 @@ export interface Checkpoint__Output {
   'suspect': (boolean);
   'reread': (boolean);
   'diverged'?: (boolean);
+  'evaluation': (_muster_v1_CheckpointEvaluation__Output | null);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";

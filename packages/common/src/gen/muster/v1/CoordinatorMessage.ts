@@ -8,6 +8,7 @@ import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output }
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from '../../muster/v1/Forget.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from '../../muster/v1/ClearCondition.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from '../../muster/v1/Check.ts';
+import type { KeepCheckpoints as _muster_v1_KeepCheckpoints, KeepCheckpoints__Output as _muster_v1_KeepCheckpoints__Output } from '../../muster/v1/KeepCheckpoints.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from '../../muster/v1/RenewCredential.ts';
 import type { CredentialTaken as _muster_v1_CredentialTaken, CredentialTaken__Output as _muster_v1_CredentialTaken__Output } from '../../muster/v1/CredentialTaken.ts';
 
@@ -20,9 +21,10 @@ export interface CoordinatorMessage {
   'forget'?: (_muster_v1_Forget | null);
   'clearCondition'?: (_muster_v1_ClearCondition | null);
   'check'?: (_muster_v1_Check | null);
+  'keepCheckpoints'?: (_muster_v1_KeepCheckpoints | null);
   'renewCredential'?: (_muster_v1_RenewCredential | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken | null);
-  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken";
 }
 
 export interface CoordinatorMessage__Output {
@@ -34,7 +36,8 @@ export interface CoordinatorMessage__Output {
   'forget'?: (_muster_v1_Forget__Output | null);
   'clearCondition'?: (_muster_v1_ClearCondition__Output | null);
   'check'?: (_muster_v1_Check__Output | null);
+  'keepCheckpoints'?: (_muster_v1_KeepCheckpoints__Output | null);
   'renewCredential'?: (_muster_v1_RenewCredential__Output | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken__Output | null);
-  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"renewCredential"|"credentialTaken";
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken";
 }
