@@ -96,6 +96,7 @@ const state = new ClusterState({
   alerts: noStoredAlerts,
   sweeps: noStoredSweeps,
   pipelines: noStoredPipelines,
+  evaluations: [],
   budgets: [],
   lastSubmitSeq: number,
   lastEventSeq: 0,

@@ -39,7 +39,7 @@ export function addArray(
 
 /** Stores the next of its jobs. Does nothing once all of them are stored. */
 export function fillArray(draft: Draft, arrayId: ArrayId, random: RandomBytes, nowMs: number): void {
-  const array = draft.array(arrayId);
+  const array = draft.arrays.get(arrayId);
   if (array === undefined) return;
   const filled = Math.min(array.size, array.filled + jobsPerTurn);
   for (let position = array.filled; position < filled; position += 1) {
@@ -56,7 +56,7 @@ export function fillMember(
   random: RandomBytes,
   nowMs: number,
 ): void {
-  const array = draft.array(arrayId);
+  const array = draft.arrays.get(arrayId);
   const position = array === undefined ? undefined : positionOf(array, index);
   if (array === undefined || position === undefined || !isMissing(array, index)) return;
   addMember(draft, array, { position, index }, random, nowMs);

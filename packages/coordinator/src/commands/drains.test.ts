@@ -36,6 +36,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
     pipelines: noStoredPipelines,
+    evaluations: [],
     budgets: [],
     lastSubmitSeq: 9,
     lastEventSeq: 0,

@@ -32,6 +32,7 @@ function draftWith(job: Job, isOver = false): Draft {
       alerts: noStoredAlerts,
       sweeps: noStoredSweeps,
       pipelines: noStoredPipelines,
+      evaluations: [],
       budgets: [],
       lastSubmitSeq: 1,
       lastEventSeq: 0,

@@ -25,6 +25,7 @@ function withJob({ job }: Story) {
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
     pipelines: noStoredPipelines,
+    evaluations: [],
     budgets: [],
     lastSubmitSeq: 1,
     lastEventSeq: 0,

@@ -36,6 +36,7 @@ function stateWith(nodes: readonly Node[]): ClusterState {
     alerts: noStoredAlerts,
     sweeps: noStoredSweeps,
     pipelines: noStoredPipelines,
+    evaluations: [],
     budgets: [],
     lastSubmitSeq: 0,
     lastEventSeq: 0,

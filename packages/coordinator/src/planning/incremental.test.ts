@@ -152,6 +152,7 @@ test('a queue of which only the first of equals are looked at starts as one that
         alerts: noStoredAlerts,
         sweeps: noStoredSweeps,
         pipelines: noStoredPipelines,
+        evaluations: [],
         budgets: [],
         outcomes: new Map(),
         successors: new Map(),

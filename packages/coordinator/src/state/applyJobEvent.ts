@@ -3,6 +3,7 @@ import { isTerminal } from '@muster/common/states';
 import { type JobEvent, transition } from '../lifecycle/transition.ts';
 import { currentAttempt, type Job } from '../model.ts';
 import { gpuSecondsOf } from './budgetJobs.ts';
+import { withDueEvaluations } from './dueEvaluations.ts';
 import type { Draft } from './state.ts';
 
 /**
@@ -19,6 +20,9 @@ export function applyJobEvent(draft: Draft, jobId: JobId, event: JobEvent, nowMs
   const attempt = next.ended ?? currentAttempt(next.job);
   if (attempt !== null) draft.putAttempt(jobId, attempt);
   for (const each of next.events) draft.emit(each, nowMs);
+  const known = draft.evaluations.of(jobId);
+  const due = withDueEvaluations(job, next.job, known, nowMs);
+  if (due !== undefined && due !== known) draft.evaluations.put(due);
 }
 
 /** What a job has used is kept with its budget from its end on, for retention removes jobs. */

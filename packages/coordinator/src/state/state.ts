@@ -27,6 +27,7 @@ import { DraftedCredentials } from './draftedCredentials.ts';
 import { DraftedNodes } from './draftedNodes.ts';
 import { DraftedSecrets } from './draftedSecrets.ts';
 import { forgetOutcomes } from './endedJobs.ts';
+import { DraftedEvaluations, type Evaluations, evaluationsOf } from './evaluations.ts';
 import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
 import { DraftedPeople, type People, peopleOf, type SetUndoably } from './people.ts';
@@ -57,6 +58,7 @@ export class ClusterState {
   readonly alerts: Alerts;
   readonly sweeps: Sweeps;
   readonly pipelines: Pipelines;
+  readonly evaluations: Evaluations;
   /** Credentials by id. */
   readonly credentials: Map<string, Credential>;
   /** Ids of credentials by the hashes of the secrets that are valid for them. */
@@ -77,6 +79,7 @@ export class ClusterState {
     this.alerts = alertsOf(snapshot.alerts);
     this.sweeps = sweepsOf(snapshot.sweeps);
     this.pipelines = pipelinesOf(snapshot.pipelines);
+    this.evaluations = evaluationsOf(snapshot.evaluations);
     this.credentials = new Map();
     for (const each of snapshot.credentials) this.setCredential(each.id, each);
     this.subjectSeqs = new Map(snapshot.subjectSeqs);
@@ -119,6 +122,7 @@ export class Draft {
   readonly alerts: DraftedAlerts;
   readonly sweeps: DraftedSweeps;
   readonly pipelines: DraftedPipelines;
+  readonly evaluations: DraftedEvaluations;
   readonly secrets = new DraftedSecrets((map, key, value) => this.set(map, key, value));
   private readonly jobs = new Map<JobId, Job>();
   private readonly newJobIds = new Set<JobId>();
@@ -144,6 +148,7 @@ export class Draft {
     this.alerts = new DraftedAlerts(base.alerts, set);
     this.sweeps = new DraftedSweeps(base.sweeps, set);
     this.pipelines = new DraftedPipelines(base.pipelines, set);
+    this.evaluations = new DraftedEvaluations(base.evaluations, set);
     this.credentials = new DraftedCredentials(base, set);
     this.nodes = new DraftedNodes(base.nodes, set);
     this.arrays = new DraftedArrays(base.arrays, set);
@@ -224,7 +229,7 @@ export class Draft {
 
   /** The progress of an array whose record is in memory. */
   arrayProgress(id: ArrayId): ArrayProgress {
-    const array = this.array(id);
+    const array = this.arrays.get(id);
     const progress = progressOf(this.base, this.jobs.values(), id, (each) => this.successor(each));
     return array !== undefined && array.filled < array.size ? { ...progress, isActive: true } : progress;
   }
@@ -232,11 +237,6 @@ export class Draft {
   /** Whether a job exists, as far as memory has it. A job that ended long ago is found after `learnOutcomes` only. */
   exists(id: JobId): boolean {
     return this.jobs.has(id) || this.base.jobs.has(id) || this.base.outcomes.has(id);
-  }
-
-  /** The record of an array whose jobs are not all stored yet. */
-  array(id: ArrayId): JobArrayRecord | undefined {
-    return this.arrays.get(id);
   }
 
   node(name: NodeName): Node | undefined {
@@ -369,6 +369,7 @@ export class Draft {
       ...this.alerts.toBatch(),
       ...this.sweeps.toBatch(),
       ...this.pipelines.toBatch(),
+      ...this.evaluations.toBatch(),
       events: this.events,
     };
   }
@@ -379,9 +380,7 @@ export class Draft {
     for (const job of this.jobs.values()) base.noteJob(job);
     this.arrays.apply();
     for (const [id, credential] of this.credentials.changed) base.setCredential(id, credential);
-    this.people.apply();
-    this.sweeps.apply();
-    this.pipelines.apply();
+    for (const part of [this.people, this.sweeps, this.pipelines, this.evaluations]) part.apply();
     for (const [subject, seq] of this.subjectSeqs) base.subjectSeqs.set(subject, seq);
     for (const job of this.jobs.values()) if (isTerminal(job.state.kind)) base.subjectSeqs.delete(job.id);
     forgetOutcomes(base);
