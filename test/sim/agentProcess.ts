@@ -93,6 +93,7 @@ export function startAgent(parts: AgentParts): void {
       status: async () => statusOf(machine, address),
       occupiedGpu: async () => null,
       onClockSkew: () => {},
+      onKeepCheckpoints: () => {},
       onClearCondition: (kind, gpuUuid) => machine.health.clearByHand({ kind, gpuUuid }),
       periodic: [],
       start: async () => {},

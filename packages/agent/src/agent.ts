@@ -43,7 +43,7 @@ export interface Observers
       ManagerParts,
       'checkpoints' | 'training' | 'failureOf' | 'gpuUsage' | 'onOutput' | 'onRemoved'
     >,
-    Pick<SessionParts, 'status' | 'onClockSkew' | 'onClearCondition' | 'onWelcome'> {
+    Pick<SessionParts, 'status' | 'onClockSkew' | 'onClearCondition' | 'onKeepCheckpoints' | 'onWelcome'> {
   /** Why GPUs are in use by a process that is no task. null: they are not. */
   readonly occupiedGpu: (gpuUuids: readonly string[], abort: AbortSignal) => Promise<Cause | null>;
   readonly periodic: readonly PeriodicWork[];

@@ -183,6 +183,7 @@ export function openObservers(
     status: () => watch.status(),
     onClockSkew: (skewMs) => watch.clockSkew(skewMs),
     onClearCondition: (kind, gpuUuid) => watch.clearCondition(kind, gpuUuid),
+    onKeepCheckpoints: (task, kept) => checkpoints.keep(task, kept),
     onWelcome: () => {
       training.resend();
       readMachine();

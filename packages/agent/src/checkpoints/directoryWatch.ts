@@ -23,7 +23,7 @@ import {
   triesMax,
 } from './observations.ts';
 import { Pacer, paceAfter } from './pacer.ts';
-import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
+import type { CheckpointedTask, WatcherParts } from './parts.ts';
 import type { FirstReadings } from './secondReadings.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
@@ -49,7 +49,7 @@ export class DirectoryWatch {
   private readonly parts: WatcherParts;
   private readonly problems: DirectoryProblems;
   private readonly of: CheckpointedTask;
-  private readonly known: KnownCheckpoints;
+  readonly known: KnownCheckpoints;
   private readonly observations = new Map<string, CheckpointObservation>();
   private readonly pacer: Pacer;
   /** No more looks by itself. */
@@ -91,16 +91,9 @@ export class DirectoryWatch {
     return this.isComplete;
   }
 
-  noteDivergence(goodUntil: number | null): void {
-    this.known.noteDivergence(goodUntil);
-  }
-
-  resend(): void {
-    this.known.resend();
-  }
-
-  messages(): readonly CheckpointMessage[] {
-    return this.known.messages();
+  /** Deletes what keep rules give up, unless the task has ended. */
+  tidy(): void {
+    if (!this.ended.signal.aborted) void this.known.tidy();
   }
 
   /** To be awaited before the first signal of a stop, which waits for a second at most. */
@@ -337,7 +330,7 @@ export class DirectoryWatch {
       if (this.observations.get(name)?.candidate.version === observation.candidate.version)
         this.observations.delete(name);
       // Looking goes on meanwhile.
-      if (!this.ended.signal.aborted) void this.known.tidy();
+      this.tidy();
     });
   }
 

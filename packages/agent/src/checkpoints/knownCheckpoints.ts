@@ -19,7 +19,7 @@ import { type CheckpointObservation, writtenForMs } from './observations.ts';
 import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
-import { newestFirst, toDelete } from './retention.ts';
+import { neededNames, newestFirst, toDelete } from './retention.ts';
 import type { FirstReadings } from './secondReadings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
 
@@ -91,7 +91,7 @@ export class KnownCheckpoints {
   async load(): Promise<void> {
     const { root, pattern } = this.of;
     await this.loadIndex();
-    if (this.rules.keepLast !== null) await sweepAside(root, levelsOf(pattern)).catch(() => {});
+    if (this.of.spec.checkpoint.keepLast !== null) await sweepAside(root, levelsOf(pattern)).catch(() => {});
   }
 
   /** As `load`, of what is there and as it was when it was found out. Nothing is changed in the directory. */
@@ -267,8 +267,9 @@ export class KnownCheckpoints {
     const there = [...this.known.values()]
       .map(({ facts }) => facts)
       .filter(({ name, version }) => this.present.get(name) === version && !this.undeletable.has(name));
-    const kept = new Set([assignment.resume?.name, this.beforeDivergence].filter((name) => name != null));
-    const names = toDelete(there, this.rules, kept);
+    const needed = neededNames(there, this.of.kept(), this.of.spec.evaluate !== null);
+    const kept = new Set([assignment.resume?.name, this.beforeDivergence, ...needed]);
+    const names = toDelete(there, this.of.spec.checkpoint, kept);
     if (names.length > 0) await this.lookForRival();
     if (this.conflictingJob !== null) return;
     for (const name of names) {
@@ -286,10 +287,6 @@ export class KnownCheckpoints {
       }
     }
     if (names.length > 0) await this.write();
-  }
-
-  private get rules() {
-    return this.of.spec.checkpoint;
   }
 
   private factsOf(observation: CheckpointObservation, found: Omit<Verification, 'version'>): CheckpointFacts {
@@ -373,7 +370,7 @@ export class KnownCheckpoints {
   /** Before it is written over: an index of somebody else's that has changed since the beginning. */
   private async lookForRival(): Promise<void> {
     if (this.conflictingJob !== null) return;
-    const { keepLast } = this.rules;
+    const { keepLast } = this.of.spec.checkpoint;
     const index = await readIndex(this.of.root);
     if (index === null || index.job === this.of.assignment.checkpointJobId) return;
     if (JSON.stringify(index) === this.foundIndex) return;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import type { Verification } from '@muster/checkpoints/verification';
 import type { VerifierOrder } from '@muster/checkpoints/verifierProcess';
-import type { CheckpointSeen } from '@muster/common/checkpoints';
+import type { CheckpointSeen, KeptCheckpoints } from '@muster/common/checkpoints';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -53,4 +53,6 @@ export interface CheckpointedTask {
   readonly pattern: NamePattern | null;
   /** Wall clock. */
   readonly startedAtMs: number;
+  /** What the coordinator has said last of those that evaluations need. null: nothing. */
+  readonly kept: () => KeptCheckpoints | null;
 }

@@ -1,6 +1,6 @@
 import type { CheckpointFacts } from '@muster/common/checkpoints';
 import { expect, test } from 'vitest';
-import { type KeepRules, toDelete } from './retention.ts';
+import { type KeepRules, neededNames, toDelete } from './retention.ts';
 
 function saved(step: number, changes: Partial<CheckpointFacts> = {}): CheckpointFacts {
   return {
@@ -76,6 +76,19 @@ test('what its program calls its best or final one stays, and does not count', (
 
 test('one that somebody needs stays', () => {
   expect(given(steps(1, 2, 3), { keepLast: 1 }, ['step_1'])).toEqual(['step_2']);
+});
+
+test('what evaluations need stays: what is named, in that version, and what nobody has decided about', () => {
+  const there = [saved(1, { savedAtMs: 10 }), saved(2, { savedAtMs: 20 }), saved(3, { savedAtMs: 30 })];
+  const version = there[0]?.version ?? '';
+  const held = [
+    { name: 'step_1', version },
+    { name: 'step_2', version: 'another' },
+  ];
+  expect(neededNames(there, { held, decidedSavedAtMs: 20 }, true)).toEqual(['step_1', 'step_3']);
+  expect(neededNames(there, { held, decidedSavedAtMs: 20 }, false)).toEqual(['step_1']);
+  expect(neededNames(there, null, true)).toEqual(['step_1', 'step_2', 'step_3']);
+  expect(neededNames(there, null, false)).toEqual([]);
 });
 
 test('whatever the rules say, the newest verified one stays', () => {

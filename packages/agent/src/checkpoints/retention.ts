@@ -5,10 +5,11 @@
  * - one that its program itself calls its best or final one, whenever that was saved: it keeps these by its own rules,
  * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and of an unknown format nobody
  *   can say that a newer one is any better,
+ * - one that an evaluation needs, or may need,
  * - anything at all while no verified one is newer.
  */
 import { isChosenName } from '@muster/checkpoints/names';
-import type { CheckpointFacts } from '@muster/common/checkpoints';
+import type { CheckpointFacts, KeptCheckpoints } from '@muster/common/checkpoints';
 import type { JobCheckpoint } from '@muster/common/spec/types';
 
 export type KeepRules = Pick<JobCheckpoint, 'keepLast' | 'keepEvery' | 'keepBest'>;
@@ -21,7 +22,7 @@ export type KeepRules = Pick<JobCheckpoint, 'keepLast' | 'keepEvery' | 'keepBest
 export function toDelete(
   checkpoints: readonly CheckpointFacts[],
   { keepLast, keepEvery, keepBest }: KeepRules,
-  kept: ReadonlySet<string>,
+  kept: ReadonlySet<string | null | undefined>,
 ): readonly string[] {
   // Left out, all are kept: it is the rule that the others make exceptions of.
   if (keepLast === null) return [];
@@ -37,6 +38,26 @@ export function toDelete(
     })
     .map(({ name }) => name)
     .reverse();
+}
+
+/**
+ * Those that evaluations need: the coordinator names them, and it has not decided yet about what was saved last.
+ * @param kept null: it has said nothing
+ * @param isEvaluated whether it is going to
+ */
+export function neededNames(
+  checkpoints: readonly Pick<CheckpointFacts, 'name' | 'version' | 'savedAtMs'>[],
+  kept: KeptCheckpoints | null,
+  isEvaluated: boolean,
+): readonly string[] {
+  if (kept === null) return isEvaluated ? checkpoints.map(({ name }) => name) : [];
+  const versions = new Map(kept.held.map(({ name, version }) => [name, version]));
+  return checkpoints
+    .filter(
+      ({ name, version, savedAtMs }) =>
+        versions.get(name) === version || (isEvaluated && savedAtMs > kept.decidedSavedAtMs),
+    )
+    .map(({ name }) => name);
 }
 
 /** Of equals the newest. */

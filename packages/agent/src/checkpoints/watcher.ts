@@ -4,7 +4,7 @@
  */
 
 import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
-import { externalCheckpoint } from '@muster/common/checkpoints';
+import { evaluatesLabel, externalCheckpoint, type KeptCheckpoints } from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
@@ -61,6 +61,7 @@ const insideContainer = 'lies inside the container, on none of its volumes';
 export class CheckpointWatcher implements Checkpoints {
   private readonly parts: WatcherParts;
   private readonly watches = new Map<TaskKey, DirectoryWatch>();
+  private readonly kept = new Map<TaskKey, KeptCheckpoints>();
   private readonly problems: DirectoryProblems;
   private readonly firstReadings = new FirstReadings();
 
@@ -70,8 +71,13 @@ export class CheckpointWatcher implements Checkpoints {
   }
 
   async prepare(assignment: Assignment): Promise<PreparationProblem | null> {
-    const { task, quarantine: corrupt, resume } = assignment;
+    const { task, spec, quarantine: corrupt, resume } = assignment;
     if (task.nodeRank !== 0) return null;
+    if (resume === null && spec.labels[evaluatesLabel] !== undefined)
+      return {
+        kind: 'checkpoint_conflict',
+        message: 'the checkpoint that this job evaluates is no longer there',
+      };
     const foreign = resume === null || externalCheckpoint(resume.name) === null ? null : resume.name;
     const place = this.placeOf(assignment);
     if (place !== null) {
@@ -105,7 +111,8 @@ export class CheckpointWatcher implements Checkpoints {
       }
       return null;
     }
-    const of = { task, assignment, startedAtMs, ...place };
+    const kept = () => this.kept.get(key) ?? null;
+    const of = { task, assignment, startedAtMs, kept, ...place };
     const watch = new DirectoryWatch(this.parts, this.problems, this.firstReadings, of);
     this.watches.set(key, watch);
     return watch;
@@ -136,21 +143,28 @@ export class CheckpointWatcher implements Checkpoints {
   }
 
   noteDivergence(task: TaskRef, goodUntil: number | null): void {
-    this.watches.get(taskKey(task))?.noteDivergence(goodUntil);
+    this.watches.get(taskKey(task))?.known.noteDivergence(goodUntil);
+  }
+
+  /** Which of its checkpoints evaluations need; each time instead of what was said before. */
+  keep(task: TaskRef, kept: KeptCheckpoints): void {
+    this.kept.set(taskKey(task), kept);
+    this.watches.get(taskKey(task))?.tidy();
   }
 
   resend(): void {
-    for (const watch of this.watches.values()) watch.resend();
+    for (const watch of this.watches.values()) watch.known.resend();
   }
 
   messages(): readonly CheckpointMessage[] {
-    return [...this.watches.values()].flatMap((watch) => watch.messages().slice(-newestMax));
+    return [...this.watches.values()].flatMap((watch) => watch.known.messages().slice(-newestMax));
   }
 
   forget(task: TaskRef): void {
     const key = taskKey(task);
     void this.watches.get(key)?.close();
     this.watches.delete(key);
+    this.kept.delete(key);
     this.problems.forget(task);
   }
 

@@ -169,3 +169,13 @@ describe('in a container', () => {
     expect(environmentOf({ gpus }, image)).toMatchObject({ CUDA_VISIBLE_DEVICES: 'GPU-SIMULATED-a-0' });
   });
 });
+
+test('an evaluation finds the checkpoint that it evaluates', () => {
+  const resume = { path: '/ckpt/step_10.pt', step: 10 };
+  const labels = { 'muster.evaluates': 'job_0123456789ab' };
+  expect(environmentOf({ resume }, { labels })).toMatchObject({
+    MUSTER_CHECKPOINT: '/ckpt/step_10.pt',
+    MUSTER_CHECKPOINT_STEP: '10',
+  });
+  expect(environmentOf({ resume })).not.toHaveProperty('MUSTER_CHECKPOINT');
+});

@@ -5,6 +5,7 @@
  * MASTER_* and PET_* follow torch.distributed.run, which reads each of its flags from PET_<FLAG>.
  */
 import { join } from 'node:path';
+import { evaluatesLabel } from '@muster/common/checkpoints';
 import type { Master } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -50,6 +51,10 @@ export function taskEnvironment(input: EnvironmentInput): Readonly<Record<string
     MUSTER_NNODES: String(nodeCount),
     MUSTER_RESUME_FROM: resume?.path ?? '',
     MUSTER_RESUME_STEP: String(resume?.step ?? ''),
+    // An evaluation is a job that begins from what it evaluates.
+    ...(spec.labels[evaluatesLabel] === undefined || resume === null
+      ? {}
+      : { MUSTER_CHECKPOINT: resume.path, MUSTER_CHECKPOINT_STEP: String(resume.step ?? '') }),
     MUSTER_BATCH_SCALE: String(input.batchScale),
     MUSTER_LR_SCALE: String(input.lrScale),
     // The name by which programs with OpenTelemetry look for it.

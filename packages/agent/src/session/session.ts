@@ -3,12 +3,14 @@
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { KeptCheckpoints } from '@muster/common/checkpoints';
 import type { MusterError } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
+import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { backoffMs, withJitter } from '@muster/common/retry';
 import { musterVersion } from '@muster/common/version';
@@ -60,6 +62,8 @@ export interface SessionParts {
   readonly wallMs: () => number;
   /** A person says that a condition is dealt with. */
   readonly onClearCondition: (kind: string, gpuUuid: string | null) => void;
+  /** Which checkpoints of a task evaluations need. */
+  readonly onKeepCheckpoints: (task: TaskRef, kept: KeptCheckpoints) => void;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
   readonly monotonicMs: () => number;
@@ -238,6 +242,11 @@ export class CoordinatorSession {
     if (message.clearCondition != null) {
       const { kind, gpuUuid } = message.clearCondition;
       this.parts.onClearCondition(kind, gpuUuid ?? null);
+    }
+    const kept = taskRefFromWire(message.keepCheckpoints?.task ?? null);
+    if (kept !== null && message.keepCheckpoints != null) {
+      const { held, decidedSavedAtMs } = message.keepCheckpoints;
+      this.parts.onKeepCheckpoints(kept, { held, decidedSavedAtMs });
     }
     const { stream } = this;
     this.parts.renewal.take(message, (answer) => {

@@ -95,6 +95,7 @@ export async function dial(
       status: async () => ({ inventory, conditions }),
       onClockSkew: (skewMs) => skews.push(skewMs),
       onClearCondition: (kind, gpuUuid) => cleared.push({ kind, gpuUuid }),
+      onKeepCheckpoints: () => {},
       onWelcome,
     }),
     monotonicMs,

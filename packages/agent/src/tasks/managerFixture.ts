@@ -199,6 +199,7 @@ export class TestNode {
       occupiedGpu: async () => null,
       onClockSkew: () => {},
       onClearCondition: () => {},
+      onKeepCheckpoints: () => {},
       periodic: [],
       start: async () => {},
       close: async () => {},

@@ -1,4 +1,5 @@
 import { causeOf } from '@muster/common/cause';
+import type { KeptCheckpoints } from '@muster/common/checkpoints';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskStateKind, TerminalJobState } from '@muster/common/states';
@@ -112,6 +113,35 @@ test('each change is sent once', () => {
   for (const job of [allocated, allocated, released, running, stopping, taskEnded, taskEnded, ended])
     session.syncChanged(ref(), job);
   expect(sent()).toEqual(['prepare', 'start', 'stop', 'forget']);
+});
+
+test('which checkpoints are needed is said when it changes, and again after a reconnect', () => {
+  const messages: CoordinatorMessage[] = [];
+  let kept: KeptCheckpoints | null = null;
+  const connect = () =>
+    new AgentSession(
+      { caller: anAgent(node), instanceId: 'i', bootId: 'b' },
+      { write: (message) => void messages.push(message), end: () => {} },
+      leases,
+      null,
+      null,
+      () => kept,
+    );
+  const session = connect();
+  session.syncChanged(ref(), released);
+  kept = { held: [{ name: 'step_1', version: 'v' }], decidedSavedAtMs: 5 };
+  for (const job of [running, running, ended]) session.syncChanged(ref(), job);
+  const again = () =>
+    connect().welcome(
+      settings,
+      [running],
+      [],
+      () => running,
+      () => true,
+    );
+  again();
+  const said = messages.flatMap(({ keepCheckpoints }) => keepCheckpoints ?? []);
+  expect(said).toEqual([1, 2].map(() => ({ task: ref(), ...kept })));
 });
 
 test('an end of a task that the agent never got needs no message', () => {

@@ -5,7 +5,7 @@
  * orders that are sent twice, or lost with a broken stream: a new connection starts with no orders sent.
  */
 
-import type { Checkpoint, CorruptCheckpoint } from '@muster/common/checkpoints';
+import type { Checkpoint, CorruptCheckpoint, KeptCheckpoints } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';
 import type { Assignment } from '@muster/common/gen/muster/v1/Assignment';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -62,7 +62,10 @@ export class AgentSession {
   private readonly stream: AgentStream;
   private readonly leases: LeaseGrants;
   private readonly isSampled: TraceSampler | null;
+  private readonly keptOf: (job: Job) => KeptCheckpoints | null;
   private readonly lastSent = new Map<TaskKey, string>();
+  /** What the agent was told last of the checkpoints of a task that it must not delete. */
+  private readonly lastKept = new Map<TaskKey, string>();
 
   constructor(
     identity: { caller: AgentIdentity; instanceId: string; bootId: string },
@@ -70,6 +73,7 @@ export class AgentSession {
     leases: LeaseGrants,
     doubt: Condition | null = null,
     isSampled: TraceSampler | null = null,
+    keptOf: (job: Job) => KeptCheckpoints | null = () => null,
   ) {
     this.caller = identity.caller;
     this.node = identity.caller.node;
@@ -79,6 +83,7 @@ export class AgentSession {
     this.leases = leases;
     this.doubt = doubt;
     this.isSampled = isSampled;
+    this.keptOf = keptOf;
   }
 
   /** Sends the first message, which has all desired tasks, and then orders for the other tasks that the agent has. */
@@ -108,6 +113,10 @@ export class AgentSession {
         desired,
       },
     });
+    for (const key of this.lastSent.keys()) {
+      const ref = parseTaskKey(key);
+      if (ref !== null) this.syncKept(ref, findJob(ref.jobId));
+    }
     for (const ref of observed) {
       if (this.lastSent.has(taskKey(ref)) || !existed(ref.jobId)) continue;
       const job = findJob(ref.jobId);
@@ -119,10 +128,25 @@ export class AgentSession {
   sync(ref: TaskRef, job: Job | undefined): void {
     const key = taskKey(ref);
     const desired = desiredOf(job, ref, this.node);
-    if (this.lastSent.get(key) === orderKey(desired)) return;
-    this.send(ref, job, desired);
-    if (desired.kind === 'forget') this.lastSent.delete(key);
-    else this.lastSent.set(key, orderKey(desired));
+    if (this.lastSent.get(key) !== orderKey(desired)) {
+      this.send(ref, job, desired);
+      if (desired.kind === 'forget') this.lastSent.delete(key);
+      else this.lastSent.set(key, orderKey(desired));
+    }
+    if (desired.kind === 'forget') this.lastKept.delete(key);
+    else this.syncKept(ref, job);
+  }
+
+  /** Says which of its checkpoints are needed, unless that was said before. Only the node of rank 0 deletes any. */
+  private syncKept(ref: TaskRef, job: Job | undefined): void {
+    const kept = job === undefined || ref.nodeRank !== 0 ? null : this.keptOf(job);
+    if (kept === null) return;
+    const key = taskKey(ref);
+    const text = JSON.stringify(kept);
+    if (this.lastKept.get(key) === text) return;
+    this.lastKept.set(key, text);
+    const { held, decidedSavedAtMs } = kept;
+    this.stream.write({ keepCheckpoints: { task: taskRefToWire(ref), held: [...held], decidedSavedAtMs } });
   }
 
   private send(ref: TaskRef, job: Job | undefined, desired: Desired): void {

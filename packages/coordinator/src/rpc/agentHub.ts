@@ -37,12 +37,13 @@ import type { LeaseGrants } from '../leases/leases.ts';
 import { type AgentAccount, doubtCondition, doubtKind } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
-import { currentAttempt } from '../model.ts';
+import { currentAttempt, type Job } from '../model.ts';
 import type { HangWatch } from '../reconcilers/hangWatch.ts';
 import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { learnOutcomes } from '../state/endedJobs.ts';
 import { heldTask } from '../state/heldTasks.ts';
+import { keptCheckpointsOf } from '../state/keptCheckpoints.ts';
 import { type ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
@@ -198,7 +199,8 @@ async function beginSession(
     end: () => call.end(),
   };
   const identity = { caller, instanceId, bootId };
-  const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled);
+  const keptOf = (job: Job) => keptCheckpointsOf(job, parts.state.evaluations);
+  const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled, keptOf);
   noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(

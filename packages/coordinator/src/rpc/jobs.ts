@@ -35,6 +35,7 @@ import type { SchedulerNode } from '../scheduler/view.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { dependenciesOf } from '../state/dependencies.ts';
+import { withEvaluations } from '../state/keptCheckpoints.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
 import { learnDependencies } from '../store/dependencyMemory.ts';
 import type { JobFilters, JobRecord, RequestRecord, Store } from '../store/store.ts';
@@ -119,7 +120,8 @@ export function jobCalls(parts: JobCallParts): JobCalls {
 
   function view({ job, attempts }: JobRecord, inventoryOf?: InventoryOf): JobView {
     const shown = jobView(job, attempts, pendingNow(parts, job), taskStatus, parts.wallMs(), inventoryOf);
-    return { ...shown, costUsd: parts.costOf(attempts) };
+    const checkpoints = withEvaluations(job, state.evaluations.byJob.get(job.id));
+    return { ...shown, checkpoints, costUsd: parts.costOf(attempts) };
   }
 
   /** What only one job at a time is asked for: numbers of GPUs, and a look at its files. */
