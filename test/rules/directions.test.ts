@@ -161,6 +161,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'agents alerts commands leases logs loop.ts secrets state store sweeps work',
       'it looks at what is stored, and commands like a client',
     ],
+    [
+      'evaluations',
+      'caller.ts commands loop.ts model.ts spec state store work',
+      'it looks at what is stored, and commands like a client',
+    ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
@@ -188,8 +193,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts events leases loop.ts metricStream metrics output.ts paths pipelines planning prices.ts ' +
-        'prometheus reconcilers rpc secrets state store sweeps telemetry training work',
+      'agents alertWatch alerts auth diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths pipelines ' +
+        'planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

@@ -4,7 +4,7 @@
  */
 import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
-import { flag, type Members, nullable, textShape, whole } from './jsonShapes.ts';
+import { flag, type Members, mapOf, nullable, oneOf, real, textShape, whole } from './jsonShapes.ts';
 import type { TrainingSignKind } from './training.ts';
 
 interface EventRule {
@@ -341,6 +341,19 @@ export const eventKinds = {
       ...shapes.pipelineData,
       state: textShape('succeeded'),
       reason: nullable(textShape('train has failed: exit code 1'), null),
+    },
+  },
+  'checkpoint.evaluated': {
+    subject: 'cluster',
+    when: 'the evaluation of a checkpoint of `jobId` is `complete` or has `failed`',
+    data: {
+      jobId: shapes.jobId,
+      checkpoint: textShape('checkpoint-1200'),
+      step: nullable(whole(1_200)),
+      evaluationJob: nullable(shapes.jobId),
+      state: oneOf(['complete', 'failed']),
+      metrics: mapOf(real(1), { eval_loss: 2.28 }),
+      cause: nullable(textShape('no_metric'), null),
     },
   },
   'project.changed': {

@@ -18,6 +18,7 @@ import type { AroundCluster } from './alerts/facts.ts';
 import { AlertWatch } from './alertWatch/alertWatch.ts';
 import { Gate } from './auth/gate.ts';
 import type { DiskReserve } from './diskReserve.ts';
+import { EvaluationRunner } from './evaluations/evaluationRunner.ts';
 import { CommitNotifier, Notices } from './events/notices.ts';
 import { RecentEvents } from './events/watch.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
@@ -212,6 +213,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       alerts: (change) => alerts.committed(change),
       sweeps: (change) => sweeps.committed(change),
       pipelines: (change) => pipelines.committed(change),
+      evaluations: (change) => evaluations.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     freeBallast: () => reserve.dropBallast(),
@@ -253,6 +255,8 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     random,
     log,
   });
+  const { runningMs } = timeLimits;
+  const evaluations = new EvaluationRunner({ ...now, state, store, loop, runningMs, random, log });
   const pipelines = new PipelineRunner({
     ...now,
     state,
@@ -294,6 +298,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     alerts: () => alerts.run(),
     sweeps: () => sweeps.run(),
     pipelines: () => pipelines.run(),
+    evaluations: () => evaluations.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -331,6 +336,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     alerts,
     sweeps,
     pipelines,
+    evaluations,
     pages,
     waitTimes,
     ...now,

@@ -50,14 +50,16 @@ interface Counted {
   /** null: it makes what its spec says; else it runs in the place of one job of an array. */
   readonly place: JobArray | null;
   readonly runningMs?: RunningMs;
+  /** Absent: that of the caller. */
+  readonly budget?: string | null;
 }
 
 /**
  * Counts a submit in the budget of its caller, where the caller has one.
  * @throws {MusterError} `resource_exhausted` with what is left and what was asked for, or `permission_denied` for a priority
  */
-export function countInBudget(draft: Draft, { spec, place, runningMs = () => null }: Counted): void {
-  const id = budgetOf(draft.by);
+export function countInBudget(draft: Draft, counted: Counted): void {
+  const { spec, place, runningMs = () => null, budget: id = budgetOf(draft.by) } = counted;
   const budget = id === null ? undefined : draft.people.budget(id);
   if (id === null || budget === undefined) return;
   const { limits } = budget;

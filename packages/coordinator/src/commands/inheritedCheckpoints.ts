@@ -139,8 +139,7 @@ function placeOf(job: Successor): string | null {
 
 /** The good checkpoints, with names that lead to where they are. */
 function readFromOutside(predecessor: Predecessor, to: Successor): readonly Checkpoint[] {
-  const { id, spec, checkpoints, checkpointJobId } = predecessor;
-  const { dir } = ownSpec(predecessor).checkpoint;
+  const { id, spec, checkpoints } = predecessor;
   const isReadable = (spec.image === null) === (to.spec.image === null);
   if (!isReadable) {
     throw new MusterError(
@@ -149,12 +148,19 @@ function readFromOutside(predecessor: Predecessor, to: Successor): readonly Chec
         'this job sees, --resume-from /path/to/checkpoint',
     );
   }
-  const leadingTo = (name: string) => {
-    if (externalCheckpoint(name) !== null) return name;
-    return dir === null ? `${checkpointJobId}/${name}` : posix.join(dir, name);
-  };
-  const good = checkpoints.filter(isGood);
-  return good.map((each) => ({ ...each, attempt: 0, name: leadingTo(each.name) }));
+  return checkpoints.filter(isGood).map((each) => seenFromOutside(predecessor, each));
+}
+
+/** A checkpoint under a name that leads other jobs to it. */
+export function seenFromOutside(
+  owner: Pick<Predecessor, 'spec' | 'array' | 'checkpointJobId'>,
+  checkpoint: Checkpoint,
+): Checkpoint {
+  const { name } = checkpoint;
+  if (externalCheckpoint(name) !== null) return { ...checkpoint, attempt: 0 };
+  const { dir } = ownSpec(owner).checkpoint;
+  const path = dir === null ? `${owner.checkpointJobId}/${name}` : posix.join(dir, name);
+  return { ...checkpoint, attempt: 0, name: path };
 }
 
 /** Refuses a second successor: two jobs in one directory would resume from, and delete, each other's checkpoints. */

@@ -56,6 +56,7 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'alert.resolved': alerts,
   'alert.acknowledged': calls,
   'alert.silenced': calls,
+  'checkpoint.evaluated': `${coordinator}/evaluations/evaluationRunner.test.ts`,
   'sweep.created': calls,
   'sweep.trial_ended': `${coordinator}/rpc/sweeps.test.ts`,
   'sweep.stopped': calls,
