@@ -77,6 +77,9 @@ function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly 
     ...(hasMetrics
       ? [{ header: 'METRICS', cell: metricsText, narrow: { cutTo: 14, drop: true } } as const]
       : []),
+    ...(checkpoints.some(({ evaluation }) => evaluation !== undefined)
+      ? [{ header: 'EVALUATION', cell: evaluationText, narrow: { cutTo: 24 } } as const]
+      : []),
     {
       header: 'TOOK',
       cell: ({ saveDurationMs }) => (saveDurationMs === null ? '' : durationText(saveDurationMs)),
@@ -110,7 +113,16 @@ function verdictStyle({ verdict, suspect, diverged }: Checkpoint): Style | null 
   return verdict === 'unverified' || suspect || diverged === true ? 'yellow' : 'green';
 }
 
-function metricsText({ metrics }: Checkpoint): string {
+/** `running (job_…)`, `eval_loss 2.281, best`, `failed: no_metric`. */
+function evaluationText({ evaluation }: Checkpoint): string {
+  if (evaluation === undefined) return '-';
+  const { state, jobId, cause, best, metrics } = evaluation;
+  if (state === 'failed') return `failed: ${cause ?? 'unknown'}`;
+  if (state !== 'complete') return jobId === null ? state : `${state} (${jobId})`;
+  return [metricsText({ metrics }) || 'no metrics', ...(best ? ['best'] : [])].join(', ');
+}
+
+function metricsText({ metrics }: Pick<Checkpoint, 'metrics'>): string {
   return Object.entries(metrics)
     .filter(([name]) => name !== 'step')
     .map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`)

@@ -1,4 +1,5 @@
 /** The checkpoints of a workload. */
+import type { Checkpoint } from '@muster/common/checkpoints';
 import * as z from 'zod';
 import { cursor, limitOf, nextCursor, workloadId } from '../parameters.ts';
 import { brief, isoTime, pageFrom } from '../size.ts';
@@ -28,6 +29,16 @@ export const checkpointList = tool({
         attempt: z.number(),
         node: z.string(),
         metrics: z.record(z.string(), z.number()),
+        evaluation: z
+          .object({
+            state: z.string().describe('waiting, running, complete or failed'),
+            workloadId: z.string().nullable().describe('the job that evaluates it'),
+            metrics: z.record(z.string(), z.number()),
+            cause: z.string().nullable(),
+            best: z.boolean().describe('the best of all evaluations of the workload'),
+          })
+          .nullable()
+          .describe('what an evaluation of it has found out; null: it is not evaluated'),
       }),
     ),
     nextCursor,
@@ -46,6 +57,7 @@ export const checkpointList = tool({
       attempt: each.attempt,
       node: each.node,
       metrics: { ...each.metrics },
+      evaluation: evaluationOf(each),
     }));
     const { page, nextCursor: next } = pageFrom(newestFirst, given);
     const usable = newestFirst.find((each) => each.usable);
@@ -56,3 +68,9 @@ export const checkpointList = tool({
     return { data: { workloadId: job.id, checkpoints: [...page], nextCursor: next }, text };
   },
 });
+
+function evaluationOf({ evaluation }: Checkpoint) {
+  if (evaluation === undefined) return null;
+  const { state, jobId, metrics, cause, best } = evaluation;
+  return { state, workloadId: jobId, metrics: { ...metrics }, cause, best };
+}
