@@ -42,9 +42,25 @@ function insideGbPerS({ nvlinkGbPerS }: GpuModel): number {
 }
 
 /**
- * Data parallelism moves the gradients twice over the slowest link in each step. Stage 3 moves them once, and the weights twice for
- * each microbatch (Rajbhandari and others 2020, section 7). Tensor parallelism reduces the activations of a layer four times for each
- * microbatch, each of which moves them twice (Shoeybi and others 2019, section 3). Pipelines move little.
+ * How many times the weights' size moves over the slowest link in a step. Data parallelism and stage 1 reduce gradients once, which moves
+ * them twice. Stage 2 keeps only its part of the gradients, so it scatters them after each microbatch, and gathers weights once. Stage 3
+ * also gathers weights twice for each microbatch (Rajbhandari and others 2020, section 7).
+ */
+function passesOf({ method, accumulation }: ParallelPlan): number {
+  switch (method) {
+    case 'zero2':
+      return accumulation + 1;
+    case 'zero3':
+    case 'fsdp':
+      return 3 * accumulation;
+    default:
+      return 2;
+  }
+}
+
+/**
+ * Beside the gradients, tensor parallelism reduces the activations of a layer four times for each microbatch, each of which moves them
+ * twice (Shoeybi and others 2019, section 3). Pipelines move little.
  */
 export function communicationOf(
   plan: ParallelPlan,
@@ -53,10 +69,10 @@ export function communicationOf(
   context: TrainingContext,
   precision: Precision,
 ): Communication {
-  const { degrees, method, microBatch, accumulation } = plan;
+  const { degrees, microBatch, accumulation } = plan;
   const { link, rateGbPerS } = linkOf(context, degrees.data * degrees.tensor * degrees.pipeline, gpu);
   const own = shape.parameters / (degrees.tensor * degrees.pipeline);
-  const passes = method === 'fsdp' || method === 'zero3' ? 1 + 2 * accumulation : 2;
+  const passes = passesOf(plan);
   const bytes = precision === 'fp32' ? 4 : 2;
   const tokens = microBatch * accumulation * shape.sequenceLength;
   const flops = flopsPerParameterAndToken * own * tokens;

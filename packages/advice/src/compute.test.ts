@@ -80,8 +80,9 @@ test('GPUs between which a step exchanges data for longer than it computes take 
       interconnect_gb_per_s: 1,
     },
   });
-  // Two times 14 GB, of which 15 of 16 parts are moved at 1 GB/s; 8 samples of 2,048 tokens are computed meanwhile.
-  const exchanged = (2 * 14 * 15) / 16;
+  // ZeRO 2 moves 15 of 16 parts of 14 GB at 1 GB/s for each of 8 microbatches, and once for the weights; meanwhile 8 samples of 2,048 tokens
+  // are computed.
+  const exchanged = ((8 + 1) * 14 * 15) / 16;
   const computed = (6 * 7e9 * 8 * 2_048) / (312e12 * 0.4);
   expect(slow.recommended?.slowdown).toBeCloseTo(exchanged / computed, 6);
 });

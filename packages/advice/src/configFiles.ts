@@ -58,7 +58,7 @@ export function configFiles(launch: Launch): readonly ConfigFile[] {
       torchrunScript(launch, ' --fsdp fsdp.json'),
       fitsWith(launch, 'fsdp'),
     ),
-    file('fsdp.json', 'arguments of FullyShardedDataParallel', fsdpJson(launch), fitsWith(launch, 'fsdp')),
+    file('fsdp.json', 'settings of FSDP, for train.py to read', fsdpJson(launch), fitsWith(launch, 'fsdp')),
     ...stages,
     file(
       'accelerate.yaml',
@@ -110,10 +110,10 @@ function scriptHead({ ibDisable }: Launch): readonly string[] {
 
 /** Started on each node, with NODE_RANK, MASTER_ADDR and MASTER_PORT in the environment. */
 function torchrunArguments({ nodes, gpusPerNode }: Launch): string {
-  if (nodes === 1) return `--standalone --nproc-per-node=${gpusPerNode}`;
+  if (nodes === 1) return `--standalone --nproc_per_node=${gpusPerNode}`;
   return (
-    `--nnodes=${nodes} --nproc-per-node=${gpusPerNode} --node-rank="$NODE_RANK" ` +
-    '--master-addr="$MASTER_ADDR" --master-port="$MASTER_PORT"'
+    `--nnodes=${nodes} --nproc_per_node=${gpusPerNode} --node_rank="$NODE_RANK" ` +
+    '--master_addr="$MASTER_ADDR" --master_port="$MASTER_PORT"'
   );
 }
 
@@ -153,6 +153,9 @@ function megatronScript(launch: Launch): string {
   ];
   return lines([
     ...scriptHead(launch),
+    // Megatron-LM refuses to overlap the exchange of tensor parallelism with more than one queue.
+    ...(degrees.tensor > 1 ? ['export CUDA_DEVICE_MAX_CONNECTIONS=1'] : []),
+    '# Data, tokenizer, iterations and learning rate come with the arguments: --data-path, --tokenizer-type, --train-iters, --lr.',
     `exec torchrun ${torchrunArguments(launch)} pretrain_gpt.py \\`,
     ...words.map((word) => `  ${word} \\`),
     '  "$@"',
@@ -197,7 +200,17 @@ function fsdpJson({ plan, precision }: Launch): string {
 }
 
 function accelerate({ plan, precision, nodes, gpusPerNode }: Launch): string {
+  const place =
+    nodes === 1
+      ? []
+      : [
+          '# On each node: accelerate launch --config_file accelerate.yaml --machine_rank "$NODE_RANK" \\',
+          '#   --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT" train.py',
+          'rdzv_backend: static',
+          'same_network: true',
+        ];
   return lines([
+    ...place,
     'compute_environment: LOCAL_MACHINE',
     'distributed_type: FSDP',
     'main_training_function: main',

@@ -135,6 +135,30 @@ test.each([
   },
 );
 
+test('scripts take the flags of every torchrun, and what Megatron-LM and Accelerate need beside them', () => {
+  const textOf = (advice: DistributedAdvice, name: string) =>
+    advice.files.find((each) => each.name === name)?.text ?? '';
+  const large = onGpus('175B', 'h100', 128);
+  // PyTorch 1 knows underscores only.
+  expect(textOf(large, 'torchrun-fsdp.sh')).toContain('--nproc_per_node=8 --node_rank="$NODE_RANK"');
+  expect(textOf(large, 'megatron.sh')).toContain('export CUDA_DEVICE_MAX_CONNECTIONS=1\n');
+  expect(textOf(large, 'accelerate.yaml')).toContain('--main_process_ip "$MASTER_ADDR"');
+  expect(textOf(onGpus('7B', 'a100', 8), 'accelerate.yaml')).not.toContain('main_process_ip');
+});
+
+test('compression is advised only where the strategy has it', () => {
+  const tipsOf = (parameters: string) =>
+    onGpus(parameters, 'a100', 16, {
+      compute_requirements: { gpu_type: 'a100', gpu_count: 16, interconnect_gb_per_s: 1 },
+    })
+      .tips.map(({ tip }) => tip)
+      .filter((tip) => /ompress/.test(tip));
+  expect(tipsOf('7B')).toEqual([
+    'Use InfiniBand, or a larger batch: there is no compression for this strategy.',
+  ]);
+  expect(tipsOf('13B')).toEqual([expect.stringContaining('ZeRO++')]);
+});
+
 test.each([
   [4, /4 samples are fewer than the 8/, /8 or a multiple of it/],
   [100, /100 samples do not divide among 8/, /96 or 104/],

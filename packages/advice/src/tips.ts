@@ -77,9 +77,12 @@ function compressionTip({ plan, communication }: TipFacts): readonly AdviceTip[]
       return [
         { tip: 'Compress what is exchanged: ZeRO++ of DeepSpeed (zero_quantized_gradients).', because },
       ];
+    case 'zero1':
+      return [{ tip: 'Compress gradients: 1-bit Adam of DeepSpeed, which stage 1 allows.', because }];
     default:
+      // Compressed optimizers of DeepSpeed exclude stages 2 and 3, and Megatron-LM has none.
       return [
-        { tip: 'Compress gradients, such as with 1-bit Adam of DeepSpeed, or use InfiniBand.', because },
+        { tip: 'Use InfiniBand, or a larger batch: there is no compression for this strategy.', because },
       ];
   }
 }
