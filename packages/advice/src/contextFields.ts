@@ -11,6 +11,7 @@ import {
   type SpecFields,
   type SpecOf,
   section,
+  text,
   type ValueKind,
   wholeNumber,
 } from '@muster/common/spec/kinds';
@@ -180,6 +181,18 @@ const spotFields = {
   }),
 };
 
+const dataFields = {
+  path: optional('path', text(/^[^\p{Cc}]{1,1000}$/u, 'a path on the nodes, such as /data/train.csv'), {
+    about: 'A table in CSV or Parquet, or a directory of images by class, on the nodes.',
+    flag: '--data <path>',
+  }),
+  target: field('target', text(/^[^\p{Cc}]{1,200}$/u, 'the name of a column'), {
+    about: 'The column that is predicted.',
+    default: 'target',
+    flag: '--target <column>',
+  }),
+};
+
 /** Parameters as a sweep file has them, whose reader checks them. */
 function searchSpace(): ValueKind<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> {
   const form = 'a mapping such as {lr: {type: float, min: 1e-5, max: 1e-2, log: true}}';
@@ -213,12 +226,17 @@ const tuningFields = {
   }),
 };
 
+const modelTypes = ['tabular', 'cv', 'nlp', 'timeseries', 'multimodal'] as const;
+const frameworks = ['pytorch', 'tensorflow', 'sklearn', 'xgboost', 'lightgbm'] as const;
+export type TrainingFramework = (typeof frameworks)[number];
+
 const trainingContextFields = {
-  modelType: field('model_type', choice(['tabular', 'cv', 'nlp', 'timeseries', 'multimodal']), {
+  modelType: field('model_type', choice(modelTypes), {
     about: 'What the model works on.',
     default: 'nlp',
+    flag: '--model-type <type>',
   }),
-  framework: field('framework', choice(['pytorch', 'tensorflow', 'sklearn', 'xgboost', 'lightgbm']), {
+  framework: field('framework', choice(frameworks), {
     about: 'The framework of the training.',
     default: 'pytorch',
     flag: '--framework <name>',
@@ -240,6 +258,9 @@ const trainingContextFields = {
   budget: section('budget', budgetFields, 'a mapping such as {usd: 500, hours: 12}', {
     about: 'Limits of cost and time.',
   }),
+  data: section('data', dataFields, 'a mapping such as {path: /data/train.csv, target: label}', {
+    about: 'The data that a designed pipeline reads.',
+  }),
   tuning: section('tuning', tuningFields, 'a mapping such as {metric: eval_loss, trials: 40}', {
     about: 'The search for good parameters.',
   }),
@@ -248,7 +269,12 @@ const trainingContextFields = {
   }),
 };
 
-export const adviceTasks = ['configure_distributed', 'tune_hyperparameters', 'manage_compute'] as const;
+export const adviceTasks = [
+  'design_pipeline',
+  'configure_distributed',
+  'tune_hyperparameters',
+  'manage_compute',
+] as const;
 export type AdviceTask = (typeof adviceTasks)[number];
 
 export const contextFields = {

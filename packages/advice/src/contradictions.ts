@@ -136,6 +136,8 @@ function ofTraining(context: TrainingContext, task: AdviceTask, gpus: readonly G
       );
     else if (dataSizeGb === null) found.push(missing([...trainingPath, 'target_tokens'], remedy));
   }
+  if (task === 'design_pipeline' && context.data.path === null)
+    found.push(missing(['training_context', 'data', 'path'], 'a path on the nodes, such as /data/train.csv'));
   return found;
 }
 

@@ -1,10 +1,12 @@
 /** From a training context as it was written to the answer of its question: the one way in for the command line, the API and tools. */
 import type { Finding } from '@muster/common/spec/problems';
 import { readSweep } from '@muster/experiments/file/sweepFile';
+import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import { manageCompute } from '../compute.ts';
 import type { AdviceTask, TrainingContext } from '../contextFields.ts';
 import { configureDistributed } from '../distributed.ts';
 import type { GpuModel } from '../gpus.ts';
+import { designPipeline } from '../pipeline/designPipeline.ts';
 import { type SweepValue, tuneHyperparameters } from '../tuning.ts';
 import { type AdviceAnswer, type AnswerOf, answerSchemas } from './answerSchemas.ts';
 import { readContext } from './readContext.ts';
@@ -62,6 +64,11 @@ type Answering = (
 
 const answers: Readonly<Record<AdviceTask, Answering>> = {
   configure_distributed: configureDistributed,
+  design_pipeline: (context) => {
+    const { advice, pipeline } = designPipeline(context);
+    const read = readPipeline(pipeline);
+    return read.ok ? { ok: true, advice } : { ok: false, findings: read.findings };
+  },
   tune_hyperparameters: (context, gpus) => {
     const { advice, sweep } = tuneHyperparameters(context, gpus);
     const findings = sweepProblems(sweep);

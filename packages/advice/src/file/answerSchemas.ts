@@ -124,6 +124,19 @@ const computeAnswer = z.strictObject({
   sources: lines,
 });
 
+const pipelineAnswer = z.strictObject({
+  task_type: z.literal('design_pipeline'),
+  ...noResults,
+  pipeline_config: z.strictObject({
+    orchestrator: z.literal('muster'),
+    steps: z.array(z.strictObject({ name: z.string(), needs: lines, command: lines, outputs: lines })),
+    triggers: z.array(z.strictObject({ kind: z.literal('manual'), value: z.null() })),
+  }),
+  files: z.array(configFile).describe('the pipeline file, and the programs that it runs'),
+  reasons: lines,
+  assumptions: lines,
+});
+
 const tunedValue = z.union([z.number(), z.string(), z.boolean()]);
 
 const tuningAnswer = z.strictObject({
@@ -158,6 +171,7 @@ const tuningAnswer = z.strictObject({
 });
 
 export const answerSchemas = {
+  design_pipeline: pipelineAnswer,
   configure_distributed: distributedAnswer,
   tune_hyperparameters: tuningAnswer,
   manage_compute: computeAnswer,
@@ -168,7 +182,12 @@ export type AdviceAnswer = AnswerOf<AdviceTask>;
 
 /** The JSON Schema of every answer, by its `task_type`. */
 export function answerJsonSchema(): Record<string, unknown> {
-  const answer = z.discriminatedUnion('task_type', [distributedAnswer, tuningAnswer, computeAnswer]);
+  const answer = z.discriminatedUnion('task_type', [
+    pipelineAnswer,
+    distributedAnswer,
+    tuningAnswer,
+    computeAnswer,
+  ]);
   return z.toJSONSchema(answer, {
     target: 'draft-2020-12',
     io: 'output',

@@ -85,7 +85,7 @@ test.each([
   ],
   [
     { task_type: 'setup_automl', training_context: good },
-    'task_type: got "setup_automl"; configure_distributed, tune_hyperparameters or manage_compute',
+    'task_type: got "setup_automl"; design_pipeline, configure_distributed, tune_hyperparameters or manage_compute',
   ],
   [
     { training_context: { ...good, model: { parameters: '7 apples' } } },
