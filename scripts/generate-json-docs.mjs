@@ -89,6 +89,10 @@ const answers = [
   ['`restore`', '`{lastEventSeq, lostEvents, lostJobs, keptIn, restoredFiles}`'],
   ['`store check`', '`{ok, findings: {kind, message}[], contents}`'],
   [
+    '`advise pipeline`',
+    '`{task_type, pipeline_config: {orchestrator, steps: {name, needs, command, outputs}[], triggers}, files, reasons, assumptions}`',
+  ],
+  [
     '`advise distributed`',
     '`{task_type, distributed_config: {strategy, world_size, backend}, plan, reasons, considered: plan[], model, gpu, usableBytes, precision, ' +
       'communication, tips: {tip, because}[], files: {name, about, text, fits}[], sufficient: {gpu, gpuCount, method}[], assumptions, sources}`; ' +

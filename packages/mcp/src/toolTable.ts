@@ -1,6 +1,6 @@
 /** Every tool, in the order in which clients list them: from a plan over a submit to its end. */
 import type { Tool } from './tool.ts';
-import { computeManage, distributedConfigure, hyperparametersTune } from './tools/advice.ts';
+import { computeManage, distributedConfigure, hyperparametersTune, pipelineDesign } from './tools/advice.ts';
 import { alertCreate, alertDelete, alertList } from './tools/alerts.ts';
 import { workloadExtend, workloadRequeue, workloadStop } from './tools/changes.ts';
 import { checkpointList } from './tools/checkpoints.ts';
@@ -16,6 +16,7 @@ import { sweepExtend, sweepGet, sweepList, sweepStart, sweepStop, sweepTrials } 
 
 export const toolTable: readonly Tool[] = [
   requirementsValidate,
+  pipelineDesign,
   distributedConfigure,
   hyperparametersTune,
   computeManage,

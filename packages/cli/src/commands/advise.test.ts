@@ -131,7 +131,19 @@ test('a sweep file, which the check of sweeps takes', async () => {
   expect(readSweep(parse(text))).toMatchObject({ ok: true, sweep: { trials: 70, sampler: 'tpe' } });
 });
 
-test.each(['pipeline', 'automl'])('%s is no subcommand', async (word) => {
+test('a pipeline file with its programs, written into a directory', async () => {
+  const flags = ['--framework', 'sklearn', '--model-type', 'tabular', '--data', '/data/train.csv'];
+  const { exitCode, stdout, stderr, home } = await advise(['pipeline', ...flags, '--write', 'p']);
+  expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.ok, stderr: 'Wrote 9 files into p.\n' });
+  expect(stdout).toMatch(/train +preprocess +model +python3 \S+train.py\n/);
+  expect(readdirSync(join(home, 'p'))).toEqual(
+    expect.arrayContaining(['pipeline.yaml', 'train.py', 'evaluate.py', 'register.py']),
+  );
+  const text = readFileSync(join(home, 'p/pipeline.yaml'), 'utf8');
+  expect(parse(text)).toMatchObject({ name: 'sklearn-tabular', params: { data: '/data/train.csv' } });
+});
+
+test.each(['automl'])('%s is no subcommand', async (word) => {
   const { exitCode, stderr } = await advise([word]);
   expect(exitCode).toBe(exitCodes.usage);
   expect(stderr).toContain(`unknown subcommand "${word}"`);

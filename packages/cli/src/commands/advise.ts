@@ -2,6 +2,7 @@ import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
 import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
 import { computeText, distributedText } from '../advise/adviceText.ts';
+import { pipelineText } from '../advise/pipelineText.ts';
 import { tuningText } from '../advise/tuningText.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { usageError } from '../errors.ts';
@@ -18,14 +19,27 @@ interface AdviseFlags extends OutputFlags {
   readonly write?: string;
 }
 
+const pipeline: Subcommand = {
+  name: 'pipeline',
+  summary: 'design a pipeline from the data to a registered model; write its file and its programs',
+  define(sub) {
+    withWrite(withAdviceFlags(sub));
+    withContextFlags(sub);
+  },
+  async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
+    const task = 'design_pipeline';
+    const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpuTable, context);
+    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
+    await print(context, outputOf(flags), advice, pipelineText);
+    return exitCodes.ok;
+  },
+};
+
 const distributed: Subcommand = {
   name: 'distributed',
   summary: 'choose a strategy that fits into memory; write launch scripts and configuration files',
   define(sub) {
-    withAdviceFlags(sub).option(
-      '--write <dir>',
-      'write the files there; existing files are never overwritten',
-    );
+    withWrite(withAdviceFlags(sub));
     withContextFlags(sub);
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
@@ -42,10 +56,7 @@ const tuning: Subcommand = {
   name: 'tuning',
   summary: 'choose what to search, how, and with how many trials; write a sweep file',
   define(sub) {
-    withPriceFlag(withAdviceFlags(sub)).option(
-      '--write <dir>',
-      'write the sweep file there; existing files are never overwritten',
-    );
+    withWrite(withPriceFlag(withAdviceFlags(sub)));
     withContextFlags(sub);
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
@@ -75,18 +86,22 @@ const compute: Subcommand = {
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<question>', 'distributed, tuning or compute');
+    sub.argument('<question>', 'pipeline, distributed, tuning or compute');
     sub.addHelpText('after', '\nNeeds no coordinator. docs/advise.md describes the file and the arithmetic.');
   },
   async run(_context: Context, question: string): Promise<ExitCode> {
-    throw usageError(`unknown subcommand "${question}"`, 'Give distributed, tuning or compute.');
+    throw usageError(`unknown subcommand "${question}"`, 'Give pipeline, distributed, tuning or compute.');
   },
-  subcommands: [distributed, tuning, compute],
+  subcommands: [pipeline, distributed, tuning, compute],
 };
 
 function withAdviceFlags(sub: Command): Command {
   sub.option('-f, --file <file>', 'a training context in YAML or JSON; -: standard input');
   return withOutput(sub).option('--json', 'the same as -o json');
+}
+
+function withWrite(sub: Command): Command {
+  return sub.option('--write <dir>', 'write the files there; existing files are never overwritten');
 }
 
 function withPriceFlag(sub: Command): Command {

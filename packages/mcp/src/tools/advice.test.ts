@@ -40,6 +40,28 @@ test.each([
   expect(listed?.annotations).toMatchObject({ readOnlyHint: true, idempotentHint: true });
 });
 
+test('a pipeline, and each of its programs in pieces', async () => {
+  const { call } = await openSession(api);
+  const trainingContext = { framework: 'pytorch', data: { path: '/data/train.csv' } };
+  const whole = await call('design_pipeline', { task_type: 'design_pipeline', trainingContext });
+  expect(jsonBytes(whole)).toBeLessThan(answerBytesMax);
+  expect(whole.data).toMatchObject({ pipeline_config: { orchestrator: 'muster' }, tuning_results: null });
+  for (const { name } of (whole.data as { files: readonly { readonly name: string }[] }).files) {
+    let text = '';
+    for (let offset: number | null = 0; offset !== null; ) {
+      const piece = await call('design_pipeline', { trainingContext, file: name, offset });
+      expect(jsonBytes(piece)).toBeLessThan(answerBytesMax);
+      const { fileText, nextOffset } = piece.data as { fileText: string; nextOffset: number | null };
+      text += fileText;
+      offset = nextOffset;
+    }
+    const written = adviseOn({ task_type: 'design_pipeline', training_context: trainingContext }, gpuTable);
+    expect(written).toMatchObject({
+      answer: { files: expect.arrayContaining([expect.objectContaining({ name, text })]) as unknown },
+    });
+  }
+});
+
 test('a search space of a hundred parameters does not burst the answer', async () => {
   const { call } = await openSession(api);
   const names = Array.from({ length: 100 }, (_, index) => `a_parameter_with_a_long_name_${index}`);

@@ -39,6 +39,7 @@ function textOf(
 const file = z.string().max(100).optional().describe('the file of the answer whose text is wanted');
 
 const {
+  design_pipeline: pipelineAnswer,
   configure_distributed: distributedAnswer,
   tune_hyperparameters: tuningAnswer,
   manage_compute: computeAnswer,
@@ -92,6 +93,47 @@ export const computeManage = tool({
         : `${recommended.gpuCount} × ${recommended.gpu}: about ${recommended.estimated_duration_hours.toFixed(1)} h, ` +
           `${recommended.total_cost_usd.toFixed(0)} USD. ${reasons.join(' ')}`;
     return { data, text };
+  },
+});
+
+/** Programs are longer than an answer may be. */
+const fileCharactersMax = 4_000;
+
+export const pipelineDesign = tool({
+  name: 'design_pipeline',
+  title: 'Design a pipeline',
+  about:
+    'Steps from the data to a registered model (check, preprocess, train, evaluate, register) for a framework and a kind of data, with a ' +
+    'pipeline file and the Python programs that it runs. Needs data.path. Call again with file, and offset where it is long, for the text ' +
+    'of one. Changes nothing.',
+  verb: 'read',
+  effect: 'read',
+  idempotent: true,
+  input: z.strictObject({
+    taskType: z.literal('design_pipeline').optional(),
+    trainingContext,
+    file,
+    offset: z.int().min(0).max(1_000_000).default(0).describe('nextOffset of the answer before'),
+  }),
+  output: pipelineAnswer.omit({ files: true, pipeline_config: true }).extend({
+    pipeline_config: pipelineAnswer.shape.pipeline_config.nullable().describe('null: a file was asked for'),
+    files: z.array(fileRow),
+    fileText: z.string().nullable().describe('null: no file was asked for'),
+    nextOffset: z.number().nullable().describe('null: the text ends here'),
+  }),
+  async run(given, { api }) {
+    const answer = await answerTo('design_pipeline', given.trainingContext, api);
+    const { files, pipeline_config: config, ...rest } = answer;
+    const text = textOf(files, given.file);
+    const end = given.offset + fileCharactersMax;
+    const data = {
+      ...rest,
+      pipeline_config: text === null ? config : null,
+      files: files.map(({ name, about, fits }) => ({ name, about, fits })),
+      fileText: text?.slice(given.offset, end) ?? null,
+      nextOffset: text === null || end >= text.length ? null : end,
+    };
+    return { data, text: `Steps: ${config.steps.map(({ name }) => name).join(', ')}.` };
   },
 });
 
