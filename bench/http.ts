@@ -112,6 +112,8 @@ try {
   });
 
   const received: number[] = [];
+  /** What the last of them gets. */
+  let onLast = (_text: string) => {};
   const stops: (() => void)[] = [];
   for (let watcher = 0; watcher < watchersCount; watcher += 1) {
     received[watcher] = 0;
@@ -119,6 +121,7 @@ try {
     let tail = '\n';
     stops.push(
       await watch((text) => {
+        if (watcher === watchersCount - 1) onLast(text);
         const joined = `${tail}${text}`;
         received[watcher] = (received[watcher] ?? 0) + joined.split('\nid: ').length - 1;
         tail = joined.slice(-4);
@@ -126,6 +129,23 @@ try {
     );
   }
   const [pid = 0] = cluster.pids('coordinator');
+  const lonely = cpuMs(pid).own;
+  const arrivals: number[] = [];
+  onLast = (text) => {
+    const nowMs = performance.timeOrigin + performance.now();
+    for (const [, time = ''] of text.matchAll(/"time":"([^"]+)"/g)) arrivals.push(nowMs - Date.parse(time));
+  };
+  for (let event = 0; event < 300; event += 1) {
+    await commitEvent();
+    await delay(20);
+  }
+  await delay(200);
+  onLast = () => {};
+  report(`the same at the last of ${watchersCount} watchers that are told`, {
+    ...summary(arrivals),
+    cpuMsOfCoordinatorPerEvent: rounded((cpuMs(pid).own - lonely) / 300),
+    target: 'p50 < 5',
+  });
   const before = cpuMs(pid).own;
   const startedMs = performance.now();
   let sent = 0;

@@ -51,7 +51,7 @@ export class SseStream {
   }
 
   /**
-   * Sends text, together with what else is sent before the next round of the event loop.
+   * Sends text, together with what else is sent until the promises that are settled now have been dealt with.
    * @returns null: more may be sent at once; else resolves when it may, also when the client is gone
    */
   send(text: string): Promise<void> | null {
@@ -59,7 +59,8 @@ export class SseStream {
     this.pending += text;
     if (!this.isFlushDue) {
       this.isFlushDue = true;
-      setImmediate(() => this.flush());
+      // Not in a round of the event loop of its own: whatever else is due in it would come first.
+      process.nextTick(() => this.flush());
     }
     if (this.stalling === null && this.pending.length < pendingMax) return null;
     return new Promise((resolve) => {
