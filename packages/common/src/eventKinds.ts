@@ -295,6 +295,16 @@ export const eventKinds = {
     when: 'a trial has ended, with its `value` if it has one',
     data: shapes.trialEndData,
   },
+  'sweep.trial_paused': {
+    subject: 'cluster',
+    when: 'a trial was stopped at a rung, with a checkpoint from which it can be resumed',
+    data: { ...shapes.jobOfTrial, value: real(2.31), step: whole(900) },
+  },
+  'sweep.trial_resumed': {
+    subject: 'cluster',
+    when: 'a paused trial is among the best of its rung, and continues as `jobId` from the checkpoint at `step`',
+    data: { ...shapes.jobOfTrial, resumedFrom: textShape('job_2c6m9r4t7x1z'), step: nullable(whole(900)) },
+  },
   'sweep.stopped': {
     subject: 'cluster',
     when: 'a user has stopped a sweep, and its trials are stopped',

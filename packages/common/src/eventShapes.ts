@@ -384,6 +384,8 @@ export const trialEndData = {
   cause: nullable(textShape('cuda_oom'), null),
 } as const satisfies Members;
 
+export const jobOfTrial = { ...sweepData, trial: whole(7), jobId } as const satisfies Members;
+
 export const sweepEndData = {
   ...sweepData,
   state: textShape('done'),

@@ -12,13 +12,22 @@ export type SweepState = (typeof sweepStates)[number];
 
 /**
  * - `running`: its job has not ended
+ * - `paused`: it was stopped at a rung, with its checkpoint, and is resumed when it is among the best there
  * - `complete`: it has a value
  * - `pruned`: it was stopped early, because others were better at the same step; its value is that of the moment
  * - `infeasible`: its parameters do not work, such as a batch for which memory is too small; samplers avoid them
  * - `failed`: it has ended without a value, for a reason that says nothing of its parameters
  * - `stopped`: a user has stopped it
  */
-export const trialStates = ['running', 'complete', 'pruned', 'infeasible', 'failed', 'stopped'] as const;
+export const trialStates = [
+  'running',
+  'paused',
+  'complete',
+  'pruned',
+  'infeasible',
+  'failed',
+  'stopped',
+] as const;
 export type TrialState = (typeof trialStates)[number];
 
 export interface TrialView {
@@ -27,7 +36,10 @@ export interface TrialView {
   readonly state: TrialState;
   /** Of the parameters that apply. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Of a trial that was resumed the newest. */
   readonly jobId: string;
+  /** Those before it, each of which was stopped at a rung. */
+  readonly earlierJobs: readonly string[];
   /** Of the objective. null: it has none, or none yet. */
   readonly value: number | null;
   /** Of the second objective and so on. Empty: there is one, or it has no value. */
@@ -56,6 +68,7 @@ export interface SweepView {
   /** How many trials it will have in all. */
   readonly trials: number;
   readonly running: number;
+  readonly paused: number;
   readonly complete: number;
   readonly pruned: number;
   readonly infeasible: number;

@@ -63,6 +63,7 @@ const ended: SweepView = {
   trials: 2,
   running: 0,
   complete: 2,
+  paused: 0,
   pruned: 0,
   infeasible: 0,
   failed: 0,

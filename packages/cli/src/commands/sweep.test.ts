@@ -26,6 +26,7 @@ const trial: TrialView = {
   state: 'complete',
   params: { lr: 0.0123456789, optimizer: 'adam, w' },
   jobId: 'job_00000000000b',
+  earlierJobs: [],
   value: 0.251234567,
   furtherValues: [],
   step: 100,
@@ -47,6 +48,7 @@ const sweep: SweepView = {
   name: 'tune',
   user: 'ann',
   project: 'default',
+  paused: 1,
   state: 'running',
   reason: null,
   spec: {
@@ -133,7 +135,7 @@ test('what is wrong with a sweep file is shown with its place, whoever finds it'
 test('a sweep is shown with its progress and its best trial', async () => {
   const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep, ListTrials });
   expect(stdout).toContain('Objective:    min eval_loss, last\n');
-  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 4 pruned, 1 failed\n');
+  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 1 paused, 4 pruned, 1 failed\n');
   expect(stdout).toContain('Best:         trial 3, job_00000000000b: 0.25123\n');
   const json = await run(['sweep', 'show', 'tune', '-o', 'json'], { GetSweep });
   expect(JSON.parse(json.stdout)).toEqual(sweep);

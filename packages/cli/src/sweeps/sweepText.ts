@@ -14,6 +14,7 @@ const sweepStyles: Readonly<Record<SweepView['state'], Style | null>> = {
 
 const trialStyles: Readonly<Record<TrialView['state'], Style | null>> = {
   running: 'bold',
+  paused: 'cyan',
   complete: null,
   pruned: null,
   infeasible: 'yellow',
@@ -54,7 +55,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     readonly sampler: string;
     readonly seed: number;
   };
-  const counts = (['complete', 'running', 'pruned', 'infeasible', 'failed', 'stopped'] as const)
+  const counts = (['complete', 'running', 'paused', 'pruned', 'infeasible', 'failed', 'stopped'] as const)
     .filter((each) => sweep[each] > 0)
     .map((each) => `${sweep[each]} ${each}`);
   const lines = [

@@ -1,11 +1,12 @@
 /** Commands about sweeps: of users, who create, stop and extend them; and of the runner, which starts and ends trials. */
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
-import { newSweepId, type RandomBytes } from '@muster/common/ids';
+import { type JobId, newSweepId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { hasSweepEnded, type SweepState, type TrialState } from '@muster/common/sweeps';
 import { bestTrial, type Objective } from '@muster/experiments/objective';
 import { budgetOf, traceparentOf, userOf } from '../caller.ts';
+import type { Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
@@ -84,29 +85,12 @@ export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, n
   if (sweep?.state !== 'running' || number >= sweep.trials) return;
   if (draft.sweeps.trial(id, number) !== undefined) return;
   if (number > 0 && draft.sweeps.trial(id, number - 1) === undefined) return;
-  requireDirectoryToItself(draft, { spec, place: null });
-  countInBudget(draft, { spec, place: null, runningMs });
-  const { user } = sweep;
-  const budget = budgetOf(sweep.by);
-  const job = aNewJob(
-    draft,
-    {
-      spec,
-      array: null,
-      requeuedFrom: null,
-      submittedAtMs: nowMs,
-      user,
-      budget,
-      traceparent: traceparentOf(sweep.by),
-    },
-    random,
-  );
-  addJob(draft, job, nowMs);
+  const jobId = addTrialJob(draft, sweep, { spec, runningMs, inherited: {} }, random, nowMs);
   draft.sweeps.putTrial({
     sweep: id,
     number,
     point,
-    jobId: job.id,
+    jobId,
     state: 'running',
     value: null,
     step: null,
@@ -116,8 +100,42 @@ export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, n
   });
 }
 
+export interface TrialJob {
+  readonly spec: JobSpec;
+  readonly runningMs: RunningMs;
+  /** What it takes over from the job before it. */
+  readonly inherited: Partial<Job>;
+}
+
+/** @throws {MusterError} as a submit of it */
+export function addTrialJob(
+  draft: Draft,
+  { user, by }: StoredSweep,
+  { spec, runningMs, inherited }: TrialJob,
+  random: RandomBytes,
+  nowMs: number,
+): JobId {
+  requireDirectoryToItself(draft, { spec, place: null });
+  countInBudget(draft, { spec, place: null, runningMs });
+  const job = aNewJob(
+    draft,
+    {
+      spec,
+      array: null,
+      requeuedFrom: null,
+      submittedAtMs: nowMs,
+      user,
+      budget: budgetOf(by),
+      traceparent: traceparentOf(by),
+    },
+    random,
+  );
+  addJob(draft, { ...job, ...inherited }, nowMs);
+  return job.id;
+}
+
 export interface TrialEnd {
-  readonly state: Exclude<TrialState, 'running'>;
+  readonly state: Exclude<TrialState, 'running' | 'paused'>;
   readonly value: number | null;
   /** Absent: there is one objective, or it has no value. */
   readonly furtherValues?: readonly number[];
@@ -125,7 +143,7 @@ export interface TrialEnd {
   readonly cause: string | null;
 }
 
-/** Once: its job saves and ends, and is not started again. */
+/** Once: its job saves and ends. Whether the trial is then paused follows from what it has saved. */
 export function stopTrialEarly(
   draft: Draft,
   { sweep, number }: Pick<StoredTrial, 'sweep' | 'number'>,
@@ -156,7 +174,7 @@ export function endTrial(
   draft.emit({ kind: 'sweep.trial_ended', subject: clusterSubject, data }, nowMs);
 }
 
-/** Once, and only when none of its trials runs. */
+/** Once, and only when none of its trials runs or is paused. */
 export function endSweep(
   draft: Draft,
   id: string,
@@ -174,7 +192,7 @@ export function endSweep(
   const sweep = draft.sweeps.sweep(id);
   if (sweep === undefined || hasSweepEnded(sweep.state)) return;
   const trials = draft.sweeps.trialsOf(id);
-  if (trials.some((trial) => trial.state === 'running')) return;
+  if (trials.some((trial) => trial.state === 'running' || trial.state === 'paused')) return;
   // More trials may have been asked for meanwhile.
   if (state === 'done' && trials.length < sweep.trials) return;
   draft.sweeps.put({ ...sweep, state, reason, endedAtMs: nowMs });
@@ -235,6 +253,6 @@ export interface ExtendSweep {
   readonly digest: string;
 }
 
-function dataOf({ id: sweep, name, user, project }: StoredSweep) {
+export function dataOf({ id: sweep, name, user, project }: StoredSweep) {
   return { sweep, name, user, project };
 }

@@ -59,6 +59,8 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'checkpoint.evaluated': `${coordinator}/evaluations/evaluationRunner.test.ts`,
   'sweep.created': calls,
   'sweep.trial_ended': `${coordinator}/rpc/sweeps.test.ts`,
+  'sweep.trial_paused': `${coordinator}/rpc/sweeps.test.ts`,
+  'sweep.trial_resumed': `${coordinator}/rpc/sweeps.test.ts`,
   'sweep.stopped': calls,
   'sweep.extended': calls,
   'sweep.ended': `${coordinator}/rpc/sweeps.test.ts`,

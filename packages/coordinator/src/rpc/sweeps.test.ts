@@ -6,7 +6,8 @@ import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { report } from '../commands/nodes.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aCaller, aNode, anExit, aReport } from '../modelFixture.ts';
+import { aCaller, aCheckpoint, aNode, anExit, aReport } from '../modelFixture.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { startJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -140,17 +141,19 @@ test('a trial whose loss is not finite is infeasible, and the sweep gives up aft
   });
 });
 
+/** A line of the output of a running trial. */
+async function print(jobId: JobId, step: number, loss: number): Promise<void> {
+  const task = { jobId, attempt: 1, nodeRank: 0 };
+  const atMs = coordinator.wallMs();
+  const row = { position: step, atMs, values: { train_loss: loss, step }, lossNotFinite: false };
+  await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, atMs);
+  await coordinator.sweeps.run();
+}
+
 test('a trial that is worse than others at a rung saves and ends, and never counts as best', async () => {
   const sweep = await create({ trials: 2, early_stopping: { rule: 'asha', min_steps: 10, reduction: 2 } });
   const [first, second] = (await trialsOf(sweep.id)).map(({ jobId }) => jobId as JobId);
   if (first === undefined || second === undefined) throw new Error('two trials were expected');
-  const print = async (jobId: JobId, step: number, loss: number) => {
-    const task = { jobId, attempt: 1, nodeRank: 0 };
-    const atMs = coordinator.wallMs();
-    const row = { position: step, atMs, values: { train_loss: loss, step }, lossNotFinite: false };
-    await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, atMs);
-    await coordinator.sweeps.run();
-  };
   await startJob(coordinator, first);
   await startJob(coordinator, second);
   await print(first, 5, 0.8);
@@ -177,6 +180,92 @@ test('a trial that is worse than others at a rung saves and ends, and never coun
     complete: 1,
     best: { number: 1, value: 0.9 },
   });
+});
+
+/** It has saved, and its rows have arrived. */
+async function saveAndEnd(jobId: JobId, step: number): Promise<void> {
+  const of = { attempt: 1, nodeRank: 0 } as const;
+  const saved = {
+    kind: 'checkpoint',
+    ...of,
+    checkpoint: aCheckpoint(step),
+    shared: true,
+    afterStop: true,
+  } as const;
+  await coordinator.loop.run(aCaller, (draft, nowMs) => applyJobEvent(draft, jobId, saved, nowMs));
+  coordinator.rowKeeping.noteComplete({ jobId, attempt: 1, nodeRank: 0 });
+  await finish(jobId, 0);
+  await coordinator.sweeps.run();
+}
+
+async function startNewest(id: string, number: number): Promise<JobId> {
+  const jobId = (await trialsOf(id))[number]?.jobId as JobId;
+  await startJob(coordinator, jobId);
+  await coordinator.sweeps.run();
+  return jobId;
+}
+
+test('a trial with a checkpoint is paused, and is resumed from it once it is among the best', async () => {
+  const sweep = await create({
+    trials: 4,
+    parallel: 1,
+    early_stopping: { rule: 'asha', min_steps: 10, reduction: 2 },
+    job: { ...file.job, checkpoint: { dir: '/checkpoints/{trial}' } },
+  });
+  const first = await startNewest(sweep.id, 0);
+  await print(first, 10, 0.2);
+  await saveAndEnd(first, 10);
+  const second = await startNewest(sweep.id, 1);
+  await print(second, 10, 0.5);
+  expect((await coordinator.api.getJob(second)).state).toBe('stopping');
+  await saveAndEnd(second, 12);
+  expect((await trialsOf(sweep.id))[1]).toMatchObject({
+    state: 'paused',
+    value: 0.5,
+    step: 10,
+    earlierJobs: [],
+  });
+  // Of four trials it is among the better half.
+  for (const number of [2, 3]) {
+    const jobId = await startNewest(sweep.id, number);
+    await print(jobId, 10, 0.7 + number / 10);
+    await finish(jobId, 0);
+    await coordinator.sweeps.run();
+  }
+  const resumed = (await trialsOf(sweep.id))[1];
+  expect(resumed).toMatchObject({ state: 'running', value: null, earlierJobs: [second] });
+  expect(await coordinator.api.getJob(resumed?.jobId ?? '')).toMatchObject({
+    resumedFrom: { jobId: second, step: 12 },
+    spec: { labels: { 'muster.trial': '1' }, params: resumed?.params },
+  });
+  const third = await startNewest(sweep.id, 1);
+  // It is as bad as before at that rung, and runs to its end.
+  await print(third, 13, 0.1);
+  await saveAndEnd(third, 14);
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
+    state: 'done',
+    complete: 2,
+    paused: 0,
+    pruned: 2,
+    best: { number: 1, value: 0.1, jobId: third },
+  });
+  const events = await coordinator.store.readEvents(0, 200, null);
+  const kinds = events.map(({ kind }) => kind).filter((kind) => kind.startsWith('sweep.trial'));
+  expect(kinds.filter((kind) => kind === 'sweep.trial_paused')).toHaveLength(1);
+  expect(kinds.filter((kind) => kind === 'sweep.trial_resumed')).toHaveLength(1);
+  expect(kinds.filter((kind) => kind === 'sweep.trial_ended')).toHaveLength(4);
+});
+
+test('what is paused when a sweep ends is pruned', async () => {
+  const sweep = await create({ trials: 2, parallel: 1, early_stopping: { rule: 'asha', min_steps: 10 } });
+  const first = await startNewest(sweep.id, 0);
+  await print(first, 10, 0.2);
+  await saveAndEnd(first, 10);
+  const second = await startNewest(sweep.id, 1);
+  await print(second, 10, 0.5);
+  await saveAndEnd(second, 10);
+  expect((await trialsOf(sweep.id))[1]).toMatchObject({ state: 'pruned', value: 0.5, step: 10 });
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'done', complete: 1, pruned: 1 });
 });
 
 test('a stop ends the trials, and an extension continues', async () => {

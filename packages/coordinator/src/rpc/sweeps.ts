@@ -254,6 +254,7 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
     ...rest,
     spec,
     running: count('running'),
+    paused: count('paused'),
     complete: count('complete'),
     pruned: count('pruned'),
     infeasible: count('infeasible'),
@@ -263,12 +264,8 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
   };
 }
 
-function trialView({
-  sweep: _sweep,
-  stoppedEarly: _early,
-  point,
-  furtherValues = [],
-  ...rest
-}: StoredTrial): TrialView {
-  return { ...rest, params: point, furtherValues };
+function trialView(trial: StoredTrial): TrialView {
+  const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, ...shown } = trial;
+  const { earlierJobs = [], furtherValues = [], point, ...rest } = shown;
+  return { ...rest, earlierJobs, params: point, furtherValues };
 }

@@ -27,13 +27,17 @@ export interface StoredTrial {
   readonly number: number;
   readonly point: Readonly<Record<string, number | string | boolean>>;
   readonly jobId: JobId;
+  /** Its jobs before that one, each of which was stopped at a rung. Absent: it was never resumed. */
+  readonly earlierJobs?: readonly JobId[];
+  /** The rung for which it was resumed last. */
+  readonly promotedAt?: number;
   readonly state: TrialState;
   readonly value: number | null;
   /** Of the second objective and so on. Absent: there is one, or it has no value. */
   readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
-  /** Where it was when it was to be stopped early. Its job may still be about to end. */
+  /** Where it was when it was to be stopped early. Its job may still be about to end. Absent again once it is resumed. */
   readonly stoppedEarly?: { readonly value: number; readonly step: number };
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;

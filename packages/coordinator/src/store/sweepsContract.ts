@@ -53,6 +53,8 @@ export function describeSweeps(
         state: 'complete',
         value: 0.25,
         step: 100,
+        earlierJobs: [jobIdOf(4)],
+        promotedAt: 300,
         endedAtMs: someMs,
       });
       const stopping = aStoredSweep('swp_a', { state: 'stopping', reason: 'enough' });

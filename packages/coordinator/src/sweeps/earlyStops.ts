@@ -1,20 +1,28 @@
-/** Which trials of a sweep are to be stopped now. It remembers the curves of trials that have ended, and reads those that grow again. */
+/**
+ * Which trials of a sweep are to be stopped now, and which paused ones resumed. It remembers the curves of jobs that have ended, and reads
+ * those that grow again.
+ */
 import type { JobId } from '@muster/common/ids';
 import type { SweepSpec } from '@muster/experiments/file/sweepFile';
 import { lossOf } from '@muster/experiments/objective';
-import { type TrialCurve, trialsToStop } from '@muster/experiments/stopping/rules';
+import { judgeTrials, type Promotion, type TrialCurve } from '@muster/experiments/stopping/rules';
 import type { RowStore } from '../rows/rowStore.ts';
 import type { StoredTrial } from '../store/sweeps.ts';
-import { readCurve } from './trialValue.ts';
+import { continued, jobsOfTrial, readCurve } from './trialValue.ts';
 
 interface EarlyStop {
   readonly trial: StoredTrial;
   readonly at: NonNullable<StoredTrial['stoppedEarly']>;
 }
 
+interface Verdict {
+  readonly stops: readonly EarlyStop[];
+  readonly promotions: readonly Promotion[];
+}
+
 export class EarlyStops {
   private readonly rows: Pick<RowStore, 'lookAt'>;
-  /** Of trials that have ended. */
+  /** Of jobs that have ended. */
   private readonly known = new Map<JobId, TrialCurve['points']>();
 
   constructor(rows: Pick<RowStore, 'lookAt'>) {
@@ -25,32 +33,38 @@ export class EarlyStops {
   async of(
     { earlyStopping, objective }: Pick<SweepSpec, 'earlyStopping' | 'objective'>,
     trials: readonly StoredTrial[],
-  ): Promise<readonly EarlyStop[]> {
-    const isOpen = ({ state, stoppedEarly }: StoredTrial) =>
-      state === 'running' && stoppedEarly === undefined;
-    if (earlyStopping === null || !trials.some(isOpen)) return [];
+  ): Promise<Verdict> {
+    const isJudged = (trial: StoredTrial) => stateOf(trial) === 'running' || stateOf(trial) === 'paused';
+    if (earlyStopping === null || !trials.some(isJudged)) return { stops: [], promotions: [] };
     const curves: TrialCurve[] = [];
     for (const trial of trials) {
-      const { number, jobId, state } = trial;
-      const points = this.known.get(jobId) ?? (await readCurve(this.rows, jobId, objective));
-      if (state !== 'running') this.known.set(jobId, points);
-      curves.push({
-        number,
-        state: isOpen(trial) ? 'running' : state === 'complete' ? state : 'over',
-        points,
-      });
+      const parts: TrialCurve['points'][] = [];
+      for (const jobId of jobsOfTrial(trial)) {
+        const points = this.known.get(jobId) ?? (await readCurve(this.rows, jobId, objective));
+        if (jobId !== trial.jobId || trial.state !== 'running') this.known.set(jobId, points);
+        parts.push(points);
+      }
+      const { number, promotedAt = null } = trial;
+      curves.push({ number, state: stateOf(trial), points: continued(parts), promotedAt });
     }
-    return trialsToStop(earlyStopping, curves).flatMap((number) => {
+    const { stop, promote } = judgeTrials(earlyStopping, curves);
+    const stops = stop.flatMap((number) => {
       const trial = trials[number];
       const last = curves[number]?.points.at(-1);
       if (trial === undefined || last === undefined) return [];
       // Of a goal to maximise the loss is the value with the other sign.
       return [{ trial, at: { value: lossOf(objective, last.loss), step: last.step } }];
     });
+    return { stops, promotions: promote };
   }
 
   /** Their sweep has ended. */
   forget(trials: readonly StoredTrial[]): void {
-    for (const { jobId } of trials) this.known.delete(jobId);
+    for (const trial of trials) for (const jobId of jobsOfTrial(trial)) this.known.delete(jobId);
   }
+}
+
+function stateOf({ state, stoppedEarly }: StoredTrial): TrialCurve['state'] {
+  if (state === 'running') return stoppedEarly === undefined ? 'running' : 'over';
+  return state === 'complete' || state === 'paused' ? state : 'over';
 }

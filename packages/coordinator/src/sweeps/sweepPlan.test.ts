@@ -14,6 +14,7 @@ function look(states: readonly State[], fields: Partial<SweepLook> = {}): SweepL
     parallel: null,
     maxFailures: 3,
     queued: 0,
+    promotions: [],
     ...fields,
   };
 }
@@ -46,6 +47,39 @@ test.each<readonly [string, SweepLook, object]>([
   ],
   ['counts stopped trials for nothing', look(['failed', 'failed', 'stopped']), { kind: 'start', number: 3 }],
 ])('%s', (_name, at, step) => {
+  expect(nextSweepStep(at)).toEqual(step);
+});
+
+const promotions = [0, 1, 2].map((number) => ({ number, rung: 10 }));
+
+test.each<readonly [string, SweepLook, object]>([
+  [
+    'resumes a paused trial before it starts another',
+    look(['complete', 'paused', 'paused'], { promotions }),
+    { kind: 'resume', promotion: { number: 1, rung: 10 } },
+  ],
+  [
+    'resumes none while there is no room',
+    look(['running', 'paused'], { parallel: 1, promotions }),
+    { kind: 'wait' },
+  ],
+  ['starts another while none may continue', look(['complete', 'paused']), { kind: 'start', number: 2 }],
+  [
+    'waits with paused trials for those that run',
+    look(['complete', 'paused', 'complete', 'running']),
+    { kind: 'wait' },
+  ],
+  [
+    'prunes what nothing will resume',
+    look(['complete', 'paused', 'paused', 'failed']),
+    { kind: 'prune', numbers: [1, 2] },
+  ],
+  [
+    'prunes when it was stopped, whatever may continue',
+    look(['complete', 'paused'], { promotions, sweep: { state: 'stopping', reason: 'enough', trials: 4 } }),
+    { kind: 'prune', numbers: [1] },
+  ],
+])('with paused trials it %s', (_name, at, step) => {
   expect(nextSweepStep(at)).toEqual(step);
 });
 

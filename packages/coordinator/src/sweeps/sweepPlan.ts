@@ -1,5 +1,6 @@
 /** What a sweep does next, from what is known of it now. Pure. */
 import type { TrialState } from '@muster/common/sweeps';
+import type { Promotion } from '@muster/experiments/stopping/rules';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 
 /** Trials at the same time where the sweep does not say how many, whatever room there is. */
@@ -14,10 +15,15 @@ export interface SweepLook {
   readonly maxFailures: number;
   /** Trials whose jobs wait in the queue. */
   readonly queued: number;
+  /** Paused trials that may continue, the most promising first. */
+  readonly promotions: readonly Promotion[];
 }
 
 export type SweepStep =
   | { readonly kind: 'start'; readonly number: number }
+  | { readonly kind: 'resume'; readonly promotion: Promotion }
+  /** Paused trials that nothing will resume. */
+  | { readonly kind: 'prune'; readonly numbers: readonly number[] }
   | { readonly kind: 'giveUp'; readonly reason: string }
   | { readonly kind: 'end'; readonly state: 'done' | 'stopped' | 'failed'; readonly reason: string | null }
   /** Nothing, until a trial starts or ends. */
@@ -25,25 +31,38 @@ export type SweepStep =
 
 const wait: SweepStep = { kind: 'wait' };
 
-export function nextSweepStep({ sweep, trials, parallel, maxFailures, queued }: SweepLook): SweepStep {
+export function nextSweepStep(look: SweepLook): SweepStep {
+  const { sweep, trials, parallel, maxFailures, queued, promotions } = look;
   const { state, reason } = sweep;
   const running = trials.filter((trial) => trial.state === 'running').length;
-  if (state === 'stopping') return running > 0 ? wait : { kind: 'end', state: 'stopped', reason };
+  if (state === 'stopping') return endOf(trials, { kind: 'end', state: 'stopped', reason });
   if (state !== 'running') return wait;
   // It has been given up, and only waits for what runs.
-  if (reason !== null) return running > 0 ? wait : { kind: 'end', state: 'failed', reason };
+  if (reason !== null) return endOf(trials, { kind: 'end', state: 'failed', reason });
   const failures = lastFailures(trials);
   if (failures.length >= maxFailures) {
     const causes = [...new Set(failures)].join(', ');
     return { kind: 'giveUp', reason: `the last ${failures.length} trials have failed: ${causes}` };
   }
-  if (trials.length >= sweep.trials) return running > 0 ? wait : { kind: 'end', state: 'done', reason: null };
   const isFull = parallel === null ? queued > 0 || running >= atOnceMax : running >= parallel;
+  const promotion = promotions.find(({ number }) => trials[number]?.state === 'paused');
+  if (promotion !== undefined) return isFull ? wait : { kind: 'resume', promotion };
+  if (trials.length >= sweep.trials) return endOf(trials, { kind: 'end', state: 'done', reason: null });
   return isFull ? wait : { kind: 'start', number: trials.length };
 }
 
+/** Of one commit. */
+const pruneMax = 500;
+
+/** Once nothing runs, and no trial is paused. */
+function endOf(trials: SweepLook['trials'], end: SweepStep): SweepStep {
+  if (trials.some(({ state }) => state === 'running')) return wait;
+  const paused = trials.flatMap(({ state }, number) => (state === 'paused' ? [number] : []));
+  return paused.length === 0 ? end : { kind: 'prune', numbers: paused.slice(0, pruneMax) };
+}
+
 /** What tells nothing of whether the program works. */
-const neutral: readonly TrialState[] = ['running', 'stopped'];
+const neutral: readonly TrialState[] = ['running', 'paused', 'stopped'];
 
 /** Causes of the trials that have failed since one ended in another way, by the order of their ends. */
 function lastFailures(trials: SweepLook['trials']): readonly string[] {

@@ -13,9 +13,11 @@ import { lossesOf } from '@muster/experiments/objective';
 import { samplers } from '@muster/experiments/samplers/byName';
 import type { Observation } from '@muster/experiments/samplers/sampler';
 import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
+import { type Promotion, pausesTrials } from '@muster/experiments/stopping/rules';
 import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
 import { knownObservations } from '@muster/experiments/warmStart';
 import type { RunningMs } from '../commands/budgets.ts';
+import { canBeResumed, pauseTrial, prunePausedTrials, resumeTrial } from '../commands/pausedTrials.ts';
 import {
   endSweep,
   endTrial,
@@ -131,17 +133,22 @@ export class SweepRunner {
     const known = await this.knownOf(sweep);
     for (const trial of this.trialsOf(sweep))
       if (trial.state === 'running') await this.settle(sweep, known, trial);
-    for (const { trial, at } of await this.earlyStops.of(known.spec, this.trialsOf(sweep)))
+    const { stops, promotions } = await this.earlyStops.of(known.spec, this.trialsOf(sweep));
+    for (const { trial, at } of stops)
       await this.command(sweep, (draft, nowMs) => stopTrialEarly(draft, trial, at, nowMs));
     for (;;) {
       const now = this.parts.state.sweeps.sweeps.get(sweep.id);
-      if (now === undefined || !(await this.step(now, known))) return;
+      if (now === undefined || !(await this.step(now, known, promotions))) return;
       await nextRound();
     }
   }
 
   /** @returns whether more may follow */
-  private async step(sweep: StoredSweep, { spec, space }: Known): Promise<boolean> {
+  private async step(
+    sweep: StoredSweep,
+    { spec, space }: Known,
+    promotions: readonly Promotion[],
+  ): Promise<boolean> {
     const { id } = sweep;
     const trials = this.trialsOf(sweep);
     const { jobs } = this.parts.state;
@@ -149,7 +156,7 @@ export class SweepRunner {
       ({ state, jobId }) => state === 'running' && jobs.get(jobId)?.state.kind === 'queued',
     ).length;
     const { parallel, maxFailures, objective } = spec;
-    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued });
+    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued, promotions });
     switch (step.kind) {
       case 'wait':
         return false;
@@ -159,10 +166,44 @@ export class SweepRunner {
       case 'giveUp':
         await this.command(sweep, (draft) => giveUpSweep(draft, id, step.reason));
         return true;
+      case 'prune':
+        await this.command(sweep, (draft, nowMs) => prunePausedTrials(draft, id, step.numbers, nowMs));
+        return true;
+      case 'resume':
+        await this.giveUpWhenRefused(sweep, () => this.resume(sweep, trials, step.promotion));
+        return true;
       default:
-        await this.start(sweep, { spec, space }, trials, step.number);
+        await this.giveUpWhenRefused(sweep, () => this.start(sweep, { spec, space }, trials, step.number));
         return true;
     }
+  }
+
+  /** A trial that cannot be submitted, such as for a budget that is used up, is the end of its sweep. */
+  private async giveUpWhenRefused(sweep: StoredSweep, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const isRefusal =
+        error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
+      if (!isRefusal && !(error instanceof EmptySpaceError)) throw error;
+      await this.command(sweep, (draft) => giveUpSweep(draft, sweep.id, messageOf(error)));
+    }
+  }
+
+  private async resume(
+    sweep: StoredSweep,
+    trials: readonly StoredTrial[],
+    { number, rung }: Promotion,
+  ): Promise<void> {
+    const { store, runningMs, random } = this.parts;
+    const trial = trials[number];
+    if (trial === undefined) return;
+    const before = (await store.readJob(trial.jobId))?.job;
+    await this.command(sweep, (draft, nowMs) => {
+      // Retention has removed its job, and what it has saved with it.
+      if (before === undefined) prunePausedTrials(draft, sweep.id, [number], nowMs);
+      else resumeTrial(draft, { sweep: sweep.id, number, before, rung, runningMs }, random, nowMs);
+    });
   }
 
   private async start(
@@ -173,21 +214,14 @@ export class SweepRunner {
   ): Promise<void> {
     const { id } = sweep;
     const { runningMs, random } = this.parts;
-    try {
-      const point = pointOf(spec, space, trials, number);
-      if (point === null) {
-        await this.command(sweep, (draft) => limitTrials(draft, id, number));
-        return;
-      }
-      const job = trialSpec({ ...spec, number, point }, id);
-      const trial = { sweep: id, number, point, spec: job, runningMs };
-      await this.command(sweep, (draft, nowMs) => startTrial(draft, trial, random, nowMs));
-    } catch (error) {
-      const isRefusal =
-        error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
-      if (!isRefusal && !(error instanceof EmptySpaceError)) throw error;
-      await this.command(sweep, (draft) => giveUpSweep(draft, id, messageOf(error)));
+    const point = pointOf(spec, space, trials, number);
+    if (point === null) {
+      await this.command(sweep, (draft) => limitTrials(draft, id, number));
+      return;
     }
+    const job = trialSpec({ ...spec, number, point }, id);
+    const trial = { sweep: id, number, point, spec: job, runningMs };
+    await this.command(sweep, (draft, nowMs) => startTrial(draft, trial, random, nowMs));
   }
 
   /** Records the end of a trial whose job has ended. */
@@ -197,31 +231,37 @@ export class SweepRunner {
     const record = await this.parts.store.readJob(jobId);
     const end = await this.endOf(spec, record, trial);
     if (end === null) return;
-    await this.command(sweep, (draft, nowMs) => endTrial(draft, trial, end, nowMs));
+    await this.command(sweep, (draft, nowMs) =>
+      end === 'paused' ? pauseTrial(draft, trial, nowMs) : endTrial(draft, trial, end, nowMs),
+    );
     this.endSeenMs.delete(jobId);
   }
 
   /** @returns null: its last metrics may still arrive */
   private async endOf(
-    { objective, furtherObjectives }: SweepSpec,
+    { objective, furtherObjectives, earlyStopping }: SweepSpec,
     record: JobRecord | null,
-    { jobId, stoppedEarly }: StoredTrial,
-  ): Promise<TrialEnd | null> {
+    trial: StoredTrial,
+  ): Promise<TrialEnd | 'paused' | null> {
+    const { stoppedEarly } = trial;
     const none = { value: null, step: null };
     if (record === null) return { ...none, state: 'failed', cause: 'removed' };
     const { state } = record.job;
-    if (state.kind === 'cancelled' && stoppedEarly !== undefined)
+    if (state.kind === 'cancelled' && stoppedEarly !== undefined) {
+      const canResume = canBeResumed(record.job);
+      if (canResume && earlyStopping !== null && pausesTrials(earlyStopping)) return 'paused';
       return { ...stoppedEarly, state: 'pruned', cause: null };
+    }
     if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
     if (state.kind === 'failed') {
       const { kind } = state.cause;
       return { ...none, state: infeasibleCauses.has(kind) ? 'infeasible' : 'failed', cause: kind };
     }
     if (!this.hasLastRows(record)) return null;
-    const found = await readTrialValue(this.parts.rowKeeping.rows, jobId, objective);
+    const found = await readTrialValue(this.parts.rowKeeping.rows, trial, objective);
     const further: number[] = [];
     for (const each of furtherObjectives) {
-      const other = await readTrialValue(this.parts.rowKeeping.rows, jobId, each);
+      const other = await readTrialValue(this.parts.rowKeeping.rows, trial, each);
       if (other.kind === 'value') further.push(other.value);
       else if (found.kind === 'value') return withoutValue(other.kind);
     }
@@ -283,7 +323,8 @@ function pointOf(
     const { state, step, point } = trial;
     if (state === 'failed' || state === 'stopped') return [];
     const [loss = null, ...furtherLosses] = lossesOf(objectives, trial) ?? [];
-    return [{ point, state, loss, furtherLosses, step: step ?? 0 }];
+    const seen = state === 'paused' ? 'pruned' : state;
+    return [{ point, state: seen, loss, furtherLosses, step: step ?? 0 }];
   });
   const known = knownObservations(objective, warmStart.trials);
   return samplers[sampler]({ space, history: [...known, ...history], seed, number });

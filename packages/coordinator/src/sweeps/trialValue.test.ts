@@ -1,6 +1,6 @@
 import type { MetricPoint } from '@muster/common/telemetry';
 import { expect, test } from 'vitest';
-import { valueOf } from './trialValue.ts';
+import { continued, valueOf } from './trialValue.ts';
 
 const points = (...values: readonly (number | null)[]): readonly MetricPoint[] =>
   values.map((value, index) => ({
@@ -44,4 +44,13 @@ test('a metric that never appears is told from one that is not finite', () => {
   ).toEqual({
     kind: 'none',
   });
+});
+
+test('a job that continues another adds what lies behind the end of that', () => {
+  const at = (...steps: readonly (number | null)[]) => steps.map((step) => ({ step }));
+  expect(continued([at(10, 20, 30), at(20, 30, 40), at(40, 50)])).toEqual(at(10, 20, 30, 40, 50));
+  // It resumed, and had nothing left to do.
+  expect(continued([at(10, 20), at()])).toEqual(at(10, 20));
+  expect(continued([at(null), at(null)])).toEqual(at(null, null));
+  expect(continued([])).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { lossOf, type Objective } from '@muster/experiments/objective';
 import type { TrialCurve } from '@muster/experiments/stopping/rules';
 import { Curves, rowFilter } from '../rows/curve.ts';
 import type { RowStore } from '../rows/rowStore.ts';
+import type { StoredTrial } from '../store/sweeps.ts';
 
 export type TrialValue =
   | { readonly kind: 'value'; readonly value: number; readonly step: number | null }
@@ -15,13 +16,37 @@ export type TrialValue =
 
 const everyRow = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, attempt: null, superseded: false } as const;
 
-/** Of the lowest rank that prints the metric, over all attempts. */
+/** Of the lowest rank that prints the metric, over all attempts of all jobs of the trial. */
 export async function readTrialValue(
   rows: Pick<RowStore, 'lookAt'>,
-  jobId: JobId,
+  trial: Pick<StoredTrial, 'jobId' | 'earlierJobs'>,
   objective: Objective,
 ): Promise<TrialValue> {
-  return valueOf(await readPoints(rows, jobId, objective), objective);
+  const parts: (readonly MetricPoint[])[] = [];
+  for (const jobId of jobsOfTrial(trial)) parts.push(await readPoints(rows, jobId, objective));
+  return valueOf(continued(parts), objective);
+}
+
+/** In the order in which they ran. */
+export function jobsOfTrial({
+  jobId,
+  earlierJobs = [],
+}: Pick<StoredTrial, 'jobId' | 'earlierJobs'>): readonly JobId[] {
+  return [...earlierJobs, jobId];
+}
+
+/**
+ * The curves of jobs that each continue the one before as one curve. What a job does again, from its checkpoint to where the one before was
+ * stopped, is left out: what was decided by it stays decided.
+ */
+export function continued<Point extends { readonly step?: number | null }>(
+  parts: readonly (readonly Point[])[],
+): readonly Point[] {
+  const [first = [], ...later] = parts;
+  return later.reduce((before, points) => {
+    const reached = before.reduce((most, { step }) => Math.max(most, step ?? 0), 0);
+    return [...before, ...points.filter(({ step }) => step == null || step > reached)];
+  }, first);
 }
 
 /** What the lowest rank has printed of the metric, in the order of the attempts. */

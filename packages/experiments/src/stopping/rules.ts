@@ -1,10 +1,11 @@
 /**
- * Which running trials are not worth their time any longer. Each answer follows from the curves as they are now, so it is the same after
- * a restart.
+ * Which running trials are not worth their time now, and which of those that were stopped for that are worth it by now. Each answer
+ * follows from the curves as they are, so it is the same after a restart.
  *
  * - median: worse than the median of the complete trials at the same step (D. Golovin and others, Google Vizier, KDD 2017)
  * - ASHA: not among the best of those that have reached the same rung (L. Li and others, A System for Massively Parallel Hyperparameter
- *   Tuning, MLSys 2020). A trial is judged at the highest rung that it has reached, and again as others reach it.
+ *   Tuning, MLSys 2020). A trial is judged at the highest rung that it has reached, and again as others reach it: the more come, the
+ *   more are among the best, so that one that was stopped may continue. It then runs to the next rung, whoever comes meanwhile.
  * - Hyperband: ASHA with several first rungs, each for a part of the trials, because nobody knows how early a curve tells its end
  *   (L. Li and others, Hyperband, JMLR 2018)
  */
@@ -21,26 +22,46 @@ export type StoppingRule =
 
 export interface TrialCurve {
   readonly number: number;
-  /** `complete`: it has come to its end by itself. `over`: it was stopped, or has failed. */
-  readonly state: 'running' | 'complete' | 'over';
+  /** `paused`: it was stopped at a rung, and can be resumed. `complete`: it has come to its end by itself. `over`: anything else. */
+  readonly state: 'running' | 'paused' | 'complete' | 'over';
   /** By step. Less is better. */
   readonly points: readonly { readonly step: number; readonly loss: number }[];
+  /** The rung for which it was resumed last: it is judged again at the next one. null: it never was. */
+  readonly promotedAt: number | null;
 }
 
-/** @returns numbers of running trials to be stopped */
-export function trialsToStop(rule: StoppingRule, curves: readonly TrialCurve[]): readonly number[] {
+export interface RungVerdict {
+  /** Numbers of running trials that are to be stopped. */
+  readonly stop: readonly number[];
+  /** Paused trials that are among the best of their rung by now, the highest rung first, then the best. */
+  readonly promote: readonly Promotion[];
+}
+
+export interface Promotion {
+  readonly number: number;
+  readonly rung: number;
+}
+
+/** Whether trials that a rule stops may be resumed by it later. */
+export function pausesTrials({ kind }: StoppingRule): boolean {
+  return kind !== 'median';
+}
+
+export function judgeTrials(rule: StoppingRule, curves: readonly TrialCurve[]): RungVerdict {
   switch (rule.kind) {
     case 'median':
-      return belowMedian(rule, curves);
+      return { stop: belowMedian(rule, curves), promote: [] };
     case 'asha':
-      return outrun(rule, curves);
+      return ofRungs(atRungs(rule, curves));
     default: {
       const count = bracketsOf(rule);
       const brackets = Map.groupBy(curves, ({ number }) => bracketOf(rule, count, number));
-      return [...brackets].flatMap(([bracket, own]) => {
-        const minSteps = rule.minSteps * rule.reduction ** bracket;
-        return outrun({ minSteps, reduction: rule.reduction }, own);
-      });
+      return ofRungs(
+        [...brackets].flatMap(([bracket, own]) => {
+          const minSteps = rule.minSteps * rule.reduction ** bracket;
+          return atRungs({ minSteps, reduction: rule.reduction }, own);
+        }),
+      );
     }
   }
 }
@@ -61,27 +82,62 @@ function belowMedian(
     .map(({ number }) => number);
 }
 
-function outrun(
+interface AtRung {
+  readonly curve: TrialCurve;
+  readonly rung: number;
+  /** With which it has reached the rung. */
+  readonly loss: number;
+  readonly isAmongBest: boolean;
+}
+
+/** Running and paused trials at the highest rung that each has reached. */
+function atRungs(
   { minSteps, reduction }: { readonly minSteps: number; readonly reduction: number },
   curves: readonly TrialCurve[],
-): readonly number[] {
-  return curves
-    .filter((curve) => {
-      const last = curve.points.at(-1)?.step ?? 0;
-      if (curve.state !== 'running' || last < minSteps) return false;
-      // A rung that is reached exactly must not be missed by a logarithm.
-      const rung = minSteps * reduction ** Math.floor(Math.log(last / minSteps) / Math.log(reduction) + 1e-9);
-      const own = lossAt(curve, rung);
-      const reached = curves.flatMap((each) => lossAt(each, rung) ?? []).sort((a, b) => a - b);
-      const kept = Math.max(1, Math.floor(reached.length / reduction));
-      return own !== null && own > (reached[kept - 1] ?? own);
-    })
-    .map(({ number }) => number);
+): readonly AtRung[] {
+  const bars = new Map<number, number>();
+  // Of all that have reached a rung, the loss that is still good enough.
+  const barOf = (rung: number) => {
+    const known = bars.get(rung);
+    if (known !== undefined) return known;
+    const reached = curves.flatMap((each) => lossAt(each, rung) ?? []).sort((a, b) => a - b);
+    const bar = reached[Math.max(1, Math.floor(reached.length / reduction)) - 1] ?? Number.POSITIVE_INFINITY;
+    bars.set(rung, bar);
+    return bar;
+  };
+  return curves.flatMap((curve): readonly AtRung[] => {
+    const last = curve.points.at(-1)?.step ?? 0;
+    if ((curve.state !== 'running' && curve.state !== 'paused') || last < minSteps) return [];
+    // A rung that is reached exactly must not be missed by a logarithm.
+    const rung = minSteps * reduction ** Math.floor(Math.log(last / minSteps) / Math.log(reduction) + 1e-9);
+    const loss = lossAt(curve, rung);
+    return loss === null ? [] : [{ curve, rung, loss, isAmongBest: loss <= barOf(rung) }];
+  });
+}
+
+function ofRungs(trials: readonly AtRung[]): RungVerdict {
+  const stop = trials.filter(
+    ({ curve, rung, isAmongBest }) =>
+      curve.state === 'running' && !isAmongBest && rung > (curve.promotedAt ?? 0),
+  );
+  const promote = trials
+    .filter(({ curve, isAmongBest }) => curve.state === 'paused' && isAmongBest)
+    .sort((a, b) => b.rung - a.rung || a.loss - b.loss);
+  return {
+    stop: stop.map(({ curve }) => curve.number),
+    promote: promote.map(({ curve, rung }) => ({ number: curve.number, rung })),
+  };
 }
 
 /** The loss with which a trial reached a step. @returns null: it has not */
 function lossAt({ points }: TrialCurve, step: number): number | null {
-  return points.find((point) => point.step >= step)?.loss ?? null;
+  let [low, high] = [0, points.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((points[middle]?.step ?? 0) < step) low = middle + 1;
+    else high = middle;
+  }
+  return points[low]?.loss ?? null;
 }
 
 /** @param sorted not empty */

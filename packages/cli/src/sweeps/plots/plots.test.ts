@@ -23,6 +23,7 @@ function aTrial(number: number, given: Partial<TrialView> = {}): TrialView {
     furtherValues: [],
     step: 10,
     cause: null,
+    earlierJobs: [],
     startedAtMs: 0,
     endedAtMs: 0,
     ...given,

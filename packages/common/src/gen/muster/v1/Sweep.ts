@@ -21,6 +21,7 @@ export interface Sweep {
   'stopped'?: (number);
   'best'?: (_muster_v1_Trial | null);
   'pruned'?: (number);
+  'paused'?: (number);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }
@@ -43,6 +44,7 @@ export interface Sweep__Output {
   'stopped': (number);
   'best': (_muster_v1_Trial__Output | null);
   'pruned': (number);
+  'paused': (number);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }

@@ -12,6 +12,7 @@ export interface Trial {
   'cause'?: (string);
   'startedAtMs'?: (number | string | Long);
   'endedAtMs'?: (number | string | Long);
+  'earlierJobs'?: (string)[];
   'furtherValues'?: (number | string)[];
   '_value'?: "value";
   '_step'?: "step";
@@ -29,6 +30,7 @@ export interface Trial__Output {
   'cause'?: (string);
   'startedAtMs': (number);
   'endedAtMs'?: (number);
+  'earlierJobs': (string)[];
   'furtherValues': (number)[];
   '_value'?: "value";
   '_step'?: "step";
