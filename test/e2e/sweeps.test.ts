@@ -89,3 +89,60 @@ test('of two trials, the worse one is stopped early, and its GPU is released', a
     best: { number: 0, value: 0.2 },
   });
 });
+
+test('a paused trial frees its GPU once it has saved, and continues from there when it is among the best', async () => {
+  const file = join(cluster.workDir, 'paused.json');
+  const gate = join(cluster.workDir, 'paused-gate');
+  const program = [
+    'step=0; case "$MUSTER_RESUME_FROM" in ?*) step=3;; esac',
+    `save() { echo '{"step": 3}' > "$MUSTER_CHECKPOINT_DIR/step-3.json"; exit 0; }`,
+    'trap save TERM',
+    'line() { step=$((step + 1)); echo "iter $step: loss {loss}, time 440.71ms, mfu 48.31%"; }',
+    `if [ $step = 0 ]; then line; line; line; until [ -e ${gate} ]; do sleep 0.1; done; fi`,
+    'line; line',
+  ].join('\n');
+  const sweepFile = {
+    name: 'paused',
+    sampler: 'grid',
+    parallel: 2,
+    objective: { metric: 'train_loss' },
+    early_stopping: { rule: 'asha', min_steps: 3, reduction: 2 },
+    parameters: { loss: [0.2, 0.5, 0.9, 0.95] },
+    job: {
+      command: program,
+      resources: { gpus: 1 },
+      checkpoint: { dir: join(cluster.workDir, 'paused', '{trial}') },
+    },
+  };
+  writeFileSync(file, JSON.stringify(sweepFile));
+  const id = (await cluster.muster(['sweep', '-f', file])).stdout.trim();
+  const trials = () => cluster.api.listTrials(id);
+  await waitFor('one trial runs, and two are paused', async () => {
+    const { running, complete, paused } = await cluster.api.getSweep(id);
+    return running === 1 && complete === 1 && paused === 2;
+  });
+  expect((await trials()).map(({ state }) => state)).toEqual(['running', 'complete', 'paused', 'paused']);
+  writeFileSync(gate, '');
+  await waitFor('the sweep is done', async () => (await cluster.api.getSweep(id)).state === 'done');
+
+  const [, second, third] = await trials();
+  expect(second).toMatchObject({ state: 'complete', value: 0.5, step: 5 });
+  const [before = ''] = second?.earlierJobs ?? [];
+  const resumed = await cluster.api.getJob(second?.jobId ?? '');
+  expect(resumed.resumedFrom).toMatchObject({ jobId: before, step: 3 });
+  expect(await cluster.output(resumed.id)).toContain('iter 4: loss 0.5,');
+  expect(await cluster.output(resumed.id)).not.toContain('iter 3:');
+  expect(await cluster.api.getSweep(id)).toMatchObject({ complete: 2, pruned: 2, paused: 0 });
+  // The GPU of the first that was paused is the one that the third got.
+  const events = await cluster.events();
+  const at = (kind: string, subject: string) =>
+    events.findIndex((event) => event.kind === kind && event.subject === subject);
+  const order = [
+    at('job.stopping', before),
+    at('checkpoint.saved', before),
+    at('attempt.ended', before),
+    at('attempt.allocated', third?.jobId ?? ''),
+  ];
+  expect(order).not.toContain(-1);
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+});
