@@ -298,7 +298,7 @@ export const eventKinds = {
   'sweep.trial_paused': {
     subject: 'cluster',
     when: 'a trial was stopped at a rung, with a checkpoint from which it can be resumed',
-    data: { ...shapes.jobOfTrial, value: real(2.31), step: whole(900) },
+    data: { ...shapes.jobOfTrial, value: real(2.31), step: nullable(whole(900)) },
   },
   'sweep.trial_resumed': {
     subject: 'cluster',

@@ -23,8 +23,9 @@ export function pauseTrial(draft: Draft, { sweep: id, number }: TrialKey, nowMs:
   const trial = draft.sweeps.trial(id, number);
   if (sweep === undefined || trial?.state !== 'running' || trial.stoppedEarly === undefined) return;
   const { jobId, stoppedEarly } = trial;
-  draft.sweeps.putTrial({ ...trial, ...stoppedEarly, state: 'paused' });
-  const data = { ...dataOf(sweep), trial: number, jobId, ...stoppedEarly };
+  const { value, step } = stoppedEarly;
+  draft.sweeps.putTrial({ ...trial, value, step, state: 'paused' });
+  const data = { ...dataOf(sweep), trial: number, jobId, value, step };
   draft.emit({ kind: 'sweep.trial_paused', subject: clusterSubject, data }, nowMs);
 }
 

@@ -154,7 +154,8 @@ export function stopTrialEarly(
   if (trial?.state !== 'running' || trial.stoppedEarly !== undefined) return;
   if (draft.job(trial.jobId) === undefined) return;
   draft.sweeps.putTrial({ ...trial, stoppedEarly: at });
-  const reason = `trial ${number} was stopped early at step ${at.step}: others are better there`;
+  const place = at.step === null ? `epoch ${at.epoch}` : `step ${at.step}`;
+  const reason = `trial ${number} was stopped early at ${place}: others are better there`;
   applyJobEvent(draft, trial.jobId, { kind: 'stop', reason }, nowMs);
 }
 

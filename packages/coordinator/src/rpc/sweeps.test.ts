@@ -142,10 +142,11 @@ test('a trial whose loss is not finite is infeasible, and the sweep gives up aft
 });
 
 /** A line of the output of a running trial. */
-async function print(jobId: JobId, step: number, loss: number): Promise<void> {
+async function print(jobId: JobId, step: number, loss: number, epoch?: number): Promise<void> {
   const task = { jobId, attempt: 1, nodeRank: 0 };
   const atMs = coordinator.wallMs();
-  const row = { position: step, atMs, values: { train_loss: loss, step }, lossNotFinite: false };
+  const values = { train_loss: loss, step, ...(epoch === undefined ? {} : { epoch }) };
+  const row = { position: step, atMs, values, lossNotFinite: false };
   await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, atMs);
   await coordinator.sweeps.run();
 }
@@ -254,6 +255,20 @@ test('a trial with a checkpoint is paused, and is resumed from it once it is amo
   expect(kinds.filter((kind) => kind === 'sweep.trial_paused')).toHaveLength(1);
   expect(kinds.filter((kind) => kind === 'sweep.trial_resumed')).toHaveLength(1);
   expect(kinds.filter((kind) => kind === 'sweep.trial_ended')).toHaveLength(4);
+});
+
+test('rungs by epoch compare what lines with an epoch show', async () => {
+  const sweep = await create({ trials: 2, early_stopping: { rule: 'asha', min_epochs: 0.5, reduction: 2 } });
+  const [first, second] = (await trialsOf(sweep.id)).map(({ jobId }) => jobId as JobId);
+  if (first === undefined || second === undefined) throw new Error('two trials were expected');
+  for (const jobId of [first, second]) await startJob(coordinator, jobId);
+  await print(first, 100, 0.9, 0.25);
+  await print(second, 100, 0.5, 0.5);
+  expect((await coordinator.api.getJob(first)).state).toBe('running');
+  await print(first, 200, 0.8, 0.5);
+  expect(await coordinator.api.getJob(first)).toMatchObject({ state: 'stopping' });
+  await finish(first, 0);
+  expect((await trialsOf(sweep.id))[0]).toMatchObject({ state: 'pruned', value: 0.8, step: null });
 });
 
 test('what is paused when a sweep ends is pruned', async () => {

@@ -21,6 +21,13 @@ export interface StoredSweep {
   readonly endedAtMs: number | null;
 }
 
+export interface StoppedEarly {
+  readonly value: number;
+  /** null: the rule counts epochs. */
+  readonly step: number | null;
+  readonly epoch?: number;
+}
+
 export interface StoredTrial {
   readonly sweep: string;
   /** From 0. */
@@ -38,7 +45,7 @@ export interface StoredTrial {
   readonly step: number | null;
   readonly cause: string | null;
   /** Where it was when it was to be stopped early. Its job may still be about to end. Absent again once it is resumed. */
-  readonly stoppedEarly?: { readonly value: number; readonly step: number };
+  readonly stoppedEarly?: StoppedEarly;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
 }

@@ -40,12 +40,13 @@ export class EarlyStops {
     for (const trial of trials) {
       const parts: TrialCurve['points'][] = [];
       for (const jobId of jobsOfTrial(trial)) {
-        const points = this.known.get(jobId) ?? (await readCurve(this.rows, jobId, objective));
+        const points =
+          this.known.get(jobId) ?? (await readCurve(this.rows, jobId, objective, earlyStopping.unit));
         if (jobId !== trial.jobId || trial.state !== 'running') this.known.set(jobId, points);
         parts.push(points);
       }
       const { number, promotedAt = null } = trial;
-      curves.push({ number, state: stateOf(trial), points: continued(parts), promotedAt });
+      curves.push({ number, state: stateOf(trial), points: continued(parts, ({ at }) => at), promotedAt });
     }
     const { stop, promote } = judgeTrials(earlyStopping, curves);
     const stops = stop.flatMap((number) => {
@@ -53,7 +54,10 @@ export class EarlyStops {
       const last = curves[number]?.points.at(-1);
       if (trial === undefined || last === undefined) return [];
       // Of a goal to maximise the loss is the value with the other sign.
-      return [{ trial, at: { value: lossOf(objective, last.loss), step: last.step } }];
+      const value = lossOf(objective, last.loss);
+      const isByStep = earlyStopping.unit === 'steps';
+      const at = isByStep ? { value, step: last.at } : { value, step: null, epoch: last.at };
+      return [{ trial, at }];
     });
     return { stops, promotions: promote };
   }

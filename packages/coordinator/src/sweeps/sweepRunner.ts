@@ -250,7 +250,8 @@ export class SweepRunner {
     if (state.kind === 'cancelled' && stoppedEarly !== undefined) {
       const canResume = canBeResumed(record.job);
       if (canResume && earlyStopping !== null && pausesTrials(earlyStopping)) return 'paused';
-      return { ...stoppedEarly, state: 'pruned', cause: null };
+      const { value, step } = stoppedEarly;
+      return { value, step, state: 'pruned', cause: null };
     }
     if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
     if (state.kind === 'failed') {
@@ -320,11 +321,12 @@ function pointOf(
 ): Point | null {
   const objectives = [objective, ...furtherObjectives];
   const history = trials.flatMap((trial): readonly Observation[] => {
-    const { state, step, point } = trial;
+    const { state, step, stoppedEarly, point } = trial;
     if (state === 'failed' || state === 'stopped') return [];
     const [loss = null, ...furtherLosses] = lossesOf(objectives, trial) ?? [];
     const seen = state === 'paused' ? 'pruned' : state;
-    return [{ point, state: seen, loss, furtherLosses, step: step ?? 0 }];
+    const reached = step ?? stoppedEarly?.epoch ?? 0;
+    return [{ point, state: seen, loss, furtherLosses, step: reached }];
   });
   const known = knownObservations(objective, warmStart.trials);
   return samplers[sampler]({ space, history: [...known, ...history], seed, number });

@@ -47,10 +47,10 @@ test('a metric that never appears is told from one that is not finite', () => {
 });
 
 test('a job that continues another adds what lies behind the end of that', () => {
-  const at = (...steps: readonly (number | null)[]) => steps.map((step) => ({ step }));
-  expect(continued([at(10, 20, 30), at(20, 30, 40), at(40, 50)])).toEqual(at(10, 20, 30, 40, 50));
+  const joined = (...parts: readonly (readonly (number | null)[])[]) => continued(parts, (at) => at);
+  expect(joined([10, 20, 30], [20, 30, 40], [40, 50])).toEqual([10, 20, 30, 40, 50]);
   // It resumed, and had nothing left to do.
-  expect(continued([at(10, 20), at()])).toEqual(at(10, 20));
-  expect(continued([at(null), at(null)])).toEqual(at(null, null));
-  expect(continued([])).toEqual([]);
+  expect(joined([10, 20], [])).toEqual([10, 20]);
+  expect(joined([null], [null])).toEqual([null, null]);
+  expect(joined()).toEqual([]);
 });

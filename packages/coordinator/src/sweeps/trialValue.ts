@@ -2,8 +2,9 @@
 import type { JobId } from '@muster/common/ids';
 import type { MetricPoint } from '@muster/common/telemetry';
 import { lossOf, type Objective } from '@muster/experiments/objective';
-import type { TrialCurve } from '@muster/experiments/stopping/rules';
+import type { StoppingRule, TrialCurve } from '@muster/experiments/stopping/rules';
 import { Curves, rowFilter } from '../rows/curve.ts';
+import type { StoredRow } from '../rows/rowFormat.ts';
 import type { RowStore } from '../rows/rowStore.ts';
 import type { StoredTrial } from '../store/sweeps.ts';
 
@@ -24,7 +25,10 @@ export async function readTrialValue(
 ): Promise<TrialValue> {
   const parts: (readonly MetricPoint[])[] = [];
   for (const jobId of jobsOfTrial(trial)) parts.push(await readPoints(rows, jobId, objective));
-  return valueOf(continued(parts), objective);
+  return valueOf(
+    continued(parts, ({ step }) => step ?? null),
+    objective,
+  );
 }
 
 /** In the order in which they ran. */
@@ -38,42 +42,60 @@ export function jobsOfTrial({
 /**
  * The curves of jobs that each continue the one before as one curve. What a job does again, from its checkpoint to where the one before was
  * stopped, is left out: what was decided by it stays decided.
+ * @param positionOf in steps or epochs; null: it is not known, and the point is kept
  */
-export function continued<Point extends { readonly step?: number | null }>(
+export function continued<Point>(
   parts: readonly (readonly Point[])[],
+  positionOf: (point: Point) => number | null,
 ): readonly Point[] {
   const [first = [], ...later] = parts;
   return later.reduce((before, points) => {
-    const reached = before.reduce((most, { step }) => Math.max(most, step ?? 0), 0);
-    return [...before, ...points.filter(({ step }) => step == null || step > reached)];
+    const reached = before.reduce((most, point) => Math.max(most, positionOf(point) ?? 0), 0);
+    return [...before, ...points.filter((point) => (positionOf(point) ?? Infinity) > reached)];
   }, first);
 }
 
-/** What the lowest rank has printed of the metric, in the order of the attempts. */
+/**
+ * What the lowest rank has printed of the metric, in the order of the attempts.
+ * @param change of each row before it is read
+ */
 async function readPoints(
   rows: Pick<RowStore, 'lookAt'>,
   jobId: JobId,
-  objective: Objective,
+  { metric }: Pick<Objective, 'metric'>,
+  change: ((row: StoredRow) => StoredRow) | null = null,
 ): Promise<readonly MetricPoint[]> {
   const points = await rows.lookAt(jobId, async ({ firstSteps, read }) => {
-    const curves = new Curves(objective.metric, rowFilter(everyRow, firstSteps));
-    await read((frame) => curves.take(frame));
+    const isIn = rowFilter(everyRow, firstSteps);
+    const curves = new Curves(metric, () => true);
+    await read((frame) => {
+      const counted = frame.rows.filter((row) => isIn(frame, row));
+      curves.take({ ...frame, rows: change === null ? counted : counted.map(change) });
+    });
     const rank = Math.min(...curves.curves.map(({ nodeRank }) => nodeRank));
     return curves.curves.filter(({ nodeRank }) => nodeRank === rank).flatMap((curve) => curve.points);
   });
   return points ?? [];
 }
 
-/** The same as rules for early stopping want it: less is better, and what has no step or no finite value is no point. */
+/** With the epoch of its line where its step is. */
+function byEpoch(row: StoredRow): StoredRow {
+  const { step: _step, epoch, ...values } = row.values;
+  return { ...row, values: epoch === undefined ? values : { ...values, step: epoch } };
+}
+
+/** The same as rules for early stopping want it: less is better, and what has no position or no finite value is no point. */
 export async function readCurve(
   rows: Pick<RowStore, 'lookAt'>,
   jobId: JobId,
   objective: Objective,
+  unit: StoppingRule['unit'],
 ): Promise<TrialCurve['points']> {
-  const points = await readPoints(rows, jobId, objective);
-  return points.flatMap(({ step = null, value: single, bucket }) => {
+  const points = await readPoints(rows, jobId, objective, unit === 'epochs' ? byEpoch : null);
+  return points.flatMap(({ step: at = null, value: single, bucket }) => {
     const value = bucket === undefined ? single : bucket.last;
-    return step === null || value === null ? [] : [{ step, loss: lossOf(objective, value) }];
+    if (at === null || value === null) return [];
+    return [{ at, loss: lossOf(objective, value) }];
   });
 }
 

@@ -146,6 +146,25 @@ test.each<readonly [object, readonly string[]]>([
     ['early_stopping.reduction: means nothing to the rule median'],
   ],
   [
+    { early_stopping: { rule: 'hyperband', min_epochs: 2, max_steps: 9 } },
+    [
+      'early_stopping.max_steps: steps and epochs exclude each other',
+      'early_stopping.max_epochs: missing; expected the epoch at which trials end',
+    ],
+  ],
+  [
+    { early_stopping: { rule: 'hyperband', min_epochs: 2, max_epochs: 0.5 } },
+    ['early_stopping.max_epochs: got 0.5; expected epochs, at least 2'],
+  ],
+  [
+    { objective: { metric: 'eval_loss', goal: 'min', direction: 'minimize' } },
+    ['objective.direction: goal and direction exclude each other'],
+  ],
+  [
+    { objective: { metric: 'eval_loss', direction: 'max' } },
+    ['objective.direction: got "max"; expected minimize, maximize; meant maximize'],
+  ],
+  [
     { early_stopping: { rule: 'hyperband', min_steps: 30, max_steps: 3 } },
     [expect.stringContaining('early_stopping.max_steps: got 3; expected a whole number from 30')],
   ],
@@ -207,6 +226,26 @@ test.each<readonly [object, readonly string[]]>([
   ],
 ])('%j is refused', (change, expected) => {
   expect(problems(change)).toEqual(expected);
+});
+
+test('rungs may be by epoch, and the direction may be written as Optuna writes it', () => {
+  const read = (change: object) => {
+    const result = readSweep({ ...least, ...change });
+    if (!result.ok) throw new Error(JSON.stringify(result.findings));
+    expect(readSweep(sweepToFile(result.sweep))).toEqual(result);
+    return result.sweep;
+  };
+  const hyperband = { rule: 'hyperband', min_epochs: 0.5, max_epochs: 27 };
+  expect(read({ early_stopping: hyperband }).earlyStopping).toEqual({
+    kind: 'hyperband',
+    unit: 'epochs',
+    min: 0.5,
+    max: 27,
+    reduction: 3,
+  });
+  const goalOf = (direction: string) =>
+    read({ objective: { metric: 'eval_loss', direction } }).objective.goal;
+  expect([goalOf('minimize'), goalOf('maximize')]).toEqual(['min', 'max']);
 });
 
 test('everything that is wrong is found at once', () => {

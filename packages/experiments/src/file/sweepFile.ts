@@ -13,6 +13,7 @@ import type { StoppingRule } from '../stopping/rules.ts';
 import { trialPlaceholder } from '../trialSpec.ts';
 import { type FileMapping, FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
+import { readStopping, stoppingToFile } from './stopping.ts';
 import { readWarmStart, type WarmStart, warmStartToFile } from './warmStart.ts';
 
 const samplerNames = ['tpe', 'random', 'halton', 'grid'] as const;
@@ -197,13 +198,13 @@ function refuseSingleMinded(reader: FileReader, file: FileMapping): void {
 function readObjective(reader: FileReader, path: SpecPath, value: unknown): Objective {
   const preset: Objective = { metric: 'train_loss', goal: 'min', of: 'last' };
   const form = 'a mapping such as {metric: eval_loss, goal: min}';
-  const file = reader.mapping(path, value, ['metric', 'goal', 'of', 'at_step'], form);
+  const file = reader.mapping(path, value, ['metric', 'goal', 'direction', 'of', 'at_step'], form);
   if (file === null) return preset;
   if (file['metric'] === undefined)
     reader.wrong([...path, 'metric'], undefined, trainingMetricNames.join(', '));
   const metric = reader.word([...path, 'metric'], file['metric'], trainingMetricNames, preset.metric);
   const usual = betterValues[metric] === 'high' ? 'max' : 'min';
-  const goal = reader.word([...path, 'goal'], file['goal'], ['min', 'max'], usual);
+  const goal = readGoal(reader, path, file, usual);
   if (file['at_step'] === undefined)
     return { metric, goal, of: reader.word([...path, 'of'], file['of'], ['last', 'best'], 'last') };
   if (file['of'] !== undefined) reader.contradiction([...path, 'of'], 'of and at_step exclude each other');
@@ -211,50 +212,21 @@ function readObjective(reader: FileReader, path: SpecPath, value: unknown): Obje
   return { metric, goal, of: { atStep } };
 }
 
-const stepsMax = Number.MAX_SAFE_INTEGER;
+const goalOfDirection = { minimize: 'min', maximize: 'max' } as const;
 
-function readStopping(reader: FileReader, value: unknown): StoppingRule | null {
-  if (value === undefined) return null;
-  const path = ['early_stopping'];
-  const form = 'a mapping such as {rule: asha, min_steps: 100}';
-  const file = reader.mapping(
-    path,
-    value,
-    ['rule', 'min_steps', 'max_steps', 'reduction', 'min_trials'],
-    form,
-  );
-  if (file === null) return null;
-  const kind = reader.word([...path, 'rule'], file['rule'], ['median', 'asha', 'hyperband'], 'asha');
-  if (file['rule'] === undefined) reader.wrong([...path, 'rule'], undefined, 'median, asha, hyperband');
-  const minSteps = reader.wholeNumber([...path, 'min_steps'], file['min_steps'], [1, stepsMax], 1);
-  if (file['min_steps'] === undefined)
-    reader.wrong([...path, 'min_steps'], undefined, 'the step before which no trial is stopped');
-  const unused = kind === 'median' ? ['max_steps', 'reduction'] : ['min_trials'];
-  if (kind === 'asha') unused.push('max_steps');
-  for (const key of unused)
-    if (file[key] !== undefined) reader.contradiction([...path, key], `means nothing to the rule ${kind}`);
-  if (kind === 'median') {
-    const minTrials = reader.wholeNumber([...path, 'min_trials'], file['min_trials'], [1, trialsMax], 5);
-    return { kind, minSteps, minTrials };
-  }
-  const reduction = reader.wholeNumber([...path, 'reduction'], file['reduction'], [2, 100], 3);
-  if (kind === 'asha') return { kind, minSteps, reduction };
-  const maxSteps = reader.wholeNumber(
-    [...path, 'max_steps'],
-    file['max_steps'],
-    [minSteps, stepsMax],
-    minSteps,
-  );
-  if (file['max_steps'] === undefined)
-    reader.wrong([...path, 'max_steps'], undefined, 'the step at which trials end');
-  return { kind, minSteps, maxSteps, reduction };
-}
-
-function stoppingToFile(rule: StoppingRule): Readonly<Record<string, unknown>> {
-  const common = { rule: rule.kind, min_steps: rule.minSteps };
-  if (rule.kind === 'median') return { ...common, min_trials: rule.minTrials };
-  if (rule.kind === 'asha') return { ...common, reduction: rule.reduction };
-  return { ...common, max_steps: rule.maxSteps, reduction: rule.reduction };
+/** `direction` is what Optuna calls it. */
+function readGoal(
+  reader: FileReader,
+  objective: SpecPath,
+  file: FileMapping,
+  usual: Objective['goal'],
+): Objective['goal'] {
+  const path = [...objective, 'direction'];
+  if (file['direction'] === undefined)
+    return reader.word([...objective, 'goal'], file['goal'], ['min', 'max'], usual);
+  if (file['goal'] !== undefined) reader.contradiction(path, 'goal and direction exclude each other');
+  const direction = usual === 'min' ? 'minimize' : 'maximize';
+  return goalOfDirection[reader.word(path, file['direction'], ['minimize', 'maximize'], direction)];
 }
 
 function readConstraints(reader: FileReader, value: unknown): readonly string[] {

@@ -8,16 +8,16 @@ function curve(
   losses: readonly number[],
   state: TrialCurve['state'] = 'running',
 ): TrialCurve {
-  const points = losses.map((loss, index) => ({ step: (index + 1) * 10, loss }));
+  const points = losses.map((loss, index) => ({ at: (index + 1) * 10, loss }));
   return { number, state, points, promotedAt: null };
 }
 
 const toStop = (rule: StoppingRule, curves: readonly TrialCurve[]) => judgeTrials(rule, curves).stop;
 
-const asha = { kind: 'asha', minSteps: 10, reduction: 3 } as const;
+const asha = { kind: 'asha', unit: 'steps', min: 10, reduction: 3 } as const;
 
 test('by the median, a trial is stopped that was never as good as half of the complete ones', () => {
-  const rule = { kind: 'median', minSteps: 20, minTrials: 3 } as const;
+  const rule = { kind: 'median', unit: 'steps', min: 20, minTrials: 3 } as const;
   const complete = [1, 2, 3].map((loss, number) => curve(number, [loss + 2, loss + 1, loss], 'complete'));
   const stopped = (losses: readonly number[], others = complete) =>
     toStop(rule, [...others, curve(9, losses)]);
@@ -49,7 +49,7 @@ test('by ASHA, a trial is judged at the highest rung that it has reached', () =>
 });
 
 test('by Hyperband, trials of brackets with later first rungs are not stopped before', () => {
-  const rule = { kind: 'hyperband', minSteps: 10, maxSteps: 90, reduction: 3 } as const;
+  const rule = { kind: 'hyperband', unit: 'steps', min: 10, max: 90, reduction: 3 } as const;
   // Of brackets 0 and 1: three trials, then two.
   const all = Array.from({ length: 5 }, (_, number) => curve(number, [5 - number, 5 - number]));
   expect(toStop(rule, all)).toEqual([0, 1]);
@@ -81,7 +81,7 @@ test('a trial that was resumed runs to the next rung, whoever comes meanwhile', 
 
 test('only a trial that was stopped at a rung can be resumed', () => {
   const complete = [1, 2, 3].map((loss, number) => curve(number, [loss], 'complete'));
-  const byMedian = { kind: 'median', minSteps: 10, minTrials: 3 } as const;
+  const byMedian = { kind: 'median', unit: 'steps', min: 10, minTrials: 3 } as const;
   expect(judgeTrials(byMedian, [...complete, curve(9, [0.5], 'paused')])).toEqual({ stop: [], promote: [] });
   expect([byMedian, asha].map(pausesTrials)).toEqual([false, true]);
 });
@@ -128,14 +128,14 @@ function search(rule: StoppingRule | null, seed: number): Searched {
       steps += 1;
       if (step === maxStep) best = Math.min(best, end);
       const state = step === maxStep ? 'complete' : 'running';
-      set(number, { state, points: [...each.points, { step, loss }] });
+      set(number, { state, points: [...each.points, { at: step, loss }] });
     }
   }
 }
 
 test.each<StoppingRule>([
-  { kind: 'asha', minSteps: 9, reduction: 3 },
-  { kind: 'hyperband', minSteps: 3, maxSteps: 81, reduction: 3 },
+  { kind: 'asha', unit: 'steps', min: 9, reduction: 3 },
+  { kind: 'hyperband', unit: 'steps', min: 3, max: 81, reduction: 3 },
 ])('with %j, a third of the steps finds what the full search finds', (rule) => {
   const runs = Array.from({ length: 20 }, (_, seed) => {
     const full = search(null, seed);

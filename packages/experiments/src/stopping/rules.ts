@@ -11,21 +11,28 @@
  */
 
 export type StoppingRule =
-  | { readonly kind: 'median'; readonly minSteps: number; readonly minTrials: number }
-  | { readonly kind: 'asha'; readonly minSteps: number; readonly reduction: number }
-  | {
+  | (FirstRung & { readonly kind: 'median'; readonly minTrials: number })
+  | (FirstRung & { readonly kind: 'asha'; readonly reduction: number })
+  | (FirstRung & {
       readonly kind: 'hyperband';
-      readonly minSteps: number;
-      readonly maxSteps: number;
+      /** Where trials end. */
+      readonly max: number;
       readonly reduction: number;
-    };
+    });
+
+interface FirstRung {
+  /** Of `min`, of `max`, and of the positions of curves. */
+  readonly unit: 'steps' | 'epochs';
+  /** Before it no trial is stopped. */
+  readonly min: number;
+}
 
 export interface TrialCurve {
   readonly number: number;
   /** `paused`: it was stopped at a rung, and can be resumed. `complete`: it has come to its end by itself. `over`: anything else. */
   readonly state: 'running' | 'paused' | 'complete' | 'over';
-  /** By step. Less is better. */
-  readonly points: readonly { readonly step: number; readonly loss: number }[];
+  /** By their position, in steps or epochs. Less loss is better. */
+  readonly points: readonly { readonly at: number; readonly loss: number }[];
   /** The rung for which it was resumed last: it is judged again at the next one. null: it never was. */
   readonly promotedAt: number | null;
 }
@@ -58,8 +65,8 @@ export function judgeTrials(rule: StoppingRule, curves: readonly TrialCurve[]): 
       const brackets = Map.groupBy(curves, ({ number }) => bracketOf(rule, count, number));
       return ofRungs(
         [...brackets].flatMap(([bracket, own]) => {
-          const minSteps = rule.minSteps * rule.reduction ** bracket;
-          return atRungs({ minSteps, reduction: rule.reduction }, own);
+          const min = rule.min * rule.reduction ** bracket;
+          return atRungs({ min, reduction: rule.reduction }, own);
         }),
       );
     }
@@ -67,15 +74,15 @@ export function judgeTrials(rule: StoppingRule, curves: readonly TrialCurve[]): 
 }
 
 function belowMedian(
-  { minSteps, minTrials }: { readonly minSteps: number; readonly minTrials: number },
+  { min, minTrials }: { readonly min: number; readonly minTrials: number },
   curves: readonly TrialCurve[],
 ): readonly number[] {
   const complete = curves.filter(({ state }) => state === 'complete');
   return curves
     .filter(({ state, points }) => {
-      const step = points.at(-1)?.step;
-      if (state !== 'running' || step === undefined || step < minSteps) return false;
-      const others = complete.flatMap((curve) => lossAt(curve, step) ?? []).sort((a, b) => a - b);
+      const last = points.at(-1)?.at;
+      if (state !== 'running' || last === undefined || last < min) return false;
+      const others = complete.flatMap((curve) => lossAt(curve, last) ?? []).sort((a, b) => a - b);
       if (others.length < minTrials) return false;
       return Math.min(...points.map(({ loss }) => loss)) > medianOf(others);
     })
@@ -92,7 +99,7 @@ interface AtRung {
 
 /** Running and paused trials at the highest rung that each has reached. */
 function atRungs(
-  { minSteps, reduction }: { readonly minSteps: number; readonly reduction: number },
+  { min, reduction }: { readonly min: number; readonly reduction: number },
   curves: readonly TrialCurve[],
 ): readonly AtRung[] {
   const bars = new Map<number, number>();
@@ -106,10 +113,10 @@ function atRungs(
     return bar;
   };
   return curves.flatMap((curve): readonly AtRung[] => {
-    const last = curve.points.at(-1)?.step ?? 0;
-    if ((curve.state !== 'running' && curve.state !== 'paused') || last < minSteps) return [];
+    const last = curve.points.at(-1)?.at ?? 0;
+    if ((curve.state !== 'running' && curve.state !== 'paused') || last < min) return [];
     // A rung that is reached exactly must not be missed by a logarithm.
-    const rung = minSteps * reduction ** Math.floor(Math.log(last / minSteps) / Math.log(reduction) + 1e-9);
+    const rung = min * reduction ** Math.floor(Math.log(last / min) / Math.log(reduction) + 1e-9);
     const loss = lossAt(curve, rung);
     return loss === null ? [] : [{ curve, rung, loss, isAmongBest: loss <= barOf(rung) }];
   });
@@ -129,12 +136,12 @@ function ofRungs(trials: readonly AtRung[]): RungVerdict {
   };
 }
 
-/** The loss with which a trial reached a step. @returns null: it has not */
-function lossAt({ points }: TrialCurve, step: number): number | null {
+/** The loss with which a trial reached a position. @returns null: it has not */
+function lossAt({ points }: TrialCurve, position: number): number | null {
   let [low, high] = [0, points.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((points[middle]?.step ?? 0) < step) low = middle + 1;
+    if ((points[middle]?.at ?? 0) < position) low = middle + 1;
     else high = middle;
   }
   return points[low]?.loss ?? null;
@@ -148,8 +155,8 @@ function medianOf(sorted: readonly number[]): number {
 
 type Hyperband = Extract<StoppingRule, { kind: 'hyperband' }>;
 
-function bracketsOf({ minSteps, maxSteps, reduction }: Hyperband): number {
-  return Math.max(1, Math.floor(Math.log(maxSteps / minSteps) / Math.log(reduction) + 1e-9));
+function bracketsOf({ min, max, reduction }: Hyperband): number {
+  return Math.max(1, Math.floor(Math.log(max / min) / Math.log(reduction) + 1e-9));
 }
 
 /** In proportion to the sizes that Hyperband gives its brackets: most trials have the earliest first rung. */
