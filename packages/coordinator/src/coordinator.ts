@@ -252,6 +252,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     loop,
     rowKeeping: output.parts.rowKeeping,
     runningMs: timeLimits.runningMs,
+    costOf: (held) => costOf(held, state.nodes, settings.prices, wallMs()),
     random,
     log,
   });
@@ -362,7 +363,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...metricStreamCalls(parts),
         ...secretCalls(parts),
         ...alertCalls(parts),
-        ...sweepCalls(parts),
+        ...sweepCalls({ ...parts, hasPrices: settings.prices.length > 0 }),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
         ...lineageCalls(parts),

@@ -5,7 +5,7 @@ import type { RandomBytes } from '@muster/common/ids';
 import { resumeCandidates } from '../lifecycle/resume.ts';
 import type { Job } from '../model.ts';
 import type { Draft } from '../state/state.ts';
-import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import type { StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
 import type { RunningMs } from './budgets.ts';
 import { inheritedCheckpointsOf } from './inheritedCheckpoints.ts';
 import { addTrialJob, dataOf } from './sweeps.ts';
@@ -18,13 +18,18 @@ export function canBeResumed(job: Pick<Job, 'checkpoints' | 'resumeChoice'>): bo
 }
 
 /** Once: its job has ended, and has left a checkpoint. */
-export function pauseTrial(draft: Draft, { sweep: id, number }: TrialKey, nowMs: number): void {
+export function pauseTrial(
+  draft: Draft,
+  { sweep: id, number }: TrialKey,
+  used: TrialUse,
+  nowMs: number,
+): void {
   const sweep = draft.sweeps.sweep(id);
   const trial = draft.sweeps.trial(id, number);
   if (sweep === undefined || trial?.state !== 'running' || trial.stoppedEarly === undefined) return;
   const { jobId, stoppedEarly } = trial;
   const { value, step } = stoppedEarly;
-  draft.sweeps.putTrial({ ...trial, value, step, state: 'paused' });
+  draft.sweeps.putTrial({ ...trial, value, step, used, state: 'paused' });
   const data = { ...dataOf(sweep), trial: number, jobId, value, step };
   draft.emit({ kind: 'sweep.trial_paused', subject: clusterSubject, data }, nowMs);
 }

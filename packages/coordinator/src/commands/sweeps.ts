@@ -10,7 +10,7 @@ import type { Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
-import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import type { StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
 import { countInBudget, type RunningMs } from './budgets.ts';
 import { requireDirectoryToItself } from './directories.ts';
 import { sameIntent } from './jobs.ts';
@@ -141,6 +141,8 @@ export interface TrialEnd {
   readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
+  /** By all its jobs. */
+  readonly used: TrialUse;
 }
 
 /** Once: its job saves and ends. Whether the trial is then paused follows from what it has saved. */
@@ -195,7 +197,7 @@ export function endSweep(
   const trials = draft.sweeps.trialsOf(id);
   if (trials.some((trial) => trial.state === 'running' || trial.state === 'paused')) return;
   // More trials may have been asked for meanwhile.
-  if (state === 'done' && trials.length < sweep.trials) return;
+  if (state === 'done' && trials.length < sweep.trials && sweep.isSpent !== true) return;
   draft.sweeps.put({ ...sweep, state, reason, endedAtMs: nowMs });
   const best = bestTrial(objective, trials);
   const data = { ...dataOf(sweep), state, reason, best: best?.number ?? null, value: best?.value ?? null };
@@ -208,10 +210,10 @@ export function limitTrials(draft: Draft, id: string, trials: number): void {
   if (sweep !== undefined && trials < sweep.trials) draft.sweeps.put({ ...sweep, trials });
 }
 
-/** Why a sweep cannot continue: the trials that run end, and no more are started. */
-export function giveUpSweep(draft: Draft, id: string, reason: string): void {
+/** Why a sweep cannot continue: the trials that run end, and no more are started. @param isSpent it ends well */
+export function giveUpSweep(draft: Draft, id: string, reason: string, isSpent = false): void {
   const sweep = draft.sweeps.sweep(id);
-  if (sweep?.state === 'running') draft.sweeps.put({ ...sweep, reason });
+  if (sweep?.state === 'running') draft.sweeps.put({ ...sweep, reason, isSpent });
 }
 
 /** Its trials get the time to save that their jobs ask for. @throws {MusterError} `failed_precondition` when it has ended */
@@ -241,7 +243,8 @@ export function extendSweep(
   const trials = sweep.trials + by;
   if (trials > trialsMax)
     throw new MusterError('invalid', `${id} would have ${trials} trials; expected at most ${trialsMax}`);
-  draft.sweeps.put({ ...sweep, trials, state: 'running', reason: null, endedAtMs: null });
+  const { isSpent: _isSpent, ...rest } = sweep;
+  draft.sweeps.put({ ...rest, trials, state: 'running', reason: null, endedAtMs: null });
   draft.emit({ kind: 'sweep.extended', subject: clusterSubject, data: { ...dataOf(sweep), trials } }, nowMs);
   return draft.putRequest({ requestId, digest, jobIds: [], arrayId: id, createdAtMs: nowMs });
 }

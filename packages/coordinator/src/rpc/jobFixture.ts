@@ -37,10 +37,14 @@ export function submitWith(
 }
 
 /** Gives a queued job an attempt with one task that runs on node-1. */
-export async function startJob({ loop }: TestCoordinator, jobId: JobId): Promise<void> {
+export async function startJob(
+  { loop }: TestCoordinator,
+  jobId: JobId,
+  gpuUuids: readonly string[] = [],
+): Promise<void> {
   await loop.run(aCaller, (draft, nowMs) => {
     if (draft.node(aNode('node-1').name) === undefined) draft.putNode(aNode('node-1'));
-    const placement = { node: aNode('node-1').name, gpuUuids: [], cpus: 0, memoryMb: 0 };
+    const placement = { node: aNode('node-1').name, gpuUuids, cpus: 0, memoryMb: 0 };
     applyJobEvent(draft, jobId, allocation([placement]), nowMs);
     const master = { addr: '127.0.0.1', port: 1 };
     const attempt = draft.job(jobId)?.lastAttempt ?? 0;

@@ -1,14 +1,11 @@
 /** Sweeps by the API, with trials that are begun and ended by hand. */
 import { MusterError } from '@muster/common/errors';
-import { isJobId, type JobId } from '@muster/common/ids';
-import type { SweepView } from '@muster/common/sweeps';
-import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import type { JobId } from '@muster/common/ids';
+import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { report } from '../commands/nodes.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aCaller, aCheckpoint, aNode, anExit, aReport } from '../modelFixture.ts';
-import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { startJob } from './jobFixture.ts';
+import { aSweepFile, sweepActions } from './sweepFixture.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -16,21 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const file = {
-  name: 'tune',
-  sampler: 'random',
-  trials: 3,
-  parallel: 2,
-  objective: { metric: 'train_loss', goal: 'min' },
-  parameters: { lr: { type: 'float', min: 0, max: 1 }, optimizer: ['adam', 'sgd'] },
-  job: { command: ['train', '--lr={lr}', '--optimizer={optimizer}'] },
-};
-
-let requests = 0;
-function create(change: object = {}, api: MusterApi = coordinator.api): Promise<SweepView> {
-  requests += 1;
-  return api.createSweep({ specJson: JSON.stringify({ ...file, ...change }), requestId: `r${requests}` });
-}
+const file = aSweepFile;
+const { create, trialsOf, finish, endTrial } = sweepActions(() => coordinator);
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
@@ -38,38 +22,6 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     (reason: unknown) => reason,
   );
   return error instanceof MusterError ? `${error.code}: ${error.message}` : String(error);
-}
-
-async function trialsOf(id: string) {
-  await coordinator.sweeps.run();
-  return coordinator.api.listTrials(id);
-}
-
-async function finish(jobId: JobId, code: number): Promise<void> {
-  const task = { jobId, attempt: 1, nodeRank: 0 };
-  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode: code }) });
-  await coordinator.loop.run(aCaller, (draft, nowMs) =>
-    report(draft, aNode('node-1').name, [ended], () => null, nowMs),
-  );
-}
-
-/** Runs a trial to its end. @param loss of its last line; null: it is not a finite number */
-async function endTrial(
-  jobId: string,
-  loss: number | null,
-  exitCode = 0,
-  others: Readonly<Record<string, number>> = {},
-): Promise<void> {
-  if (!isJobId(jobId)) throw new Error(`${jobId} is not a job`);
-  await startJob(coordinator, jobId);
-  const task = { jobId, attempt: 1, nodeRank: 0 };
-  const { rowKeeping } = coordinator;
-  const values = loss === null ? { step: 7 } : { train_loss: loss, step: 7, ...others };
-  const row = { position: 10, atMs: coordinator.wallMs(), values, lossNotFinite: loss === null };
-  await rowKeeping.rows.append(task, [row], 2 ** 20, coordinator.wallMs());
-  rowKeeping.noteComplete(task);
-  await finish(jobId, exitCode);
-  await coordinator.sweeps.run();
 }
 
 test('trials are jobs with their parameters, as many as may run, and the best of them is known at the end', async () => {
@@ -139,148 +91,6 @@ test('a trial whose loss is not finite is infeasible, and the sweep gives up aft
     state: 'failed',
     reason: 'the last 2 trials have failed: exit_code',
   });
-});
-
-/** A line of the output of a running trial. */
-async function print(jobId: JobId, step: number, loss: number, epoch?: number): Promise<void> {
-  const task = { jobId, attempt: 1, nodeRank: 0 };
-  const atMs = coordinator.wallMs();
-  const values = { train_loss: loss, step, ...(epoch === undefined ? {} : { epoch }) };
-  const row = { position: step, atMs, values, lossNotFinite: false };
-  await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, atMs);
-  await coordinator.sweeps.run();
-}
-
-test('a trial that is worse than others at a rung saves and ends, and never counts as best', async () => {
-  const sweep = await create({ trials: 2, early_stopping: { rule: 'asha', min_steps: 10, reduction: 2 } });
-  const [first, second] = (await trialsOf(sweep.id)).map(({ jobId }) => jobId as JobId);
-  if (first === undefined || second === undefined) throw new Error('two trials were expected');
-  await startJob(coordinator, first);
-  await startJob(coordinator, second);
-  await print(first, 5, 0.8);
-  await print(second, 10, 0.5);
-  expect((await coordinator.api.getJob(first)).state).toBe('running');
-  await print(first, 12, 0.75);
-  expect((await coordinator.api.getJob(first)).state).toBe('stopping');
-  // What it prints while it saves does not count.
-  await print(first, 13, 0.1);
-  await finish(first, 0);
-  expect((await trialsOf(sweep.id))[0]).toMatchObject({
-    state: 'pruned',
-    value: 0.75,
-    step: 12,
-    cause: null,
-  });
-  await print(second, 20, 0.9);
-  coordinator.rowKeeping.noteComplete({ jobId: second, attempt: 1, nodeRank: 0 });
-  await finish(second, 0);
-  await coordinator.sweeps.run();
-  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
-    state: 'done',
-    pruned: 1,
-    complete: 1,
-    best: { number: 1, value: 0.9 },
-  });
-});
-
-/** It has saved, and its rows have arrived. */
-async function saveAndEnd(jobId: JobId, step: number): Promise<void> {
-  const of = { attempt: 1, nodeRank: 0 } as const;
-  const saved = {
-    kind: 'checkpoint',
-    ...of,
-    checkpoint: aCheckpoint(step),
-    shared: true,
-    afterStop: true,
-  } as const;
-  await coordinator.loop.run(aCaller, (draft, nowMs) => applyJobEvent(draft, jobId, saved, nowMs));
-  coordinator.rowKeeping.noteComplete({ jobId, attempt: 1, nodeRank: 0 });
-  await finish(jobId, 0);
-  await coordinator.sweeps.run();
-}
-
-async function startNewest(id: string, number: number): Promise<JobId> {
-  const jobId = (await trialsOf(id))[number]?.jobId as JobId;
-  await startJob(coordinator, jobId);
-  await coordinator.sweeps.run();
-  return jobId;
-}
-
-test('a trial with a checkpoint is paused, and is resumed from it once it is among the best', async () => {
-  const sweep = await create({
-    trials: 4,
-    parallel: 1,
-    early_stopping: { rule: 'asha', min_steps: 10, reduction: 2 },
-    job: { ...file.job, checkpoint: { dir: '/checkpoints/{trial}' } },
-  });
-  const first = await startNewest(sweep.id, 0);
-  await print(first, 10, 0.2);
-  await saveAndEnd(first, 10);
-  const second = await startNewest(sweep.id, 1);
-  await print(second, 10, 0.5);
-  expect((await coordinator.api.getJob(second)).state).toBe('stopping');
-  await saveAndEnd(second, 12);
-  expect((await trialsOf(sweep.id))[1]).toMatchObject({
-    state: 'paused',
-    value: 0.5,
-    step: 10,
-    earlierJobs: [],
-  });
-  // Of four trials it is among the better half.
-  for (const number of [2, 3]) {
-    const jobId = await startNewest(sweep.id, number);
-    await print(jobId, 10, 0.7 + number / 10);
-    await finish(jobId, 0);
-    await coordinator.sweeps.run();
-  }
-  const resumed = (await trialsOf(sweep.id))[1];
-  expect(resumed).toMatchObject({ state: 'running', value: null, earlierJobs: [second] });
-  expect(await coordinator.api.getJob(resumed?.jobId ?? '')).toMatchObject({
-    resumedFrom: { jobId: second, step: 12 },
-    spec: { labels: { 'muster.trial': '1' }, params: resumed?.params },
-  });
-  const third = await startNewest(sweep.id, 1);
-  // It is as bad as before at that rung, and runs to its end.
-  await print(third, 13, 0.1);
-  await saveAndEnd(third, 14);
-  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
-    state: 'done',
-    complete: 2,
-    paused: 0,
-    pruned: 2,
-    best: { number: 1, value: 0.1, jobId: third },
-  });
-  const events = await coordinator.store.readEvents(0, 200, null);
-  const kinds = events.map(({ kind }) => kind).filter((kind) => kind.startsWith('sweep.trial'));
-  expect(kinds.filter((kind) => kind === 'sweep.trial_paused')).toHaveLength(1);
-  expect(kinds.filter((kind) => kind === 'sweep.trial_resumed')).toHaveLength(1);
-  expect(kinds.filter((kind) => kind === 'sweep.trial_ended')).toHaveLength(4);
-});
-
-test('rungs by epoch compare what lines with an epoch show', async () => {
-  const sweep = await create({ trials: 2, early_stopping: { rule: 'asha', min_epochs: 0.5, reduction: 2 } });
-  const [first, second] = (await trialsOf(sweep.id)).map(({ jobId }) => jobId as JobId);
-  if (first === undefined || second === undefined) throw new Error('two trials were expected');
-  for (const jobId of [first, second]) await startJob(coordinator, jobId);
-  await print(first, 100, 0.9, 0.25);
-  await print(second, 100, 0.5, 0.5);
-  expect((await coordinator.api.getJob(first)).state).toBe('running');
-  await print(first, 200, 0.8, 0.5);
-  expect(await coordinator.api.getJob(first)).toMatchObject({ state: 'stopping' });
-  await finish(first, 0);
-  expect((await trialsOf(sweep.id))[0]).toMatchObject({ state: 'pruned', value: 0.8, step: null });
-});
-
-test('what is paused when a sweep ends is pruned', async () => {
-  const sweep = await create({ trials: 2, parallel: 1, early_stopping: { rule: 'asha', min_steps: 10 } });
-  const first = await startNewest(sweep.id, 0);
-  await print(first, 10, 0.2);
-  await saveAndEnd(first, 10);
-  const second = await startNewest(sweep.id, 1);
-  await print(second, 10, 0.5);
-  await saveAndEnd(second, 10);
-  expect((await trialsOf(sweep.id))[1]).toMatchObject({ state: 'pruned', value: 0.5, step: 10 });
-  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'done', complete: 1, pruned: 1 });
 });
 
 test('a stop ends the trials, and an extension continues', async () => {

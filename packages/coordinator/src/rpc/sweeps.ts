@@ -36,6 +36,8 @@ export interface SweepCallParts {
   readonly vault: Pick<SecretVault, 'require'>;
   readonly reserve: Pick<DiskReserve, 'requireSpace'>;
   readonly sweeps: SweepRunner;
+  /** Of GPUs, without which no budget can be in money. */
+  readonly hasPrices: boolean;
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly wallMs: () => number;
@@ -71,6 +73,11 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       requireProject(caller, job.project);
       checkJobLease(job.leaseMs, parts.agents.heartbeatIntervalMs);
       await parts.vault.require(job);
+      if (spec.budget?.usd != null && !parts.hasPrices)
+        throw new MusterError(
+          'failed_precondition',
+          'budget.usd: this coordinator knows no prices of GPUs; give it some with --prices, or limit gpu_hours',
+        );
       const trials = await trialsOfSweep(spec);
       // Of what was sent: the sweeps from which it takes over may have other trials when it is repeated.
       const digest = intentDigest(['sweep', JSON.stringify(sweepToFile(spec))]);
@@ -246,7 +253,7 @@ function requireChange(state: ClusterState, sweep: StoredSweep, caller: Identity
 }
 
 function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepView {
-  const { by: _by, spec: text, ...rest } = sweep;
+  const { by: _by, isSpent: _isSpent, spec: text, ...rest } = sweep;
   const spec = JSON.parse(text) as Readonly<Record<string, unknown>>;
   const count = (state: TrialState) => trials.filter((trial) => trial.state === state).length;
   const best = bestTrial(spec['objective'] as Objective, trials);
@@ -265,7 +272,7 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
 }
 
 function trialView(trial: StoredTrial): TrialView {
-  const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, ...shown } = trial;
+  const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, used: _used, ...shown } = trial;
   const { earlierJobs = [], furtherValues = [], point, ...rest } = shown;
   return { ...rest, earlierJobs, params: point, furtherValues };
 }

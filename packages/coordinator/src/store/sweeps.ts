@@ -17,8 +17,16 @@ export interface StoredSweep {
   readonly reason: string | null;
   /** How many trials it will have in all. */
   readonly trials: number;
+  /** Its budget is used up, as `reason` tells: what runs ends, and then it is done. */
+  readonly isSpent?: boolean;
   readonly createdAtMs: number;
   readonly endedAtMs: number | null;
+}
+
+export interface TrialUse {
+  readonly gpuSeconds: number;
+  /** What has no price counts 0. */
+  readonly usd: number;
 }
 
 export interface StoppedEarly {
@@ -46,6 +54,8 @@ export interface StoredTrial {
   readonly cause: string | null;
   /** Where it was when it was to be stopped early. Its job may still be about to end. Absent again once it is resumed. */
   readonly stoppedEarly?: StoppedEarly;
+  /** By those of its jobs that have ended. Absent: none has. */
+  readonly used?: TrialUse;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
 }

@@ -15,6 +15,7 @@ function look(states: readonly State[], fields: Partial<SweepLook> = {}): SweepL
     maxFailures: 3,
     queued: 0,
     promotions: [],
+    spent: null,
     ...fields,
   };
 }
@@ -38,7 +39,7 @@ test.each<readonly [string, SweepLook, object]>([
   [
     'gives up when the last trials have failed',
     look(['failed', 'failed', 'failed']),
-    { kind: 'giveUp', reason: 'the last 3 trials have failed: exit_code' },
+    { kind: 'giveUp', reason: 'the last 3 trials have failed: exit_code', isSpent: false },
   ],
   [
     'goes on where one in between was infeasible',
@@ -48,6 +49,19 @@ test.each<readonly [string, SweepLook, object]>([
   ['counts stopped trials for nothing', look(['failed', 'failed', 'stopped']), { kind: 'start', number: 3 }],
 ])('%s', (_name, at, step) => {
   expect(nextSweepStep(at)).toEqual(step);
+});
+
+test('a sweep whose budget is used up starts and resumes nothing, and is done when what runs has ended', () => {
+  const spent = 'the budget of 2 GPU-hours is used up: 2.5';
+  const at = { spent, promotions: [{ number: 0, rung: 10 }] };
+  const step = { kind: 'giveUp', reason: spent, isSpent: true };
+  expect(nextSweepStep(look(['paused', 'running'], at))).toEqual(step);
+  // Nothing is missing of one that has all its trials.
+  expect(nextSweepStep(look(['complete', 'complete', 'complete', 'running'], at))).toEqual({ kind: 'wait' });
+  const sweep = { state: 'running', reason: spent, isSpent: true, trials: 4 } as const;
+  expect(nextSweepStep(look(['complete', 'running'], { sweep }))).toEqual({ kind: 'wait' });
+  expect(nextSweepStep(look(['complete', 'paused'], { sweep }))).toEqual({ kind: 'prune', numbers: [1] });
+  expect(nextSweepStep(look(['complete'], { sweep }))).toEqual({ kind: 'end', state: 'done', reason: spent });
 });
 
 const promotions = [0, 1, 2].map((number) => ({ number, rung: 10 }));

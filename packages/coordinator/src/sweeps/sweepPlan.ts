@@ -7,7 +7,7 @@ import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 const atOnceMax = 256;
 
 export interface SweepLook {
-  readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials'>;
+  readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials' | 'isSpent'>;
   /** In the order of their numbers. */
   readonly trials: readonly Pick<StoredTrial, 'state' | 'endedAtMs' | 'cause'>[];
   /** null: as long as no trial waits for room. */
@@ -15,6 +15,8 @@ export interface SweepLook {
   readonly maxFailures: number;
   /** Trials whose jobs wait in the queue. */
   readonly queued: number;
+  /** Why its budget is used up. null: it is not. */
+  readonly spent: string | null;
   /** Paused trials that may continue, the most promising first. */
   readonly promotions: readonly Promotion[];
 }
@@ -24,7 +26,7 @@ export type SweepStep =
   | { readonly kind: 'resume'; readonly promotion: Promotion }
   /** Paused trials that nothing will resume. */
   | { readonly kind: 'prune'; readonly numbers: readonly number[] }
-  | { readonly kind: 'giveUp'; readonly reason: string }
+  | { readonly kind: 'giveUp'; readonly reason: string; readonly isSpent: boolean }
   | { readonly kind: 'end'; readonly state: 'done' | 'stopped' | 'failed'; readonly reason: string | null }
   /** Nothing, until a trial starts or ends. */
   | { readonly kind: 'wait' };
@@ -32,23 +34,31 @@ export type SweepStep =
 const wait: SweepStep = { kind: 'wait' };
 
 export function nextSweepStep(look: SweepLook): SweepStep {
-  const { sweep, trials, parallel, maxFailures, queued, promotions } = look;
+  const { sweep, trials, parallel, maxFailures, queued, promotions, spent } = look;
   const { state, reason } = sweep;
   const running = trials.filter((trial) => trial.state === 'running').length;
   if (state === 'stopping') return endOf(trials, { kind: 'end', state: 'stopped', reason });
   if (state !== 'running') return wait;
   // It has been given up, and only waits for what runs.
-  if (reason !== null) return endOf(trials, { kind: 'end', state: 'failed', reason });
+  if (reason !== null)
+    return endOf(trials, { kind: 'end', state: sweep.isSpent === true ? 'done' : 'failed', reason });
   const failures = lastFailures(trials);
   if (failures.length >= maxFailures) {
     const causes = [...new Set(failures)].join(', ');
-    return { kind: 'giveUp', reason: `the last ${failures.length} trials have failed: ${causes}` };
+    const failed = `the last ${failures.length} trials have failed: ${causes}`;
+    return { kind: 'giveUp', reason: failed, isSpent: false };
   }
+  if (spent !== null && isOpen(look)) return { kind: 'giveUp', reason: spent, isSpent: true };
   const isFull = parallel === null ? queued > 0 || running >= atOnceMax : running >= parallel;
   const promotion = promotions.find(({ number }) => trials[number]?.state === 'paused');
   if (promotion !== undefined) return isFull ? wait : { kind: 'resume', promotion };
   if (trials.length >= sweep.trials) return endOf(trials, { kind: 'end', state: 'done', reason: null });
   return isFull ? wait : { kind: 'start', number: trials.length };
+}
+
+/** Whether more trials would be started or resumed by now or later. */
+function isOpen({ sweep, trials }: SweepLook): boolean {
+  return trials.length < sweep.trials || trials.some(({ state }) => state === 'paused');
 }
 
 /** Of one commit. */

@@ -27,6 +27,7 @@ import {
   stopTrialEarly,
   type TrialEnd,
 } from '../commands/sweeps.ts';
+import { type SweepUseParts, useAfter, usedUp } from '../commands/sweepUse.ts';
 import type { Command, Loop } from '../loop.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { Committed } from '../state/committed.ts';
@@ -36,7 +37,7 @@ import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
 import { spaceOfSweep } from './searchSpace.ts';
-import { nextSweepStep } from './sweepPlan.ts';
+import { nextSweepStep, type SweepLook } from './sweepPlan.ts';
 import { readTrialValue } from './trialValue.ts';
 
 /** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
@@ -60,6 +61,7 @@ export interface SweepRunnerParts {
   readonly loop: Pick<Loop, 'run'>;
   readonly rowKeeping: Pick<RowKeeping, 'rows' | 'hasAll'>;
   readonly runningMs: RunningMs;
+  readonly costOf: SweepUseParts['costOf'];
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly wallMs: () => number;
@@ -136,9 +138,10 @@ export class SweepRunner {
     const { stops, promotions } = await this.earlyStops.of(known.spec, this.trialsOf(sweep));
     for (const { trial, at } of stops)
       await this.command(sweep, (draft, nowMs) => stopTrialEarly(draft, trial, at, nowMs));
+    const spent = await this.spentOf(sweep, known.spec);
     for (;;) {
       const now = this.parts.state.sweeps.sweeps.get(sweep.id);
-      if (now === undefined || !(await this.step(now, known, promotions))) return;
+      if (now === undefined || !(await this.step(now, known, { promotions, spent }))) return;
       await nextRound();
     }
   }
@@ -147,7 +150,7 @@ export class SweepRunner {
   private async step(
     sweep: StoredSweep,
     { spec, space }: Known,
-    promotions: readonly Promotion[],
+    found: Pick<SweepLook, 'promotions' | 'spent'>,
   ): Promise<boolean> {
     const { id } = sweep;
     const trials = this.trialsOf(sweep);
@@ -156,7 +159,7 @@ export class SweepRunner {
       ({ state, jobId }) => state === 'running' && jobs.get(jobId)?.state.kind === 'queued',
     ).length;
     const { parallel, maxFailures, objective } = spec;
-    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued, promotions });
+    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued, ...found });
     switch (step.kind) {
       case 'wait':
         return false;
@@ -164,7 +167,7 @@ export class SweepRunner {
         await this.command(sweep, (draft, nowMs) => endSweep(draft, id, { ...step, objective }, nowMs));
         return false;
       case 'giveUp':
-        await this.command(sweep, (draft) => giveUpSweep(draft, id, step.reason));
+        await this.command(sweep, (draft) => giveUpSweep(draft, id, step.reason, step.isSpent));
         return true;
       case 'prune':
         await this.command(sweep, (draft, nowMs) => prunePausedTrials(draft, id, step.numbers, nowMs));
@@ -224,6 +227,12 @@ export class SweepRunner {
     await this.command(sweep, (draft, nowMs) => startTrial(draft, trial, random, nowMs));
   }
 
+  /** @returns null: it has no budget, or something of it is left */
+  private async spentOf(sweep: StoredSweep, { budget }: SweepSpec): Promise<string | null> {
+    if (budget === null || sweep.reason !== null) return null;
+    return usedUp(this.parts, budget, sweep, this.trialsOf(sweep));
+  }
+
   /** Records the end of a trial whose job has ended. */
   private async settle(sweep: StoredSweep, { spec }: Known, trial: StoredTrial): Promise<void> {
     const { jobId } = trial;
@@ -231,8 +240,11 @@ export class SweepRunner {
     const record = await this.parts.store.readJob(jobId);
     const end = await this.endOf(spec, record, trial);
     if (end === null) return;
+    const used = useAfter(trial, record, this.parts.costOf);
     await this.command(sweep, (draft, nowMs) =>
-      end === 'paused' ? pauseTrial(draft, trial, nowMs) : endTrial(draft, trial, end, nowMs),
+      end === 'paused'
+        ? pauseTrial(draft, trial, used, nowMs)
+        : endTrial(draft, trial, { ...end, used }, nowMs),
     );
     this.endSeenMs.delete(jobId);
   }
@@ -242,7 +254,7 @@ export class SweepRunner {
     { objective, furtherObjectives, earlyStopping }: SweepSpec,
     record: JobRecord | null,
     trial: StoredTrial,
-  ): Promise<TrialEnd | 'paused' | null> {
+  ): Promise<Omit<TrialEnd, 'used'> | 'paused' | null> {
     const { stoppedEarly } = trial;
     const none = { value: null, step: null };
     if (record === null) return { ...none, state: 'failed', cause: 'removed' };
@@ -306,7 +318,7 @@ export class SweepRunner {
 }
 
 /** The end of a trial whose output lacks what an objective needs. */
-function withoutValue(kind: 'none' | 'notFinite'): TrialEnd {
+function withoutValue(kind: 'none' | 'notFinite'): Omit<TrialEnd, 'used'> {
   return kind === 'none'
     ? { value: null, step: null, state: 'failed', cause: 'no_metric' }
     : { value: null, step: null, state: 'infeasible', cause: 'nan_loss' };

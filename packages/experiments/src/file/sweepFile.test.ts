@@ -127,6 +127,12 @@ test.each<readonly [object, readonly string[]]>([
   [{ paralel: 2 }, ['paralel: unknown key; meant parallel']],
   [{ sampler: 'TPE' }, ['sampler: got "TPE"; expected tpe, random, halton, grid; meant tpe']],
   [{ trials: undefined }, ['trials: missing; expected how many trials there will be, such as trials: 50']],
+  [{ budget: { gpu_hours: 0 } }, ['budget.gpu_hours: got 0; expected a number above 0']],
+  [
+    { budget: { wall_clock: '3 weeks' } },
+    ['budget.wall_clock: got "3 weeks"; expected a duration such as 90m or 12h'],
+  ],
+  [{ budget: { trials: 5 } }, ['budget.trials: is the same as trials: give one of them']],
   [{ trials: 0 }, ['trials: got 0; expected a whole number from 1 to 10000']],
   [{ seed: 1.5 }, ['seed: got 1.5; expected a whole number from 0 to 4294967295']],
   [
@@ -246,6 +252,20 @@ test('rungs may be by epoch, and the direction may be written as Optuna writes i
   const goalOf = (direction: string) =>
     read({ objective: { metric: 'eval_loss', direction } }).objective.goal;
   expect([goalOf('minimize'), goalOf('maximize')]).toEqual(['min', 'max']);
+});
+
+test('a budget limits the trials, or stands for their number', () => {
+  const read = (change: object) => {
+    const result = readSweep({ ...least, trials: undefined, ...change });
+    if (!result.ok) throw new Error(JSON.stringify(result.findings));
+    expect(readSweep(sweepToFile(result.sweep))).toEqual(result);
+    return result.sweep;
+  };
+  expect(read({ budget: { gpu_hours: 100, usd: 250.5, wall_clock: '90m' } })).toMatchObject({
+    trials: 10_000,
+    budget: { gpuHours: 100, usd: 250.5, wallClockMs: 5_400_000 },
+  });
+  expect(read({ budget: { trials: 7 } })).toMatchObject({ trials: 7, budget: null });
 });
 
 test('everything that is wrong is found at once', () => {

@@ -11,6 +11,7 @@ import { endless, gridSize } from '../samplers/grid.ts';
 import type { Parameter } from '../space.ts';
 import type { StoppingRule } from '../stopping/rules.ts';
 import { trialPlaceholder } from '../trialSpec.ts';
+import { budgetToFile, readBudget, type SweepBudget } from './budget.ts';
 import { type FileMapping, FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
 import { readStopping, stoppingToFile } from './stopping.ts';
@@ -29,6 +30,8 @@ export interface SweepSpec {
   readonly parallel: number | null;
   /** After so many trials in a row that have failed, no more are started. */
   readonly maxFailures: number;
+  /** null: only the number of trials is limited. */
+  readonly budget: SweepBudget | null;
   /** The first one, which names the best trial. */
   readonly objective: Objective;
   /** The others: what is best by all of them is a front of trials. */
@@ -60,6 +63,7 @@ const keys = [
   'trials',
   'parallel',
   'max_failures',
+  'budget',
   'objective',
   'objectives',
   'early_stopping',
@@ -77,15 +81,19 @@ export function readSweep(value: unknown): SweepFileResult {
   const job = readJob(reader, file['job']);
   const sampler = reader.word(['sampler'], file['sampler'], samplerNames, 'tpe');
   const parameters = readParameters(reader, file['parameters']);
-  const trials = reader.wholeNumber(['trials'], file['trials'], [1, trialsMax], null);
-  if (sampler !== 'grid' && file['trials'] === undefined)
+  const budget = readBudget(reader, file['budget']);
+  const trials = readTrials(reader, file);
+  const isLimited = sampler === 'grid' || trials !== null || budget !== null;
+  if (!isLimited && reader.findings.every(({ path }) => path.at(-1) !== 'trials'))
     reader.wrong(['trials'], undefined, 'how many trials there will be, such as trials: 50');
   const { objective, furtherObjectives } = readObjectives(reader, file);
   const sweep = {
     name: readName(reader, file['name'], job),
     sampler,
     seed: reader.wholeNumber(['seed'], file['seed'], [0, seedMax], 0),
-    trials,
+    // Without a number, as many as the budget allows.
+    trials: trials === null && sampler !== 'grid' ? trialsMax : trials,
+    budget,
     parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
     maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
     objective,
@@ -105,7 +113,7 @@ export function readSweep(value: unknown): SweepFileResult {
 /** The file again, with what was not said. */
 export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
   const { name, sampler, seed, trials, parallel, maxFailures, objective, constraints, job } = sweep;
-  const { earlyStopping, furtherObjectives } = sweep;
+  const { budget, earlyStopping, furtherObjectives } = sweep;
   return {
     name,
     sampler,
@@ -113,6 +121,7 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(trials === null ? {} : { trials }),
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
+    ...(budget === null ? {} : { budget: budgetToFile(budget) }),
     objective: objectiveToFile(objective),
     ...(furtherObjectives.length === 0
       ? {}
@@ -142,6 +151,16 @@ function readJob(reader: FileReader, value: unknown): JobSpec | null {
   const inJob = (path: SpecPath) => ['job', ...path];
   reader.findings.push(...checked.findings.map((finding) => ({ ...finding, path: inJob(finding.path) })));
   return null;
+}
+
+/** They may be in the budget as well. */
+function readTrials(reader: FileReader, file: FileMapping): number | null {
+  const { trials, budget } = file;
+  const limit = isMapping(budget) ? budget['trials'] : undefined;
+  if (trials !== undefined && limit !== undefined)
+    reader.contradiction(['budget', 'trials'], 'is the same as trials: give one of them');
+  const [path, value] = limit === undefined ? [['trials'], trials] : [['budget', 'trials'], limit];
+  return reader.wholeNumber(path, value, [1, trialsMax], null);
 }
 
 function readName(reader: FileReader, value: unknown, job: JobSpec | null): string {
