@@ -35,8 +35,16 @@ function expectShape(name: string, value: object): void {
 
 test('the page shows the members of jobs, nodes and clusters that the CLI prints, and no others', () => {
   const attempt = anAttempt({ cause: aCause('exit_code', 'exit code 3'), tasks: [aTask()] });
-  // Only a checkpoint that was saved after a divergence tells so.
-  const checkpoints = [aCheckpoint({ diverged: true })];
+  // Only a checkpoint that was saved after a divergence tells so, and only one that is evaluated has an evaluation.
+  const evaluation = {
+    state: 'failed',
+    jobId: 'job_evaluates',
+    metrics: { eval_loss: 2.1 },
+    cause: 'no_metric',
+    message: 'its output shows no finite eval_loss',
+    best: false,
+  } as const;
+  const checkpoints = [aCheckpoint({ diverged: true, evaluation })];
   expectShape('Job', aJob({ cause: aCause('exit_code', 'exit code 3'), attempts: [attempt], checkpoints }));
   expectShape('Node', aNode({ conditions: [aCondition()] }));
   expectShape('Cluster', aCluster());
