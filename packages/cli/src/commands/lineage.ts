@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { lineageText } from '../pipelines/pipelineText.ts';
@@ -12,5 +13,15 @@ export const command: CommandModule = {
     withQuery(sub);
   },
   run: (context: Context, subject: string, flags: QueryFlags): Promise<ExitCode> =>
-    ask(context, flags, (api) => api.getLineage(subject), lineageText),
+    ask(
+      context,
+      flags,
+      (api) => api.getLineage(absolute(subject, context.environment.workingDir)),
+      lineageText,
+    ),
 };
+
+/** Ids and digests have no slash. */
+function absolute(subject: string, workingDir: string): string {
+  return subject.includes('/') ? resolve(workingDir, subject) : subject;
+}

@@ -174,6 +174,10 @@ test('lineage is shown with the steps before and after', async () => {
   expect(stdout).toContain('No step has used it.');
   const json = await run(['lineage', '/m', '-o', 'json'], { GetLineage });
   expect(JSON.parse(json.stdout)).toEqual(lineage);
+  const relative = await run(['lineage', './m/../n'], { GetLineage });
+  expect(relative.requests).toMatchObject([
+    { request: { subject: expect.stringMatching(/^\/[^.]*\/n$/) } },
+  ]);
 });
 
 test('a run is stopped, and repeated from a step', async () => {
