@@ -175,9 +175,7 @@ test('lineage is shown with the steps before and after', async () => {
   const json = await run(['lineage', '/m', '-o', 'json'], { GetLineage });
   expect(JSON.parse(json.stdout)).toEqual(lineage);
   const relative = await run(['lineage', './m/../n'], { GetLineage });
-  expect(relative.requests).toMatchObject([
-    { request: { subject: expect.stringMatching(/^\/[^.]*\/n$/) } },
-  ]);
+  expect(relative.requests).toMatchObject([{ request: { subject: expect.stringMatching(/^\/[^.]*\/n$/) } }]);
 });
 
 test('a run is stopped, and repeated from a step', async () => {
