@@ -12,6 +12,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { testPatienceMs } from '../../../../test/support/patience.ts';
 import { waitFor } from '../../../../test/support/services.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { DriverError } from '../taskFacts/errors.ts';
@@ -39,7 +40,6 @@ export interface ConformanceSetup {
 }
 
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const testTimeoutMs = 90_000;
 
 /**
  * Keeps a shell alive so that its traps run at once: a signal interrupts `wait`, not a foreground `sleep`. Some shells
@@ -54,7 +54,7 @@ export function describeDriver(
   missing: string | null = null,
 ): void {
   const why = missing === null ? '' : ` (${missing})`;
-  describe.skipIf(missing !== null)(`${name} driver conformance${why}`, { timeout: testTimeoutMs }, () => {
+  describe.skipIf(missing !== null)(`${name} driver conformance${why}`, { timeout: testPatienceMs }, () => {
     let conformance: ConformanceSetup;
     let root: string;
     let marker: string;
@@ -64,12 +64,12 @@ export function describeDriver(
     beforeAll(async () => {
       conformance = await setup();
       root = await mkdtemp(join(tmpdir(), 'driver-conformance-'));
-    }, testTimeoutMs);
+    }, testPatienceMs);
 
     afterAll(async () => {
       await conformance?.cleanup();
       if (root !== undefined) await rm(root, { recursive: true, force: true });
-    }, testTimeoutMs);
+    }, testPatienceMs);
 
     afterEach(async () => {
       const driver = await conformance.driver();
@@ -82,7 +82,7 @@ export function describeDriver(
       launches = [];
       drivers = [];
       expect(left, 'processes left behind').toEqual([]);
-    }, testTimeoutMs);
+    }, testPatienceMs);
 
     async function openDriver(): Promise<TaskDriver> {
       const driver = await conformance.driver();

@@ -1,8 +1,8 @@
 /** For tests: guards of their own, in directories of their own, gone afterwards. */
 
-import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/pr
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
 import type { OutputLimits } from '../../guard/outputPace.ts';
-import { type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
+import { exitAlreadyGuarded, type GuardHello, guardSocketPath, readLines } from '../../guard/protocol.ts';
 import { readStoredTask } from '../../guard/records.ts';
 import type { TaskLocation } from '../../taskFacts/execution.ts';
 import type { TaskDriver, TaskLaunch } from '../driver.ts';
@@ -92,7 +92,7 @@ export class GuardFixture {
   guardPid(): Promise<number | null> {
     return new Promise((resolve) => {
       const socket = connect(guardSocketPath(this.runtimeDir));
-      socket.on('error', () => resolve(null));
+      socket.on('error', () => resolve(null)).on('close', () => resolve(null));
       readLines(socket, (line) => {
         resolve((JSON.parse(line) as GuardHello).pid);
         socket.destroy();
@@ -112,14 +112,27 @@ export class GuardFixture {
     await processGone(pid);
   }
 
-  /** As whatever watches over guards does; no agent has a part in it. */
+  /**
+   * As whatever watches over guards does; no agent has a part in it. One that finds the lock still held, by the last threads of the
+   * guard before, leaves, and is started again.
+   */
   async startGuard(): Promise<void> {
+    let guard = this.spawnGuard();
+    await waitFor('the guard to listen', async () => {
+      if ((await this.guardPid()) !== null) return true;
+      if (guard.exitCode === exitAlreadyGuarded) guard = this.spawnGuard();
+      return false;
+    });
+  }
+
+  private spawnGuard(): ChildProcess {
     const [file = '', ...args] = this.guardArgv;
     const log = openSync(join(this.runtimeDir, 'guard.log'), 'a', 0o600);
     const stdio: StdioOptions = ['ignore', log, log];
-    spawn(file, [...args, '--runtime-dir', this.runtimeDir], { stdio, detached: true }).unref();
+    const guard = spawn(file, [...args, '--runtime-dir', this.runtimeDir], { stdio, detached: true });
+    guard.unref();
     closeSync(log);
-    await waitFor('the guard to listen', async () => (await this.guardPid()) !== null);
+    return guard;
   }
 
   guardLog(): string {
@@ -165,9 +178,19 @@ function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
   return [...guardCommand(process.execPath, guardProgram), ...options];
 }
 
+/** A process that was killed is a zombie once its first thread has ended, and holds its locks until the last one has. */
 export async function processGone(pid: number): Promise<void> {
   const stat = readStat(pid);
-  if (stat !== null) await waitFor(`process ${pid} to end`, () => !isRunning(stat));
+  if (stat === null) return;
+  await waitFor(`process ${pid} to end`, () => !isRunning(stat) && threadsOf(pid) <= 1);
+}
+
+function threadsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length;
+  } catch {
+    return 0;
+  }
 }
 
 /** Makes fixtures for the tests of a file, and ends each after its test. */
