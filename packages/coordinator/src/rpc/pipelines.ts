@@ -31,6 +31,7 @@ import type { Store } from '../store/store.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { intentDigest } from './jobRequests.ts';
 import { Requests } from './requests.ts';
+import { resolveNamed } from './resolveNamed.ts';
 import { seesSweep } from './visibleJobs.ts';
 
 export interface PipelineCallParts {
@@ -237,24 +238,13 @@ function visibleRuns(state: ClusterState, caller: Identity): readonly StoredPipe
     .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
 }
 
-const prefixLengthMin = 6;
-
 /** @throws {MusterError} `not_found`, or `invalid` for the beginning of several ids */
 function resolveRun(state: ClusterState, text: string, caller: Identity): StoredPipeline {
-  const visible = visibleRuns(state, caller);
-  const exact = visible.find(({ id, name }) => id === text || name === text);
-  if (exact !== undefined) return exact;
-  const begun = text.length < prefixLengthMin ? [] : visible.filter(({ id }) => id.startsWith(text));
-  const [only, another] = begun;
-  if (another !== undefined)
-    throw new MusterError('invalid', `${text} is the beginning of several ids of runs`);
-  if (only !== undefined) return only;
-  const meant = closest(
-    text,
-    visible.map(({ name }) => name),
-  );
-  const hint = meant === null ? '`muster pipeline list` lists them' : `did you mean "${meant}"?`;
-  throw new MusterError('not_found', `there is no run ${text.slice(0, 60)} of a pipeline; ${hint}`);
+  return resolveNamed(visibleRuns(state, caller), text, {
+    plural: 'runs',
+    missing: (shown) => `there is no run ${shown} of a pipeline`,
+    list: 'muster pipeline list',
+  });
 }
 
 /** @throws {MusterError} `permission_denied` */

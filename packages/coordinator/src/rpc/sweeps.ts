@@ -3,7 +3,6 @@ import { MusterError } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import { specBytesMax } from '@muster/common/spec/limits';
 import { noOrigin, toProblems } from '@muster/common/spec/problems';
-import { closest } from '@muster/common/spec/suggest';
 import { hasSweepEnded, type SweepView, type TrialState, type TrialView } from '@muster/common/sweeps';
 import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
 import { readSweep, type SweepSpec, sweepToFile, trialsMax } from '@muster/experiments/file/sweepFile';
@@ -26,6 +25,7 @@ import { trialsOfSweep } from '../sweeps/trialCount.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { intentDigest } from './jobRequests.ts';
 import { Requests } from './requests.ts';
+import { resolveNamed } from './resolveNamed.ts';
 import { seesSweep } from './visibleJobs.ts';
 
 export interface SweepCallParts {
@@ -222,24 +222,13 @@ function visibleSweeps(state: ClusterState, caller: Identity): readonly StoredSw
     .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));
 }
 
-const prefixLengthMin = 6;
-
 /** @throws {MusterError} `not_found`, or `invalid` for the beginning of several ids */
 function resolveSweep(state: ClusterState, text: string, caller: Identity): StoredSweep {
-  const visible = visibleSweeps(state, caller);
-  const exact = visible.find(({ id, name }) => id === text || name === text);
-  if (exact !== undefined) return exact;
-  const begun = text.length < prefixLengthMin ? [] : visible.filter(({ id }) => id.startsWith(text));
-  const [only, another] = begun;
-  if (another !== undefined)
-    throw new MusterError('invalid', `${text} is the beginning of several ids of sweeps`);
-  if (only !== undefined) return only;
-  const meant = closest(
-    text,
-    visible.map(({ name }) => name),
-  );
-  const hint = meant === null ? '`muster sweep list` lists them' : `did you mean "${meant}"?`;
-  throw new MusterError('not_found', `there is no sweep ${text.slice(0, 60)}; ${hint}`);
+  return resolveNamed(visibleSweeps(state, caller), text, {
+    plural: 'sweeps',
+    missing: (shown) => `there is no sweep ${shown}`,
+    list: 'muster sweep list',
+  });
 }
 
 /** @throws {MusterError} `permission_denied` */
