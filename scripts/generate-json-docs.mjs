@@ -108,6 +108,12 @@ const answers = [
       '`best_score` is null',
   ],
   [
+    '`advise automl`',
+    '`{task_type, pipeline_config, tuning_results, cost_estimate, name, dir, models, metric, trials, parallel, earlyStopping, ' +
+      'parameters: {name, range}[], reports, reasons, files, pricesAsOf, assumptions, sources}`; `cost_estimate` is the most that the ' +
+      'trials cost, null without `time` and `parallel`',
+  ],
+  [
     '`advise compute`',
     '`{task_type, cost_estimate: {hourly_cost_usd, estimated_duration_hours, total_cost_usd}, recommended, reasons, alternatives: recommended[], spot, ' +
       'checkpointIntervalMinutes, checkpointBytes, scalingPolicy: {minGpus, maxGpus, counts, reasons}, tokens, flops, pricesAsOf, assumptions, ' +

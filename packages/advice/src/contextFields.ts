@@ -1,14 +1,10 @@
 /** The settings of a training context as a table. Checks, flags and documentation are made of it. */
 import {
-  type AnyField,
   boolean,
   choice,
   field,
-  mapping,
   number,
   optional,
-  required,
-  type SpecFields,
   type SpecOf,
   section,
   text,
@@ -16,6 +12,7 @@ import {
   wholeNumber,
 } from '@muster/common/spec/kinds';
 import { trainingMetricNames } from '@muster/common/training';
+import { actionFields, adviceTasks, settingPlaces, sharedKinds } from './actionShape.ts';
 
 const scales = { '': 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 } as const;
 
@@ -68,27 +65,25 @@ const modelFields = {
   }),
 };
 
-export const gpuTypes = ['t4', 'v100', 'a100', 'h100'] as const;
 const interconnects = ['nvlink', 'infiniband', 'ethernet'] as const;
 const precisions = ['fp32', 'fp16', 'bf16'] as const;
 const optimizers = ['adamw', 'adam', 'sgd', 'adam8bit'] as const;
 
-export type GpuType = (typeof gpuTypes)[number];
 export type Interconnect = (typeof interconnects)[number];
 export type Precision = (typeof precisions)[number];
 export type OptimizerName = (typeof optimizers)[number];
 
 const computeFields = {
-  gpuType: optional('gpu_type', choice(gpuTypes), { about: 'GPU model.', flag: '--gpu-type <type>' }),
-  gpuCount: optional('gpu_count', wholeNumber(1, 128), {
+  gpuType: optional('gpu_type', sharedKinds.gpuType, { about: 'GPU model.', flag: '--gpu-type <type>' }),
+  gpuCount: optional('gpu_count', sharedKinds.gpuCount, {
     about: 'GPUs of the job, on all nodes together.',
     flag: '--gpus <count>',
   }),
-  memoryGb: optional('memory_gb', wholeNumber(1, 1_024), {
+  memoryGb: optional('memory_gb', sharedKinds.memoryGb, {
     about: 'Memory of each GPU, in GB. Default: the largest of the GPU model.',
     flag: '--gpu-memory <gb>',
   }),
-  storageGb: optional('storage_gb', wholeNumber(1, 100_000_000), {
+  storageGb: optional('storage_gb', sharedKinds.storageGb, {
     about: 'Storage for data and checkpoints, in GB.',
     flag: '--storage <gb>',
   }),
@@ -112,27 +107,17 @@ const computeFields = {
   ),
 };
 
-export const strategies = [
-  'none',
-  'data_parallel',
-  'model_parallel',
-  'pipeline_parallel',
-  'fsdp',
-  'deepspeed',
-] as const;
-export type StrategyWord = (typeof strategies)[number];
-
 const trainingFields = {
-  epochs: field('epochs', wholeNumber(1, 100_000), {
+  epochs: field('epochs', sharedKinds.epochs, {
     about: 'Passes over the data.',
     default: 1,
     flag: '--epochs <count>',
   }),
-  batchSize: optional('batch_size', wholeNumber(1, 10_000_000), {
+  batchSize: optional('batch_size', sharedKinds.batchSize, {
     about: 'Samples of one optimizer step, on all GPUs together.',
     flag: '--batch-size <samples>',
   }),
-  distributedStrategy: field('distributed_strategy', choice(strategies), {
+  distributedStrategy: field('distributed_strategy', sharedKinds.distributedStrategy, {
     about: 'A strategy to prefer; none: it is chosen.',
     default: 'none',
     flag: '--strategy <strategy>',
@@ -241,7 +226,7 @@ const trainingContextFields = {
     default: 'pytorch',
     flag: '--framework <name>',
   }),
-  dataSizeGb: optional('data_size_gb', number([0, 1e9], 'GB, a number above 0', { isAboveMin: true }), {
+  dataSizeGb: optional('data_size_gb', sharedKinds.dataSizeGb, {
     about: 'Size of the training data, in GB.',
     flag: '--data-size <gb>',
   }),
@@ -269,37 +254,10 @@ const trainingContextFields = {
   }),
 };
 
-export const adviceTasks = [
-  'design_pipeline',
-  'configure_distributed',
-  'tune_hyperparameters',
-  'manage_compute',
-] as const;
-export type AdviceTask = (typeof adviceTasks)[number];
-
-export const contextFields = {
-  taskType: required('task_type', choice(adviceTasks), { about: 'The question.' }),
-  context: required(
-    'training_context',
-    mapping(trainingContextFields, 'a mapping such as {model: {parameters: 7B}}'),
-    { about: 'What is known of the training.' },
-  ),
-};
+export const contextFields = actionFields(adviceTasks, trainingContextFields, '{model: {parameters: 7B}}');
 
 /** A context that was checked and completed with its defaults. null: not given. */
 export type TrainingContext = SpecOf<typeof trainingContextFields>;
 
-interface ContextPlace {
-  readonly path: readonly string[];
-  readonly field: AnyField;
-}
-
-function placesOf(fields: SpecFields, outer: readonly string[]): readonly ContextPlace[] {
-  return Object.values(fields).flatMap((each) => {
-    const path = [...outer, each.key];
-    return [{ path, field: each }, ...placesOf(each.fields ?? {}, path)];
-  });
-}
-
 /** Every setting with its place in the file, outer ones before those within. */
-export const contextPlaces: readonly ContextPlace[] = placesOf(contextFields, []);
+export const contextPlaces = settingPlaces(contextFields);

@@ -1,7 +1,8 @@
 /** What is right by itself in a training context and does not go together. */
 import type { SpecPath } from '@muster/common/spec/path';
 import type { Finding } from '@muster/common/spec/problems';
-import type { AdviceTask, TrainingContext } from './contextFields.ts';
+import type { AdviceTask } from './actionShape.ts';
+import type { TrainingContext } from './contextFields.ts';
 import { type GpuModel, gpuOf } from './gpus.ts';
 
 const computePath = ['training_context', 'compute_requirements'];

@@ -1,8 +1,9 @@
 /** `configure_distributed`: a strategy that fits, with its arithmetic, files and tips. Pure. */
 import type { Finding } from '@muster/common/spec/problems';
+import type { StrategyWord } from './actionShape.ts';
 import { type Communication, communicationOf, linkOf } from './communication.ts';
 import { type ConfigFile, configFiles } from './configFiles.ts';
-import type { Precision, StrategyWord, TrainingContext } from './contextFields.ts';
+import type { Precision, TrainingContext } from './contextFields.ts';
 import { contradiction } from './contradictions.ts';
 import { type GpuModel, gpuOf, usualPrecision } from './gpus.ts';
 import type { ParallelMethod } from './memory.ts';

@@ -1,5 +1,6 @@
 /** GPUs, their prices and what is assumed of links: data with a date, which callers may replace. */
-import type { GpuType, Precision } from './contextFields.ts';
+import type { GpuType } from './actionShape.ts';
+import type { Precision } from './contextFields.ts';
 
 export interface GpuModel {
   /** As nvidia-smi shows it, shortened; prices are found by a part of it. */

@@ -1,5 +1,6 @@
 /** The first strategy that fits into the memory of the GPUs, in an order that depends on the size of the model. */
-import type { OptimizerName, Precision, StrategyWord } from './contextFields.ts';
+import type { StrategyWord } from './actionShape.ts';
+import type { OptimizerName, Precision } from './contextFields.ts';
 import {
   type MemoryParts,
   memoryOf,

@@ -4,9 +4,10 @@ import type { ConfigFile } from './configFiles.ts';
 import type { TrainingContext } from './contextFields.ts';
 import { cpuNode, type GpuModel, gpuOf, pricesAsOf } from './gpus.ts';
 import { type TunedParameter, tuningSources, usualSpace } from './tuningSpace.ts';
+import { yamlText } from './yamlText.ts';
 
 /** Part of the contract with scripts: exactly these members. Nothing was tried yet. */
-interface TuningResults {
+export interface TuningResults {
   readonly best_params: Readonly<Record<string, never>>;
   readonly best_score: null;
   readonly trials_completed: 0;
@@ -120,7 +121,7 @@ export function tuneHyperparameters(
       {
         name: 'sweep.yaml',
         about: 'sweep file: muster sweep -f sweep.yaml',
-        text: yamlOf(sweep),
+        text: yamlText(sweep, ['parameters', 'job']),
         fits: true,
       },
     ],
@@ -274,17 +275,4 @@ function sweepOf(
 
 function gpuType(type: string | null): Readonly<Record<string, string>> {
   return type === null ? {} : { gpu_type: type.toUpperCase() };
-}
-
-/** One line for each setting; what is within is JSON, which YAML has too. */
-function yamlOf(sweep: SweepValue): string {
-  const lines = Object.entries(sweep).flatMap(([key, value]) =>
-    key === 'parameters' || key === 'job'
-      ? [
-          `${key}:`,
-          ...Object.entries(value as SweepValue).map(([name, each]) => `  ${name}: ${JSON.stringify(each)}`),
-        ]
-      : [`${key}: ${JSON.stringify(value)}`],
-  );
-  return `${lines.join('\n')}\n`;
 }

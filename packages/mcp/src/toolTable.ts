@@ -1,6 +1,12 @@
 /** Every tool, in the order in which clients list them: from a plan over a submit to its end. */
 import type { Tool } from './tool.ts';
-import { computeManage, distributedConfigure, hyperparametersTune, pipelineDesign } from './tools/advice.ts';
+import {
+  automlSetup,
+  computeManage,
+  distributedConfigure,
+  hyperparametersTune,
+  pipelineDesign,
+} from './tools/advice.ts';
 import { alertCreate, alertDelete, alertList } from './tools/alerts.ts';
 import { workloadExtend, workloadRequeue, workloadStop } from './tools/changes.ts';
 import { checkpointList } from './tools/checkpoints.ts';
@@ -19,6 +25,7 @@ export const toolTable: readonly Tool[] = [
   pipelineDesign,
   distributedConfigure,
   hyperparametersTune,
+  automlSetup,
   computeManage,
   workloadSubmit,
   workloadGet,

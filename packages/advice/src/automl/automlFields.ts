@@ -15,6 +15,7 @@ import {
   text,
   wholeNumber,
 } from '@muster/common/spec/kinds';
+import { actionFields, sharedKinds } from '../actionShape.ts';
 
 export const automlModels = [
   'linear',
@@ -120,19 +121,18 @@ const runFields = {
 
 /** What other actions ask for, and what has no effect here. */
 const computeFields = {
-  gpuType: optional('gpu_type', choice(['t4', 'v100', 'a100', 'h100']), { about: 'Has no effect.' }),
-  gpuCount: optional('gpu_count', wholeNumber(1, 128), { about: 'Has no effect.' }),
-  memoryGb: optional('memory_gb', wholeNumber(1, 1_024), { about: 'Memory of each trial, in GB.' }),
-  storageGb: optional('storage_gb', wholeNumber(1, 100_000_000), { about: 'Has no effect.' }),
+  gpuType: optional('gpu_type', sharedKinds.gpuType, { about: 'Has no effect.' }),
+  gpuCount: optional('gpu_count', sharedKinds.gpuCount, { about: 'Has no effect.' }),
+  memoryGb: optional('memory_gb', sharedKinds.memoryGb, { about: 'Memory of each trial, in GB.' }),
+  storageGb: optional('storage_gb', sharedKinds.storageGb, { about: 'Has no effect.' }),
 };
 const trainingFields = {
-  epochs: optional('epochs', wholeNumber(1, 100_000), { about: 'Has no effect.' }),
-  batchSize: optional('batch_size', wholeNumber(1, 10_000_000), { about: 'Has no effect.' }),
-  distributedStrategy: field(
-    'distributed_strategy',
-    choice(['none', 'data_parallel', 'model_parallel', 'pipeline_parallel', 'fsdp', 'deepspeed']),
-    { about: 'Has no effect: each trial is one process.', default: 'none' },
-  ),
+  epochs: optional('epochs', sharedKinds.epochs, { about: 'Has no effect.' }),
+  batchSize: optional('batch_size', sharedKinds.batchSize, { about: 'Has no effect.' }),
+  distributedStrategy: field('distributed_strategy', sharedKinds.distributedStrategy, {
+    about: 'Has no effect: each trial is one process.',
+    default: 'none',
+  }),
 };
 
 const automlContextFields = {
@@ -144,7 +144,7 @@ const automlContextFields = {
     about: 'xgboost, lightgbm: also try its models.',
     default: 'sklearn',
   }),
-  dataSizeGb: optional('data_size_gb', number([0, 1e9], 'GB, a number above 0', { isAboveMin: true }), {
+  dataSizeGb: optional('data_size_gb', sharedKinds.dataSizeGb, {
     about: 'Size of the table, in GB.',
   }),
   task: optional('task', choice(automlTasks), {
@@ -168,14 +168,11 @@ const automlContextFields = {
   }),
 };
 
-export const automlFields = {
-  taskType: required('task_type', choice(['setup_automl']), { about: 'The action.' }),
-  context: required(
-    'training_context',
-    mapping(automlContextFields, 'a mapping such as {data: {path: /data/train.csv, target: price}}'),
-    { about: 'What is known of the task.' },
-  ),
-};
+export const automlFields = actionFields(
+  ['setup_automl'],
+  automlContextFields,
+  '{data: {path: /data/train.csv, target: price}}',
+);
 
 /** A context that was checked and completed with its defaults. null: not given. */
 export type AutomlContext = SpecOf<typeof automlContextFields>;

@@ -3,6 +3,7 @@
  * the trials and writes the report. Pure. The three are also the steps of a pipeline.
  */
 import { formatDuration } from '@muster/common/spec/duration';
+import type { PipelineConfig } from '../pipeline/designPipeline.ts';
 import type { AutomlContext, AutomlModel } from './automlFields.ts';
 import { automlParameters, type SpaceFile } from './automlSpace.ts';
 
@@ -38,12 +39,7 @@ export interface AutomlPlan {
   readonly profile: AutomlJob;
   readonly sweep: AutomlSweep;
   readonly finish: AutomlJob;
-  /** In the form that `design_pipeline` gives. */
-  readonly pipeline_config: {
-    readonly orchestrator: 'muster';
-    readonly steps: readonly { readonly name: string; readonly after: readonly string[] }[];
-    readonly triggers: readonly string[];
-  };
+  readonly pipeline_config: PipelineConfig;
   readonly reports: readonly string[];
   readonly notes: readonly string[];
 }
@@ -113,15 +109,19 @@ export function automlPlan(
     command: [run.python, '-m', 'muster_automl', verb, '--run', dir, ...args],
     env: { PYTHONPATH: `${dir}/program` },
   });
+  const profile: AutomlJob = {
+    ...job('profile'),
+    command: [run.python, '-c', startProgram, dir, 'profile', '--run', dir, ...profileOptions(context)],
+    env: { [programVariable]: program },
+  };
+  const trial = worker('trial', '--out', `${dir}/trials/{trial}`, '--cpus', String(run.cpus));
+  const finish = worker('finish', ...(constraints.interpretable ? ['--single'] : []));
+  const reports = ['report.html', 'report.md', 'leaderboard.csv'].map((file) => `${dir}/${file}`);
   return {
     name,
     dir,
     models,
-    profile: {
-      ...job('profile'),
-      command: [run.python, '-c', startProgram, dir, 'profile', '--run', dir, ...profileOptions(context)],
-      env: { [programVariable]: program },
-    },
+    profile,
     sweep: {
       name,
       trials: constraints.trials,
@@ -133,21 +133,21 @@ export function automlPlan(
       parameters: automlParameters(models, constraints.interpretable),
       job: {
         ...job('trial'),
-        ...worker('trial', '--out', `${dir}/trials/{trial}`, '--cpus', String(run.cpus)),
+        ...trial,
         ...(timeMs === null ? {} : { max_runtime: formatDuration(timeMs) }),
       },
     },
-    finish: { ...job('finish'), ...worker('finish', ...(constraints.interpretable ? ['--single'] : [])) },
+    finish: { ...job('finish'), ...finish },
     pipeline_config: {
       orchestrator: 'muster',
       steps: [
-        { name: 'profile', after: [] },
-        { name: 'trials', after: ['profile'] },
-        { name: 'finish', after: ['trials'] },
+        { name: 'profile', needs: [], command: profile.command, outputs: [`${dir}/run.json`] },
+        { name: 'trials', needs: ['profile'], command: trial.command, outputs: [`${dir}/trials`] },
+        { name: 'finish', needs: ['trials'], command: finish.command, outputs: reports },
       ],
-      triggers: [],
+      triggers: [{ kind: 'manual', value: null }],
     },
-    reports: ['report.html', 'report.md', 'leaderboard.csv'].map((file) => `${dir}/${file}`),
+    reports,
     notes: notesOf(context),
   };
 }

@@ -1,14 +1,20 @@
 /** From a training context as it was written to the answer of its question: the one way in for the command line, the API and tools. */
+import { isMapping } from '@muster/common/spec/path';
 import type { Finding } from '@muster/common/spec/problems';
 import { readSweep } from '@muster/experiments/file/sweepFile';
 import { readPipeline } from '@muster/pipelines/file/pipelineFile';
+import { type AdviceTask, type TrainingAction, trainingActions } from '../actionShape.ts';
+import type { AutomlContext } from '../automl/automlFields.ts';
+import { setupAutoml } from '../automl/setupAutoml.ts';
 import { manageCompute } from '../compute.ts';
-import type { AdviceTask, TrainingContext } from '../contextFields.ts';
+import type { TrainingContext } from '../contextFields.ts';
 import { configureDistributed } from '../distributed.ts';
 import type { GpuModel } from '../gpus.ts';
 import { designPipeline } from '../pipeline/designPipeline.ts';
 import { type SweepValue, tuneHyperparameters } from '../tuning.ts';
 import { type AdviceAnswer, type AnswerOf, answerSchemas } from './answerSchemas.ts';
+import { automlRunId } from './automlRunId.ts';
+import { readAutoml } from './readAutoml.ts';
 import { readContext } from './readContext.ts';
 
 export type AdviceOutcome<Answer = AdviceAnswer> =
@@ -29,8 +35,21 @@ const noResults = {
  * @throws {Error} a bug: the answer is not what its schema says
  */
 export function adviseOn(value: unknown, gpus: readonly GpuModel[]): AdviceOutcome {
+  if (isMapping(value) && value['task_type'] === 'setup_automl') {
+    const read = readAutoml(value);
+    return read.ok ? { ok: true, answer: adviseOnAutoml(read.context) } : read;
+  }
   const read = readContext(value, null, gpus);
-  return read.ok ? answerTo(read.task, read.context, gpus) : read;
+  if (read.ok) return answerTo(read.task, read.context, gpus);
+  const findings = read.findings.map((finding) =>
+    finding.path.join('.') === 'task_type' ? { ...finding, expected: trainingActions.join(', ') } : finding,
+  );
+  return { ok: false, findings };
+}
+
+/** @param context has passed the checks of `readAutoml` @throws {Error} as above */
+export function adviseOnAutoml(context: AutomlContext): AnswerOf<'setup_automl'> {
+  return checked('setup_automl', setupAutoml(context, automlRunId(context)));
 }
 
 /** @param task that of the value must be the same, or missing @throws {Error} as above */
@@ -50,9 +69,13 @@ function answerTo<Task extends AdviceTask>(
 ): AdviceOutcome<AnswerOf<Task>> {
   const result = answers[task](context, gpus);
   if (!result.ok) return result;
-  const answer: unknown = { task_type: task, ...noResults, ...result.advice };
-  // Whatever gives an answer outside of its schema is a bug, which must not reach who asked.
-  return { ok: true, answer: answerSchemas[task].parse(answer, { jitless: true }) as AnswerOf<Task> };
+  return { ok: true, answer: checked(task, result.advice) };
+}
+
+/** Whatever gives an answer outside of its schema is a bug, which must not reach who asked. */
+function checked<Task extends TrainingAction>(task: Task, advice: object): AnswerOf<Task> {
+  const answer: unknown = { task_type: task, ...noResults, ...advice };
+  return answerSchemas[task].parse(answer, { jitless: true }) as AnswerOf<Task>;
 }
 
 type Answering = (

@@ -3,7 +3,8 @@
  * The results in snake_case are a contract with scripts, and have exactly these members.
  */
 import * as z from 'zod';
-import { type AdviceTask, strategies } from '../contextFields.ts';
+import { strategies, type TrainingAction } from '../actionShape.ts';
+import { automlModels } from '../automl/automlFields.ts';
 import { parallelMethods, recomputations } from '../memory.ts';
 
 const amount = z.number().min(0);
@@ -124,14 +125,16 @@ const computeAnswer = z.strictObject({
   sources: lines,
 });
 
+const pipelineConfig = z.strictObject({
+  orchestrator: z.literal('muster'),
+  steps: z.array(z.strictObject({ name: z.string(), needs: lines, command: lines, outputs: lines })),
+  triggers: z.array(z.strictObject({ kind: z.literal('manual'), value: z.null() })),
+});
+
 const pipelineAnswer = z.strictObject({
   task_type: z.literal('design_pipeline'),
   ...noResults,
-  pipeline_config: z.strictObject({
-    orchestrator: z.literal('muster'),
-    steps: z.array(z.strictObject({ name: z.string(), needs: lines, command: lines, outputs: lines })),
-    triggers: z.array(z.strictObject({ kind: z.literal('manual'), value: z.null() })),
-  }),
+  pipeline_config: pipelineConfig,
   files: z.array(configFile).describe('the pipeline file, and the programs that it runs'),
   reasons: lines,
   assumptions: lines,
@@ -139,27 +142,31 @@ const pipelineAnswer = z.strictObject({
 
 const tunedValue = z.union([z.number(), z.string(), z.boolean()]);
 
+const tuningResults = z.strictObject({
+  best_params: z.record(z.string(), tunedValue),
+  best_score: z.number().nullable(),
+  trials_completed: count,
+});
+
+/** As a sweep file has it. */
+const searchRange = z.union([z.record(z.string(), z.unknown()), z.array(tunedValue)]);
+const ashaRule = z.strictObject({ rule: z.literal('asha'), min_steps: count, reduction: count });
+
 const tuningAnswer = z.strictObject({
   task_type: z.literal('tune_hyperparameters'),
   ...noResults,
-  tuning_results: z.strictObject({
-    best_params: z.record(z.string(), tunedValue),
-    best_score: z.number().nullable(),
-    trials_completed: count,
-  }),
+  tuning_results: tuningResults,
   cost_estimate: costEstimate.nullable().describe('of all trials; null: it is not known how long one takes'),
   costRangeUsd: range.nullable(),
   parameters: z.array(
     z.strictObject({
       name: z.string(),
-      range: z
-        .union([z.record(z.string(), z.unknown()), z.array(tunedValue)])
-        .describe('as a sweep file has it'),
+      range: searchRange.describe('as a sweep file has it'),
       why: z.string(),
     }),
   ),
   sampler: z.enum(['tpe', 'halton']),
-  earlyStopping: z.strictObject({ rule: z.literal('asha'), min_steps: count, reduction: count }).nullable(),
+  earlyStopping: ashaRule.nullable(),
   trials: count,
   parallel: count.nullable().describe('null: as many as there is room for'),
   trialHours: amount.nullable(),
@@ -170,15 +177,40 @@ const tuningAnswer = z.strictObject({
   sources: lines,
 });
 
+const automlAnswer = z.strictObject({
+  task_type: z.literal('setup_automl'),
+  ...noResults,
+  pipeline_config: pipelineConfig,
+  tuning_results: tuningResults,
+  cost_estimate: costEstimate
+    .nullable()
+    .describe('of all trials, at most; null: time or parallel is not given'),
+  name: z.string(),
+  dir: z.string(),
+  models: z.array(z.enum(automlModels)),
+  metric: z.string().nullable().describe('null: log_loss or rmse, by the target'),
+  trials: count,
+  parallel: count.nullable().describe('null: as many as there is room for'),
+  earlyStopping: ashaRule,
+  parameters: z.array(z.strictObject({ name: z.string(), range: searchRange })),
+  reports: lines,
+  reasons: lines,
+  files: z.array(configFile).describe('a task file'),
+  pricesAsOf: z.string(),
+  assumptions: lines,
+  sources: lines,
+});
+
 export const answerSchemas = {
   design_pipeline: pipelineAnswer,
   configure_distributed: distributedAnswer,
   tune_hyperparameters: tuningAnswer,
   manage_compute: computeAnswer,
-} satisfies Readonly<Record<AdviceTask, z.ZodObject>>;
+  setup_automl: automlAnswer,
+} satisfies Readonly<Record<TrainingAction, z.ZodObject>>;
 
-export type AnswerOf<Task extends AdviceTask> = z.output<(typeof answerSchemas)[Task]>;
-export type AdviceAnswer = AnswerOf<AdviceTask>;
+export type AnswerOf<Task extends TrainingAction> = z.output<(typeof answerSchemas)[Task]>;
+export type AdviceAnswer = AnswerOf<TrainingAction>;
 
 /** The JSON Schema of every answer, by its `task_type`. */
 export function answerJsonSchema(): Record<string, unknown> {
@@ -187,6 +219,7 @@ export function answerJsonSchema(): Record<string, unknown> {
     distributedAnswer,
     tuningAnswer,
     computeAnswer,
+    automlAnswer,
   ]);
   return z.toJSONSchema(answer, {
     target: 'draft-2020-12',

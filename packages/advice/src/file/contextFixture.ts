@@ -1,7 +1,8 @@
 /** Training contexts as a test needs them, through the real checks. */
 
 import { formatPath } from '@muster/common/spec/path';
-import { type AdviceTask, type TrainingContext } from '../contextFields.ts';
+import type { AdviceTask } from '../actionShape.ts';
+import type { TrainingContext } from '../contextFields.ts';
 import { gpuTable } from '../gpus.ts';
 import { readContext } from './readContext.ts';
 

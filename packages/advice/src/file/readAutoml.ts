@@ -9,13 +9,14 @@ export type AutomlResult =
   | { readonly ok: true; readonly context: AutomlContext }
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
-const schema = checkFields(z, automlFields, 'a mapping of task_type and training_context');
+/** `task_type` and `training_context`. */
+export const automlSchema = checkFields(z, automlFields, 'a mapping of task_type and training_context');
 
 /** Never throws. */
 export function readAutoml(value: unknown): AutomlResult {
   const asked =
     isMapping(value) && value['task_type'] === undefined ? { ...value, task_type: 'setup_automl' } : value;
-  const checked = schema.safeParse(asked, { jitless: true });
+  const checked = automlSchema.safeParse(asked, { jitless: true });
   if (!checked.success)
     return { ok: false, findings: checked.error.issues.flatMap((each) => findingsOf(each, asked)) };
   const { context } = readFields(automlFields, checked.data);

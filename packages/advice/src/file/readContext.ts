@@ -4,9 +4,11 @@ import { isMapping, type SpecPath, valueAt } from '@muster/common/spec/path';
 import { describeValue, type Finding } from '@muster/common/spec/problems';
 import { closest } from '@muster/common/spec/suggest';
 import * as z from 'zod';
-import { type AdviceTask, contextFields, contextPlaces, type TrainingContext } from '../contextFields.ts';
+import type { AdviceTask } from '../actionShape.ts';
+import { contextFields, contextPlaces, type TrainingContext } from '../contextFields.ts';
 import { contradictionsIn } from '../contradictions.ts';
 import type { GpuModel } from '../gpus.ts';
+import { automlSchema } from './readAutoml.ts';
 
 export type ContextResult =
   | { readonly ok: true; readonly task: AdviceTask; readonly context: TrainingContext }
@@ -43,9 +45,10 @@ export function readContext(
   return findings.length > 0 ? { ok: false, findings } : { ok: true, task: taskType, context };
 }
 
-/** The JSON Schema of what a context may say; what does not go together is found by `readContext` alone. */
+/** The JSON Schema of what a context may say; what does not go together is found by `readContext` and `readAutoml` alone. */
 export function contextJsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(contextSchema, { target: 'draft-2020-12', io: 'input' });
+  const either = z.union([contextSchema, automlSchema]);
+  return z.toJSONSchema(either, { target: 'draft-2020-12', io: 'input' });
 }
 
 function of(issue: z.core.$ZodIssue, root: unknown): readonly Finding[] {

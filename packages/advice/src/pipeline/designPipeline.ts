@@ -20,7 +20,7 @@ export interface PipelineStepAdvice {
 }
 
 /** Part of the contract with scripts: exactly these members. */
-interface PipelineConfig {
+export interface PipelineConfig {
   readonly orchestrator: 'muster';
   readonly steps: readonly PipelineStepAdvice[];
   readonly triggers: readonly { readonly kind: 'manual'; readonly value: null }[];

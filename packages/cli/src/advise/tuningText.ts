@@ -50,7 +50,8 @@ const parameterColumns: readonly Column<Tuned>[] = [
   { header: 'WHY', cell: ({ why }) => why },
 ];
 
-function spaceText(range: Tuned['range']): string {
+/** @param range as a sweep file has it */
+export function spaceText(range: Tuned['range']): string {
   if (Array.isArray(range)) return range.join(', ');
   const { min, max, log, step, values } = range;
   if (Array.isArray(values)) return values.join(', ');

@@ -1,11 +1,11 @@
 /** The context of `muster automl`, from a file with flags laid over it, or from flags alone. */
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { settingPlaces } from '@muster/advice/actionShape';
 import { type AutomlContext, automlFields } from '@muster/advice/automl/automlFields';
 import { readAutoml } from '@muster/advice/file/readAutoml';
 import { readSpecDocument } from '@muster/common/spec/document';
 import { formatProblems } from '@muster/common/spec/format';
-import type { AnyField, SpecFields } from '@muster/common/spec/kinds';
+import type { AnyField } from '@muster/common/spec/kinds';
 import { type SpecPath, valueAt, withValueAt } from '@muster/common/spec/path';
 import { noOrigin, type PlacedFinding, toProblems } from '@muster/common/spec/problems';
 import type { Command } from 'commander';
@@ -23,20 +23,9 @@ interface AutomlFlag {
   readonly long: string;
 }
 
-function flagsOf(fields: SpecFields, outer: readonly string[]): readonly AutomlFlag[] {
-  return Object.values(fields).flatMap((field) => {
-    const path = [...outer, field.key];
-    const own =
-      field.flag === undefined ? [] : [{ path, field, usage: field.flag, long: longOf(field.flag) }];
-    return [...own, ...flagsOf(field.fields ?? {}, path)];
-  });
-}
-
-function longOf(usage: string): string {
-  return usage.split(' ')[0] ?? '';
-}
-
-const settings = flagsOf(automlFields, []);
+const settings: readonly AutomlFlag[] = settingPlaces(automlFields).flatMap(({ path, field }) =>
+  field.flag === undefined ? [] : [{ path, field, usage: field.flag, long: field.flag.split(' ')[0] ?? '' }],
+);
 const inContext = (...path: readonly string[]) => ['training_context', ...path];
 /** They are paths of this machine until they are sent. */
 const paths = [
@@ -129,9 +118,4 @@ export async function readAutomlContext(
       return { finding, origin: document?.originOf(finding.path, finding.at) ?? noOrigin };
     }),
   ]);
-}
-
-/** The same task has the same run, so that the command can be repeated after it was interrupted. */
-export function automlRunId(context: AutomlContext): string {
-  return createHash('sha256').update(JSON.stringify(context)).digest('hex').slice(0, 10);
 }

@@ -143,7 +143,25 @@ test('a pipeline file with its programs, written into a directory', async () => 
   expect(parse(text)).toMatchObject({ name: 'sklearn-tabular', params: { data: '/data/train.csv' } });
 });
 
-test.each(['automl'])('%s is no subcommand', async (word) => {
+test('an AutoML run, and its file, from which the command makes the same run', async () => {
+  const flags = ['--data', 'train.csv', '--target', 'price', '--time', '30m', '--trials', '12'];
+  const { exitCode, stdout, stderr, call } = await advise(['automl', ...flags, '--write', 'a']);
+  expect({ exitCode, stderr }).toEqual({ exitCode: exitCodes.ok, stderr: 'Wrote 1 file into a.\n' });
+  expect(stdout).toMatch(/Trials +12, as many at once as there is room for\n/);
+  expect(stdout).toMatch(/forest_trees +50 to 400, step 50 +forest, extra_trees\n/);
+  const named = async (words: readonly string[]) => {
+    const before = call.stdout().length;
+    expect(await runCli([...words, '-o', 'json'], call.context)).toBe(exitCodes.ok);
+    return (JSON.parse(call.stdout().slice(before)) as { name: string }).name;
+  };
+  const name = await named(['advise', 'automl', ...flags]);
+  expect(await named(['automl', '-f', 'a/automl.yaml', '--dry-run'])).toBe(name);
+  const wrong = await advise(['automl', ...flags, '--metric', 'speed']);
+  expect(wrong.exitCode).toBe(exitCodes.usage);
+  expect(wrong.stderr).toContain('--metric  got "speed"; expected log_loss');
+});
+
+test.each(['training'])('%s is no subcommand', async (word) => {
   const { exitCode, stderr } = await advise([word]);
   expect(exitCode).toBe(exitCodes.usage);
   expect(stderr).toContain(`unknown subcommand "${word}"`);

@@ -1,9 +1,12 @@
+import { adviseOnAutoml } from '@muster/advice/file/advise';
 import { type GpuModel, gpuTable, withPrices } from '@muster/advice/gpus';
 import type { GpuPrice } from '@muster/coordinator/options';
 import type { Command } from 'commander';
 import { computeText, distributedText } from '../advise/adviceText.ts';
+import { automlAdviceText } from '../advise/automlAdviceText.ts';
 import { pipelineText } from '../advise/pipelineText.ts';
 import { tuningText } from '../advise/tuningText.ts';
+import { readAutomlContext, withAutomlFlags } from '../automl/automlContext.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
@@ -69,6 +72,21 @@ const tuning: Subcommand = {
   },
 };
 
+const automl: Subcommand = {
+  name: 'automl',
+  summary: 'show what an AutoML run would try, and with which limits; write its task file',
+  define(sub) {
+    withWrite(withAdviceFlags(sub));
+    withAutomlFlags(sub);
+  },
+  async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
+    const advice = adviseOnAutoml(await readAutomlContext(flags.file ?? null, { ...flags }, context));
+    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
+    await print(context, outputOf(flags), advice, automlAdviceText);
+    return exitCodes.ok;
+  },
+};
+
 const compute: Subcommand = {
   name: 'compute',
   summary: 'choose GPUs; estimate duration and cost, on demand and spot',
@@ -86,13 +104,16 @@ const compute: Subcommand = {
 
 export const command: CommandModule = {
   define(sub) {
-    sub.argument('<question>', 'pipeline, distributed, tuning or compute');
+    sub.argument('<question>', 'pipeline, distributed, tuning, automl or compute');
     sub.addHelpText('after', '\nNeeds no coordinator. docs/advise.md describes the file and the arithmetic.');
   },
   async run(_context: Context, question: string): Promise<ExitCode> {
-    throw usageError(`unknown subcommand "${question}"`, 'Give pipeline, distributed, tuning or compute.');
+    throw usageError(
+      `unknown subcommand "${question}"`,
+      'Give pipeline, distributed, tuning, automl or compute.',
+    );
   },
-  subcommands: [pipeline, distributed, tuning, compute],
+  subcommands: [pipeline, distributed, tuning, automl, compute],
 };
 
 function withAdviceFlags(sub: Command): Command {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { automlPipeline, automlPlan } from '@muster/advice/automl/automlPlan';
-import { automlRunId, readAutomlContext, withAutomlFlags } from '../automl/automlContext.ts';
+import { automlRunId } from '@muster/advice/file/automlRunId';
+import { readAutomlContext, withAutomlFlags } from '../automl/automlContext.ts';
 import { automlAnswer, automlEndText, planText, profileText } from '../automl/automlText.ts';
 import { type AutomlRun, driveAutoml } from '../automl/drive.ts';
 import { automlProgram } from '../automl/program.ts';

@@ -1,5 +1,6 @@
 /** Advice on the training context of a file with flags laid over it, or of flags alone. */
-import { type AdviceTask, contextPlaces } from '@muster/advice/contextFields';
+import type { AdviceTask } from '@muster/advice/actionShape';
+import { contextPlaces } from '@muster/advice/contextFields';
 import { adviseAs } from '@muster/advice/file/advise';
 import type { AnswerOf } from '@muster/advice/file/answerSchemas';
 import type { GpuModel } from '@muster/advice/gpus';

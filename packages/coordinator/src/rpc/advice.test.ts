@@ -27,7 +27,24 @@ test('an answer has the four results, null where its question has none, at the p
   expect(await advise(question, prices)).toMatchObject({ cost_estimate: { hourly_cost_usd: 8 } });
 });
 
+test('AutoML is a question as the others are', async () => {
+  const training_context = { data: { path: '/data/train.csv', target: 'price' } };
+  expect(await advise({ task_type: 'setup_automl', training_context })).toMatchObject({
+    task_type: 'setup_automl',
+    pipeline_config: { orchestrator: 'muster', steps: [{ name: 'profile' }, { name: 'trials' }, {}] },
+    distributed_config: null,
+    cost_estimate: null,
+    dir: '/data/train.csv.automl',
+  });
+});
+
 test.each<readonly [unknown, string, string]>([
+  [
+    { task_type: 'setup_automl', training_context: { data: { path: 'train.csv', target: 'price' } } },
+    'training_context.data.path',
+    'got "train.csv"',
+  ],
+  [{ task_type: 'tune', training_context: context }, 'task_type', 'got "tune"'],
   ['{', '', 'context_json is not JSON'],
   ['{"a": "'.padEnd(65_536, 'x') + '"}', '', 'the training context has 65538 bytes; at most 65536'],
   [{ training_context: context }, 'task_type', 'missing'],

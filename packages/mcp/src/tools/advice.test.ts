@@ -62,6 +62,33 @@ test('a pipeline, and each of its programs in pieces', async () => {
   }
 });
 
+test('an AutoML run, with the file that starts it', async () => {
+  const { call } = await openSession(api);
+  const trainingContext = {
+    model_type: 'tabular',
+    framework: 'sklearn',
+    data: { path: '/data/train.csv', target: 'price' },
+    constraints: { time: '30m', parallel: 4 },
+  };
+  const answer = await call('setup_automl', { task_type: 'setup_automl', training_context: trainingContext });
+  expect(answer).toMatchObject({
+    isError: false,
+    data: {
+      task_type: 'setup_automl',
+      pipeline_config: { orchestrator: 'muster' },
+      distributed_config: null,
+      tuning_results: { best_params: {}, best_score: null, trials_completed: 0 },
+      // Half an hour of half a machine at 0.40 USD an hour.
+      cost_estimate: { estimated_duration_hours: 0.5, total_cost_usd: 0.1 },
+      models: ['linear', 'forest', 'extra_trees', 'boosting', 'mlp'],
+      taskFile: expect.stringContaining('"path":"/data/train.csv"') as unknown,
+    },
+  });
+  expect(jsonBytes(answer)).toBeLessThan(answerBytesMax);
+  const other = await call('setup_automl', { trainingContext: { ...trainingContext, model_type: 'cv' } });
+  expect(other).toMatchObject({ isError: true, text: expect.stringContaining('modelType') as unknown });
+});
+
 test('a search space of a hundred parameters does not burst the answer', async () => {
   const { call } = await openSession(api);
   const names = Array.from({ length: 100 }, (_, index) => `a_parameter_with_a_long_name_${index}`);

@@ -1,7 +1,8 @@
 /** Advice on a training before it runs: the schemas of what is asked and answered are those of the command line and the API. */
 
-import type { AdviceTask } from '@muster/advice/contextFields';
+import type { TrainingAction } from '@muster/advice/actionShape';
 import { type AnswerOf, answerSchemas } from '@muster/advice/file/answerSchemas';
+import { automlSchema } from '@muster/advice/file/readAutoml';
 import { contextSchema } from '@muster/advice/file/readContext';
 import { MusterError } from '@muster/common/errors';
 import type { MusterApi } from '@muster/common/wire/client';
@@ -11,9 +12,11 @@ import { tool } from '../tool.ts';
 
 const trainingContext = contextSchema.shape['training_context'] ?? z.never();
 
+const automlTask = automlSchema.shape['training_context'] ?? z.never();
+
 const fileRow = z.object({ name: z.string(), about: z.string(), fits: z.boolean() });
 
-async function answerTo<Task extends AdviceTask>(
+async function answerTo<Task extends TrainingAction>(
   task: Task,
   context: unknown,
   api: MusterApi,
@@ -43,6 +46,7 @@ const {
   configure_distributed: distributedAnswer,
   tune_hyperparameters: tuningAnswer,
   manage_compute: computeAnswer,
+  setup_automl: automlAnswer,
 } = answerSchemas;
 
 export const distributedConfigure = tool({
@@ -164,6 +168,35 @@ export const hyperparametersTune = tool({
       parameters: [...shown],
       parametersNotShown: parameters.length - shown.length,
       sweepFile: sweepFile !== null && sweepFile.length > parametersBytesMax ? null : sweepFile,
+    };
+    return { data, text: answer.reasons.join(' ') };
+  },
+});
+
+export const automlSetup = tool({
+  name: 'setup_automl',
+  title: 'Set up AutoML for a table',
+  about:
+    'Which models and settings an AutoML run would try for a table, compared by which metric, in which steps, with early stopping and, ' +
+    'where constraints have time and parallel, the most that it costs; with a task file for `muster automl -f`. Needs data.path and ' +
+    'data.target. Starts nothing.',
+  verb: 'read',
+  effect: 'read',
+  idempotent: true,
+  input: z.strictObject({
+    taskType: z.literal('setup_automl').optional(),
+    trainingContext: automlTask,
+  }),
+  output: automlAnswer.omit({ files: true, sources: true }).extend({
+    taskFile: z.string().nullable().describe('null: it is too long, `muster advise automl` writes it'),
+  }),
+  async run(given, { api }) {
+    const answer = await answerTo('setup_automl', given.trainingContext, api);
+    const { files, sources: _, ...rest } = answer;
+    const taskFile = files[0]?.text ?? null;
+    const data = {
+      ...rest,
+      taskFile: taskFile !== null && taskFile.length > parametersBytesMax ? null : taskFile,
     };
     return { data, text: answer.reasons.join(' ') };
   },
