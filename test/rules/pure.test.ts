@@ -15,7 +15,7 @@ const pureRoots = [
   /^packages\/coordinator\/src\/explain\//,
   /^packages\/advice\/src\/(?!file\/)/,
   /^packages\/experiments\/src\/(?!file\/)/,
-  /^packages\/pipelines\/src\/(?!file\/)/,
+  /^packages\/pipelines\/src\/(?!file\/|export\/)/,
   /^packages\/coordinator\/src\/sweeps\/sweepPlan\.ts$/,
   /^packages\/agent\/src\/tasks\/(?:step|state|report)\.ts$/,
 ];

@@ -35,6 +35,19 @@ export function referencesIn(value: unknown, path: SpecPath = []): readonly Refe
   return Object.entries(value).flatMap(([key, each]) => referencesIn(each, [...path, key]));
 }
 
+/** A text as what stands between its references, and the references. Joined again it is the same text. */
+export function partsOf(text: string): readonly (string | Reference)[] {
+  const parts: (string | Reference)[] = [];
+  let end = 0;
+  for (const match of text.matchAll(reference)) {
+    if (match.index > end) parts.push(text.slice(end, match.index));
+    parts.push(...referencesIn(match[0]));
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) parts.push(text.slice(end));
+  return parts;
+}
+
 /**
  * A text that is one reference and nothing else becomes the value with its type, and in a list each of its values. In other texts
  * lists are joined by a space. What is not known stays as it is.
