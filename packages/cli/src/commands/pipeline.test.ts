@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type {
   LineageStepView,
@@ -8,6 +8,7 @@ import type {
 } from '@muster/common/pipelines';
 import { lineageToWire, pipelineToWire } from '@muster/common/wire/codec';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { exitCodes } from '../exitCodes.ts';
 import { submittedAtMs } from '../testing/fakeCoordinator.ts';
 import { run, temporaryDir } from '../testing/testContext.ts';
@@ -185,4 +186,27 @@ test('a run is stopped, and repeated from a step', async () => {
   const again = await run(['pipeline', 'rerun', id, '--from', 'train'], { RerunPipeline: answer });
   expect(again.stdout).toBe(`${id}\n`);
   expect(again.requests).toMatchObject([{ request: { run: id, fromStep: 'train', noCache: false } }]);
+});
+
+test('a pipeline is exported, and what does not map is named', async () => {
+  const file = pipelineFile(`${text}project: lab\n`);
+  const args = ['pipeline', 'export', '-f', file, '--to'];
+  const dag = await run([...args, 'airflow'], {});
+  expect(dag.stdout).toContain('dag_id="vision"');
+  expect(dag.stderr).toBe('does not map: project: use of GPUs is not accounted by project\n');
+  expect(dag.stdout).toContain('#   project: use of GPUs is not accounted by project\n');
+  const imageless = await run([...args, 'kubeflow'], {});
+  expect(imageless.exitCode).toBe(exitCodes.usage);
+  expect(imageless.stderr).toContain('these steps have no image: train, report');
+  const output = join(temporaryDir(), 'vision.yaml');
+  const written = await run([...args, 'kubeflow', '--image', 'python:3.12', '-o', output, '--json'], {});
+  const told = JSON.parse(written.stdout) as { text: string; unmapped: readonly object[] };
+  expect(readFileSync(output, 'utf8')).toBe(told.text);
+  expect(parse(told.text)).toMatchObject({ pipelineInfo: { name: 'vision' }, schemaVersion: '2.1.0' });
+  expect(told.unmapped).toContainEqual({ step: null, key: 'project', why: expect.any(String) });
+  const unknown = await run([...args, 'argo'], {});
+  expect(unknown.stderr).toContain('kubeflow, airflow');
+  const nowhere = await run([...args, 'airflow', '-o', '/nonexistent/x.py'], {});
+  expect(nowhere.stderr).toContain('cannot write /nonexistent/x.py');
+  expect([...dag.requests, ...written.requests]).toEqual([]);
 });

@@ -1,7 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { messageOf } from '@muster/common/errors';
 import type { PipelineRunView } from '@muster/common/pipelines';
+import { type ExportTarget, exportTargets, unmappedLine } from '@muster/pipelines/export/unmapped';
+import { Option } from 'commander';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
-import { usageError } from '../errors.ts';
-import type { ExitCode } from '../exitCodes.ts';
+import { CliError, usageError } from '../errors.ts';
+import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
 import { printable } from '../output/text.ts';
 import { patiently } from '../patiently.ts';
@@ -30,6 +35,14 @@ interface StopFlags extends QueryFlags {
 interface RerunFlags extends QueryFlags {
   readonly from?: string;
   readonly cache?: boolean;
+}
+
+interface ExportFlags {
+  readonly file?: string;
+  readonly to: ExportTarget;
+  readonly image?: string;
+  readonly output?: string;
+  readonly json?: boolean;
 }
 
 const named = [
@@ -144,13 +157,56 @@ const rerun: Subcommand = {
   },
 };
 
+const exportFile: Subcommand = {
+  name: 'export',
+  summary: 'write a pipeline as a file of Kubeflow Pipelines v2 or Airflow 3',
+  define(sub) {
+    sub
+      .option('-f, --file <file>', 'pipeline file, YAML or JSON; - reads standard input')
+      .addOption(new Option('--to <program>', 'which program').choices(exportTargets).makeOptionMandatory())
+      .option('--image <image>', 'container image of steps that have none; for Kubeflow')
+      .option('-o, --output <file>', 'file to write; default: stdout')
+      .option('--json', 'print the text of the file, and what does not map, as JSON');
+    sub.addHelpText(
+      'after',
+      '\nWhat does not map is named in the file and on stderr. No coordinator is asked.',
+    );
+  },
+  async run(context: Context, { file, to, image, output, json }: ExportFlags): Promise<ExitCode> {
+    if (file === undefined)
+      throw usageError(
+        'give the pipeline file with -f',
+        `Try: ${context.environment.programName} pipeline export -f pipeline.yaml --to ${to}`,
+      );
+    const [{ checkedPipelineFile }, { exportedPipeline }] = await Promise.all([
+      import('../submit/pipeline.ts'),
+      import('../pipelines/exportedPipeline.ts'),
+    ]);
+    const { spec } = await checkedPipelineFile(file, context);
+    const { text, unmapped } = exportedPipeline(spec, to, image ?? null);
+    if (output !== undefined)
+      try {
+        writeFileSync(resolve(context.environment.workingDir, output), text);
+      } catch (error) {
+        throw new CliError(`cannot write ${output}: ${messageOf(error)}`, { code: 'invalid', cause: error });
+      }
+    if (json === true) await context.io.stdout.write(`${JSON.stringify({ text, unmapped }, null, 2)}\n`);
+    else {
+      if (output === undefined) await context.io.stdout.write(text);
+      for (const each of unmapped)
+        await context.io.stderr.write(`does not map: ${printable(unmappedLine(each))}\n`);
+    }
+    return exitCodes.ok;
+  },
+};
+
 export const command: CommandModule = {
   define(sub) {
     defineList(sub);
     sub.addHelpText('after', '\nThe file and what steps find in their environment: docs/pipelines.md.');
   },
   run: listRuns,
-  subcommands: [run, list, show, stop, rerun],
+  subcommands: [run, list, show, stop, rerun, exportFile],
 };
 
 function defineList(sub: Parameters<CommandModule['define']>[0]): void {

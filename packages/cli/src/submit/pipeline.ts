@@ -29,13 +29,14 @@ export interface PreparedPipeline {
 
 const kind = { jobAt: ['job'], expected: 'a pipeline: name and steps' };
 
-/** @param given as typed: `NAME=VALUE` @throws {CliError} with every problem and its place */
-export async function pipelineFromFile(
-  file: string,
-  given: readonly string[],
-  context: Context,
-  exports: string | undefined,
-): Promise<PreparedPipeline> {
+export interface CheckedPipelineFile {
+  /** As it is written. */
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly spec: PipelineSpec;
+}
+
+/** @throws {CliError} with every problem and its place */
+export async function checkedPipelineFile(file: string, context: Context): Promise<CheckedPipelineFile> {
   const text = await readSpecFile(file, context);
   const source = { file: file === '-' ? 'stdin' : file, text };
   const refuse = (problems: readonly SpecProblem[]) =>
@@ -56,12 +57,22 @@ export async function pipelineFromFile(
       .map((finding): PlacedFinding => ({ finding, origin: document.originOf(finding.path, finding.at) }));
     throw refuse(toProblems([...document.findings, ...placed]));
   }
-  const spec = checked.pipeline;
+  return { value: document.value, spec: checked.pipeline };
+}
+
+/** @param given as typed: `NAME=VALUE` @throws {CliError} with every problem and its place */
+export async function pipelineFromFile(
+  file: string,
+  given: readonly string[],
+  context: Context,
+  exports: string | undefined,
+): Promise<PreparedPipeline> {
+  const { value, spec } = await checkedPipelineFile(file, context);
   const params = valuesFrom(spec.params, given);
   const here = sentFromHere(spec, context, exports);
   const code = await codeOf(spec, context.environment.workingDir);
   return {
-    json: JSON.stringify({ ...document.value, ...here.settings, ...(code === null ? {} : { code }) }),
+    json: JSON.stringify({ ...value, ...here.settings, ...(code === null ? {} : { code }) }),
     paramsJson: JSON.stringify(params),
     notes: here.notes,
   };
