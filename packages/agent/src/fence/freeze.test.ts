@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { freezeOrKill, killUntilGone } from './freeze.ts';
+import { freezeOrKill, freezeOrKillWhile, killUntilGone } from './freeze.ts';
 import type { TaskGroup } from './taskGroup.ts';
 
 /** Notes what is done to it, and does nothing unless told to. */
@@ -84,7 +84,7 @@ describe('freezeOrKill', () => {
     group.onFreeze = (times) => {
       isWanted = times < 3;
     };
-    expect(await freezeOrKill(group, () => isWanted)).toBe('given up');
+    expect(await freezeOrKillWhile(group, () => isWanted)).toBe('given up');
     expect(group.done).not.toContain('kill');
   });
 });

@@ -16,15 +16,30 @@ const pollMs = { first: 1, most: 25 };
 
 /**
  * Freezes a group, and kills it if that fails.
+ * @throws {Error} when the group could be neither frozen nor killed; its processes keep running
+ */
+export async function freezeOrKill(group: TaskGroup): Promise<Exclude<FreezeOutcome, 'given up'>> {
+  return killUnlessFrozen(group, await freezeInTime(group, () => true));
+}
+
+/**
+ * Freezes or kills a group for as long as that is wanted.
  * @param isWanted called repeatedly: a lease may come while a task freezes, and the task must not be killed then
  * @throws {Error} when the group could be neither frozen nor killed; its processes keep running
  */
-export function freezeOrKill(group: TaskGroup): Promise<Exclude<FreezeOutcome, 'given up'>>;
-export function freezeOrKill(group: TaskGroup, isWanted: () => boolean): Promise<FreezeOutcome>;
-export async function freezeOrKill(
-  group: TaskGroup,
-  isWanted: () => boolean = () => true,
-): Promise<FreezeOutcome> {
+export async function freezeOrKillWhile(group: TaskGroup, isWanted: () => boolean): Promise<FreezeOutcome> {
+  const attempt = await freezeInTime(group, isWanted);
+  return isWanted() ? killUnlessFrozen(group, attempt) : 'given up';
+}
+
+interface FreezeAttempt {
+  /** Nothing of the group executes. */
+  readonly isFrozen: boolean;
+  /** Why the last request failed; null: none did. */
+  readonly problem: unknown;
+}
+
+async function freezeInTime(group: TaskGroup, isWanted: () => boolean): Promise<FreezeAttempt> {
   let problem: unknown = null;
   const isFrozen = await within(freezeDeadlineMs, async () => {
     if (!isWanted()) return true;
@@ -36,7 +51,13 @@ export async function freezeOrKill(
       return false;
     }
   });
-  if (!isWanted()) return 'given up';
+  return { isFrozen, problem };
+}
+
+async function killUnlessFrozen(
+  group: TaskGroup,
+  { isFrozen, problem }: FreezeAttempt,
+): Promise<Exclude<FreezeOutcome, 'given up'>> {
   if (isFrozen) return (await isGroupGone(group)) ? 'ended' : 'frozen';
   if (await killUntilGone(group)) return 'killed';
   throw new Error('its processes could be neither frozen nor killed', { cause: problem });

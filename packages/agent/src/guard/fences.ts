@@ -15,7 +15,7 @@ import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { Deadlines } from '../fence/deadlines.ts';
-import { freezeOrKill, killUntilGone } from '../fence/freeze.ts';
+import { freezeOrKillWhile, killUntilGone } from '../fence/freeze.ts';
 import { isExpired, isLater } from '../fence/leaseFile.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import type { Lease, TaskLocation, TaskName } from '../taskFacts/execution.ts';
@@ -210,7 +210,7 @@ export class Fences {
       this.logOnce(key, 'warn', 'the lease of a task has run out: it was frozen already', null);
       return true;
     }
-    const outcome = await freezeOrKill(group, isWanted);
+    const outcome = await freezeOrKillWhile(group, isWanted);
     if (outcome === 'killed') {
       await kill();
       this.logOnce(
