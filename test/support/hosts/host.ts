@@ -1,5 +1,6 @@
 /** A host with one agent, as scenarios see it: what can be done to it, and what runs on it. */
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
+import { hasEnded, readStat } from '../../../packages/agent/src/fence/processes.ts';
 import { waitFor } from '../services.ts';
 import { enterMachine, enterNetwork } from './enter.ts';
 import type { HostProcess } from './hostProcess.ts';
@@ -123,11 +124,8 @@ function pidNamespaceOf(pid: number): string | null {
 }
 
 function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
+  const stat = readStat(pid);
+  return stat !== null && !hasEnded(stat);
 }
 
 function environmentOf(pid: number): ReadonlyMap<string, string> {

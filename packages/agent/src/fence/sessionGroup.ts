@@ -2,7 +2,8 @@ import type { TaskLocation } from '../taskFacts/execution.ts';
 import {
   allProcesses,
   carriesMarker,
-  isZombie,
+  hasEnded,
+  isStopped,
   type ProcessIdentity,
   type ProcessStat,
   readStat,
@@ -81,7 +82,7 @@ export class SessionGroup implements TaskGroup {
     const ownSession = session !== null && (leader === null || leader.startTicks === session.startTicks);
     const members: ProcessStat[] = [];
     for (const process of allProcesses()) {
-      if (isZombie(process)) continue;
+      if (hasEnded(process)) continue;
       // No process of the task is older than its main process, so most environments need not be read.
       if (session !== null && process.startTicks < session.startTicks) continue;
       const inSession = ownSession && process.session === session.pid;
@@ -89,9 +90,4 @@ export class SessionGroup implements TaskGroup {
     }
     return members;
   }
-}
-
-/** Whether a process is stopped, by a signal (`T`) or by a debugger (`t`). */
-function isStopped({ state }: ProcessStat): boolean {
-  return state === 'T' || state === 't';
 }

@@ -1,6 +1,6 @@
 /** Processes that compute on GPUs of this node and belong to none of its tasks: a job beside them would starve or fail. */
 import type { TaskRef } from '@muster/common/ids';
-import { isZombie, readStat } from '../fence/processes.ts';
+import { environmentOfProcess, hasEnded, readStat } from '../fence/processes.ts';
 import { readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { GpuSample } from './gpuSource.ts';
 
@@ -52,9 +52,9 @@ function belongsTo({ environment }: LiveProcess, { jobId, attempt, nodeRank }: T
 
 function readLiveProcess(pid: number): LiveProcess | null {
   const stat = readStat(pid);
-  if (stat === null || isZombie(stat)) return null;
+  if (stat === null || hasEnded(stat)) return null;
   return {
     name: readKernelFileUnlessGone(`/proc/${pid}/comm`)?.trim() ?? 'name unknown',
-    environment: readKernelFileUnlessGone(`/proc/${pid}/environ`),
+    environment: environmentOfProcess(pid),
   };
 }

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -178,19 +178,11 @@ function guardArgv(containment: ContainmentMode, idleExitMs: number): string[] {
   return [...guardCommand(process.execPath, guardProgram), ...options];
 }
 
-/** A process that was killed is a zombie once its first thread has ended, and holds its locks until the last one has. */
+/** Its locks are held until its last thread has ended. */
 export async function processGone(pid: number): Promise<void> {
   const stat = readStat(pid);
   if (stat === null) return;
-  await waitFor(`process ${pid} to end`, () => !isRunning(stat) && threadsOf(pid) <= 1);
-}
-
-function threadsOf(pid: number): number {
-  try {
-    return readdirSync(`/proc/${pid}/task`).length;
-  } catch {
-    return 0;
-  }
+  await waitFor(`process ${pid} to end`, () => !isRunning(stat));
 }
 
 /** Makes fixtures for the tests of a file, and ends each after its test. */
