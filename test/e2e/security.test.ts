@@ -104,7 +104,9 @@ describe('a join token', () => {
       '--coordinator',
       cluster.address,
     ];
-    return cluster.muster(['agent', ...place, '--gpus', '0'], { env: { MUSTER_JOIN_TOKEN: token } });
+    return cluster.muster(['agent', ...place, '--gpus', '0', '--root-tasks', 'allow'], {
+      env: { MUSTER_JOIN_TOKEN: token },
+    });
   };
 
   test('lets one agent in, once', async () => {
@@ -156,7 +158,14 @@ test('a second agent with the name and credential of the first is refused, and t
   mkdirSync(copy, { mode: 0o700 });
   cpSync(join(cluster.agentsDir, 'node-1', 'credential'), join(copy, 'credential'));
   const place = ['--data', copy, '--name', 'node-1', '--coordinator', cluster.address];
-  const { exitCode, stderr } = await cluster.muster(['agent', ...place, '--gpus', '0']);
+  const { exitCode, stderr } = await cluster.muster([
+    'agent',
+    ...place,
+    '--gpus',
+    '0',
+    '--root-tasks',
+    'allow',
+  ]);
   expect(exitCode).not.toBe(0);
   expect(stderr).toContain('a node named node-1 is connected already');
   expect(await cluster.api.getNode('node-1')).toMatchObject({
@@ -194,7 +203,7 @@ test('two agents cannot share a data directory', async () => {
     '--coordinator',
     cluster.address,
   ];
-  const { exitCode, stderr } = await cluster.muster(['agent', ...place]);
+  const { exitCode, stderr } = await cluster.muster(['agent', ...place, '--root-tasks', 'allow']);
   expect(exitCode).not.toBe(0);
   expect(stderr).toContain('another agent is using');
 });

@@ -53,7 +53,9 @@ function agent(
   { folder = name, coordinator = cluster.address }: { folder?: string; coordinator?: string } = {},
 ) {
   const place = ['--data', join(cluster.agentsDir, folder), '--name', name, '--coordinator', coordinator];
-  return cluster.muster(['agent', ...place, '--gpus', '0', '--metrics', 'off'], { env });
+  return cluster.muster(['agent', ...place, '--gpus', '0', '--metrics', 'off', '--root-tasks', 'allow'], {
+    env,
+  });
 }
 
 // ---- What works

@@ -17,6 +17,7 @@ import { type CommandOptions, type CommandResult, MusterCommand } from './comman
 import { Daemon, type DaemonOptions } from './daemon.ts';
 import { patienceMs } from './patience.ts';
 import { asSeenBy, withOwnDisk } from './places.ts';
+import { rootTasksFlags } from './rootTasks.ts';
 import { faketimeLibrary, tempDir, waitFor } from './services.ts';
 
 export interface ClusterOptions {
@@ -121,7 +122,8 @@ export class Cluster {
         const place = ['--data', dataDir, '--name', name, '--coordinator', this.address];
         const flags = agentFlags?.(name) ?? [];
         const hardware = flags.includes('--gpu-source') ? [] : ['--gpus', String(gpus)];
-        return ['agent', ...place, ...hardware, '--cpus', String(cpus), '--metrics', 'off', ...flags];
+        const usual = ['--cpus', String(cpus), '--metrics', 'off', ...rootTasksFlags(flags)];
+        return ['agent', ...place, ...hardware, ...usual, ...flags];
       },
       wrapper: withOwnDisk(dataDir, agentDiskMb),
       env: async () => {

@@ -25,6 +25,7 @@ function optionsOf(hub: TestHub, dataDir: string): AgentOptions {
     gpus: { kind: 'simulated', count: 2 },
     dockerSocket: join(dataDir, 'no-docker.sock'),
     guardCommand: ['/bin/false'],
+    rootTasks: 'allow',
     nvmlReaderCommand: ['/bin/false'],
     metricsListen: null,
     kernelLog: join(dataDir, 'no-kernel-log'),

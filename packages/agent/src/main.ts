@@ -17,7 +17,7 @@ import { nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { tryReadKernelFile } from './host/kernelFiles.ts';
 import { readMounts } from './host/mounts.ts';
-import { accountPolicy, rootTasksWarning } from './launch/account.ts';
+import { accountPolicy } from './launch/account.ts';
 import { checkpointDirs } from './launch/checkpointDir.ts';
 import { openHighestTerm } from './leases/highestTerm.ts';
 import { Leaving } from './leaving/leaving.ts';
@@ -136,7 +136,6 @@ async function openOnMachine(
   const bootId = readBootId();
   const uid = process.geteuid?.() ?? 0;
   const accounts = accountPolicy(options.accounts, options.rootTasks, uid);
-  if (uid === 0 && options.rootTasks === null && accounts.others === 'agent') log.warn({}, rootTasksWarning);
   if (accounts.rules.length > 0 || accounts.others === 'user') letAccountsPass(options.dataDir);
   const guard = {
     guardCommand: options.guardCommand,

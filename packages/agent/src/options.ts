@@ -48,9 +48,9 @@ export interface AgentOptions {
   readonly accounts: readonly AccountRule[];
   /**
    * Whether bare tasks without a rule may run as root, where this agent does; otherwise they run as the account with the name of
-   * their user. null: as long as there is no rule, they may.
+   * their user, or not at all.
    */
-  readonly rootTasks: 'allow' | 'refuse' | null;
+  readonly rootTasks: 'allow' | 'refuse';
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;
   /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
@@ -96,7 +96,7 @@ export const agentDefaults = {
   checkpointRoots: [],
   containers: containerDefaults,
   accounts: [],
-  rootTasks: null,
+  rootTasks: 'refuse',
   onSigterm: 'leave',
   shutdownGraceMs: 90_000,
   outputLimits: outputDefaults,

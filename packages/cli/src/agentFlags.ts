@@ -211,7 +211,7 @@ export function withAgentFlags(sub: Command): void {
         .createOption(
           '--root-tasks <answer>',
           'jobs that no --account names, if this agent is root: allow: they run as root; refuse: as the account with the name ' +
-            'of their user; default: refuse with --account, otherwise allow, with a warning',
+            `of their user, or not at all; default: ${defaults.rootTasks}`,
         )
         .choices(['allow', 'refuse']),
     )

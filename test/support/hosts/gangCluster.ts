@@ -12,6 +12,7 @@ import type { JobView } from '@muster/common/views';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { musterProgram } from '../command.ts';
 import { patienceMs } from '../patience.ts';
+import { rootTasksFlags } from '../rootTasks.ts';
 import { tempDir, waitFor } from '../services.ts';
 import { type Doorway, openDoorway } from './doorway.ts';
 import { enterMachine, seenFromOutside } from './enter.ts';
@@ -270,9 +271,10 @@ export class GangCluster {
     const machine = await this.room.addMachine(name);
     const place = ['--data', join(machine.homeDir, 'data'), '--name', name, '--coordinator', this.address];
     const hardware = ['--gpus', String(gpus), '--cpus', '8', '--metrics', 'off'];
+    const flags = agentFlags?.(name) ?? [];
     let token: string | null = null;
     const agent = this.processOn(machine, `agent of ${name}`, {
-      args: () => ['agent', ...place, ...hardware, ...(agentFlags?.(name) ?? [])],
+      args: () => ['agent', ...place, ...hardware, ...rootTasksFlags(flags), ...flags],
       env: async () => {
         token ??= (await this.api.createJoinToken(name)).token;
         return { MUSTER_JOIN_TOKEN: token };

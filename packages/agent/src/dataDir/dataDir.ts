@@ -34,7 +34,7 @@ export function letAccountsPass(dataDir: string): void {
       throw new MusterError(
         'failed_precondition',
         `the data directory ${dataDir} is below ${folder}, which other accounts cannot enter, and tasks run as such: ` +
-          'choose another --data',
+          'choose another --data, or `--root-tasks allow` where everybody who submits may be root on this node',
       );
     }
     if (folder === dirname(folder)) break;

@@ -65,7 +65,7 @@ export class Accounts {
     throw new DriverError(
       'unknown',
       `the account ${name} is one of the system (uid ${account.uid}), and no task runs as it on this node without a rule: ` +
-        `give its agent \`--account user:${name}=ACCOUNT\``,
+        `give its agent \`--account user:${name}=ACCOUNT\`, or \`--root-tasks allow\` where everybody who submits may be root on this node`,
     );
   }
 }
@@ -89,7 +89,8 @@ function unknownAccount(name: string, cause: unknown): DriverError {
   // `getent` exits with 2 where no database has the name.
   const isAbsent = (cause as { code?: unknown }).code === 2;
   const message = isAbsent
-    ? `this node has no account ${name}: create it, or let its agent choose another one with \`--account user:${name}=ACCOUNT\``
+    ? `this node has no account ${name}: create it, or give its agent \`--account user:${name}=ACCOUNT\`, or ` +
+      '`--root-tasks allow` where everybody who submits may be root on this node'
     : `the account ${name} cannot be looked up on this node: ${reasonOf(cause)}`;
   return new DriverError('unknown', message, { cause });
 }

@@ -13,7 +13,7 @@ const carol = { user: 'carol', project: 'other' };
 
 describe('whom a task runs as', () => {
   test('a rule for its user comes first, then one for its project, then the one for all', () => {
-    const policy = accountPolicy(rules, null, 0);
+    const policy = accountPolicy(rules, 'refuse', 0);
     expect(accountOf(policy, alice)).toEqual({ name: 'alice2', isRule: true });
     expect(accountOf(policy, bob)).toEqual({ name: 'llama-team', isRule: true });
     expect(accountOf(policy, carol)).toEqual({ name: 'jobs', isRule: true });
@@ -22,7 +22,7 @@ describe('whom a task runs as', () => {
   test('without a rule it is the account of its user, and root only where the node allows that', () => {
     const own = { name: 'carol', isRule: false };
     expect(accountOf(accountPolicy([], 'refuse', 0), carol)).toEqual(own);
-    expect(accountOf(accountPolicy(rules.slice(1), null, 0), carol)).toEqual(own);
+    expect(accountOf(accountPolicy(rules.slice(1), 'refuse', 0), carol)).toEqual(own);
     expect(accountOf(accountPolicy(rules.slice(1), 'allow', 0), carol)).toBeNull();
     expect(accountOf(accountPolicy([], 'allow', 0), carol)).toBeNull();
   });
@@ -34,6 +34,6 @@ describe('whom a task runs as', () => {
 
   test('an agent that is not root runs every task as itself, and refuses rules', () => {
     expect(accountOf(accountPolicy([], 'refuse', 1000), alice)).toBeNull();
-    expect(() => accountPolicy(rules, null, 1000)).toThrow(/runs as uid 1000/);
+    expect(() => accountPolicy(rules, 'refuse', 1000)).toThrow(/runs as uid 1000/);
   });
 });

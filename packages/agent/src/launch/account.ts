@@ -12,12 +12,13 @@ export interface AccountPolicy {
 
 /**
  * @param uid of the agent. Only root can start tasks as somebody else.
- * @param rootTasks null: not decided
+ * @param rootTasks as root, bare tasks can read what the agent keeps, leave their control group, command the guard, and rewrite the
+ *   machine, so the owner of the node has to allow it
  * @throws {MusterError} when there are rules that this agent cannot follow
  */
 export function accountPolicy(
   rules: readonly AccountRule[],
-  rootTasks: 'allow' | 'refuse' | null,
+  rootTasks: 'allow' | 'refuse',
   uid: number,
 ): AccountPolicy {
   if (uid !== 0) {
@@ -27,17 +28,8 @@ export function accountPolicy(
       `--account needs an agent that runs as root, and this one runs as uid ${uid}`,
     );
   }
-  const mayBeRoot = rootTasks === 'allow' || (rootTasks === null && rules.length === 0);
-  return { rules, others: mayBeRoot ? 'agent' : 'user' };
+  return { rules, others: rootTasks === 'allow' ? 'agent' : 'user' };
 }
-
-/**
- * As root, bare tasks are root on the node: they can read what the agent keeps, leave their control group, command the guard,
- * and rewrite the machine. The owner of a node has to want that.
- */
-export const rootTasksWarning =
-  'bare tasks run as root on this node, so whoever may submit a job is root here: `--root-tasks refuse` runs them as the ' +
-  'accounts of their users, `--root-tasks allow` accepts that';
 
 /**
  * @param user of the job; empty: an older coordinator does not name it

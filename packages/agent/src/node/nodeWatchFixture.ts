@@ -37,6 +37,7 @@ export function bareOptions(dataDir: string, change: Partial<AgentOptions> = {})
     nvmlReaderCommand: nvmlReaderCommand(process.execPath, readerScript),
     dockerSocket: join(dataDir, 'no-docker.sock'),
     guardCommand: ['/bin/false'],
+    rootTasks: 'allow',
     metricsListen: null,
     kernelLog: join(dataDir, 'no-kernel-log'),
     profilingSource: 'off',

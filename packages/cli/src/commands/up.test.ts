@@ -18,7 +18,11 @@ interface RunningUp extends TestCall {
 }
 
 function startUp(dataDir: string, ...flags: readonly string[]): RunningUp {
-  const call = newCall(null, { environment: { programCommand: [process.execPath, fakeDaemon] } });
+  return startUpAs(1000, dataDir, ...flags);
+}
+
+function startUpAs(uid: number, dataDir: string, ...flags: readonly string[]): RunningUp {
+  const call = newCall(null, { environment: { programCommand: [process.execPath, fakeDaemon], uid } });
   const ended = runCli(['up', '--data', dataDir, '--port', '0', ...flags], call.context);
   onTestFinished(async () => {
     call.pressCtrlC();
@@ -66,6 +70,17 @@ test('up starts everything, says what next, and stops in order', async () => {
     'coordinator serves',
     'node-1 started with its credential, detected GPUs',
   ]);
+});
+
+test.each([
+  [0, true],
+  [1000, false],
+])('started by uid %i, up tells whether jobs run as root: %s', async (uid, isRoot) => {
+  const up = startUpAs(uid, temporaryDir(), '--gpus', '0');
+  await isUp(up);
+  expect(up.stdout().includes('Jobs without an image run as root')).toBe(isRoot);
+  up.pressCtrlC();
+  await up.ended;
 });
 
 test('an agent whose credential has expired while the machine was off joins anew', async () => {

@@ -54,6 +54,11 @@ export function welcomeText({
     ...(others.length === 0
       ? []
       : [`Nodes of earlier runs, not started now: ${others.map(({ name }) => name).join(', ')}`]),
+    ...(environment.uid === 0
+      ? [
+          'Jobs without an image run as root, because root has started this; started by a user, they run as that user.',
+        ]
+      : []),
     '',
     ...examples.map(([words, what]) => `  ${environment.programName} ${words.padEnd(widest)}  ${dim(what)}`),
     '',
