@@ -2,6 +2,7 @@ import type { TrialView } from '@muster/common/sweeps';
 import type { Parameter } from '@muster/experiments/space';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { problemOfMarkup } from '../../testing/markup.ts';
 import { plotNames } from './names.ts';
 import { plotPage, plotSvg } from './page.ts';
 import type { SweepPlotData } from './plots.ts';
@@ -48,23 +49,9 @@ function someData(given: Partial<SweepPlotData> = {}): SweepPlotData {
 
 const sweep = { id: 'swp_1', name: 'tune', state: 'done' } as const;
 
-/** @returns null: every tag is closed where it should be, and there is no other markup */
-function problemOf(page: string): string | null {
-  const markup = page.replace(/^<!doctype html>|^<\?xml [^>]*\?>/, '').replaceAll(/<meta [^>]*>/g, '');
-  const tag = /<(?:(?<end>\/[a-z0-9]+)|(?<name>[a-z0-9]+)(?: [\w:-]+="[^"<]*")*(?<empty>\/)?)>/gi;
-  const open: string[] = [];
-  for (const { groups } of markup.matchAll(tag)) {
-    const { end, name = '', empty } = groups ?? {};
-    if (end === undefined) open.push(...(empty === undefined ? [name] : []));
-    else if (end !== `/${open.pop()}`) return `${end} closes nothing`;
-  }
-  const rest = markup.replaceAll(tag, '').replaceAll(/&(?:amp|lt|gt|quot|#39);/g, '');
-  return open.length === 0 && !/[<>&]/.test(rest) ? null : `open: ${open.join(', ')}; ${rest.slice(0, 80)}`;
-}
-
 test('each plot is well-formed, and says what it shows', () => {
   const texts = plotNames.map((name) => plotSvg(name, someData()));
-  expect(texts.map(problemOf)).toEqual(plotNames.map(() => null));
+  expect(texts.map(problemOfMarkup)).toEqual(plotNames.map(() => null));
   const [parallel = '', curves = '', history = '', importance = ''] = texts;
   expect(parallel.match(/<path /g)).toHaveLength(3);
   expect(parallel).toContain('trial 1: 0.5; lr=0.1, optimizer=sgd, momentum=0.5');
@@ -84,7 +71,7 @@ test('without a value, each plot says so', () => {
   const empty = someData({ trials: [], curves: [], importance: { trials: 0, parameters: [] } });
   for (const name of plotNames) {
     const text = plotSvg(name, empty);
-    expect(problemOf(text)).toBeNull();
+    expect(problemOfMarkup(text)).toBeNull();
     expect(text).toMatch(/No trial|tell nothing/);
   }
 });
@@ -105,7 +92,7 @@ test('a page is one file: nothing is loaded, nothing runs, and no name becomes m
           importance: { trials: 2, parameters: [{ name, share: 0.5 }] },
         }),
       );
-      expect(problemOf(page)).toBeNull();
+      expect(problemOfMarkup(page)).toBeNull();
       expect(page).not.toMatch(/<script|javascript:|href=|src=|url\(|@import| on\w+="/i);
       expect(page).not.toMatch(/ (?:d|x|y|x1|x2|y1|y2|cx|cy|width)="[^"]*(?:NaN|Infinity)/);
     }),

@@ -2,10 +2,10 @@
 import type { TrialView } from '@muster/common/sweeps';
 import type { Parameter } from '@muster/experiments/space';
 import { boundsOf, toScale } from '@muster/experiments/space';
+import { colours, element, type Figure, gradientColour, label, type Markup } from '../../output/svg.ts';
 import type { SweepImportance } from '../importance.ts';
 import type { PlotName } from './names.ts';
 import { axes, numberText, type PlotFrame, type Range, rangeOf, shareOf } from './scale.ts';
-import { colours, element, type Figure, gradientColour, label, type Markup } from './svg.ts';
 
 export interface TrialCurveView {
   readonly trial: number;

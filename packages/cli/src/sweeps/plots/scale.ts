@@ -1,5 +1,5 @@
 /** Axes of plots. Pure. */
-import { colours, element, label, type Markup } from './svg.ts';
+import { colours, element, label, type Markup } from '../../output/svg.ts';
 
 export interface Range {
   readonly min: number;
