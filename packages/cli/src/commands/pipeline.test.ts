@@ -175,6 +175,10 @@ test('lineage is shown with the steps before and after', async () => {
   expect(stdout).toContain('No step has used it.');
   const json = await run(['lineage', '/m', '-o', 'json'], { GetLineage });
   expect(JSON.parse(json.stdout)).toEqual(lineage);
+  const graph = await run(['lineage', '/m', '--graph', 'dot'], { GetLineage });
+  expect(graph.stdout).toMatch(/^digraph lineage \{\n[^]*label="train\[2\]\\npln_00000000000a\\nfailed"/);
+  const both = await run(['lineage', '/m', '--graph', 'svg', '-o', 'json'], { GetLineage });
+  expect(both.stderr).toContain('--graph and -o json are two forms of the answer; choose one');
   const relative = await run(['lineage', './m/../n'], { GetLineage });
   expect(relative.requests).toMatchObject([{ request: { subject: expect.stringMatching(/^\/[^.]*\/n$/) } }]);
 });
