@@ -77,6 +77,9 @@ test('each step runs once over kills of the coordinator, and hands on what it ha
   ]);
   const joined = await cluster.muster(['logs', steps[3]?.jobId ?? '']);
   expect(joined.stdout).toContain('aboneyabtwoy');
+  const graph = await cluster.muster(['lineage', steps[3]?.jobId ?? '', '--graph', 'dot']);
+  expect(graph.stdout.match(/->/g)).toHaveLength(4);
+  expect(graph.stdout).toMatch(/label="join.* color=/);
   const { jobs } = await cluster.api.listJobs({ label: `muster.pipeline=${id}` });
   expect(jobs).toHaveLength(5);
 

@@ -79,6 +79,8 @@ test('conditions, failures and the end decide which steps run', () => {
       small: { run: 'true', when: `lr < 0.05 || (name == 'x' && !fast)` },
       large: { run: 'exit 3', when: `lr >= 0.05 && name != 'x'`, after: 'small' },
       rest: { run: 'true', after: 'large' },
+      sent: { run: 'true', after: 'large', when: `steps.large == 'succeeded' && !fast` },
+      never: { run: 'exit 4', when: `steps.rest != 'failed'`, after: 'rest' },
     },
     on_failure: { alarm: { run: 'true' } },
     finally: { tidy: { run: 'true' } },
@@ -88,7 +90,15 @@ test('conditions, failures and the end decide which steps run', () => {
     dag: 'failed',
   });
   expect(runIn(pipeline, { lr: 0.01 })).toMatchObject({
-    states: { small: 'success', large: 'skipped', rest: 'success', alarm: 'skipped', tidy: 'success' },
+    states: {
+      small: 'success',
+      large: 'skipped',
+      rest: 'success',
+      sent: 'skipped',
+      never: 'skipped',
+      alarm: 'skipped',
+      tidy: 'success',
+    },
     dag: 'success',
   });
 });

@@ -4,7 +4,7 @@
  */
 import { needsOf } from '../file/graph.ts';
 import type { PipelineSpec, PipelineStep } from '../model.ts';
-import { pythonCondition } from './conditions.ts';
+import { pythonCondition, splitCondition } from './conditions.ts';
 import { helpers, literal, paramText, podHelper, quoted } from './pythonText.ts';
 import { type PieceText, piecesOf, type StepTexts, type TextPiece, textsOf } from './stepTexts.ts';
 import { commonlyUnmapped, type UnmappedSetting, unmappedComment } from './unmapped.ts';
@@ -99,16 +99,22 @@ class AirflowWriter {
     return step?.work.kind === 'job' && step.work.file['image'] !== undefined;
   }
 
-  private conditionOf({ name, when }: PipelineStep): string | null {
-    if (when === null) return null;
-    const condition = pythonCondition(when, this.pipeline.params);
-    if (condition === null)
-      this.add(
-        name,
-        'when',
-        'the condition asks for the state of a step, or is not the same in Python; the step always runs',
-      );
-    return condition;
+  /** What does not map never holds. */
+  private conditionOf(step: PipelineStep): string | null {
+    if (step.when === null) return null;
+    const { rest } = splitCondition(step.when, needsOf(step));
+    if (rest === null) return null;
+    const condition = pythonCondition(rest, this.pipeline.params);
+    const why =
+      'the condition asks for the state of a step, or is not the same in Python; the step never runs';
+    if (condition === null) this.add(step.name, 'when', why);
+    return condition ?? 'False';
+  }
+
+  /** Those that it waits for must have succeeded; else they may have been skipped, too. */
+  private needsSuccess(step: PipelineStep): boolean {
+    const { succeeded } = splitCondition(step.when ?? 'true', needsOf(step));
+    return succeeded.length > 0 || step.inputs.some(({ kind }) => kind === 'output');
   }
 
   private nameRest({ step, texts: { resources, image } }: WrittenStep): void {
@@ -120,7 +126,8 @@ class AirflowWriter {
       this.add(name, 'retries', 'a retry writes to the same place as the try before it');
     if (group === 'on_failure')
       this.add(name, group, 'it starts as soon as a step has failed, not once all others have ended');
-    if (inputs.some(({ kind }) => kind === 'output') && after.length > 0)
+    const { succeeded } = splitCondition(step.when ?? 'true', after);
+    if (this.needsSuccess(step) && after.length > succeeded.length)
       this.add(name, 'after', 'the step is also skipped when one of these was skipped');
     if (resources === null) this.add(name, 'job.resources', 'they depend on a parameter without a default');
     else if (image === null && (resources.gpus > 0 || resources.cpus !== null || resources.memoryMb !== null))
@@ -328,8 +335,7 @@ class AirflowWriter {
 
   /** A step after a skipped one runs; one that needs an output of a skipped one is skipped, too. */
   private ruleOf(step: PipelineStep): string {
-    if (needsOf(step).length > 0)
-      return step.inputs.some(({ kind }) => kind === 'output') ? 'all_success' : 'none_failed';
+    if (needsOf(step).length > 0) return this.needsSuccess(step) ? 'all_success' : 'none_failed';
     if (step.group === 'steps') return 'all_success';
     return step.group === 'on_failure' ? 'one_failed' : 'all_done';
   }

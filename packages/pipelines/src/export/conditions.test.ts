@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PipelineParameter } from '../model.ts';
-import { kubeflowCondition, pythonCondition } from './conditions.ts';
+import { kubeflowCondition, pythonCondition, splitCondition } from './conditions.ts';
 
 const params: readonly PipelineParameter[] = [
   { name: 'lr', type: 'float', default: null },
@@ -38,4 +38,21 @@ test('Kubeflow asks for the values of inputs, and not for states of steps', () =
     `int(inputs.parameter_values['n']) > 1 && inputs.parameter_values['tags'] . exists ( t , t == 'n' )`,
   );
   expect(kubeflowCondition(`steps['a'] == 'failed'`, params)).toBeNull();
+});
+
+test.each([
+  [`lr < 0.1 && steps.train == 'succeeded'`, { succeeded: ['train'], rest: 'lr < 0.1' }],
+  [
+    `steps["train-a"] == "succeeded" && steps['train'] == 'succeeded'`,
+    { succeeded: ['train-a', 'train'], rest: null },
+  ],
+  [`steps.train == 'succeeded' || fast`, null],
+  [`(fast && steps.train == 'succeeded')`, null],
+  [`steps.other == 'succeeded'`, null],
+  [`steps.train != 'succeeded'`, null],
+  [`"&& steps.train == 'succeeded'" == 'x'`, null],
+])('what %s asks of steps that it waits for is told apart', (condition, expected) => {
+  expect(splitCondition(condition, ['train', 'train-a'])).toEqual(
+    expected ?? { succeeded: [], rest: condition },
+  );
 });

@@ -29,6 +29,39 @@ function tokensOf(condition: string): readonly Token[] | null {
   return end === condition.length ? tokens : null;
 }
 
+export interface SplitCondition {
+  /** Steps that must have succeeded. */
+  readonly succeeded: readonly string[];
+  /** What else must hold. null: nothing. */
+  readonly rest: string | null;
+}
+
+/**
+ * Takes `steps.NAME == 'succeeded'` out of a condition whose parts must all hold: other programs say that by their tasks.
+ * @param needs the steps that are waited for; only those are taken out
+ */
+export function splitCondition(condition: string, needs: readonly string[]): SplitCondition {
+  const whole = { succeeded: [], rest: condition };
+  const parts: Token[][] = [[]];
+  let depth = 0;
+  for (const token of tokensOf(condition) ?? []) {
+    if (['(', '['].includes(token.text)) depth += 1;
+    if ([')', ']'].includes(token.text)) depth -= 1;
+    if (depth === 0 && ['||', '?'].includes(token.text)) return whole;
+    if (depth === 0 && token.text === '&&') parts.push([]);
+    else parts.at(-1)?.push(token);
+  }
+  const texts = parts.map((part) => part.map(({ text }) => text).join(' '));
+  const asked = texts.map(
+    (text) => /^steps (?:\. (\w+)|\[ ["']([\w-]+)["'] \]) == ["']succeeded["']$/.exec(text)?.slice(1) ?? [],
+  );
+  const names = asked.map(([dotted, bracketed]) => dotted ?? bracketed ?? '');
+  const isTaken = (name: string | undefined) => name !== undefined && needs.includes(name);
+  if (!names.some(isTaken)) return whole;
+  const rest = texts.filter((_, index) => !isTaken(names[index]));
+  return { succeeded: names.filter(isTaken), rest: rest.length === 0 ? null : rest.join(' && ') };
+}
+
 /** Kubeflow's are in CEL too, over the values of the task's inputs. @returns null: it looks at the states of steps */
 export function kubeflowCondition(condition: string, params: readonly PipelineParameter[]): string | null {
   const tokens = tokensOf(condition);

@@ -41,6 +41,8 @@ const full = {
       inputs: { models: 'train_it.model' },
       when: `steps.prepare == 'succeeded'`,
     },
+    sent: { run: 'send', after: 'train-it', when: `epochs > 2 && steps['train-it'] == 'succeeded'` },
+    noted: { run: 'note', after: ['train-it', 'prepare'] },
     fixed: {
       for_each: ['a', true],
       run: ['echo', `\${item}`],
@@ -69,6 +71,11 @@ test('every part of a pipeline becomes what the published messages allow', () =>
                 condition: `inputs.parameter_values['lr'] < 0.1 && int(inputs.parameter_values['epochs']) > 2 && inputs.parameter_values['data'] != 'epochs'`,
               },
             },
+            sent: {
+              dependentTasks: ['train-it-2'],
+              triggerPolicy: { condition: `int(inputs.parameter_values['epochs']) > 2` },
+            },
+            report: { triggerPolicy: { condition: 'false' } },
             fixed: { parameterIterator: { items: { raw: '["a",true]' } } },
           },
         },
@@ -116,6 +123,7 @@ test('what does not map is named', () => {
       '- project',
       'alarm on_failure',
       'fixed outputs.out',
+      'noted after',
       'prepare cache.ttl',
       'report inputs.models',
       'report when',

@@ -4,8 +4,9 @@
  */
 import { needsOf } from '../file/graph.ts';
 import type { PipelineParameterType, PipelineSpec, PipelineStep } from '../model.ts';
-import { kubeflowCondition } from './conditions.ts';
-import { type PieceText, type StepTexts, type TextPiece, textsOf } from './stepTexts.ts';
+import { kubeflowCondition, splitCondition } from './conditions.ts';
+import { itemName, placeholderText } from './kubeflowText.ts';
+import { type PieceText, type StepTexts, textsOf } from './stepTexts.ts';
 import { commonlyUnmapped, type UnmappedSetting } from './unmapped.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -25,7 +26,6 @@ const parameterTypes: Readonly<Record<PipelineParameterType, string>> = {
   list: 'LIST',
 };
 const artifactType = { schemaTitle: 'system.Artifact', schemaVersion: '0.0.1' };
-const itemName = 'item';
 
 /** @param image of steps that have none */
 export function kubeflowPipeline(pipeline: PipelineSpec, image: string | null): KubeflowExport {
@@ -115,16 +115,19 @@ class KubeflowWriter {
     );
   }
 
-  private conditionOf({ name, when }: PipelineStep): string | null {
-    if (when === null) return null;
-    const condition = kubeflowCondition(when, this.pipeline.params);
+  /** All that a task depends on must have succeeded, so a condition need not ask for that. What does not map never holds. */
+  private conditionOf(step: PipelineStep): string | null {
+    const { params, steps } = this.pipeline;
+    const add = (key: string, why: string) => this.unmapped.push({ step: step.name, key, why });
+    const { succeeded, rest } = splitCondition(step.when ?? 'true', needsOf(step));
+    const mayBeSkipped = ({ name, when }: PipelineStep) =>
+      when !== null && step.after.includes(name) && !succeeded.includes(name);
+    if (steps.some(mayBeSkipped)) add('after', 'the step is also skipped when one of these was skipped');
+    if (step.when === null || rest === null) return null;
+    const condition = kubeflowCondition(rest, params);
     if (condition === null)
-      this.unmapped.push({
-        step: name,
-        key: 'when',
-        why: 'a condition cannot ask for the state of a step; the step always runs',
-      });
-    return condition;
+      add('when', 'a condition cannot ask for the state of a step; the step never runs');
+    return condition ?? 'false';
   }
 
   /** Of a step with `for_each`, a task over a component of its own, because only such tasks can be repeated. */
@@ -266,13 +269,15 @@ class KubeflowWriter {
             ...directories,
           ];
     const isConstant = ([, text]: readonly [string, PieceText]) => text.every(({ kind }) => kind === 'text');
-    const constants = [...env].filter(isConstant).map(([name, text]) => ({ name, value: textWith(text) }));
+    const constants = [...env]
+      .filter(isConstant)
+      .map(([name, text]) => ({ name, value: placeholderText(text) }));
     const others = [...env]
       .filter((each) => !isConstant(each))
-      .map(([name, text]) => `${name}=${textWith(text)}`);
+      .map(([name, text]) => `${name}=${placeholderText(text)}`);
     return {
       command: [...prelude, 'env', 'MUSTER_PIPELINE={{$.pipeline_job_uuid}}', ...others],
-      args: command.map(textWith),
+      args: command.map(placeholderText),
       env: constants,
     };
   }
@@ -370,30 +375,4 @@ function itemType(step: PipelineStep | undefined): string {
   if (items.every((each) => typeof each === 'boolean')) return 'BOOLEAN';
   if (items.every((each) => Number.isSafeInteger(each))) return 'NUMBER_INTEGER';
   return items.every((each) => typeof each === 'number') ? 'NUMBER_DOUBLE' : 'STRING';
-}
-
-function textWith(text: PieceText): string {
-  return text.map(placeholder).join('');
-}
-
-function placeholder(piece: TextPiece): string {
-  switch (piece.kind) {
-    case 'text':
-      return escapedForKubernetes(piece.text);
-    case 'param':
-      return `{{$.inputs.parameters['${piece.name}']}}`;
-    case 'item':
-      return `{{$.inputs.parameters['${itemName}']}}`;
-    case 'input':
-      return `{{$.inputs.artifacts['${piece.name}'].path}}`;
-    default:
-      return `{{$.outputs.artifacts['${piece.output.name}'].path}}`;
-  }
-}
-
-/** Kubernetes replaces `$(NAME)` in commands and variables, and makes `$` of `$$`. */
-function escapedForKubernetes(text: string): string {
-  return text.replaceAll(/\$\$|\$(?=\([A-Za-z_][A-Za-z0-9_.-]*\))/g, (found) =>
-    found === '$$' ? '$$$$' : '$$',
-  );
 }
