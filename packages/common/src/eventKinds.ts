@@ -6,6 +6,7 @@ import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
 import { flag, type Members, mapOf, nullable, oneOf, real, textShape, whole } from './jsonShapes.ts';
 import type { TrainingSignKind } from './training.ts';
+import { fireOutcomes, triggerData } from './triggers.ts';
 
 interface EventRule {
   /** The subject of an event about output is its job, or `cluster` once the job has ended. */
@@ -351,6 +352,37 @@ export const eventKinds = {
       ...shapes.pipelineData,
       state: textShape('succeeded'),
       reason: nullable(textShape('train has failed: exit code 1'), null),
+    },
+  },
+  'trigger.created': {
+    subject: 'cluster',
+    when: 'a user has set a trigger, which starts runs of `pipeline` by itself',
+    data: triggerData,
+  },
+  'trigger.deleted': {
+    subject: 'cluster',
+    when: 'a trigger was deleted; its runs continue',
+    data: triggerData,
+  },
+  'trigger.paused': {
+    subject: 'cluster',
+    when: 'a trigger starts nothing until it is resumed',
+    data: triggerData,
+  },
+  'trigger.resumed': {
+    subject: 'cluster',
+    when: 'a trigger that was paused starts runs again',
+    data: triggerData,
+  },
+  'trigger.fired': {
+    subject: 'cluster',
+    when: 'a trigger has started `run`, or `reason` says why it has not',
+    data: {
+      ...triggerData,
+      cause: textShape('2026-11-24T03:00:00Z'),
+      outcome: oneOf(fireOutcomes),
+      run: nullable(textShape('pln_k9e2j5m8ang3')),
+      reason: nullable(textShape('pln_2c6m9r4t7x1z of it has not ended'), null),
     },
   },
   'checkpoint.evaluated': {

@@ -78,6 +78,8 @@ export interface PipelineRunView {
   readonly params: Readonly<Record<string, unknown>>;
   /** The run that it repeats from a step. null: it is no repetition. */
   readonly rerunOf: string | null;
+  /** Name of the trigger that has started it. null: a user has. */
+  readonly trigger: string | null;
   readonly createdAtMs: number;
   readonly endedAtMs: number | null;
   /** In an order in which each comes behind those that it waits for. Empty in lists. */

@@ -21,7 +21,8 @@ import { createSweep, type NewSweep, stopSweep } from './sweeps.ts';
 /** Of the whole cluster: what each costs in memory is small. */
 const activePipelinesMax = 1_000;
 
-export interface NewPipeline {
+/** What a run is made of. */
+export interface NewRun {
   readonly name: string;
   readonly project: string;
   /** The pipeline file, checked, as JSON. */
@@ -29,10 +30,14 @@ export interface NewPipeline {
   readonly params: PipelineValues;
   readonly usesCache: boolean;
   readonly rerunOf: string | null;
+  readonly triggers: StoredPipeline['triggers'];
   /** Steps that are taken from another run. */
   readonly kept: readonly StoredPipelineStep[];
   /** How many the file has. */
   readonly stepCount: number;
+}
+
+export interface NewPipeline extends NewRun {
   readonly requestId: string;
   readonly digest: string;
 }
@@ -40,12 +45,23 @@ export interface NewPipeline {
 /** The id of the run stands where the record of a request has that of an array. */
 export function createPipeline(
   draft: Draft,
-  { stepCount, kept, requestId, digest, ...fields }: NewPipeline,
+  { requestId, digest, ...fields }: NewPipeline,
   random: RandomBytes,
   nowMs: number,
 ): RequestRecord {
   const repeated = draft.request(requestId);
   if (repeated !== undefined) return sameIntent(repeated, { requestId, digest });
+  const { id } = addRun(draft, fields, random, nowMs);
+  return draft.putRequest({ requestId, digest, jobIds: [], arrayId: id, createdAtMs: nowMs });
+}
+
+/** @throws {MusterError} `resource_exhausted` */
+export function addRun(
+  draft: Draft,
+  { stepCount, kept, ...fields }: NewRun,
+  random: RandomBytes,
+  nowMs: number,
+): StoredPipeline {
   const active = draft.pipelines.every().filter(({ state }) => !hasPipelineEnded(state)).length;
   if (active >= activePipelinesMax)
     throw new MusterError(
@@ -67,7 +83,7 @@ export function createPipeline(
   for (const step of kept) draft.pipelines.putStep({ ...step, run: run.id });
   const data = { ...dataOf(run), steps: stepCount };
   draft.emit({ kind: 'pipeline.created', subject: clusterSubject, data }, nowMs);
-  return draft.putRequest({ requestId, digest, jobIds: [], arrayId: run.id, createdAtMs: nowMs });
+  return run;
 }
 
 export interface StepStart extends InstanceRef {

@@ -1,10 +1,11 @@
-/** Runs of pipelines in the state, and what a draft changes of them. */
+/** Runs of pipelines and their triggers in the state, and what a draft changes of them. */
 import type {
   PipelineChanges,
   StoredPipeline,
   StoredPipelineStep,
   StoredPipelines,
 } from '../store/pipelines.ts';
+import type { StoredTrigger } from '../store/triggers.ts';
 import { applyChanges, removedOf } from './committed.ts';
 import type { SetUndoably } from './people.ts';
 
@@ -15,16 +16,22 @@ export interface Pipelines {
   readonly runs: Map<string, StoredPipeline>;
   /** By run. */
   readonly steps: Map<string, StepsOfRun>;
+  /** By name. */
+  readonly triggers: Map<string, StoredTrigger>;
 }
 
 export function pipelineStepKey(step: string, index: number): string {
   return `${step}/${index}`;
 }
 
-export function pipelinesOf({ runs, steps }: StoredPipelines): Pipelines {
+export function pipelinesOf({ runs, steps, triggers }: StoredPipelines): Pipelines {
   const byRun = new Map<string, StepsOfRun>();
   for (const step of steps) put(byRun, step);
-  return { runs: new Map(runs.map((run) => [run.id, run])), steps: byRun };
+  return {
+    runs: new Map(runs.map((run) => [run.id, run])),
+    steps: byRun,
+    triggers: new Map(triggers.map((trigger) => [trigger.name, trigger])),
+  };
 }
 
 export class DraftedPipelines {
@@ -32,6 +39,8 @@ export class DraftedPipelines {
   private readonly runs = new Map<string, StoredPipeline | null>();
   /** By run, name and index. */
   private readonly steps = new Map<string, StoredPipelineStep>();
+  /** null: removed. */
+  private readonly triggers = new Map<string, StoredTrigger | null>();
   private readonly base: Pipelines;
   private readonly set: SetUndoably;
 
@@ -75,11 +84,31 @@ export class DraftedPipelines {
     this.set(this.steps, `${step.run}/${pipelineStepKey(step.step, step.index)}`, step);
   }
 
+  trigger(name: string): StoredTrigger | undefined {
+    const drafted = this.triggers.get(name);
+    return drafted === undefined ? this.base.triggers.get(name) : (drafted ?? undefined);
+  }
+
+  everyTrigger(): readonly StoredTrigger[] {
+    const names = new Set([...this.base.triggers.keys(), ...this.triggers.keys()]);
+    return [...names].flatMap((name) => this.trigger(name) ?? []);
+  }
+
+  putTrigger(trigger: StoredTrigger): void {
+    this.set(this.triggers, trigger.name, trigger);
+  }
+
+  removeTrigger(name: string): void {
+    this.set(this.triggers, name, null);
+  }
+
   toBatch(): PipelineChanges {
     return {
       pipelines: [...this.runs.values()].filter((run) => run !== null),
       pipelineSteps: [...this.steps.values()],
       removedPipelines: removedOf(this.runs),
+      triggers: [...this.triggers.values()].filter((trigger) => trigger !== null),
+      removedTriggers: removedOf(this.triggers),
     };
   }
 
@@ -88,6 +117,7 @@ export class DraftedPipelines {
     applyChanges(this.base.runs, this.runs);
     for (const step of this.steps.values()) put(this.base.steps, step);
     for (const id of removedOf(this.runs)) this.base.steps.delete(id);
+    applyChanges(this.base.triggers, this.triggers);
   }
 }
 

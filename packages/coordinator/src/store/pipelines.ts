@@ -3,6 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import type { ArtifactView, PipelineState, PipelineStepState } from '@muster/common/pipelines';
 import type { PipelineValues } from '@muster/pipelines/model';
 import type { Caller } from '../caller.ts';
+import type { StoredTrigger } from './triggers.ts';
 
 export interface StoredPipeline {
   readonly id: string;
@@ -18,6 +19,8 @@ export interface StoredPipeline {
   /** Whether steps may be taken from earlier runs. */
   readonly usesCache: boolean;
   readonly rerunOf: string | null;
+  /** Names of the triggers that have led to it, that which has started it last. Empty: a user has. */
+  readonly triggers: readonly string[];
   readonly state: PipelineState;
   readonly reason: string | null;
   readonly createdAtMs: number;
@@ -54,9 +57,11 @@ export interface StoredPipelines {
   readonly runs: readonly StoredPipeline[];
   /** By run, then by step and index. */
   readonly steps: readonly StoredPipelineStep[];
+  /** By name. */
+  readonly triggers: readonly StoredTrigger[];
 }
 
-export const noStoredPipelines: StoredPipelines = { runs: [], steps: [] };
+export const noStoredPipelines: StoredPipelines = { runs: [], steps: [], triggers: [] };
 
 /** What a batch changes of them. */
 export interface PipelineChanges {
@@ -64,6 +69,15 @@ export interface PipelineChanges {
   readonly pipelineSteps: readonly StoredPipelineStep[];
   /** Ids of those to delete, with their steps; one that is not there is no error. */
   readonly removedPipelines: readonly string[];
+  readonly triggers: readonly StoredTrigger[];
+  /** Names. */
+  readonly removedTriggers: readonly string[];
 }
 
-export const noPipelineChanges: PipelineChanges = { pipelines: [], pipelineSteps: [], removedPipelines: [] };
+export const noPipelineChanges: PipelineChanges = {
+  pipelines: [],
+  pipelineSteps: [],
+  removedPipelines: [],
+  triggers: [],
+  removedTriggers: [],
+};

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { jobIdOf, someMs } from '../modelFixture.ts';
 import type { StoredPipeline, StoredPipelineStep } from './pipelines.ts';
 import type { Batch, Store } from './store.ts';
+import type { StoredTrigger } from './triggers.ts';
 
 function aStoredPipeline(id: string, fields: Partial<StoredPipeline> = {}): StoredPipeline {
   return {
@@ -15,6 +16,7 @@ function aStoredPipeline(id: string, fields: Partial<StoredPipeline> = {}): Stor
     params: { lr: 0.1, seeds: [1, 'a'] },
     usesCache: true,
     rerunOf: null,
+    triggers: [],
     state: 'running',
     reason: null,
     createdAtMs: someMs,
@@ -50,6 +52,27 @@ function aStoredStep(
   };
 }
 
+function aStoredTrigger(name: string, fields: Partial<StoredTrigger> = {}): StoredTrigger {
+  return {
+    name,
+    user: 'ann',
+    project: 'lab',
+    by: { kind: 'admin', id: 'admin', peer: null },
+    pipeline: 'vision',
+    spec: '{}',
+    params: { day: '${trigger.time}' },
+    usesCache: true,
+    source: { kind: 'cron', cron: '0 3 * * *', timeZone: 'UTC', missed: 'run_once' },
+    overlap: 'skip',
+    isPaused: false,
+    nextAtMs: someMs,
+    waiting: [],
+    fires: [],
+    createdAtMs: someMs,
+    ...fields,
+  };
+}
+
 /** @param reopened what the store keeps, as it is after a restart */
 export function describePipelines(
   commit: (batch: Partial<Batch>) => Promise<void>,
@@ -78,7 +101,21 @@ export function describePipelines(
           ended,
           aStoredStep('pln_a', 'train', 10),
         ],
+        triggers: [],
       });
+    });
+
+    it('each trigger as it was last, until it is removed', async () => {
+      await commit({ triggers: [aStoredTrigger('nightly'), aStoredTrigger('hourly')] });
+      const fire = { atMs: someMs, cause: 'now', outcome: 'started', run: 'pln_a', reason: null } as const;
+      const fired = aStoredTrigger('nightly', {
+        nextAtMs: null,
+        waiting: [{ cause: 'now', params: { lr: 0.1 } }],
+        fires: [fire],
+      });
+      await commit({ triggers: [fired], removedTriggers: ['hourly', 'nothing'] });
+      const store = await reopened();
+      expect((await store.load()).pipelines.triggers).toEqual([fired]);
     });
   });
 }

@@ -247,6 +247,16 @@ create table evaluations (
 ) strict, without rowid;
 `;
 
+/** Triggers of pipelines. Runs before them were started by users. */
+const triggersTable = /* sql */ `
+create table triggers (
+  name text primary key,
+  body text not null
+) strict, without rowid;
+
+update pipelines set body = json_set(body, '$.triggers', json('[]'));
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -260,6 +270,7 @@ const steps: readonly string[] = [
   sweepTables,
   pipelineTables,
   evaluationsTable,
+  triggersTable,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

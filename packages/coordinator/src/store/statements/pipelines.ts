@@ -1,5 +1,6 @@
-/** Statements about runs of pipelines and their steps, each with a key and its value as JSON. */
+/** Statements about triggers, runs of pipelines and their steps, each with a key and its value as JSON. */
 import type { StoredPipeline, StoredPipelineStep } from '../pipelines.ts';
+import type { StoredTrigger } from '../triggers.ts';
 
 interface BodyRow {
   readonly body: string;
@@ -36,4 +37,18 @@ export const deletePipelineSteps = { sql: /* sql */ `delete from pipeline_steps 
 export const selectPipelineSteps = {
   sql: /* sql */ `select body from pipeline_steps order by run, step, number`,
   fromRow: ({ body }: BodyRow) => JSON.parse(body) as StoredPipelineStep,
+};
+
+export const upsertTrigger = {
+  sql: /* sql */ `
+    insert into triggers (name, body) values (:name, :body)
+    on conflict (name) do update set body = excluded.body`,
+  parameters: (trigger: StoredTrigger) => ({ name: trigger.name, body: JSON.stringify(trigger) }),
+};
+
+export const deleteTriggerRow = { sql: /* sql */ `delete from triggers where name = :name` };
+
+export const selectTriggers = {
+  sql: /* sql */ `select body from triggers order by name`,
+  fromRow: ({ body }: BodyRow) => JSON.parse(body) as StoredTrigger,
 };

@@ -1,0 +1,44 @@
+/** Triggers of pipelines as a store keeps them. */
+import type { MissedPolicy, OverlapPolicy, TriggerFireView } from '@muster/common/triggers';
+import type { PipelineValues } from '@muster/pipelines/model';
+import type { Caller } from '../caller.ts';
+
+export interface CronSource {
+  readonly kind: 'cron';
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly missed: MissedPolicy;
+}
+
+export type TriggerSource = CronSource;
+
+/** A fire that waits until other runs have ended. */
+export interface WaitingFire {
+  readonly cause: string;
+  readonly params: PipelineValues;
+}
+
+export interface StoredTrigger {
+  readonly name: string;
+  readonly user: string;
+  readonly project: string;
+  /** Who has created it, on whose behalf its runs are started. */
+  readonly by: Caller;
+  /** Name of the pipeline. */
+  readonly pipeline: string;
+  /** The pipeline file, checked, as JSON. */
+  readonly spec: string;
+  /** As they were given, with references to what fires. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly usesCache: boolean;
+  readonly source: TriggerSource;
+  readonly overlap: OverlapPolicy;
+  readonly isPaused: boolean;
+  /** Wall clock: when it is due, of a cron trigger. Moved in the commit that carries the fire out. null: never again. */
+  readonly nextAtMs: number | null;
+  /** In the order in which they are started. */
+  readonly waiting: readonly WaitingFire[];
+  /** Newest first, some. */
+  readonly fires: readonly TriggerFireView[];
+  readonly createdAtMs: number;
+}
