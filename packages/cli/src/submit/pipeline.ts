@@ -7,18 +7,15 @@ import { join, relative, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { messageOf } from '@muster/common/errors';
-import { readSpecDocument } from '@muster/common/spec/document';
-import { formatProblems } from '@muster/common/spec/format';
-import { type PlacedFinding, toProblems } from '@muster/common/spec/problems';
-import type { SpecProblem } from '@muster/common/spec/types';
 import { checkJobSpec } from '@muster/common/spec/validate';
 import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import type { PipelineParameter, PipelineSpec } from '@muster/pipelines/model';
 import { completeValues } from '@muster/pipelines/parameters';
+import { refersToFire, withFireSamples } from '@muster/pipelines/triggerValues';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
-import { count } from '../output/text.ts';
-import { asSentFromHere, readSpecFile } from './spec.ts';
+import { asSentFromHere } from './spec.ts';
+import { readCheckedFile } from './specFile.ts';
 
 export interface PreparedPipeline {
   readonly json: string;
@@ -26,8 +23,6 @@ export interface PreparedPipeline {
   /** For people. */
   readonly notes: readonly string[];
 }
-
-const kind = { jobAt: ['job'], expected: 'a pipeline: name and steps' };
 
 export interface CheckedPipelineFile {
   /** As it is written. */
@@ -37,38 +32,28 @@ export interface CheckedPipelineFile {
 
 /** @throws {CliError} with every problem and its place */
 export async function checkedPipelineFile(file: string, context: Context): Promise<CheckedPipelineFile> {
-  const text = await readSpecFile(file, context);
-  const source = { file: file === '-' ? 'stdin' : file, text };
-  const refuse = (problems: readonly SpecProblem[]) =>
-    new CliError(`not a valid pipeline: ${count(problems.length, 'problem')}`, {
-      code: 'invalid',
-      hints: [formatProblems(problems, source)],
-      problems,
-    });
-  const read = readSpecDocument(text, kind);
-  if (!read.ok) throw refuse(toProblems(read.findings));
-  const { document } = read;
-  const checked = readPipeline(document.value);
-  if (!checked.ok || document.findings.length > 0) {
-    const known = new Set(document.findings.map(({ finding }) => JSON.stringify(finding.path)));
-    const further = checked.ok ? [] : checked.findings;
-    const placed = further
-      .filter(({ path }) => !known.has(JSON.stringify(path)))
-      .map((finding): PlacedFinding => ({ finding, origin: document.originOf(finding.path, finding.at) }));
-    throw refuse(toProblems([...document.findings, ...placed]));
-  }
+  const { document, checked } = await readCheckedFile(file, context, {
+    noun: 'pipeline',
+    expected: 'a pipeline: name and steps',
+    check: readPipeline,
+  });
   return { value: document.value, spec: checked.pipeline };
 }
 
-/** @param given as typed: `NAME=VALUE` @throws {CliError} with every problem and its place */
+/**
+ * @param given as typed: `NAME=VALUE`
+ * @param isTriggered values may have what a fire has, `${trigger.NAME}`
+ * @throws {CliError} with every problem and its place
+ */
 export async function pipelineFromFile(
   file: string,
   given: readonly string[],
   context: Context,
   exports: string | undefined,
+  isTriggered = false,
 ): Promise<PreparedPipeline> {
   const { value, spec } = await checkedPipelineFile(file, context);
-  const params = valuesFrom(spec.params, given);
+  const params = valuesFrom(spec.params, given, isTriggered);
   const here = sentFromHere(spec, context, exports);
   const code = await codeOf(spec, context.environment.workingDir);
   return {
@@ -89,6 +74,7 @@ function sentFromHere({ workdir, env }: PipelineSpec, context: Context, exports:
 function valuesFrom(
   params: readonly PipelineParameter[],
   given: readonly string[],
+  isTriggered: boolean,
 ): Readonly<Record<string, unknown>> {
   const values = Object.fromEntries(
     given.map((pair) => {
@@ -98,10 +84,11 @@ function valuesFrom(
           code: 'invalid',
         });
       const name = pair.slice(0, at);
+      if (isTriggered && refersToFire(pair.slice(at + 1))) return [name, pair.slice(at + 1)];
       return [name, typed(params.find((each) => each.name === name)?.type ?? 'string', pair.slice(at + 1))];
     }),
   );
-  const complete = completeValues(params, values);
+  const complete = completeValues(params, isTriggered ? withFireSamples(params, values) : values);
   if (complete.ok) return values;
   throw new CliError(complete.problems.join('; '), { code: 'invalid' });
 }

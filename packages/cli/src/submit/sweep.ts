@@ -1,19 +1,17 @@
 /** The JSON of a sweep that is sent, from a sweep file. */
 import type { MusterError, SpecProblemView } from '@muster/common/errors';
-import { readSpecDocument, type SpecDocument } from '@muster/common/spec/document';
-import { formatProblems } from '@muster/common/spec/format';
-import { noOrigin, type Origin, type PlacedFinding, toProblems } from '@muster/common/spec/problems';
+import type { SpecDocument } from '@muster/common/spec/document';
+import { noOrigin, type Origin } from '@muster/common/spec/problems';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
-import type { JobSpecFile, SpecProblem } from '@muster/common/spec/types';
+import type { JobSpecFile } from '@muster/common/spec/types';
 import type { SweepView, TrialView } from '@muster/common/sweeps';
 import { checkedSweep } from '@muster/experiments/file/checkedSweep';
 import { readSweep, sweepToFile } from '@muster/experiments/file/sweepFile';
 import type { Point } from '@muster/experiments/space';
 import { trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
 import type { Context } from '../context.ts';
-import { CliError } from '../errors.ts';
-import { count } from '../output/text.ts';
-import { asSentFromHere, readSpecFile } from './spec.ts';
+import { asSentFromHere } from './spec.ts';
+import { readCheckedFile } from './specFile.ts';
 
 export interface PreparedSweep {
   readonly json: string;
@@ -23,34 +21,17 @@ export interface PreparedSweep {
   explainRefusal(error: MusterError): Error;
 }
 
-const kind = { jobAt: ['job'], expected: 'a sweep: objective, parameters, trials and job' };
-
 /** @throws {CliError} with every problem and its place */
 export async function sweepFromFile(
   file: string,
   context: Context,
   exports: string | undefined,
 ): Promise<PreparedSweep> {
-  const text = await readSpecFile(file, context);
-  const source = { file: file === '-' ? 'stdin' : file, text };
-  const refuse = (problems: readonly SpecProblem[]) =>
-    new CliError(`not a valid sweep: ${count(problems.length, 'problem')}`, {
-      code: 'invalid',
-      hints: [formatProblems(problems, source)],
-      problems,
-    });
-  const read = readSpecDocument(text, kind);
-  if (!read.ok) throw refuse(toProblems(read.findings));
-  const { document } = read;
-  const checked = readSweep(document.value);
-  if (!checked.ok || document.findings.length > 0) {
-    const known = new Set(document.findings.map(({ finding }) => JSON.stringify(finding.path)));
-    const further = checked.ok ? [] : checked.findings;
-    const placed = further
-      .filter(({ path }) => !known.has(JSON.stringify(path)))
-      .map((finding): PlacedFinding => ({ finding, origin: document.originOf(finding.path, finding.at) }));
-    throw refuse(toProblems([...document.findings, ...placed]));
-  }
+  const { document, checked, refuse } = await readCheckedFile(file, context, {
+    noun: 'sweep',
+    expected: 'a sweep: objective, parameters, trials and job',
+    check: readSweep,
+  });
   const { sweep } = checked;
   const { spec: job, notes } = asSentFromHere(sweep.job, context, exports);
   const unused = unusedParameters(job, sweep.parameters);
