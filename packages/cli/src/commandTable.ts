@@ -41,6 +41,7 @@ export const commandTable: readonly CommandEntry[] = [
     'run steps that hand on files to each other',
     () => import('./commands/pipeline.ts'),
   ),
+  entry('Jobs:', 'trigger', 'start runs of a pipeline by themselves', () => import('./commands/trigger.ts')),
   entry(
     'Jobs:',
     'lineage',

@@ -65,6 +65,7 @@ const shown: PipelineRunView = {
   reason: 'train has failed: exit code 1',
   spec: { name: 'vision' },
   params: { lr: 0.1, seeds: [1, 2] },
+  trigger: null,
   rerunOf: 'pln_00000000000b',
   createdAtMs: submittedAtMs,
   endedAtMs: submittedAtMs + 90_000,

@@ -41,7 +41,8 @@ export function pipelineTable(runs: readonly PipelineRunView[], view: View): str
 }
 
 export function pipelineDetail(run: PipelineRunView, view: View): string {
-  const { id, name, state, reason, user, project, params, rerunOf, createdAtMs, endedAtMs, steps } = run;
+  const { id, name, state, reason, user, project, params, rerunOf, trigger, createdAtMs, endedAtMs, steps } =
+    run;
   const values = Object.entries(params).map(
     ([key, value]) => `${key}=${Array.isArray(value) ? value.join(',') : String(value)}`,
   );
@@ -53,6 +54,7 @@ export function pipelineDetail(run: PipelineRunView, view: View): string {
     ['Started', agoText(createdAtMs, view.nowMs)],
     ...(endedAtMs === null ? [] : [['Took', durationText(endedAtMs - createdAtMs)]]),
     ...(rerunOf === null ? [] : [['Repeats', rerunOf]]),
+    ...(trigger === null ? [] : [['Trigger', trigger]]),
   ].map(([label = '', value = '']) => `${`${label}:`.padEnd(10)}${value}\n`);
   const next =
     state === 'failed'

@@ -1,0 +1,173 @@
+import type { TriggerView } from '@muster/common/triggers';
+import { missedPolicies, overlapPolicies } from '@muster/common/triggers';
+import type { MusterApi } from '@muster/common/wire/client';
+import type { CommandModule, Context, Subcommand } from '../context.ts';
+import { usageError } from '../errors.ts';
+import type { ExitCode } from '../exitCodes.ts';
+import { collect } from '../flags.ts';
+import { printable } from '../output/text.ts';
+import { clockText } from '../output/times.ts';
+import { triggerDetail, triggerTable } from '../pipelines/triggerText.ts';
+import { ask, type QueryFlags, withQuery } from '../query.ts';
+import { exportChoice } from '../submit/exported.ts';
+
+interface CreateFlags extends QueryFlags {
+  readonly file?: string;
+  readonly param?: readonly string[];
+  readonly cron?: string;
+  readonly timezone?: string;
+  readonly missed?: string;
+  readonly overlap?: string;
+  /** commander makes it of `--no-cache`. */
+  readonly cache?: boolean;
+  readonly export?: string;
+  readonly dryRun?: boolean;
+}
+
+const create: Subcommand = {
+  name: 'create',
+  summary: 'set what starts runs of a pipeline: times',
+  define(sub) {
+    sub
+      .argument('<name>', 'unique in the cluster, such as nightly')
+      .option('-f, --file <file>', 'pipeline file, YAML or JSON; - reads standard input')
+      .option('--cron <fields>', 'minute, hour, day of the month, month, day of the week: "0 3 * * 1-5"')
+      .option('--timezone <zone>', 'of the times, such as Europe/Berlin; default: UTC')
+      .addOption(
+        sub
+          .createOption(
+            '--missed <policy>',
+            'of times at which the coordinator did not run: run_once or skip; default: run_once',
+          )
+          .choices([...missedPolicies]),
+      )
+      .addOption(
+        sub
+          .createOption(
+            '--overlap <policy>',
+            'while a run of it has not ended: skip, queue, stop_previous or allow; default: skip',
+          )
+          .choices([...overlapPolicies]),
+      )
+      .option('--param <name=value>', 'value of a parameter for each run; repeatable', collect)
+      .option('--no-cache', 'take no step from an earlier run')
+      .option(
+        '--export <what>',
+        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
+      )
+      .option('--dry-run', 'check everything, and set nothing');
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nExample: muster trigger create nightly -f pipeline.yaml --cron "0 3 * * *" --timezone Europe/Berlin --param day=\'${trigger.time}\'\n' +
+        'The trigger keeps the file as it is now: to change it, delete the trigger and create it again. All about triggers: docs/pipelines.md.',
+    );
+  },
+  async run(context: Context, name: string, flags: CreateFlags): Promise<ExitCode> {
+    if (flags.file === undefined)
+      throw usageError(
+        'give the pipeline file with -f',
+        `Try: ${context.environment.programName} trigger create ${name} -f pipeline.yaml --cron "0 3 * * *"`,
+      );
+    const { pipelineFromFile } = await import('../submit/pipeline.ts');
+    const { json, paramsJson, notes } = await pipelineFromFile(
+      flags.file,
+      flags.param ?? [],
+      context,
+      exportChoice(flags.export),
+      true,
+    );
+    for (const note of notes) await context.io.stderr.write(`${printable(note)}\n`);
+    const { cron, timezone: timeZone, missed, overlap } = flags;
+    const request = {
+      name,
+      specJson: json,
+      paramsJson,
+      noCache: flags.cache === false,
+      dryRun: flags.dryRun === true,
+      ...(cron === undefined ? {} : { cron }),
+      ...(timeZone === undefined ? {} : { timeZone }),
+      ...(missed === undefined ? {} : { missed }),
+      ...(overlap === undefined ? {} : { overlap }),
+    };
+    return ask(
+      context,
+      flags,
+      (api) => api.createTrigger(request),
+      ({ pipeline, nextAtMs }) => {
+        const first = `its first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}`;
+        return request.dryRun
+          ? `Dry run, nothing was set. With ${name}, ${first}.\n`
+          : `${name} is set: ${first}.\n`;
+      },
+    );
+  },
+};
+
+const list: Subcommand = {
+  name: 'list',
+  summary: 'list triggers, with when they fire next',
+  define: withQuery,
+  run: listTriggers,
+};
+
+const show = ofOne('show', 'show a trigger, and what has become of its last fires', {
+  call: (api, name) => api.getTrigger(name),
+  text: triggerDetail,
+});
+
+const pause = ofOne('pause', 'let a trigger start nothing until it is resumed', {
+  call: (api, name) => api.pauseTrigger(name),
+  text: ({ name }) => `${name} starts nothing until it is resumed. Its runs continue.\n`,
+});
+
+const resume = ofOne('resume', 'let a trigger start runs again', {
+  call: (api, name) => api.resumeTrigger(name),
+  text: ({ name, nextAtMs }) => `${name} fires next at ${clockText(nextAtMs ?? 0)}.\n`,
+});
+
+const remove = ofOne('delete', 'delete a trigger; its runs continue', {
+  call: (api, name) => api.deleteTrigger(name),
+  text: ({ name }) => `${name} is deleted. Its runs continue.\n`,
+});
+
+export const command: CommandModule = {
+  define(sub) {
+    withQuery(sub);
+    sub.addHelpText('after', '\nWithout a subcommand it lists triggers. All about them: docs/pipelines.md.');
+  },
+  run: listTriggers,
+  subcommands: [create, list, show, pause, resume, remove],
+};
+
+function ofOne(
+  name: string,
+  summary: string,
+  {
+    call,
+    text,
+  }: {
+    readonly call: (api: MusterApi, name: string) => Promise<TriggerView>;
+    readonly text: typeof triggerDetail;
+  },
+): Subcommand {
+  return {
+    name,
+    summary,
+    define(sub) {
+      sub.argument('<name>', 'name of the trigger');
+      withQuery(sub);
+    },
+    run: (context: Context, trigger: string, flags: QueryFlags) =>
+      ask(context, flags, (api) => call(api, trigger), text),
+  };
+}
+
+function listTriggers(context: Context, flags: QueryFlags): Promise<ExitCode> {
+  return ask(
+    context,
+    flags,
+    async (api) => ({ triggers: await api.listTriggers() }),
+    ({ triggers }, view) => triggerTable(triggers, view),
+  );
+}
