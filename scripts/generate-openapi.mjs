@@ -31,6 +31,8 @@ const objects = {
   'Sweep.spec': null,
   'PipelineRun.spec': null,
   'PipelineRun.params': null,
+  'Trigger.spec': null,
+  'Trigger.params': null,
   'LineageStep.params': null,
   'Trial.params': null,
 };

@@ -32,9 +32,11 @@ import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, Creat
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from './muster/v1/CreateLoginCodeRequest.ts';
 import type { CreateSweepRequest as _muster_v1_CreateSweepRequest, CreateSweepRequest__Output as _muster_v1_CreateSweepRequest__Output } from './muster/v1/CreateSweepRequest.ts';
+import type { CreateTriggerRequest as _muster_v1_CreateTriggerRequest, CreateTriggerRequest__Output as _muster_v1_CreateTriggerRequest__Output } from './muster/v1/CreateTriggerRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from './muster/v1/CreateUserTokenRequest.ts';
 import type { Credential as _muster_v1_Credential, Credential__Output as _muster_v1_Credential__Output } from './muster/v1/Credential.ts';
 import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from './muster/v1/DeleteAlertRequest.ts';
+import type { DeleteTriggerRequest as _muster_v1_DeleteTriggerRequest, DeleteTriggerRequest__Output as _muster_v1_DeleteTriggerRequest__Output } from './muster/v1/DeleteTriggerRequest.ts';
 import type { DeviceLink as _muster_v1_DeviceLink, DeviceLink__Output as _muster_v1_DeviceLink__Output } from './muster/v1/DeviceLink.ts';
 import type { DiskPart as _muster_v1_DiskPart, DiskPart__Output as _muster_v1_DiskPart__Output } from './muster/v1/DiskPart.ts';
 import type { Drain as _muster_v1_Drain, Drain__Output as _muster_v1_Drain__Output } from './muster/v1/Drain.ts';
@@ -58,6 +60,7 @@ import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Outpu
 import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from './muster/v1/GetPipelineRequest.ts';
 import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from './muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from './muster/v1/GetTrainingStatusRequest.ts';
+import type { GetTriggerRequest as _muster_v1_GetTriggerRequest, GetTriggerRequest__Output as _muster_v1_GetTriggerRequest__Output } from './muster/v1/GetTriggerRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from './muster/v1/GetUpkeepRequest.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
 import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1_GpuDriver__Output } from './muster/v1/GpuDriver.ts';
@@ -92,6 +95,8 @@ import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelem
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from './muster/v1/ListTelemetryResponse.ts';
 import type { ListTrialsRequest as _muster_v1_ListTrialsRequest, ListTrialsRequest__Output as _muster_v1_ListTrialsRequest__Output } from './muster/v1/ListTrialsRequest.ts';
 import type { ListTrialsResponse as _muster_v1_ListTrialsResponse, ListTrialsResponse__Output as _muster_v1_ListTrialsResponse__Output } from './muster/v1/ListTrialsResponse.ts';
+import type { ListTriggersRequest as _muster_v1_ListTriggersRequest, ListTriggersRequest__Output as _muster_v1_ListTriggersRequest__Output } from './muster/v1/ListTriggersRequest.ts';
+import type { ListTriggersResponse as _muster_v1_ListTriggersResponse, ListTriggersResponse__Output as _muster_v1_ListTriggersResponse__Output } from './muster/v1/ListTriggersResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from './muster/v1/ListUsersRequest.ts';
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from './muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from './muster/v1/LogPiece.ts';
@@ -120,6 +125,7 @@ import type { NodeTask as _muster_v1_NodeTask, NodeTask__Output as _muster_v1_No
 import type { NodeTelemetry as _muster_v1_NodeTelemetry, NodeTelemetry__Output as _muster_v1_NodeTelemetry__Output } from './muster/v1/NodeTelemetry.ts';
 import type { OrphanTask as _muster_v1_OrphanTask, OrphanTask__Output as _muster_v1_OrphanTask__Output } from './muster/v1/OrphanTask.ts';
 import type { PathBandwidth as _muster_v1_PathBandwidth, PathBandwidth__Output as _muster_v1_PathBandwidth__Output } from './muster/v1/PathBandwidth.ts';
+import type { PauseTriggerRequest as _muster_v1_PauseTriggerRequest, PauseTriggerRequest__Output as _muster_v1_PauseTriggerRequest__Output } from './muster/v1/PauseTriggerRequest.ts';
 import type { PendingReason as _muster_v1_PendingReason, PendingReason__Output as _muster_v1_PendingReason__Output } from './muster/v1/PendingReason.ts';
 import type { PipelineRun as _muster_v1_PipelineRun, PipelineRun__Output as _muster_v1_PipelineRun__Output } from './muster/v1/PipelineRun.ts';
 import type { PipelineStep as _muster_v1_PipelineStep, PipelineStep__Output as _muster_v1_PipelineStep__Output } from './muster/v1/PipelineStep.ts';
@@ -141,6 +147,7 @@ import type { RerunPipelineRequest as _muster_v1_RerunPipelineRequest, RerunPipe
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from './muster/v1/ResolveJobRequest.ts';
 import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from './muster/v1/ResolveJobResponse.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
+import type { ResumeTriggerRequest as _muster_v1_ResumeTriggerRequest, ResumeTriggerRequest__Output as _muster_v1_ResumeTriggerRequest__Output } from './muster/v1/ResumeTriggerRequest.ts';
 import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from './muster/v1/RevokeCredentialRequest.ts';
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from './muster/v1/RevokeCredentialResponse.ts';
@@ -177,6 +184,8 @@ import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from './muster/v1/TrainingStatus.ts';
 import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
 import type { Trial as _muster_v1_Trial, Trial__Output as _muster_v1_Trial__Output } from './muster/v1/Trial.ts';
+import type { Trigger as _muster_v1_Trigger, Trigger__Output as _muster_v1_Trigger__Output } from './muster/v1/Trigger.ts';
+import type { TriggerFire as _muster_v1_TriggerFire, TriggerFire__Output as _muster_v1_TriggerFire__Output } from './muster/v1/TriggerFire.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from './muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from './muster/v1/User.ts';
@@ -223,9 +232,11 @@ export interface ProtoGrpcType {
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
       CreateLoginCodeRequest: MessageTypeDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_CreateLoginCodeRequest__Output>
       CreateSweepRequest: MessageTypeDefinition<_muster_v1_CreateSweepRequest, _muster_v1_CreateSweepRequest__Output>
+      CreateTriggerRequest: MessageTypeDefinition<_muster_v1_CreateTriggerRequest, _muster_v1_CreateTriggerRequest__Output>
       CreateUserTokenRequest: MessageTypeDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_CreateUserTokenRequest__Output>
       Credential: MessageTypeDefinition<_muster_v1_Credential, _muster_v1_Credential__Output>
       DeleteAlertRequest: MessageTypeDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_DeleteAlertRequest__Output>
+      DeleteTriggerRequest: MessageTypeDefinition<_muster_v1_DeleteTriggerRequest, _muster_v1_DeleteTriggerRequest__Output>
       DeviceLink: MessageTypeDefinition<_muster_v1_DeviceLink, _muster_v1_DeviceLink__Output>
       DiskPart: MessageTypeDefinition<_muster_v1_DiskPart, _muster_v1_DiskPart__Output>
       Drain: MessageTypeDefinition<_muster_v1_Drain, _muster_v1_Drain__Output>
@@ -249,6 +260,7 @@ export interface ProtoGrpcType {
       GetPipelineRequest: MessageTypeDefinition<_muster_v1_GetPipelineRequest, _muster_v1_GetPipelineRequest__Output>
       GetSweepRequest: MessageTypeDefinition<_muster_v1_GetSweepRequest, _muster_v1_GetSweepRequest__Output>
       GetTrainingStatusRequest: MessageTypeDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_GetTrainingStatusRequest__Output>
+      GetTriggerRequest: MessageTypeDefinition<_muster_v1_GetTriggerRequest, _muster_v1_GetTriggerRequest__Output>
       GetUpkeepRequest: MessageTypeDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_GetUpkeepRequest__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
       GpuDriver: MessageTypeDefinition<_muster_v1_GpuDriver, _muster_v1_GpuDriver__Output>
@@ -284,6 +296,8 @@ export interface ProtoGrpcType {
       ListTelemetryResponse: MessageTypeDefinition<_muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryResponse__Output>
       ListTrialsRequest: MessageTypeDefinition<_muster_v1_ListTrialsRequest, _muster_v1_ListTrialsRequest__Output>
       ListTrialsResponse: MessageTypeDefinition<_muster_v1_ListTrialsResponse, _muster_v1_ListTrialsResponse__Output>
+      ListTriggersRequest: MessageTypeDefinition<_muster_v1_ListTriggersRequest, _muster_v1_ListTriggersRequest__Output>
+      ListTriggersResponse: MessageTypeDefinition<_muster_v1_ListTriggersResponse, _muster_v1_ListTriggersResponse__Output>
       ListUsersRequest: MessageTypeDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersRequest__Output>
       ListUsersResponse: MessageTypeDefinition<_muster_v1_ListUsersResponse, _muster_v1_ListUsersResponse__Output>
       LogPiece: MessageTypeDefinition<_muster_v1_LogPiece, _muster_v1_LogPiece__Output>
@@ -313,6 +327,7 @@ export interface ProtoGrpcType {
       NodeTelemetry: MessageTypeDefinition<_muster_v1_NodeTelemetry, _muster_v1_NodeTelemetry__Output>
       OrphanTask: MessageTypeDefinition<_muster_v1_OrphanTask, _muster_v1_OrphanTask__Output>
       PathBandwidth: MessageTypeDefinition<_muster_v1_PathBandwidth, _muster_v1_PathBandwidth__Output>
+      PauseTriggerRequest: MessageTypeDefinition<_muster_v1_PauseTriggerRequest, _muster_v1_PauseTriggerRequest__Output>
       PendingReason: MessageTypeDefinition<_muster_v1_PendingReason, _muster_v1_PendingReason__Output>
       PipelineRun: MessageTypeDefinition<_muster_v1_PipelineRun, _muster_v1_PipelineRun__Output>
       PipelineStep: MessageTypeDefinition<_muster_v1_PipelineStep, _muster_v1_PipelineStep__Output>
@@ -334,6 +349,7 @@ export interface ProtoGrpcType {
       ResolveJobRequest: MessageTypeDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobRequest__Output>
       ResolveJobResponse: MessageTypeDefinition<_muster_v1_ResolveJobResponse, _muster_v1_ResolveJobResponse__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
+      ResumeTriggerRequest: MessageTypeDefinition<_muster_v1_ResumeTriggerRequest, _muster_v1_ResumeTriggerRequest__Output>
       ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
       RevokeCredentialRequest: MessageTypeDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialRequest__Output>
       RevokeCredentialResponse: MessageTypeDefinition<_muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialResponse__Output>
@@ -371,6 +387,8 @@ export interface ProtoGrpcType {
       TrainingStatus: MessageTypeDefinition<_muster_v1_TrainingStatus, _muster_v1_TrainingStatus__Output>
       TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
       Trial: MessageTypeDefinition<_muster_v1_Trial, _muster_v1_Trial__Output>
+      Trigger: MessageTypeDefinition<_muster_v1_Trigger, _muster_v1_Trigger__Output>
+      TriggerFire: MessageTypeDefinition<_muster_v1_TriggerFire, _muster_v1_TriggerFire__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
       Upkeep: MessageTypeDefinition<_muster_v1_Upkeep, _muster_v1_Upkeep__Output>
       User: MessageTypeDefinition<_muster_v1_User, _muster_v1_User__Output>

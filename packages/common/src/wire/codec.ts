@@ -17,6 +17,7 @@ import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
 import * as sweeps from '../sweeps.ts';
 import * as telemetry from '../telemetry.ts';
 import * as training from '../training.ts';
+import * as triggers from '../triggers.ts';
 import * as upkeep from '../upkeep.ts';
 import * as views from '../views.ts';
 import { enumMapping, json, knownWord, message, needed, sparse, without, word } from './mapping.ts';
@@ -322,4 +323,19 @@ const lineageStep = message<pipelines.LineageStepView>()('LineageStep', {
 export const { toWire: lineageToWire, fromWire: lineageFromWire } = message<pipelines.LineageView>()(
   'Lineage',
   { madeBy: lineageStep, usedBy: lineageStep },
+);
+
+const triggerFire = message<triggers.TriggerFireView>()('TriggerFire', {
+  outcome: word(triggers.fireOutcomes, 'failed'),
+});
+export const { toWire: triggerToWire, fromWire: triggerFromWire } = message<triggers.TriggerView>()(
+  'Trigger',
+  {
+    kind: word(triggers.triggerKinds, 'cron'),
+    overlap: word(triggers.overlapPolicies, 'skip'),
+    missed: word(triggers.missedPolicies, 'run_once'),
+    fires: triggerFire,
+    spec: json,
+    params: json,
+  },
 );

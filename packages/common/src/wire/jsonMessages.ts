@@ -23,6 +23,7 @@ import {
   summaryFromWire,
   sweepFromWire,
   trialFromWire,
+  triggerFromWire,
   upkeepFromWire,
   userFromWire,
 } from './codec.ts';
@@ -265,6 +266,7 @@ const domainOf: Readonly<Record<string, FromWire>> = {
   Sweep: sweepFromWire,
   TrainingSummary: summaryFromWire,
   Trial: trialFromWire,
+  Trigger: triggerFromWire,
   Upkeep: upkeepFromWire,
   User: userFromWire,
 };

@@ -1,9 +1,10 @@
-/** The part of the typed client that is about pipelines. */
+/** The part of the typed client that is about pipelines and their triggers. */
 import type { LineageView, PipelineRunView } from '../pipelines.ts';
 import { lineageFromWire, pipelineFromWire } from './codec.ts';
+import { type TriggerApi, triggerClient } from './triggerClient.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
-export interface PipelineApi {
+export interface PipelineApi extends TriggerApi {
   /**
    * @param request `specJson`: the pipeline file as JSON; `paramsJson`: values as a JSON object; `dryRun`: everything is checked, and
    * nothing started
@@ -36,6 +37,7 @@ export interface PipelineApi {
 
 export function pipelineClient(call: UnaryCall): PipelineApi {
   return {
+    ...triggerClient(call),
     runPipeline: async (request) => pipelineFromWire(await call('RunPipeline', request)),
     listPipelines: async (query = {}) => {
       const { runs, more } = await call('ListPipelines', query);

@@ -96,6 +96,12 @@ export const routesOfCalls: Rows = {
   GetPipeline: get('/pipelines/{run}'),
   StopPipeline: post('/pipelines/{run}/stop'),
   RerunPipeline: post('/pipelines/{run}/rerun'),
+  ListTriggers: get('/triggers'),
+  CreateTrigger: post('/triggers'),
+  GetTrigger: get('/triggers/{name}'),
+  DeleteTrigger: remove('/triggers/{name}'),
+  PauseTrigger: post('/triggers/{name}/pause'),
+  ResumeTrigger: post('/triggers/{name}/resume'),
   GetLineage: get('/lineage'),
 
   ListUsers: get('/users'),

@@ -103,11 +103,12 @@ const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics WatchMetrics SummarizeTraining ListTelemetry ' +
     'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials Advise ' +
-    'ListPipelines GetPipeline GetLineage',
+    'ListPipelines GetPipeline GetLineage ListTriggers GetTrigger',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:
     'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +
-    'CreateAlert DeleteAlert SilenceAlert AcknowledgeAlert CreateSweep StopSweep ExtendSweep RunPipeline StopPipeline RerunPipeline',
+    'CreateAlert DeleteAlert SilenceAlert AcknowledgeAlert CreateSweep StopSweep ExtendSweep RunPipeline StopPipeline RerunPipeline ' +
+    'CreateTrigger DeleteTrigger PauseTrigger ResumeTrigger',
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
     'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +

@@ -37,11 +37,14 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   ListPipelines: 'read',
   GetPipeline: 'read',
   GetLineage: 'read',
+  ListTriggers: 'read',
+  GetTrigger: 'read',
 
   Submit: 'submit',
   CreateSweep: 'submit',
   RunPipeline: 'submit',
   RerunPipeline: 'submit',
+  CreateTrigger: 'submit',
   SetSecret: 'submit',
   ListSecrets: 'submit',
   RemoveSecret: 'submit',
@@ -57,6 +60,9 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   StopSweep: 'change',
   ExtendSweep: 'change',
   StopPipeline: 'change',
+  DeleteTrigger: 'change',
+  PauseTrigger: 'change',
+  ResumeTrigger: 'change',
 
   // Of the caller's own tokens; for those of others the handlers want an admin.
   ListCredentials: 'tokens',

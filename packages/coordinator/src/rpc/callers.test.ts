@@ -49,6 +49,8 @@ const reading: ReadonlySet<string> = new Set([
   'ListPipelines',
   'GetPipeline',
   'GetLineage',
+  'ListTriggers',
+  'GetTrigger',
 ]);
 
 const ann = { name: 'ann', role: 'user', projects: [] } as const;
@@ -67,6 +69,7 @@ const aPipeline = {
   specJson: JSON.stringify({ name: 'vision', steps: { a: { run: 'true' } } }),
   requestId: 'p1',
 };
+const aTrigger = { name: 'nightly', specJson: aPipeline.specJson, cron: '0 3 * * *' };
 const ofAnn = { user: 'ann', label: 'nightly', projects: [], verbs: [] };
 
 /** The others: one call of each, after what it needs, and an event that it makes. */
@@ -251,6 +254,29 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       await coordinator.api.stopPipeline('vision', '');
       await expect.poll(async () => (await coordinator.api.getPipeline(id)).state).toBe('stopped');
       return () => coordinator.api.rerunPipeline({ run: id, requestId: 'p2' });
+    },
+  ],
+  CreateTrigger: ['trigger.created', async () => () => coordinator.api.createTrigger(aTrigger)],
+  DeleteTrigger: [
+    'trigger.deleted',
+    async () => {
+      await coordinator.api.createTrigger(aTrigger);
+      return () => coordinator.api.deleteTrigger(aTrigger.name);
+    },
+  ],
+  PauseTrigger: [
+    'trigger.paused',
+    async () => {
+      await coordinator.api.createTrigger(aTrigger);
+      return () => coordinator.api.pauseTrigger(aTrigger.name);
+    },
+  ],
+  ResumeTrigger: [
+    'trigger.resumed',
+    async () => {
+      await coordinator.api.createTrigger(aTrigger);
+      await coordinator.api.pauseTrigger(aTrigger.name);
+      return () => coordinator.api.resumeTrigger(aTrigger.name);
     },
   ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],

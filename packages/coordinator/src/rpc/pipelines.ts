@@ -2,16 +2,11 @@
 import { MusterError } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
 import { hasPipelineEnded, type PipelineRunView, type PipelineStepView } from '@muster/common/pipelines';
-import { specBytesMax } from '@muster/common/spec/limits';
-import { isMapping } from '@muster/common/spec/path';
-import { noOrigin, toProblems } from '@muster/common/spec/problems';
 import { closest } from '@muster/common/spec/suggest';
 import { pipelineToWire } from '@muster/common/wire/codec';
 import { needsOf } from '@muster/pipelines/file/graph';
-import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import { countOfInstances, itemsOf } from '@muster/pipelines/file/stepJob';
-import type { PipelineSpec, PipelineValues } from '@muster/pipelines/model';
-import { completeValues } from '@muster/pipelines/parameters';
+import type { PipelineSpec } from '@muster/pipelines/model';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
@@ -19,6 +14,7 @@ import { createPipeline, stopPipeline } from '../commands/pipelines.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import type { Loop } from '../loop.ts';
 import type { PipelineRunner } from '../pipelines/pipelineRunner.ts';
+import { decodeParams, decodePipeline } from '../pipelines/sentPipeline.ts';
 import { requireSteps } from '../pipelines/stepChecks.ts';
 import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
 import { storedPipelineSpec } from '../pipelines/storedSpecs.ts';
@@ -79,7 +75,7 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
       await conditionsOfSteps(spec);
       await requireSteps(spec, params, parts);
       const usesCache = !noCache;
-      const fields = { name, project, spec: text, params, usesCache, rerunOf: null };
+      const fields = { name, project, spec: text, params, usesCache, rerunOf: null, triggers: [] };
       if (dryRun) {
         const user = caller.kind === 'user' ? caller.user : caller.kind;
         const none = { id: '', user, by: caller, state: 'running', reason: null, endedAtMs: null } as const;
@@ -128,7 +124,16 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
       const { spec } = decodePipeline(text);
       const kept = keptSteps(spec, before, state.pipelines.steps.get(id)?.values() ?? [], fromStep);
       const digest = intentDigest(['rerun pipeline', id, fromStep, String(noCache)]);
-      const fields = { name, project, spec: text, params, usesCache: !noCache, rerunOf: id, kept };
+      const fields = {
+        name,
+        project,
+        spec: text,
+        params,
+        usesCache: !noCache,
+        rerunOf: id,
+        triggers: [],
+        kept,
+      };
       const command = { ...fields, stepCount: spec.steps.length, requestId, digest };
       const { record } = await requests.once({ requestId, digest }, () => {
         parts.reserve.requireSpace(parts.monotonicMs());
@@ -138,63 +143,6 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
       return pipelineToWire(current(record.arrayId ?? ''));
     }),
   };
-}
-
-/** @throws {MusterError} `invalid`, with every problem */
-function decodePipeline(text: string): { readonly text: string; readonly spec: PipelineSpec } {
-  const bytes = Buffer.byteLength(text);
-  if (bytes > specBytesMax)
-    throw new MusterError('invalid', `the pipeline has ${bytes} bytes; at most ${specBytesMax}`);
-  const value = decodeJson(text, 'spec_json');
-  const read = readPipeline(value);
-  if (read.ok) {
-    const { code } = read.pipeline;
-    if (code === null || 'digest' in code) return { text, spec: read.pipeline };
-    throw refusal([
-      {
-        path: 'code',
-        message: 'a directory is known where the pipeline is submitted',
-        expected: 'its digest',
-      },
-    ]);
-  }
-  throw refusal(toProblems(read.findings.map((finding) => ({ finding, origin: noOrigin }))));
-}
-
-function refusal(
-  problems: readonly {
-    readonly path: string;
-    readonly message: string;
-    readonly expected: string | null;
-    readonly suggestion?: string | null;
-  }[],
-): MusterError {
-  const [first] = problems;
-  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
-  return new MusterError(
-    'invalid',
-    `invalid pipeline: ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}${more}`,
-    { problems: problems.map((each) => ({ suggestion: null, ...each })) },
-  );
-}
-
-function decodeJson(text: string, field: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new MusterError('invalid', `${field} is not JSON`, { cause: error });
-  }
-}
-
-function decodeParams({ params }: PipelineSpec, text: string): PipelineValues {
-  if (Buffer.byteLength(text) > specBytesMax)
-    throw new MusterError('invalid', `params_json: expected at most ${specBytesMax} bytes`);
-  const given = text === '' ? {} : decodeJson(text, 'params_json');
-  if (!isMapping(given))
-    throw new MusterError('invalid', 'params_json: expected an object of values by name');
-  const complete = completeValues(params, given);
-  if (complete.ok) return complete.values;
-  throw new MusterError('invalid', complete.problems.join('; '));
 }
 
 /**
@@ -258,10 +206,11 @@ function requireChange(state: ClusterState, run: StoredPipeline, caller: Identit
 }
 
 function pipelineView(
-  { by: _by, usesCache: _usesCache, spec, ...rest }: StoredPipeline,
+  { by: _by, usesCache: _usesCache, spec, triggers, ...rest }: StoredPipeline,
   steps: readonly PipelineStepView[],
 ): PipelineRunView {
-  return { ...rest, spec: JSON.parse(spec) as PipelineRunView['spec'], steps };
+  const trigger = triggers.at(-1) ?? null;
+  return { ...rest, trigger, spec: JSON.parse(spec) as PipelineRunView['spec'], steps };
 }
 
 function stepViews(

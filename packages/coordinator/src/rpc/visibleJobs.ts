@@ -72,7 +72,7 @@ export function eventFilter(
   return async ({ kind, subject, data }) => {
     if (/^(?:token|user)\./.test(kind)) return seesTokens;
     if (kind.startsWith('alert.')) return seesAlertsOf(caller, data['owner']);
-    if (/^(?:sweep|pipeline)\./.test(kind)) return seesSweep(state.people, caller, data);
+    if (/^(?:sweep|pipeline|trigger)\./.test(kind)) return seesSweep(state.people, caller, data);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
     if (seesJobs || !isJobId(subject)) return true;

@@ -20,8 +20,10 @@ import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, Creat
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
 import type { CreateLoginCodeRequest as _muster_v1_CreateLoginCodeRequest, CreateLoginCodeRequest__Output as _muster_v1_CreateLoginCodeRequest__Output } from '../../muster/v1/CreateLoginCodeRequest.ts';
 import type { CreateSweepRequest as _muster_v1_CreateSweepRequest, CreateSweepRequest__Output as _muster_v1_CreateSweepRequest__Output } from '../../muster/v1/CreateSweepRequest.ts';
+import type { CreateTriggerRequest as _muster_v1_CreateTriggerRequest, CreateTriggerRequest__Output as _muster_v1_CreateTriggerRequest__Output } from '../../muster/v1/CreateTriggerRequest.ts';
 import type { CreateUserTokenRequest as _muster_v1_CreateUserTokenRequest, CreateUserTokenRequest__Output as _muster_v1_CreateUserTokenRequest__Output } from '../../muster/v1/CreateUserTokenRequest.ts';
 import type { DeleteAlertRequest as _muster_v1_DeleteAlertRequest, DeleteAlertRequest__Output as _muster_v1_DeleteAlertRequest__Output } from '../../muster/v1/DeleteAlertRequest.ts';
+import type { DeleteTriggerRequest as _muster_v1_DeleteTriggerRequest, DeleteTriggerRequest__Output as _muster_v1_DeleteTriggerRequest__Output } from '../../muster/v1/DeleteTriggerRequest.ts';
 import type { DrainNodeRequest as _muster_v1_DrainNodeRequest, DrainNodeRequest__Output as _muster_v1_DrainNodeRequest__Output } from '../../muster/v1/DrainNodeRequest.ts';
 import type { EndOrphansRequest as _muster_v1_EndOrphansRequest, EndOrphansRequest__Output as _muster_v1_EndOrphansRequest__Output } from '../../muster/v1/EndOrphansRequest.ts';
 import type { Event as _muster_v1_Event, Event__Output as _muster_v1_Event__Output } from '../../muster/v1/Event.ts';
@@ -38,6 +40,7 @@ import type { GetNodeRequest as _muster_v1_GetNodeRequest, GetNodeRequest__Outpu
 import type { GetPipelineRequest as _muster_v1_GetPipelineRequest, GetPipelineRequest__Output as _muster_v1_GetPipelineRequest__Output } from '../../muster/v1/GetPipelineRequest.ts';
 import type { GetSweepRequest as _muster_v1_GetSweepRequest, GetSweepRequest__Output as _muster_v1_GetSweepRequest__Output } from '../../muster/v1/GetSweepRequest.ts';
 import type { GetTrainingStatusRequest as _muster_v1_GetTrainingStatusRequest, GetTrainingStatusRequest__Output as _muster_v1_GetTrainingStatusRequest__Output } from '../../muster/v1/GetTrainingStatusRequest.ts';
+import type { GetTriggerRequest as _muster_v1_GetTriggerRequest, GetTriggerRequest__Output as _muster_v1_GetTriggerRequest__Output } from '../../muster/v1/GetTriggerRequest.ts';
 import type { GetUpkeepRequest as _muster_v1_GetUpkeepRequest, GetUpkeepRequest__Output as _muster_v1_GetUpkeepRequest__Output } from '../../muster/v1/GetUpkeepRequest.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from '../../muster/v1/Job.ts';
 import type { Lineage as _muster_v1_Lineage, Lineage__Output as _muster_v1_Lineage__Output } from '../../muster/v1/Lineage.ts';
@@ -61,6 +64,8 @@ import type { ListTelemetryRequest as _muster_v1_ListTelemetryRequest, ListTelem
 import type { ListTelemetryResponse as _muster_v1_ListTelemetryResponse, ListTelemetryResponse__Output as _muster_v1_ListTelemetryResponse__Output } from '../../muster/v1/ListTelemetryResponse.ts';
 import type { ListTrialsRequest as _muster_v1_ListTrialsRequest, ListTrialsRequest__Output as _muster_v1_ListTrialsRequest__Output } from '../../muster/v1/ListTrialsRequest.ts';
 import type { ListTrialsResponse as _muster_v1_ListTrialsResponse, ListTrialsResponse__Output as _muster_v1_ListTrialsResponse__Output } from '../../muster/v1/ListTrialsResponse.ts';
+import type { ListTriggersRequest as _muster_v1_ListTriggersRequest, ListTriggersRequest__Output as _muster_v1_ListTriggersRequest__Output } from '../../muster/v1/ListTriggersRequest.ts';
+import type { ListTriggersResponse as _muster_v1_ListTriggersResponse, ListTriggersResponse__Output as _muster_v1_ListTriggersResponse__Output } from '../../muster/v1/ListTriggersResponse.ts';
 import type { ListUsersRequest as _muster_v1_ListUsersRequest, ListUsersRequest__Output as _muster_v1_ListUsersRequest__Output } from '../../muster/v1/ListUsersRequest.ts';
 import type { ListUsersResponse as _muster_v1_ListUsersResponse, ListUsersResponse__Output as _muster_v1_ListUsersResponse__Output } from '../../muster/v1/ListUsersResponse.ts';
 import type { LogPiece as _muster_v1_LogPiece, LogPiece__Output as _muster_v1_LogPiece__Output } from '../../muster/v1/LogPiece.ts';
@@ -71,6 +76,7 @@ import type { LoginResponse as _muster_v1_LoginResponse, LoginResponse__Output a
 import type { LoginWithIdTokenRequest as _muster_v1_LoginWithIdTokenRequest, LoginWithIdTokenRequest__Output as _muster_v1_LoginWithIdTokenRequest__Output } from '../../muster/v1/LoginWithIdTokenRequest.ts';
 import type { MetricUpdate as _muster_v1_MetricUpdate, MetricUpdate__Output as _muster_v1_MetricUpdate__Output } from '../../muster/v1/MetricUpdate.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from '../../muster/v1/Node.ts';
+import type { PauseTriggerRequest as _muster_v1_PauseTriggerRequest, PauseTriggerRequest__Output as _muster_v1_PauseTriggerRequest__Output } from '../../muster/v1/PauseTriggerRequest.ts';
 import type { PipelineRun as _muster_v1_PipelineRun, PipelineRun__Output as _muster_v1_PipelineRun__Output } from '../../muster/v1/PipelineRun.ts';
 import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Project__Output } from '../../muster/v1/Project.ts';
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
@@ -88,6 +94,7 @@ import type { RequeueJobResponse as _muster_v1_RequeueJobResponse, RequeueJobRes
 import type { RerunPipelineRequest as _muster_v1_RerunPipelineRequest, RerunPipelineRequest__Output as _muster_v1_RerunPipelineRequest__Output } from '../../muster/v1/RerunPipelineRequest.ts';
 import type { ResolveJobRequest as _muster_v1_ResolveJobRequest, ResolveJobRequest__Output as _muster_v1_ResolveJobRequest__Output } from '../../muster/v1/ResolveJobRequest.ts';
 import type { ResolveJobResponse as _muster_v1_ResolveJobResponse, ResolveJobResponse__Output as _muster_v1_ResolveJobResponse__Output } from '../../muster/v1/ResolveJobResponse.ts';
+import type { ResumeTriggerRequest as _muster_v1_ResumeTriggerRequest, ResumeTriggerRequest__Output as _muster_v1_ResumeTriggerRequest__Output } from '../../muster/v1/ResumeTriggerRequest.ts';
 import type { RevokeCredentialRequest as _muster_v1_RevokeCredentialRequest, RevokeCredentialRequest__Output as _muster_v1_RevokeCredentialRequest__Output } from '../../muster/v1/RevokeCredentialRequest.ts';
 import type { RevokeCredentialResponse as _muster_v1_RevokeCredentialResponse, RevokeCredentialResponse__Output as _muster_v1_RevokeCredentialResponse__Output } from '../../muster/v1/RevokeCredentialResponse.ts';
 import type { RotateAdminTokenRequest as _muster_v1_RotateAdminTokenRequest, RotateAdminTokenRequest__Output as _muster_v1_RotateAdminTokenRequest__Output } from '../../muster/v1/RotateAdminTokenRequest.ts';
@@ -111,6 +118,7 @@ import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, S
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from '../../muster/v1/SummarizeTrainingResponse.ts';
 import type { Sweep as _muster_v1_Sweep, Sweep__Output as _muster_v1_Sweep__Output } from '../../muster/v1/Sweep.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
+import type { Trigger as _muster_v1_Trigger, Trigger__Output as _muster_v1_Trigger__Output } from '../../muster/v1/Trigger.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from '../../muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from '../../muster/v1/User.ts';
@@ -223,6 +231,15 @@ export interface MusterClient extends grpc.Client {
   createSweep(argument: _muster_v1_CreateSweepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   createSweep(argument: _muster_v1_CreateSweepRequest, callback: grpc.requestCallback<_muster_v1_Sweep__Output>): grpc.ClientUnaryCall;
   
+  CreateTrigger(argument: _muster_v1_CreateTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  CreateTrigger(argument: _muster_v1_CreateTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  CreateTrigger(argument: _muster_v1_CreateTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  CreateTrigger(argument: _muster_v1_CreateTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  createTrigger(argument: _muster_v1_CreateTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  createTrigger(argument: _muster_v1_CreateTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  createTrigger(argument: _muster_v1_CreateTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  createTrigger(argument: _muster_v1_CreateTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
   CreateUserToken(argument: _muster_v1_CreateUserTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_UserToken__Output>): grpc.ClientUnaryCall;
@@ -240,6 +257,15 @@ export interface MusterClient extends grpc.Client {
   deleteAlert(argument: _muster_v1_DeleteAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
   deleteAlert(argument: _muster_v1_DeleteAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
   deleteAlert(argument: _muster_v1_DeleteAlertRequest, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
+  
+  DeleteTrigger(argument: _muster_v1_DeleteTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  DeleteTrigger(argument: _muster_v1_DeleteTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  DeleteTrigger(argument: _muster_v1_DeleteTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  DeleteTrigger(argument: _muster_v1_DeleteTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  deleteTrigger(argument: _muster_v1_DeleteTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  deleteTrigger(argument: _muster_v1_DeleteTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  deleteTrigger(argument: _muster_v1_DeleteTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  deleteTrigger(argument: _muster_v1_DeleteTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
   
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
   DrainNode(argument: _muster_v1_DrainNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
@@ -367,6 +393,15 @@ export interface MusterClient extends grpc.Client {
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   getTrainingStatus(argument: _muster_v1_GetTrainingStatusRequest, callback: grpc.requestCallback<_muster_v1_TrainingStatus__Output>): grpc.ClientUnaryCall;
   
+  GetTrigger(argument: _muster_v1_GetTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  GetTrigger(argument: _muster_v1_GetTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  GetTrigger(argument: _muster_v1_GetTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  GetTrigger(argument: _muster_v1_GetTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  getTrigger(argument: _muster_v1_GetTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  getTrigger(argument: _muster_v1_GetTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  getTrigger(argument: _muster_v1_GetTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  getTrigger(argument: _muster_v1_GetTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  
   GetUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
   GetUpkeep(argument: _muster_v1_GetUpkeepRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
   GetUpkeep(argument: _muster_v1_GetUpkeepRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Upkeep__Output>): grpc.ClientUnaryCall;
@@ -466,6 +501,15 @@ export interface MusterClient extends grpc.Client {
   listTrials(argument: _muster_v1_ListTrialsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
   listTrials(argument: _muster_v1_ListTrialsRequest, callback: grpc.requestCallback<_muster_v1_ListTrialsResponse__Output>): grpc.ClientUnaryCall;
   
+  ListTriggers(argument: _muster_v1_ListTriggersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  ListTriggers(argument: _muster_v1_ListTriggersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  ListTriggers(argument: _muster_v1_ListTriggersRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  ListTriggers(argument: _muster_v1_ListTriggersRequest, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  listTriggers(argument: _muster_v1_ListTriggersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  listTriggers(argument: _muster_v1_ListTriggersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  listTriggers(argument: _muster_v1_ListTriggersRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  listTriggers(argument: _muster_v1_ListTriggersRequest, callback: grpc.requestCallback<_muster_v1_ListTriggersResponse__Output>): grpc.ClientUnaryCall;
+  
   ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
   ListUsers(argument: _muster_v1_ListUsersRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
   ListUsers(argument: _muster_v1_ListUsersRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ListUsersResponse__Output>): grpc.ClientUnaryCall;
@@ -492,6 +536,15 @@ export interface MusterClient extends grpc.Client {
   loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
   loginWithIdToken(argument: _muster_v1_LoginWithIdTokenRequest, callback: grpc.requestCallback<_muster_v1_LoginResponse__Output>): grpc.ClientUnaryCall;
+  
+  PauseTrigger(argument: _muster_v1_PauseTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  PauseTrigger(argument: _muster_v1_PauseTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  PauseTrigger(argument: _muster_v1_PauseTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  PauseTrigger(argument: _muster_v1_PauseTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  pauseTrigger(argument: _muster_v1_PauseTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  pauseTrigger(argument: _muster_v1_PauseTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  pauseTrigger(argument: _muster_v1_PauseTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  pauseTrigger(argument: _muster_v1_PauseTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
   
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
   QueryMetrics(argument: _muster_v1_QueryMetricsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_QueryMetricsResponse__Output>): grpc.ClientUnaryCall;
@@ -569,6 +622,15 @@ export interface MusterClient extends grpc.Client {
   resolveJob(argument: _muster_v1_ResolveJobRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
   resolveJob(argument: _muster_v1_ResolveJobRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
   resolveJob(argument: _muster_v1_ResolveJobRequest, callback: grpc.requestCallback<_muster_v1_ResolveJobResponse__Output>): grpc.ClientUnaryCall;
+  
+  ResumeTrigger(argument: _muster_v1_ResumeTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  ResumeTrigger(argument: _muster_v1_ResumeTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  ResumeTrigger(argument: _muster_v1_ResumeTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  ResumeTrigger(argument: _muster_v1_ResumeTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  resumeTrigger(argument: _muster_v1_ResumeTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  resumeTrigger(argument: _muster_v1_ResumeTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  resumeTrigger(argument: _muster_v1_ResumeTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
+  resumeTrigger(argument: _muster_v1_ResumeTriggerRequest, callback: grpc.requestCallback<_muster_v1_Trigger__Output>): grpc.ClientUnaryCall;
   
   RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
   RevokeCredential(argument: _muster_v1_RevokeCredentialRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RevokeCredentialResponse__Output>): grpc.ClientUnaryCall;
@@ -742,9 +804,13 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   CreateSweep: grpc.handleUnaryCall<_muster_v1_CreateSweepRequest__Output, _muster_v1_Sweep>;
   
+  CreateTrigger: grpc.handleUnaryCall<_muster_v1_CreateTriggerRequest__Output, _muster_v1_Trigger>;
+  
   CreateUserToken: grpc.handleUnaryCall<_muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken>;
   
   DeleteAlert: grpc.handleUnaryCall<_muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert>;
+  
+  DeleteTrigger: grpc.handleUnaryCall<_muster_v1_DeleteTriggerRequest__Output, _muster_v1_Trigger>;
   
   DrainNode: grpc.handleUnaryCall<_muster_v1_DrainNodeRequest__Output, _muster_v1_Node>;
   
@@ -774,6 +840,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   GetTrainingStatus: grpc.handleUnaryCall<_muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus>;
   
+  GetTrigger: grpc.handleUnaryCall<_muster_v1_GetTriggerRequest__Output, _muster_v1_Trigger>;
+  
   GetUpkeep: grpc.handleUnaryCall<_muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep>;
   
   ListAlerts: grpc.handleUnaryCall<_muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse>;
@@ -796,11 +864,15 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ListTrials: grpc.handleUnaryCall<_muster_v1_ListTrialsRequest__Output, _muster_v1_ListTrialsResponse>;
   
+  ListTriggers: grpc.handleUnaryCall<_muster_v1_ListTriggersRequest__Output, _muster_v1_ListTriggersResponse>;
+  
   ListUsers: grpc.handleUnaryCall<_muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse>;
   
   Login: grpc.handleUnaryCall<_muster_v1_LoginRequest__Output, _muster_v1_LoginResponse>;
   
   LoginWithIdToken: grpc.handleUnaryCall<_muster_v1_LoginWithIdTokenRequest__Output, _muster_v1_LoginResponse>;
+  
+  PauseTrigger: grpc.handleUnaryCall<_muster_v1_PauseTriggerRequest__Output, _muster_v1_Trigger>;
   
   QueryMetrics: grpc.handleUnaryCall<_muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse>;
   
@@ -819,6 +891,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   RerunPipeline: grpc.handleUnaryCall<_muster_v1_RerunPipelineRequest__Output, _muster_v1_PipelineRun>;
   
   ResolveJob: grpc.handleUnaryCall<_muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse>;
+  
+  ResumeTrigger: grpc.handleUnaryCall<_muster_v1_ResumeTriggerRequest__Output, _muster_v1_Trigger>;
   
   RevokeCredential: grpc.handleUnaryCall<_muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse>;
   
@@ -869,8 +943,10 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   CreateJoinToken: MethodDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenRequest__Output, _muster_v1_CreateJoinTokenResponse__Output>
   CreateLoginCode: MethodDefinition<_muster_v1_CreateLoginCodeRequest, _muster_v1_LoginCode, _muster_v1_CreateLoginCodeRequest__Output, _muster_v1_LoginCode__Output>
   CreateSweep: MethodDefinition<_muster_v1_CreateSweepRequest, _muster_v1_Sweep, _muster_v1_CreateSweepRequest__Output, _muster_v1_Sweep__Output>
+  CreateTrigger: MethodDefinition<_muster_v1_CreateTriggerRequest, _muster_v1_Trigger, _muster_v1_CreateTriggerRequest__Output, _muster_v1_Trigger__Output>
   CreateUserToken: MethodDefinition<_muster_v1_CreateUserTokenRequest, _muster_v1_UserToken, _muster_v1_CreateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   DeleteAlert: MethodDefinition<_muster_v1_DeleteAlertRequest, _muster_v1_Alert, _muster_v1_DeleteAlertRequest__Output, _muster_v1_Alert__Output>
+  DeleteTrigger: MethodDefinition<_muster_v1_DeleteTriggerRequest, _muster_v1_Trigger, _muster_v1_DeleteTriggerRequest__Output, _muster_v1_Trigger__Output>
   DrainNode: MethodDefinition<_muster_v1_DrainNodeRequest, _muster_v1_Node, _muster_v1_DrainNodeRequest__Output, _muster_v1_Node__Output>
   EndOrphans: MethodDefinition<_muster_v1_EndOrphansRequest, _muster_v1_Node, _muster_v1_EndOrphansRequest__Output, _muster_v1_Node__Output>
   ExplainJob: MethodDefinition<_muster_v1_ExplainJobRequest, _muster_v1_ExplainJobResponse, _muster_v1_ExplainJobRequest__Output, _muster_v1_ExplainJobResponse__Output>
@@ -885,6 +961,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   GetPipeline: MethodDefinition<_muster_v1_GetPipelineRequest, _muster_v1_PipelineRun, _muster_v1_GetPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   GetSweep: MethodDefinition<_muster_v1_GetSweepRequest, _muster_v1_Sweep, _muster_v1_GetSweepRequest__Output, _muster_v1_Sweep__Output>
   GetTrainingStatus: MethodDefinition<_muster_v1_GetTrainingStatusRequest, _muster_v1_TrainingStatus, _muster_v1_GetTrainingStatusRequest__Output, _muster_v1_TrainingStatus__Output>
+  GetTrigger: MethodDefinition<_muster_v1_GetTriggerRequest, _muster_v1_Trigger, _muster_v1_GetTriggerRequest__Output, _muster_v1_Trigger__Output>
   GetUpkeep: MethodDefinition<_muster_v1_GetUpkeepRequest, _muster_v1_Upkeep, _muster_v1_GetUpkeepRequest__Output, _muster_v1_Upkeep__Output>
   ListAlerts: MethodDefinition<_muster_v1_ListAlertsRequest, _muster_v1_ListAlertsResponse, _muster_v1_ListAlertsRequest__Output, _muster_v1_ListAlertsResponse__Output>
   ListCredentials: MethodDefinition<_muster_v1_ListCredentialsRequest, _muster_v1_ListCredentialsResponse, _muster_v1_ListCredentialsRequest__Output, _muster_v1_ListCredentialsResponse__Output>
@@ -896,9 +973,11 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ListSweeps: MethodDefinition<_muster_v1_ListSweepsRequest, _muster_v1_ListSweepsResponse, _muster_v1_ListSweepsRequest__Output, _muster_v1_ListSweepsResponse__Output>
   ListTelemetry: MethodDefinition<_muster_v1_ListTelemetryRequest, _muster_v1_ListTelemetryResponse, _muster_v1_ListTelemetryRequest__Output, _muster_v1_ListTelemetryResponse__Output>
   ListTrials: MethodDefinition<_muster_v1_ListTrialsRequest, _muster_v1_ListTrialsResponse, _muster_v1_ListTrialsRequest__Output, _muster_v1_ListTrialsResponse__Output>
+  ListTriggers: MethodDefinition<_muster_v1_ListTriggersRequest, _muster_v1_ListTriggersResponse, _muster_v1_ListTriggersRequest__Output, _muster_v1_ListTriggersResponse__Output>
   ListUsers: MethodDefinition<_muster_v1_ListUsersRequest, _muster_v1_ListUsersResponse, _muster_v1_ListUsersRequest__Output, _muster_v1_ListUsersResponse__Output>
   Login: MethodDefinition<_muster_v1_LoginRequest, _muster_v1_LoginResponse, _muster_v1_LoginRequest__Output, _muster_v1_LoginResponse__Output>
   LoginWithIdToken: MethodDefinition<_muster_v1_LoginWithIdTokenRequest, _muster_v1_LoginResponse, _muster_v1_LoginWithIdTokenRequest__Output, _muster_v1_LoginResponse__Output>
+  PauseTrigger: MethodDefinition<_muster_v1_PauseTriggerRequest, _muster_v1_Trigger, _muster_v1_PauseTriggerRequest__Output, _muster_v1_Trigger__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
@@ -908,6 +987,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   RequeueJob: MethodDefinition<_muster_v1_RequeueJobRequest, _muster_v1_RequeueJobResponse, _muster_v1_RequeueJobRequest__Output, _muster_v1_RequeueJobResponse__Output>
   RerunPipeline: MethodDefinition<_muster_v1_RerunPipelineRequest, _muster_v1_PipelineRun, _muster_v1_RerunPipelineRequest__Output, _muster_v1_PipelineRun__Output>
   ResolveJob: MethodDefinition<_muster_v1_ResolveJobRequest, _muster_v1_ResolveJobResponse, _muster_v1_ResolveJobRequest__Output, _muster_v1_ResolveJobResponse__Output>
+  ResumeTrigger: MethodDefinition<_muster_v1_ResumeTriggerRequest, _muster_v1_Trigger, _muster_v1_ResumeTriggerRequest__Output, _muster_v1_Trigger__Output>
   RevokeCredential: MethodDefinition<_muster_v1_RevokeCredentialRequest, _muster_v1_RevokeCredentialResponse, _muster_v1_RevokeCredentialRequest__Output, _muster_v1_RevokeCredentialResponse__Output>
   RotateAdminToken: MethodDefinition<_muster_v1_RotateAdminTokenRequest, _muster_v1_RotateAdminTokenResponse, _muster_v1_RotateAdminTokenRequest__Output, _muster_v1_RotateAdminTokenResponse__Output>
   RotateSecretKey: MethodDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyRequest__Output, _muster_v1_RotateSecretKeyResponse__Output>

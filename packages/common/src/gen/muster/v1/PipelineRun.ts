@@ -16,9 +16,11 @@ export interface PipelineRun {
   'createdAtMs'?: (number | string | Long);
   'endedAtMs'?: (number | string | Long);
   'steps'?: (_muster_v1_PipelineStep)[];
+  'trigger'?: (string);
   '_reason'?: "reason";
   '_rerunOf'?: "rerunOf";
   '_endedAtMs'?: "endedAtMs";
+  '_trigger'?: "trigger";
 }
 
 export interface PipelineRun__Output {
@@ -34,7 +36,9 @@ export interface PipelineRun__Output {
   'createdAtMs': (number);
   'endedAtMs'?: (number);
   'steps': (_muster_v1_PipelineStep__Output)[];
+  'trigger'?: (string);
   '_reason'?: "reason";
   '_rerunOf'?: "rerunOf";
   '_endedAtMs'?: "endedAtMs";
+  '_trigger'?: "trigger";
 }

@@ -1,0 +1,209 @@
+/** The API's calls about triggers of pipelines. */
+import { MusterError } from '@muster/common/errors';
+import type { CreateTriggerRequest__Output } from '@muster/common/gen/muster/v1/CreateTriggerRequest';
+import { hasPipelineEnded } from '@muster/common/pipelines';
+import { closest } from '@muster/common/spec/suggest';
+import {
+  missedPolicies,
+  overlapPolicies,
+  type TriggerView,
+  triggerNameForm,
+  triggerNamePattern,
+} from '@muster/common/triggers';
+import { triggerToWire } from '@muster/common/wire/codec';
+import { completeValues } from '@muster/pipelines/parameters';
+import { referenceProblems, withFireSamples } from '@muster/pipelines/triggerValues';
+import { mayUseOwned, requireProject } from '../auth/access.ts';
+import { type Identity, userOf } from '../caller.ts';
+import { createTrigger, deleteTrigger, type NewTrigger, pauseTrigger } from '../commands/triggers.ts';
+import type { Command, Loop } from '../loop.ts';
+import { decodeGiven, decodePipeline } from '../pipelines/sentPipeline.ts';
+import { requireSteps, type StepCheckParts } from '../pipelines/stepChecks.ts';
+import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
+import { isPrivate } from '../state/people.ts';
+import type { ClusterState } from '../state/state.ts';
+import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
+import { checkCron, timeAfter } from '../triggers/schedule.ts';
+import { factNames } from '../triggers/triggerRunner.ts';
+import { type MusterCalls, unary } from './calls.ts';
+import { seesSweep } from './visibleJobs.ts';
+
+export interface TriggerCallParts extends StepCheckParts {
+  readonly state: ClusterState;
+  readonly loop: Loop;
+  readonly wallMs: () => number;
+}
+
+type TriggerCalls = Pick<
+  MusterCalls,
+  'CreateTrigger' | 'ListTriggers' | 'GetTrigger' | 'DeleteTrigger' | 'PauseTrigger' | 'ResumeTrigger'
+>;
+
+export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
+  const { state, loop } = parts;
+
+  function shown(name: string): ReturnType<typeof triggerToWire> {
+    const trigger = state.pipelines.triggers.get(name);
+    if (trigger === undefined) throw unknownTrigger(name, []);
+    return triggerToWire(triggerView(state, trigger));
+  }
+
+  return {
+    CreateTrigger: unary(async (request, caller) => {
+      const wish = await wishOf(parts, request, caller);
+      const user = userOf(caller);
+      const create: Command<StoredTrigger> = (draft, nowMs) => createTrigger(draft, wish, user, nowMs);
+      if (request.dryRun) return triggerToWire(triggerView(state, loop.tryOut(caller, create)));
+      await loop.run(caller, create);
+      return shown(wish.name);
+    }),
+
+    ListTriggers: unary(async (_request, caller) => ({
+      triggers: visibleTriggers(state, caller).map((each) => triggerToWire(triggerView(state, each))),
+    })),
+
+    GetTrigger: unary(async ({ name }, caller) =>
+      triggerToWire(triggerView(state, findTrigger(state, name, caller))),
+    ),
+
+    DeleteTrigger: unary(async ({ name }, caller) => {
+      const trigger = requireChange(state, findTrigger(state, name, caller), caller);
+      await loop.run(caller, (draft, nowMs) => deleteTrigger(draft, name, nowMs));
+      return triggerToWire(triggerView(state, trigger));
+    }),
+
+    PauseTrigger: unary(async ({ name }, caller) => {
+      requireChange(state, findTrigger(state, name, caller), caller);
+      await loop.run(caller, (draft, nowMs) => pauseTrigger(draft, name, { isPaused: true }, nowMs));
+      return shown(name);
+    }),
+
+    ResumeTrigger: unary(async ({ name }, caller) => {
+      const { source } = requireChange(state, findTrigger(state, name, caller), caller);
+      await loop.run(caller, (draft, nowMs) => {
+        const nextAtMs = source.kind === 'cron' ? timeAfter(source, nowMs) : null;
+        pauseTrigger(draft, name, { isPaused: false, nextAtMs }, nowMs);
+      });
+      return shown(name);
+    }),
+  };
+}
+
+/** @throws {MusterError} `invalid`: it names the field, what is wrong, and what is expected */
+async function wishOf(
+  parts: TriggerCallParts,
+  request: CreateTriggerRequest__Output,
+  caller: Identity,
+): Promise<NewTrigger> {
+  const { name, specJson, paramsJson, noCache } = request;
+  if (!triggerNamePattern.test(name))
+    throw invalid('name', `"${name.slice(0, 60)}" is not a name`, triggerNameForm);
+  const overlap = oneWord('overlap', request.overlap ?? 'skip', overlapPolicies);
+  const source = sourceOf(request, parts.wallMs());
+  const { text: spec, spec: pipeline } = decodePipeline(specJson);
+  const { project } = pipeline;
+  requireProject(caller, project);
+  const params = decodeGiven(paramsJson);
+  const complete = completeValues(pipeline.params, withFireSamples(pipeline.params, params));
+  const problems = [
+    ...referenceProblems(params, factNames[source.kind]),
+    ...(complete.ok ? [] : complete.problems),
+  ];
+  if (!complete.ok || problems.length > 0) throw new MusterError('invalid', problems.join('; '));
+  await conditionsOfSteps(pipeline);
+  await requireSteps(pipeline, complete.values, parts);
+  const nextAtMs = source.kind === 'cron' ? timeAfter(source, parts.wallMs()) : null;
+  return {
+    name,
+    project,
+    pipeline: pipeline.name,
+    spec,
+    params,
+    usesCache: !noCache,
+    source,
+    overlap,
+    nextAtMs,
+  };
+}
+
+function sourceOf({ cron, timeZone, missed }: CreateTriggerRequest__Output, nowMs: number): TriggerSource {
+  if (cron === undefined) throw invalid('cron', 'missing', 'when the trigger is due, such as "0 3 * * *"');
+  const times = { cron, timeZone: timeZone ?? 'UTC' };
+  checkCron(times, nowMs);
+  return { kind: 'cron', ...times, missed: oneWord('missed', missed ?? 'run_once', missedPolicies) };
+}
+
+function oneWord<Word extends string>(path: string, value: string, words: readonly Word[]): Word {
+  const found = words.find((each) => each === value);
+  if (found !== undefined) return found;
+  throw invalid(path, `"${value.slice(0, 60)}" is unknown`, words.join(', '));
+}
+
+function invalid(path: string, message: string, expected: string): MusterError {
+  const problem = { path, message, expected, suggestion: null };
+  return new MusterError('invalid', `${path}: ${message}; expected ${expected}`, { problems: [problem] });
+}
+
+/** By name. */
+function visibleTriggers(state: ClusterState, caller: Identity): readonly StoredTrigger[] {
+  return [...state.pipelines.triggers.values()]
+    .filter((trigger) => seesSweep(state.people, caller, { ...trigger }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** @throws {MusterError} `not_found` */
+function findTrigger(state: ClusterState, name: string, caller: Identity): StoredTrigger {
+  const visible = visibleTriggers(state, caller);
+  const found = visible.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  throw unknownTrigger(
+    name,
+    visible.map((each) => each.name),
+  );
+}
+
+function unknownTrigger(name: string, known: readonly string[]): MusterError {
+  const meant = closest(name, known);
+  const hint = meant === null ? '`muster trigger list` lists them' : `did you mean "${meant}"?`;
+  return new MusterError('not_found', `there is no trigger ${name.slice(0, 60)}; ${hint}`);
+}
+
+/** @throws {MusterError} `permission_denied` */
+function requireChange(state: ClusterState, trigger: StoredTrigger, caller: Identity): StoredTrigger {
+  const { name, user, project } = trigger;
+  if (mayUseOwned(caller, 'change', { user, project }, (each) => isPrivate(state.people, each)))
+    return trigger;
+  throw new MusterError(
+    'permission_denied',
+    `${name} belongs to ${user}: only they, members of ${project} and operators may change it`,
+  );
+}
+
+function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): TriggerView {
+  const { name, user, project, pipeline, source, overlap, isPaused, nextAtMs, waiting, fires, spec } =
+    trigger;
+  const { cron, timeZone, missed } = source;
+  const running = [...pipelines.runs.values()]
+    .filter((run) => run.triggers.at(-1) === name && !hasPipelineEnded(run.state))
+    .sort((a, b) => b.createdAtMs - a.createdAtMs)
+    .map(({ id }) => id);
+  return {
+    name,
+    kind: source.kind,
+    user,
+    project,
+    pipeline,
+    cron,
+    timeZone,
+    missed,
+    overlap,
+    paused: isPaused,
+    nextAtMs: isPaused ? null : nextAtMs,
+    running,
+    queued: waiting.length,
+    fires,
+    spec: JSON.parse(spec) as TriggerView['spec'],
+    params: trigger.params,
+    createdAtMs: trigger.createdAtMs,
+  };
+}
