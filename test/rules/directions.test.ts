@@ -162,6 +162,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'it looks at what is stored, and commands like a client',
     ],
     [
+      'triggers',
+      'commands loop.ts pipelines state store',
+      'it looks at what is stored, and commands like a client',
+    ],
+    [
       'evaluations',
       'caller.ts commands loop.ts model.ts spec state store work',
       'it looks at what is stored, and commands like a client',
@@ -171,7 +176,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'metricStream model.ts paths pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls views.ts work',
+        'metricStream model.ts paths pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls triggers views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
@@ -194,7 +199,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'coordinator.ts',
       'agents alertWatch alerts auth diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths pipelines ' +
-        'planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training work',
+        'planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training triggers work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

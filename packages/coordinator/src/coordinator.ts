@@ -59,6 +59,7 @@ import { secretCalls } from './rpc/secrets.ts';
 import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { sweepCalls } from './rpc/sweeps.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
+import { triggerCalls } from './rpc/triggers.ts';
 import type { SecretKeys } from './secrets/keyFile.ts';
 import { SecretVault } from './secrets/vault.ts';
 import type { Committed } from './state/committed.ts';
@@ -71,6 +72,7 @@ import { TelemetryFile } from './telemetry/telemetryFile.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
 import { statusOf as statusOfJob } from './training/status.ts';
+import { TriggerRunner } from './triggers/triggerRunner.ts';
 import type { Contained, ContainedWork } from './work/contained.ts';
 
 export interface CoordinatorSettings {
@@ -213,6 +215,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       alerts: (change) => alerts.committed(change),
       sweeps: (change) => sweeps.committed(change),
       pipelines: (change) => pipelines.committed(change),
+      triggers: (change) => triggers.committed(change),
       evaluations: (change) => evaluations.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
@@ -258,16 +261,9 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   });
   const { runningMs } = timeLimits;
   const evaluations = new EvaluationRunner({ ...now, state, store, loop, runningMs, random, log });
-  const pipelines = new PipelineRunner({
-    ...now,
-    state,
-    store,
-    loop,
-    logs: output.parts.logs,
-    runningMs: timeLimits.runningMs,
-    random,
-    log,
-  });
+  const { logs } = output.parts;
+  const pipelines = new PipelineRunner({ ...now, state, store, loop, logs, runningMs, random, log });
+  const triggers = new TriggerRunner({ ...now, state, loop, agents, vault, pipelines, random, log });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
@@ -299,6 +295,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     alerts: () => alerts.run(),
     sweeps: () => sweeps.run(),
     pipelines: () => pipelines.run(),
+    triggers: () => triggers.run(),
     evaluations: () => evaluations.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
@@ -337,6 +334,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     alerts,
     sweeps,
     pipelines,
+    triggers,
     evaluations,
     pages,
     waitTimes,
@@ -366,6 +364,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...sweepCalls({ ...parts, hasPrices: settings.prices.length > 0 }),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
+        ...triggerCalls(parts),
         ...lineageCalls(parts),
       },
       agentHub: agentHubCalls({
