@@ -10,7 +10,7 @@ import { jobSpecJsonSchema } from '../packages/common/src/spec/validate.ts';
 import { jsonFields } from '../packages/common/src/wire/jsonMessages.ts';
 import { serviceMethods } from '../packages/common/src/wire/messages.ts';
 import { placesOf } from '../packages/coordinator/src/api/parameters.ts';
-import { apiPrefix, routesOfCalls } from '../packages/coordinator/src/api/routes.ts';
+import { apiPrefix, routesOfCalls, webhookPath } from '../packages/coordinator/src/api/routes.ts';
 import { isForAnyone } from '../packages/coordinator/src/auth/policy.ts';
 
 /** @typedef {Record<string, unknown>} Schema */
@@ -223,6 +223,44 @@ function bodyProperties(message, fields) {
   );
 }
 
+/** A delivery to a trigger, which is no call of the service: its sender has no token, and signs it. */
+function delivery() {
+  const header = (/** @type {string} */ name, /** @type {string} */ description) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+  });
+  const nullable = { type: ['string', 'null'] };
+  const answer = {
+    type: 'object',
+    properties: {
+      trigger: { type: 'string' },
+      run: { ...nullable, description: 'The run that it has started. null: none, or none yet.' },
+      repeated: { type: 'boolean', description: 'It was carried out before.' },
+    },
+  };
+  return {
+    operationId: 'deliverWebhook',
+    tags: ['triggers'],
+    description:
+      'Fires a trigger by webhook, as standardwebhooks.com defines it. Repeating it with the same id is safe.',
+    security: [],
+    parameters: [
+      { name: 'name', in: 'path', required: true, schema: { type: 'string' } },
+      header('webhook-id', 'Of the delivery. 1 to 256 characters.'),
+      header('webhook-timestamp', 'Seconds since 1970, within 5 minutes of the clock of the coordinator.'),
+      header('webhook-signature', '`v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64.'),
+    ],
+    requestBody: { content: { [json]: { schema: {} } } },
+    responses: {
+      200: { description: 'The answer.', content: { [json]: { schema: answer } } },
+      default: problems,
+    },
+  };
+}
+
 /** @returns {Record<string, Record<string, unknown>>} */
 function allPaths() {
   /** @type {Record<string, Record<string, unknown>>} */
@@ -236,6 +274,7 @@ function allPaths() {
       });
     }
   }
+  paths[webhookPath] = { post: delivery() };
   return paths;
 }
 

@@ -2,8 +2,11 @@
 
 import { type Members, oneOf, textShape } from './jsonShapes.ts';
 
-/** - `cron`: at times */
-export const triggerKinds = ['cron'] as const;
+/**
+ * - `cron`: at times
+ * - `webhook`: when somebody who has its secret sends a delivery
+ */
+export const triggerKinds = ['cron', 'webhook'] as const;
 export type TriggerKind = (typeof triggerKinds)[number];
 
 /**
@@ -73,6 +76,8 @@ export interface TriggerView {
   /** Values that each run is given. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly createdAtMs: number;
+  /** Of a webhook trigger, once: in the answer to its creation. */
+  readonly secret: string | null;
 }
 
 /** What its events have. */

@@ -31,6 +31,7 @@ import { outputIn } from './output.ts';
 import type { ReadPast } from './prometheus/pastMetrics.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { startServer } from './rpc/server.ts';
+import { webhookDeliveries } from './rpc/webhookDeliveries.ts';
 import type { SecretKeys } from './secrets/keyFile.ts';
 import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
@@ -205,6 +206,7 @@ export async function startTestCoordinator(
           gate,
           connections,
           calls: calls.muster,
+          deliver: webhookDeliveries(coordinator),
           tls: tls?.https ?? null,
           hosts: tls?.hosts ?? [],
           random,

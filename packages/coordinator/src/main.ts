@@ -34,6 +34,7 @@ import { rowBudgetBytes } from './rows/rowKeeping.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { descriptorsMax } from './rpc/descriptors.ts';
 import { listenAddress, startServer } from './rpc/server.ts';
+import { webhookDeliveries } from './rpc/webhookDeliveries.ts';
 import { SecretKeyFile } from './secrets/keyFile.ts';
 import { ClusterState } from './state/state.ts';
 import { openStore } from './store/openStore.ts';
@@ -223,6 +224,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         gate,
         connections,
         calls: calls.muster,
+        deliver: webhookDeliveries(coordinator),
         tls: tls?.https ?? null,
         hosts: tls?.hosts ?? [],
         random,

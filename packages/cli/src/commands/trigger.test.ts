@@ -41,6 +41,7 @@ const trigger: TriggerView = {
   spec: { name: 'vision' },
   params: { day: '${trigger.time}' },
   createdAtMs: submittedAtMs,
+  secret: null,
 };
 const answer = () => triggerToWire(trigger);
 const nextAt = clockText(submittedAtMs + 60_000);
@@ -61,7 +62,7 @@ test('trigger create sends the file with values, also those that a fire has', as
   const argv = ['trigger', 'create', 'nightly', '-f', file, '--cron', '0 3 * * *', '--overlap', 'queue'];
   const values = ['--param', 'day=${trigger.time}', '--param', 'lr=0.1', '--timezone', 'Europe/Berlin'];
   const made = await run([...argv, ...values], { CreateTrigger: answer }, { environment });
-  expect(made.stdout).toBe(`nightly is set: its first run of vision starts at ${nextAt}.\n`);
+  expect(made.stdout).toBe(`nightly is set. The first run of vision starts at ${nextAt}.\n`);
   const [{ request } = { request: {} }] = made.requests as readonly { request: Record<string, unknown> }[];
   expect(request).toMatchObject({
     name: 'nightly',
@@ -72,10 +73,25 @@ test('trigger create sends the file with values, also those that a fire has', as
   expect(JSON.parse(String(request['paramsJson']))).toEqual({ day: '${trigger.time}', lr: 0.1 });
   expect(JSON.parse(String(request['specJson']))).toMatchObject({ name: 'vision' });
   const tried = await run([...argv, ...values, '--dry-run'], { CreateTrigger: answer }, { environment });
-  expect(tried.stdout).toBe(
-    `Dry run, nothing was set. With nightly, its first run of vision starts at ${nextAt}.\n`,
-  );
+  expect(tried.stdout).toBe(`Dry run, nothing was set. The first run of vision starts at ${nextAt}.\n`);
   expect(tried.requests).toMatchObject([{ request: { dryRun: true } }]);
+});
+
+test('the secret of a webhook is printed alone', async () => {
+  const { file, environment } = pipelineFile();
+  const webhook = {
+    ...trigger,
+    name: 'pushed',
+    kind: 'webhook',
+    cron: null,
+    nextAtMs: null,
+    secret: 'whsec_abc=',
+  } as const;
+  const argv = ['trigger', 'create', 'pushed', '-f', file, '--webhook', '--param', 'lr=${trigger.body.lr}'];
+  const made = await run(argv, { CreateTrigger: () => triggerToWire(webhook) }, { environment });
+  expect(made.requests).toMatchObject([{ request: { name: 'pushed', webhook: true } }]);
+  expect(made.stdout).toBe('whsec_abc=\n');
+  expect(made.stderr).toContain('/api/v1/triggers/pushed/deliveries, signed with this secret');
 });
 
 test('what is wrong is said before anything is sent', async () => {

@@ -17,6 +17,7 @@ interface CreateFlags extends QueryFlags {
   readonly cron?: string;
   readonly timezone?: string;
   readonly missed?: string;
+  readonly webhook?: boolean;
   readonly overlap?: string;
   /** commander makes it of `--no-cache`. */
   readonly cache?: boolean;
@@ -26,7 +27,7 @@ interface CreateFlags extends QueryFlags {
 
 const create: Subcommand = {
   name: 'create',
-  summary: 'set what starts runs of a pipeline: times',
+  summary: 'set what starts runs of a pipeline: times, or deliveries over HTTP',
   define(sub) {
     sub
       .argument('<name>', 'unique in the cluster, such as nightly')
@@ -41,6 +42,7 @@ const create: Subcommand = {
           )
           .choices([...missedPolicies]),
       )
+      .option('--webhook', 'start a run for each signed delivery over HTTP; prints the secret')
       .addOption(
         sub
           .createOption(
@@ -78,13 +80,14 @@ const create: Subcommand = {
       true,
     );
     for (const note of notes) await context.io.stderr.write(`${printable(note)}\n`);
-    const { cron, timezone: timeZone, missed, overlap } = flags;
+    const { cron, timezone: timeZone, missed, overlap, webhook } = flags;
     const request = {
       name,
       specJson: json,
       paramsJson,
       noCache: flags.cache === false,
       dryRun: flags.dryRun === true,
+      ...(webhook === true ? { webhook } : {}),
       ...(cron === undefined ? {} : { cron }),
       ...(timeZone === undefined ? {} : { timeZone }),
       ...(missed === undefined ? {} : { missed }),
@@ -94,12 +97,12 @@ const create: Subcommand = {
       context,
       flags,
       (api) => api.createTrigger(request),
-      ({ pipeline, nextAtMs }) => {
-        const first = `its first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}`;
-        return request.dryRun
-          ? `Dry run, nothing was set. With ${name}, ${first}.\n`
-          : `${name} is set: ${first}.\n`;
-      },
+      (trigger) =>
+        request.dryRun ? `Dry run, nothing was set. ${firstRun(trigger)}\n` : createdText(trigger),
+      ({ secret }) =>
+        secret === null
+          ? ''
+          : `Deliveries go to /api/v1/triggers/${name}/deliveries, signed with this secret, which is not shown again.\n`,
     );
   },
 };
@@ -123,7 +126,8 @@ const pause = ofOne('pause', 'let a trigger start nothing until it is resumed', 
 
 const resume = ofOne('resume', 'let a trigger start runs again', {
   call: (api, name) => api.resumeTrigger(name),
-  text: ({ name, nextAtMs }) => `${name} fires next at ${clockText(nextAtMs ?? 0)}.\n`,
+  text: ({ name, nextAtMs }) =>
+    nextAtMs === null ? `${name} is no longer paused.\n` : `${name} fires next at ${clockText(nextAtMs)}.\n`,
 });
 
 const remove = ofOne('delete', 'delete a trigger; its runs continue', {
@@ -139,6 +143,18 @@ export const command: CommandModule = {
   run: listTriggers,
   subcommands: [create, list, show, pause, resume, remove],
 };
+
+/** Of a webhook the secret alone, so that a script can keep it. */
+function createdText(trigger: TriggerView): string {
+  const { name, secret } = trigger;
+  return secret === null ? `${name} is set. ${firstRun(trigger)}\n` : `${secret}\n`;
+}
+
+function firstRun({ name, pipeline, kind, nextAtMs }: TriggerView): string {
+  return kind === 'cron'
+    ? `The first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}.`
+    : `Each delivery to ${name} starts a run of ${pipeline}.`;
+}
 
 function ofOne(
   name: string,

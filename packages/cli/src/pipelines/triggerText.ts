@@ -60,11 +60,13 @@ function fireTable(fires: readonly TriggerFireView[], view: View): string {
   return formatTable(fires, columns, view);
 }
 
-export function whenText({ cron, timeZone }: TriggerView): string {
+export function whenText({ kind, cron, timeZone }: TriggerView): string {
+  if (kind === 'webhook') return 'webhook';
   return `${cron ?? '-'} (${timeZone ?? 'UTC'})`;
 }
 
-function nextText({ paused, nextAtMs }: TriggerView): string {
+function nextText({ kind, paused, nextAtMs }: TriggerView): string {
   if (paused) return 'paused';
+  if (kind !== 'cron') return '-';
   return nextAtMs === null ? 'never' : clockText(nextAtMs);
 }

@@ -15,6 +15,7 @@ export interface TriggerRequest {
   readonly cron?: string;
   readonly timeZone?: string;
   readonly missed?: string;
+  readonly webhook?: boolean;
   /** Everything is checked, and nothing set. */
   readonly dryRun?: boolean;
 }

@@ -94,6 +94,7 @@ beforeAll(async () => {
     gate,
     connections,
     calls,
+    deliver: () => Promise.reject(new MusterError('unauthenticated', 'reached')),
     tls: null,
     hosts: [],
     random: (size) => new Uint8Array(size),

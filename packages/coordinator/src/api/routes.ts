@@ -19,6 +19,9 @@ export interface Route {
   readonly stream?: 'events' | 'logs' | 'metrics' | 'bytes';
 }
 
+/** Of deliveries, which are no call of the service: their senders have no token. Below `/api/v1`. */
+export const webhookPath = '/triggers/{name}/deliveries';
+
 type Rows = Readonly<Record<CallName, readonly [Route, ...Route[]]>>;
 
 const get = (path: string): readonly [Route] => [{ method: 'GET', path }];

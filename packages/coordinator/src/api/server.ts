@@ -19,6 +19,7 @@ import type { Gate } from '../auth/gate.ts';
 import type { Identity } from '../caller.ts';
 import { asMusterError, type MusterCalls, type UnaryMethod } from '../rpc/calls.ts';
 import { type Connections, httpPeer } from '../rpc/connections.ts';
+import type { DeliverWebhook } from '../rpc/webhookDeliveries.ts';
 import { hostFromHere } from '../tls/hosts.ts';
 import type { HttpsContext } from '../tls/serverTls.ts';
 import { bodyBytesMax, bodyTooLarge, textOfBody } from './body.ts';
@@ -29,6 +30,7 @@ import { apiPrefix, type CallName, type Route, routesOfCalls } from './routes.ts
 import type { SseTiming } from './sseStream.ts';
 import { serveStream } from './streams.ts';
 import { addToolRoute } from './toolRoute.ts';
+import { addWebhookRoute } from './webhookRoute.ts';
 
 const headerTimeoutMs = 10_000;
 /** For a request to arrive, its body included. */
@@ -45,6 +47,7 @@ export interface ApiParts {
   readonly gate: Gate;
   readonly connections: Pick<Connections, 'opened' | 'authenticated'>;
   readonly calls: MusterCalls;
+  readonly deliver: DeliverWebhook;
   /** null: none, on loopback only. */
   readonly tls: HttpsContext | null;
   /** Hosts by which clients may call this server, beside names of loopback. */
@@ -161,6 +164,7 @@ function createApp(parts: ApiParts, stopping: AbortSignal): FastifyInstance {
     const name = method.name as CallName;
     for (const route of routesOfCalls[name]) addRoute(app, parts, { ...method, name }, route, stopping);
   }
+  addWebhookRoute(app, { deliver: parts.deliver, peerOf });
   addToolRoute(app, {
     ...parts,
     encrypted: parts.tls !== null,

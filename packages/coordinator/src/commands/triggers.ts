@@ -8,6 +8,7 @@ import type { FireOutcome } from '@muster/common/triggers';
 import type { PipelineValues } from '@muster/pipelines/model';
 import type { Draft } from '../state/state.ts';
 import type { StoredPipeline } from '../store/pipelines.ts';
+import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger, WaitingFire } from '../store/triggers.ts';
 import { addRun, stopPipeline } from './pipelines.ts';
 
@@ -106,6 +107,11 @@ export interface TriggerFire {
   readonly wanted: WantedRun;
 }
 
+/** A fire that somebody has asked for, by which it is known when it is sent again. */
+export type RequestedFire = Omit<TriggerFire, 'isDue' | 'moved'> & {
+  readonly request: Pick<RequestRecord, 'requestId' | 'digest'>;
+};
+
 export type WantedRun =
   | {
       readonly kind: 'run';
@@ -164,6 +170,20 @@ export function fireTrigger(
       nowMs,
     );
   return settleFire(draft, changed, { cause, outcome: 'queued', run: null, reason }, nowMs);
+}
+
+/** As `fireTrigger`, with the request and the run in one commit. @throws {MusterError} `failed_precondition` when it is paused or gone */
+export function fireOnRequest(
+  draft: Draft,
+  { request, ...fire }: RequestedFire,
+  random: RandomBytes,
+  nowMs: number,
+): RequestRecord {
+  const { name } = fire.trigger;
+  const outcome = fireTrigger(draft, { ...fire, isDue: () => true, moved: {} }, random, nowMs);
+  if (outcome === null) throw new MusterError('failed_precondition', `trigger ${name} is paused, or gone`);
+  const run = outcome === 'started' ? (draft.pipelines.trigger(name)?.fires[0]?.run ?? null) : null;
+  return draft.putRequest({ ...request, jobIds: [], arrayId: run, createdAtMs: nowMs });
 }
 
 /** Starts the first of those that wait, once no run of the trigger is left. */

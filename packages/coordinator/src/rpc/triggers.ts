@@ -1,6 +1,7 @@
 /** The API's calls about triggers of pipelines. */
 import { MusterError } from '@muster/common/errors';
 import type { CreateTriggerRequest__Output } from '@muster/common/gen/muster/v1/CreateTriggerRequest';
+import type { RandomBytes } from '@muster/common/ids';
 import { hasPipelineEnded } from '@muster/common/pipelines';
 import { closest } from '@muster/common/spec/suggest';
 import {
@@ -20,17 +21,21 @@ import type { Command, Loop } from '../loop.ts';
 import { decodeGiven, decodePipeline } from '../pipelines/sentPipeline.ts';
 import { requireSteps, type StepCheckParts } from '../pipelines/stepChecks.ts';
 import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
+import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
-import { factNames } from '../triggers/triggerRunner.ts';
+import { newWebhookSecret } from '../triggers/signature.ts';
+import { factNames, webhookSecretName } from '../triggers/triggerRunner.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { seesSweep } from './visibleJobs.ts';
 
 export interface TriggerCallParts extends StepCheckParts {
   readonly state: ClusterState;
   readonly loop: Loop;
+  readonly vault: SecretVault;
+  readonly random: RandomBytes;
   readonly wallMs: () => number;
 }
 
@@ -40,7 +45,7 @@ type TriggerCalls = Pick<
 >;
 
 export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
-  const { state, loop } = parts;
+  const { state, loop, vault } = parts;
 
   function shown(name: string): ReturnType<typeof triggerToWire> {
     const trigger = state.pipelines.triggers.get(name);
@@ -54,8 +59,16 @@ export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
       const user = userOf(caller);
       const create: Command<StoredTrigger> = (draft, nowMs) => createTrigger(draft, wish, user, nowMs);
       if (request.dryRun) return triggerToWire(triggerView(state, loop.tryOut(caller, create)));
+      if (wish.source.kind !== 'webhook') {
+        await loop.run(caller, create);
+        return shown(wish.name);
+      }
+      // First what would be refused, so that the secret of another trigger is not replaced.
+      loop.tryOut(caller, create);
+      const secret = newWebhookSecret(parts.random);
+      await vault.set(caller, wish.project, webhookSecretName(wish.name), Buffer.from(secret));
       await loop.run(caller, create);
-      return shown(wish.name);
+      return { ...shown(wish.name), secret };
     }),
 
     ListTriggers: unary(async (_request, caller) => ({
@@ -69,6 +82,8 @@ export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
     DeleteTrigger: unary(async ({ name }, caller) => {
       const trigger = requireChange(state, findTrigger(state, name, caller), caller);
       await loop.run(caller, (draft, nowMs) => deleteTrigger(draft, name, nowMs));
+      if (trigger.source.kind === 'webhook')
+        await vault.remove(caller, trigger.project, webhookSecretName(name)).catch(unlessMissing);
       return triggerToWire(triggerView(state, trigger));
     }),
 
@@ -126,8 +141,19 @@ async function wishOf(
   };
 }
 
-function sourceOf({ cron, timeZone, missed }: CreateTriggerRequest__Output, nowMs: number): TriggerSource {
-  if (cron === undefined) throw invalid('cron', 'missing', 'when the trigger is due, such as "0 3 * * *"');
+function sourceOf(
+  { cron, timeZone, missed, webhook }: CreateTriggerRequest__Output,
+  nowMs: number,
+): TriggerSource {
+  if (webhook) {
+    const extra = Object.entries({ cron, time_zone: timeZone, missed }).find(
+      ([, value]) => value !== undefined,
+    );
+    if (extra === undefined) return { kind: 'webhook' };
+    throw invalid(extra[0], 'given with webhook', 'times, or a webhook');
+  }
+  if (cron === undefined)
+    throw invalid('cron', 'missing', 'when the trigger is due, such as "0 3 * * *"; or a webhook');
   const times = { cron, timeZone: timeZone ?? 'UTC' };
   checkCron(times, nowMs);
   return { kind: 'cron', ...times, missed: oneWord('missed', missed ?? 'run_once', missedPolicies) };
@@ -142,6 +168,11 @@ function oneWord<Word extends string>(path: string, value: string, words: readon
 function invalid(path: string, message: string, expected: string): MusterError {
   const problem = { path, message, expected, suggestion: null };
   return new MusterError('invalid', `${path}: ${message}; expected ${expected}`, { problems: [problem] });
+}
+
+/** A project may have lost the secret before. */
+function unlessMissing(error: unknown): void {
+  if (!(error instanceof MusterError) || error.code !== 'not_found') throw error;
 }
 
 /** By name. */
@@ -182,7 +213,7 @@ function requireChange(state: ClusterState, trigger: StoredTrigger, caller: Iden
 function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): TriggerView {
   const { name, user, project, pipeline, source, overlap, isPaused, nextAtMs, waiting, fires, spec } =
     trigger;
-  const { cron, timeZone, missed } = source;
+  const { cron = null, timeZone = null, missed = null } = source.kind === 'cron' ? source : {};
   const running = [...pipelines.runs.values()]
     .filter((run) => run.triggers.at(-1) === name && !hasPipelineEnded(run.state))
     .sort((a, b) => b.createdAtMs - a.createdAtMs)
@@ -205,5 +236,6 @@ function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): Trigg
     spec: JSON.parse(spec) as TriggerView['spec'],
     params: trigger.params,
     createdAtMs: trigger.createdAtMs,
+    secret: null,
   };
 }

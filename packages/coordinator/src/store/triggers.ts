@@ -10,7 +10,12 @@ export interface CronSource {
   readonly missed: MissedPolicy;
 }
 
-export type TriggerSource = CronSource;
+/** Its secret is one of the project. */
+export interface WebhookSource {
+  readonly kind: 'webhook';
+}
+
+export type TriggerSource = CronSource | WebhookSource;
 
 /** A fire that waits until other runs have ended. */
 export interface WaitingFire {

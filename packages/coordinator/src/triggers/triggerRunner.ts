@@ -9,18 +9,33 @@ import { hasPipelineEnded } from '@muster/common/pipelines';
 import type { TriggerKind } from '@muster/common/triggers';
 import { completeValues } from '@muster/pipelines/parameters';
 import { fillFromFire } from '@muster/pipelines/triggerValues';
-import { fireTrigger, startWaitingFire, type WantedRun } from '../commands/triggers.ts';
+import {
+  fireOnRequest,
+  fireTrigger,
+  type RequestedFire,
+  startWaitingFire,
+  type WantedRun,
+} from '../commands/triggers.ts';
 import type { Loop } from '../loop.ts';
 import type { PipelineRunner } from '../pipelines/pipelineRunner.ts';
 import { decodePipeline } from '../pipelines/sentPipeline.ts';
 import { requireSteps, type StepCheckParts } from '../pipelines/stepChecks.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger } from '../store/triggers.ts';
 import { dueTime } from './schedule.ts';
 
 /** What `${trigger.NAME}` may name, by the kind of the trigger. */
-export const factNames: Readonly<Record<TriggerKind, readonly string[]>> = { cron: ['time'] };
+export const factNames: Readonly<Record<TriggerKind, readonly string[]>> = {
+  cron: ['time'],
+  webhook: ['time', 'body', 'delivery'],
+};
+
+/** Of the secret of its project that deliveries are signed with. */
+export function webhookSecretName(trigger: string): string {
+  return `trigger.${trigger}`;
+}
 
 export interface TriggerRunnerParts extends StepCheckParts {
   readonly state: ClusterState;
@@ -90,7 +105,7 @@ export class TriggerRunner {
 
   private async fireByTime(trigger: StoredTrigger): Promise<void> {
     const due = dueTime(trigger, this.parts.wallMs());
-    if (due === null) return;
+    if (due === null || trigger.source.kind !== 'cron') return;
     const { dueAtMs, nextAtMs, missed, isLate } = due;
     const cause = new Date(dueAtMs).toISOString().replace('.000Z', 'Z');
     const count = missed === 1 ? 'one time' : `${missed >= 100 ? 'at least ' : ''}${missed} times`;
@@ -102,6 +117,26 @@ export class TriggerRunner {
     // The fire is that of the time for which it was due: once it is carried out, the trigger waits for another.
     const isDue = (now: StoredTrigger) => now.nextAtMs === trigger.nextAtMs;
     await this.fire(trigger, { isDue, moved: { nextAtMs }, cause, wanted });
+  }
+
+  /** Carries out a delivery. The caller sees to it that each is carried out once. */
+  async fireByWebhook(
+    trigger: StoredTrigger,
+    {
+      cause,
+      facts,
+      request,
+    }: Pick<RequestedFire, 'cause' | 'request'> & { readonly facts: Readonly<Record<string, unknown>> },
+  ): Promise<RequestRecord> {
+    const { loop, random, pipelines } = this.parts;
+    const fire = { trigger, cause, request, wanted: await this.wantedRun(trigger, facts, null) };
+    const record = await loop.run(
+      trigger.by,
+      (draft, nowMs) => fireOnRequest(draft, fire, random, nowMs),
+      true,
+    );
+    pipelines.begin();
+    return record;
   }
 
   private async fire(

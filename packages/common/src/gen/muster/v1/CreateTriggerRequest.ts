@@ -11,6 +11,7 @@ export interface CreateTriggerRequest {
   'timeZone'?: (string);
   'missed'?: (string);
   'dryRun'?: (boolean);
+  'webhook'?: (boolean);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
@@ -27,6 +28,7 @@ export interface CreateTriggerRequest__Output {
   'timeZone'?: (string);
   'missed'?: (string);
   'dryRun': (boolean);
+  'webhook': (boolean);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";

@@ -21,10 +21,12 @@ export interface Trigger {
   'spec'?: (string);
   'params'?: (string);
   'createdAtMs'?: (number | string | Long);
+  'secret'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
+  '_secret'?: "secret";
 }
 
 export interface Trigger__Output {
@@ -45,8 +47,10 @@ export interface Trigger__Output {
   'spec': (string);
   'params': (string);
   'createdAtMs': (number);
+  'secret'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
+  '_secret'?: "secret";
 }
