@@ -163,7 +163,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'triggers',
-      'commands loop.ts pipelines state store',
+      'alerts auth caller.ts commands loop.ts model.ts pipelines state store work',
       'it looks at what is stored, and commands like a client',
     ],
     [

@@ -4,9 +4,10 @@ import { type Members, oneOf, textShape } from './jsonShapes.ts';
 
 /**
  * - `cron`: at times
+ * - `event`: when something happens in the cluster
  * - `webhook`: when somebody who has its secret sends a delivery
  */
-export const triggerKinds = ['cron', 'webhook'] as const;
+export const triggerKinds = ['cron', 'event', 'webhook'] as const;
 export type TriggerKind = (typeof triggerKinds)[number];
 
 /**
@@ -61,6 +62,8 @@ export interface TriggerView {
   /** Of the IANA database. */
   readonly timeZone: string | null;
   readonly missed: MissedPolicy | null;
+  /** Of a trigger by events, in CEL. */
+  readonly condition: string | null;
   readonly overlap: OverlapPolicy;
   readonly paused: boolean;
   /** Of a cron trigger, wall clock. null: never again. */

@@ -263,7 +263,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const evaluations = new EvaluationRunner({ ...now, state, store, loop, runningMs, random, log });
   const { logs } = output.parts;
   const pipelines = new PipelineRunner({ ...now, state, store, loop, logs, runningMs, random, log });
-  const triggers = new TriggerRunner({ ...now, state, loop, agents, vault, pipelines, random, log });
+  const triggers = new TriggerRunner({ ...now, state, store, loop, agents, vault, pipelines, random, log });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);

@@ -17,6 +17,7 @@ const trigger: TriggerView = {
   cron: '0 3 * * *',
   timeZone: 'Europe/Berlin',
   missed: 'run_once',
+  condition: null,
   overlap: 'queue',
   paused: false,
   nextAtMs: submittedAtMs + 60_000,

@@ -17,6 +17,7 @@ interface CreateFlags extends QueryFlags {
   readonly cron?: string;
   readonly timezone?: string;
   readonly missed?: string;
+  readonly on?: string;
   readonly webhook?: boolean;
   readonly overlap?: string;
   /** commander makes it of `--no-cache`. */
@@ -27,7 +28,7 @@ interface CreateFlags extends QueryFlags {
 
 const create: Subcommand = {
   name: 'create',
-  summary: 'set what starts runs of a pipeline: times, or deliveries over HTTP',
+  summary: 'set what starts runs of a pipeline: times, events, or deliveries over HTTP',
   define(sub) {
     sub
       .argument('<name>', 'unique in the cluster, such as nightly')
@@ -42,6 +43,7 @@ const create: Subcommand = {
           )
           .choices([...missedPolicies]),
       )
+      .option('--on <condition>', "in CEL over events, such as kind == 'job.succeeded' && job == 'train'")
       .option('--webhook', 'start a run for each signed delivery over HTTP; prints the secret')
       .addOption(
         sub
@@ -80,7 +82,7 @@ const create: Subcommand = {
       true,
     );
     for (const note of notes) await context.io.stderr.write(`${printable(note)}\n`);
-    const { cron, timezone: timeZone, missed, overlap, webhook } = flags;
+    const { cron, timezone: timeZone, missed, overlap, webhook, on } = flags;
     const request = {
       name,
       specJson: json,
@@ -88,6 +90,7 @@ const create: Subcommand = {
       noCache: flags.cache === false,
       dryRun: flags.dryRun === true,
       ...(webhook === true ? { webhook } : {}),
+      ...(on === undefined ? {} : { condition: on }),
       ...(cron === undefined ? {} : { cron }),
       ...(timeZone === undefined ? {} : { timeZone }),
       ...(missed === undefined ? {} : { missed }),
@@ -153,7 +156,7 @@ function createdText(trigger: TriggerView): string {
 function firstRun({ name, pipeline, kind, nextAtMs }: TriggerView): string {
   return kind === 'cron'
     ? `The first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}.`
-    : `Each delivery to ${name} starts a run of ${pipeline}.`;
+    : `Each ${kind === 'event' ? 'event for which its condition holds' : `delivery to ${name}`} starts a run of ${pipeline}.`;
 }
 
 function ofOne(

@@ -17,7 +17,7 @@ export function triggerTable(triggers: readonly TriggerView[], view: View): stri
   const columns: readonly Column<TriggerView>[] = [
     { header: 'NAME', cell: ({ name }) => name },
     { header: 'PIPELINE', cell: ({ pipeline }) => pipeline, narrow: { cutTo: 10 } },
-    { header: 'WHEN', cell: whenText },
+    { header: 'WHEN', cell: whenText, narrow: { cutTo: 20 } },
     { header: 'NEXT', cell: nextText },
     {
       header: 'LAST',
@@ -60,8 +60,9 @@ function fireTable(fires: readonly TriggerFireView[], view: View): string {
   return formatTable(fires, columns, view);
 }
 
-export function whenText({ kind, cron, timeZone }: TriggerView): string {
+export function whenText({ kind, cron, timeZone, condition }: TriggerView): string {
   if (kind === 'webhook') return 'webhook';
+  if (kind === 'event') return condition ?? '-';
   return `${cron ?? '-'} (${timeZone ?? 'UTC'})`;
 }
 

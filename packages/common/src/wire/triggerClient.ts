@@ -16,6 +16,7 @@ export interface TriggerRequest {
   readonly timeZone?: string;
   readonly missed?: string;
   readonly webhook?: boolean;
+  readonly condition?: string;
   /** Everything is checked, and nothing set. */
   readonly dryRun?: boolean;
 }

@@ -21,7 +21,7 @@ const firesMax = 20;
 
 export type NewTrigger = Omit<
   StoredTrigger,
-  'user' | 'by' | 'isPaused' | 'waiting' | 'fires' | 'createdAtMs'
+  'user' | 'by' | 'isPaused' | 'eventSeq' | 'waiting' | 'fires' | 'createdAtMs'
 >;
 
 /** Repeated with the same definition, it changes nothing. @throws {MusterError} `already_exists`, or `resource_exhausted` */
@@ -48,6 +48,7 @@ export function createTrigger(draft: Draft, wish: NewTrigger, user: string, nowM
     user,
     by: draft.by,
     isPaused: false,
+    eventSeq: wish.source.kind === 'event' ? draft.nextEventSeq - 1 : null,
     waiting: [],
     fires: [],
     createdAtMs: nowMs,
@@ -92,7 +93,8 @@ export function pauseTrigger(
 ): void {
   const trigger = requireTrigger(draft, name);
   if (trigger.isPaused === wish.isPaused) return;
-  const changed = { ...trigger, ...wish };
+  const eventSeq = trigger.source.kind === 'event' ? draft.nextEventSeq - 1 : null;
+  const changed = { ...trigger, ...wish, eventSeq };
   draft.pipelines.putTrigger(changed);
   emitChange(draft, wish.isPaused ? 'trigger.paused' : 'trigger.resumed', changed, nowMs);
 }
@@ -102,13 +104,15 @@ export interface TriggerFire {
   /** Whether the trigger, as it is stored now, has not carried this fire out. */
   readonly isDue: (trigger: StoredTrigger) => boolean;
   /** What of the trigger shows afterwards that the fire was carried out. */
-  readonly moved: Partial<Pick<StoredTrigger, 'nextAtMs'>>;
+  readonly moved: Partial<Pick<StoredTrigger, 'nextAtMs' | 'eventSeq'>>;
   readonly cause: string;
+  /** Names of the triggers that have led to it. */
+  readonly after: readonly string[];
   readonly wanted: WantedRun;
 }
 
 /** A fire that somebody has asked for, by which it is known when it is sent again. */
-export type RequestedFire = Omit<TriggerFire, 'isDue' | 'moved'> & {
+export type RequestedFire = Omit<TriggerFire, 'isDue' | 'moved' | 'after'> & {
   readonly request: Pick<RequestRecord, 'requestId' | 'digest'>;
 };
 
@@ -128,7 +132,7 @@ export type WantedRun =
  */
 export function fireTrigger(
   draft: Draft,
-  { trigger: { name, createdAtMs }, isDue, moved, cause, wanted }: TriggerFire,
+  { trigger: { name, createdAtMs }, isDue, moved, cause, after, wanted }: TriggerFire,
   random: RandomBytes,
   nowMs: number,
 ): FireOutcome | null {
@@ -145,7 +149,7 @@ export function fireTrigger(
   const active = activeRuns(draft, name);
   const isFree = active.length === 0 && trigger.waiting.length === 0;
   if (isFree || overlap === 'allow')
-    return startRun(draft, trigger, { cause, params }, wanted, random, nowMs);
+    return startRun(draft, trigger, { cause, params, after }, wanted, random, nowMs);
   const reason = withNote(`${active[0]?.id ?? 'an earlier fire'} of it has not ended`, note);
   if (overlap === 'skip')
     return settleFire(draft, trigger, { cause, outcome: 'skipped', run: null, reason }, nowMs);
@@ -153,7 +157,7 @@ export function fireTrigger(
     const full = withNote(`${waitingMax} fires of it wait already`, note);
     return settleFire(draft, trigger, { cause, outcome: 'skipped', run: null, reason: full }, nowMs);
   }
-  const fire = { cause, params };
+  const fire = { cause, params, after };
   if (overlap === 'queue') {
     const queued = { ...trigger, waiting: [...trigger.waiting, fire] };
     return settleFire(draft, queued, { cause, outcome: 'queued', run: null, reason }, nowMs);
@@ -180,10 +184,21 @@ export function fireOnRequest(
   nowMs: number,
 ): RequestRecord {
   const { name } = fire.trigger;
-  const outcome = fireTrigger(draft, { ...fire, isDue: () => true, moved: {} }, random, nowMs);
+  const outcome = fireTrigger(draft, { ...fire, isDue: () => true, moved: {}, after: [] }, random, nowMs);
   if (outcome === null) throw new MusterError('failed_precondition', `trigger ${name} is paused, or gone`);
   const run = outcome === 'started' ? (draft.pipelines.trigger(name)?.fires[0]?.run ?? null) : null;
   return draft.putRequest({ ...request, jobIds: [], arrayId: run, createdAtMs: nowMs });
+}
+
+/** All events up to this one were looked at, and none of them has fired the trigger. */
+export function noteTriggerSeq(
+  draft: Draft,
+  { name, createdAtMs }: TriggerFire['trigger'],
+  seq: number,
+): void {
+  const trigger = draft.pipelines.trigger(name);
+  if (trigger?.createdAtMs !== createdAtMs || (trigger.eventSeq ?? 0) >= seq) return;
+  draft.pipelines.putTrigger({ ...trigger, eventSeq: seq });
 }
 
 /** Starts the first of those that wait, once no run of the trigger is left. */
@@ -213,7 +228,7 @@ export function activeRuns(draft: Draft, name: string): readonly StoredPipeline[
 function startRun(
   draft: Draft,
   trigger: StoredTrigger,
-  { cause, params }: WaitingFire,
+  { cause, params, after }: WaitingFire,
   { stepCount, note }: { readonly stepCount: number; readonly note: string | null },
   random: RandomBytes,
   nowMs: number,
@@ -222,7 +237,7 @@ function startRun(
   const fields = { name: pipeline, project, spec, params, usesCache, rerunOf: null, kept: [], stepCount };
   try {
     requireStandingOf(draft, trigger);
-    const { id: run } = addRun(draft, { ...fields, triggers: [name] }, random, nowMs);
+    const { id: run } = addRun(draft, { ...fields, triggers: [...after, name] }, random, nowMs);
     return settleFire(draft, trigger, { cause, outcome: 'started', run, reason: note }, nowMs);
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;

@@ -25,6 +25,7 @@ import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
+import { eventConditionOf } from '../triggers/eventCondition.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
 import { newWebhookSecret } from '../triggers/signature.ts';
 import { factNames, webhookSecretName } from '../triggers/triggerRunner.ts';
@@ -114,7 +115,7 @@ async function wishOf(
   if (!triggerNamePattern.test(name))
     throw invalid('name', `"${name.slice(0, 60)}" is not a name`, triggerNameForm);
   const overlap = oneWord('overlap', request.overlap ?? 'skip', overlapPolicies);
-  const source = sourceOf(request, parts.wallMs());
+  const source = await sourceOf(request, parts.wallMs());
   const { text: spec, spec: pipeline } = decodePipeline(specJson);
   const { project } = pipeline;
   requireProject(caller, project);
@@ -141,19 +142,30 @@ async function wishOf(
   };
 }
 
-function sourceOf(
-  { cron, timeZone, missed, webhook }: CreateTriggerRequest__Output,
+/** Of times, a condition and a webhook a trigger has one. */
+async function sourceOf(
+  { cron, timeZone, missed, webhook, condition }: CreateTriggerRequest__Output,
   nowMs: number,
-): TriggerSource {
-  if (webhook) {
-    const extra = Object.entries({ cron, time_zone: timeZone, missed }).find(
-      ([, value]) => value !== undefined,
+): Promise<TriggerSource> {
+  const given = Object.entries({ cron, condition, webhook: webhook || undefined }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const [first, second] = given.map(([name]) => name);
+  if (first === undefined)
+    throw invalid(
+      'cron',
+      'missing',
+      'when the trigger is due, such as "0 3 * * *"; a condition; or a webhook',
     );
-    if (extra === undefined) return { kind: 'webhook' };
-    throw invalid(extra[0], 'given with webhook', 'times, or a webhook');
+  if (second !== undefined)
+    throw invalid(second, `given beside ${first}`, 'one of cron, condition and webhook');
+  if (cron === undefined) {
+    if (timeZone !== undefined) throw invalid('time_zone', `given with a ${first}`, 'cron with it');
+    if (missed !== undefined) throw invalid('missed', `given with a ${first}`, 'cron with it');
+    if (condition === undefined) return { kind: 'webhook' };
+    await eventConditionOf(condition);
+    return { kind: 'event', condition };
   }
-  if (cron === undefined)
-    throw invalid('cron', 'missing', 'when the trigger is due, such as "0 3 * * *"; or a webhook');
   const times = { cron, timeZone: timeZone ?? 'UTC' };
   checkCron(times, nowMs);
   return { kind: 'cron', ...times, missed: oneWord('missed', missed ?? 'run_once', missedPolicies) };
@@ -227,6 +239,7 @@ function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): Trigg
     cron,
     timeZone,
     missed,
+    condition: source.kind === 'event' ? source.condition : null,
     overlap,
     paused: isPaused,
     nextAtMs: isPaused ? null : nextAtMs,

@@ -66,6 +66,7 @@ function aStoredTrigger(name: string, fields: Partial<StoredTrigger> = {}): Stor
     overlap: 'skip',
     isPaused: false,
     nextAtMs: someMs,
+    eventSeq: null,
     waiting: [],
     fires: [],
     createdAtMs: someMs,
@@ -110,7 +111,7 @@ export function describePipelines(
       const fire = { atMs: someMs, cause: 'now', outcome: 'started', run: 'pln_a', reason: null } as const;
       const fired = aStoredTrigger('nightly', {
         nextAtMs: null,
-        waiting: [{ cause: 'now', params: { lr: 0.1 } }],
+        waiting: [{ cause: 'now', params: { lr: 0.1 }, after: ['nightly'] }],
         fires: [fire],
       });
       await commit({ triggers: [fired], removedTriggers: ['hourly', 'nothing'] });

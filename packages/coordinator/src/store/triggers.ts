@@ -15,12 +15,19 @@ export interface WebhookSource {
   readonly kind: 'webhook';
 }
 
-export type TriggerSource = CronSource | WebhookSource;
+export interface EventSource {
+  readonly kind: 'event';
+  readonly condition: string;
+}
+
+export type TriggerSource = CronSource | EventSource | WebhookSource;
 
 /** A fire that waits until other runs have ended. */
 export interface WaitingFire {
   readonly cause: string;
   readonly params: PipelineValues;
+  /** Names of the triggers that have led to it. */
+  readonly after: readonly string[];
 }
 
 export interface StoredTrigger {
@@ -41,6 +48,8 @@ export interface StoredTrigger {
   readonly isPaused: boolean;
   /** Wall clock: when it is due, of a cron trigger. Moved in the commit that carries the fire out. null: never again. */
   readonly nextAtMs: number | null;
+  /** Of a trigger by events: all events up to this one were looked at. Moved in the commit that carries a fire out. */
+  readonly eventSeq: number | null;
   /** In the order in which they are started. */
   readonly waiting: readonly WaitingFire[];
   /** Newest first, some. */

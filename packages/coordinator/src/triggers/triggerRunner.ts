@@ -9,9 +9,11 @@ import { hasPipelineEnded } from '@muster/common/pipelines';
 import type { TriggerKind } from '@muster/common/triggers';
 import { completeValues } from '@muster/pipelines/parameters';
 import { fillFromFire } from '@muster/pipelines/triggerValues';
+import { coordinatorPart } from '../caller.ts';
 import {
   fireOnRequest,
   fireTrigger,
+  noteTriggerSeq,
   type RequestedFire,
   startWaitingFire,
   type WantedRun,
@@ -24,11 +26,14 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger } from '../store/triggers.ts';
+import { eventFacts } from './eventCondition.ts';
+import { type TriggerEventParts, TriggerEvents } from './eventFollower.ts';
 import { dueTime } from './schedule.ts';
 
 /** What `${trigger.NAME}` may name, by the kind of the trigger. */
 export const factNames: Readonly<Record<TriggerKind, readonly string[]>> = {
   cron: ['time'],
+  event: ['event', 'time'],
   webhook: ['time', 'body', 'delivery'],
 };
 
@@ -39,6 +44,7 @@ export function webhookSecretName(trigger: string): string {
 
 export interface TriggerRunnerParts extends StepCheckParts {
   readonly state: ClusterState;
+  readonly store: TriggerEventParts['store'];
   readonly loop: Pick<Loop, 'run'>;
   readonly pipelines: Pick<PipelineRunner, 'begin'>;
   readonly random: RandomBytes;
@@ -48,11 +54,13 @@ export interface TriggerRunnerParts extends StepCheckParts {
 
 export class TriggerRunner {
   private readonly parts: TriggerRunnerParts;
+  private readonly events: TriggerEvents;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
 
   constructor(parts: TriggerRunnerParts) {
     this.parts = parts;
+    this.events = new TriggerEvents(parts);
   }
 
   /** One pass over all triggers; one that is asked for meanwhile follows it. */
@@ -64,10 +72,12 @@ export class TriggerRunner {
     return this.work;
   }
 
-  /** A run that ends lets a fire begin that waits for it. */
+  /** A run that ends lets a fire begin that waits for it, and what happens may fire a trigger. */
   committed({ events }: Pick<Committed, 'events'>): void {
+    const { triggers } = this.parts.state.pipelines;
+    if (events.length === 0 || triggers.size === 0) return;
     const mayStart = events.some(({ kind }) => kind === 'pipeline.ended' || kind === 'trigger.resumed');
-    if (!mayStart || this.parts.state.pipelines.triggers.size === 0) return;
+    if (!mayStart && ![...triggers.values()].some(({ source }) => source.kind === 'event')) return;
     this.run().catch((error: unknown) =>
       this.parts.log.warn({ error: messageOf(error) }, 'a pass over the triggers has failed'),
     );
@@ -80,6 +90,7 @@ export class TriggerRunner {
       this.isAskedAgain = false;
       for (const trigger of Array.from(this.parts.state.pipelines.triggers.values()))
         await this.pass(trigger).catch((error: unknown) => failures.push(error));
+      await this.fireByEvents().catch((error: unknown) => failures.push(error));
     } while (this.isAskedAgain);
     if (failures.length > 0) throw failures[0];
   }
@@ -116,7 +127,22 @@ export class TriggerRunner {
       : await this.wantedRun(trigger, { time: cause }, note);
     // The fire is that of the time for which it was due: once it is carried out, the trigger waits for another.
     const isDue = (now: StoredTrigger) => now.nextAtMs === trigger.nextAtMs;
-    await this.fire(trigger, { isDue, moved: { nextAtMs }, cause, wanted });
+    await this.fire(trigger, { isDue, moved: { nextAtMs }, cause, after: [], wanted });
+  }
+
+  private fireByEvents(): Promise<void> {
+    return this.events.run({
+      fire: async (trigger, event, job, after) => {
+        const { seq, kind, subject, timeMs } = event;
+        const facts = { event: eventFacts(event, job), time: new Date(timeMs).toISOString() };
+        const wanted = await this.wantedRun(trigger, facts, null);
+        const isDue = ({ eventSeq }: StoredTrigger) => (eventSeq ?? 0) < seq;
+        const cause = `event ${seq}: ${kind} of ${job?.spec.name ?? subject}`;
+        await this.fire(trigger, { isDue, moved: { eventSeq: seq }, cause, after, wanted });
+      },
+      note: (trigger, seq) =>
+        this.parts.loop.run(coordinatorPart('triggers'), (draft) => noteTriggerSeq(draft, trigger, seq)),
+    });
   }
 
   /** Carries out a delivery. The caller sees to it that each is carried out once. */

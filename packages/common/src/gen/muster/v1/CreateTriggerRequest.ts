@@ -12,10 +12,12 @@ export interface CreateTriggerRequest {
   'missed'?: (string);
   'dryRun'?: (boolean);
   'webhook'?: (boolean);
+  'condition'?: (string);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
+  '_condition'?: "condition";
 }
 
 export interface CreateTriggerRequest__Output {
@@ -29,8 +31,10 @@ export interface CreateTriggerRequest__Output {
   'missed'?: (string);
   'dryRun': (boolean);
   'webhook': (boolean);
+  'condition'?: (string);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
+  '_condition'?: "condition";
 }

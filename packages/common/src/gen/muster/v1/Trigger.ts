@@ -22,11 +22,13 @@ export interface Trigger {
   'params'?: (string);
   'createdAtMs'?: (number | string | Long);
   'secret'?: (string);
+  'condition'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
   '_secret'?: "secret";
+  '_condition'?: "condition";
 }
 
 export interface Trigger__Output {
@@ -48,9 +50,11 @@ export interface Trigger__Output {
   'params': (string);
   'createdAtMs': (number);
   'secret'?: (string);
+  'condition'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
   '_secret'?: "secret";
+  '_condition'?: "condition";
 }
