@@ -5,6 +5,7 @@ import { connectMuster } from '@muster/common/wire/client';
 import type { TriggerRequest } from '@muster/common/wire/triggerClient';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller } from '../modelFixture.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -159,6 +160,24 @@ describe('while the last run hangs, a fire', () => {
     });
     expect(outcomes(await look())).toEqual(['started', 'queued', 'started']);
   });
+});
+
+test('of the runs of one trigger that have ended, the newest 500 are kept', async () => {
+  await coordinator.api.createTrigger(wish());
+  const first = (await passAtNext()).running[0] ?? '';
+  await endRuns();
+  await coordinator.loop.run(aCaller, (draft, nowMs) => {
+    const run = draft.pipelines.run(first);
+    if (run === undefined) throw new Error('there is no run');
+    for (let count = 1; count <= 500; count += 1)
+      draft.pipelines.put({ ...run, id: `pln_${count}`, createdAtMs: nowMs + count });
+  });
+  expect(coordinator.state.pipelines.runs.size).toBe(501);
+  const [next = ''] = (await passAtNext()).running;
+  const ids = [...coordinator.state.pipelines.runs.keys()];
+  expect(ids).toHaveLength(501);
+  expect(ids).not.toContain(first);
+  expect(ids).toContain(next);
 });
 
 test('a trigger that is paused starts nothing, and does not make up for it when it is resumed', async () => {
