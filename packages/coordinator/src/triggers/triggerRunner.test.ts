@@ -4,8 +4,10 @@ import type { TriggerView } from '@muster/common/triggers';
 import { connectMuster } from '@muster/common/wire/client';
 import type { TriggerRequest } from '@muster/common/wire/triggerClient';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { fireTrigger } from '../commands/triggers.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aCaller } from '../modelFixture.ts';
+import type { StoredTrigger } from '../store/triggers.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -160,6 +162,25 @@ describe('while the last run hangs, a fire', () => {
     });
     expect(outcomes(await look())).toEqual(['started', 'queued', 'started']);
   });
+});
+
+test('of two that carry out the same fire, one does', async () => {
+  const { nextAtMs } = await coordinator.api.createTrigger(wish({ overlap: 'allow' }));
+  const { createdAtMs } = await coordinator.api.getTrigger('often');
+  const fire = {
+    trigger: { name: 'often', createdAtMs },
+    isDue: (now: StoredTrigger) => now.nextAtMs === nextAtMs,
+    moved: { nextAtMs: (nextAtMs ?? 0) + 10 * minuteMs },
+    cause: 'a time',
+    after: [],
+    wanted: { kind: 'run', params: { day: '', lr: 0.1 }, stepCount: 1, note: null },
+  } as const;
+  const carryOut = () =>
+    coordinator.loop.run(aCaller, (draft, nowMs) =>
+      fireTrigger(draft, fire, (size) => new Uint8Array(size), nowMs),
+    );
+  expect(await Promise.all([carryOut(), carryOut()])).toEqual(['started', null]);
+  expect(await runs()).toHaveLength(1);
 });
 
 test('of the runs of one trigger that have ended, the newest 500 are kept', async () => {
