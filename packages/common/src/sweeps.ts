@@ -30,20 +30,40 @@ export const trialStates = [
 ] as const;
 export type TrialState = (typeof trialStates)[number];
 
+export const seedRunStates = ['running', 'complete', 'infeasible', 'failed', 'stopped'] as const;
+
+/** A run of a trial with one of several seeds. */
+export interface SeedRunView {
+  readonly seed: number;
+  readonly jobId: string;
+  readonly state: (typeof seedRunStates)[number];
+  /** null: it has none, or none yet. */
+  readonly value: number | null;
+  readonly furtherValues: readonly number[];
+  readonly step: number | null;
+  /** Why it has no value. */
+  readonly cause: string | null;
+}
+
 export interface TrialView {
   /** From 0, in the order in which trials are started. */
   readonly number: number;
   readonly state: TrialState;
   /** Of the parameters that apply. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Of a trial that was resumed the newest. */
+  /** Of a trial that was resumed the newest; with seeds that of the first. */
   readonly jobId: string;
   /** Those before it, each of which was stopped at a rung. */
   readonly earlierJobs: readonly string[];
-  /** Of the objective. null: it has none, or none yet. */
+  /** Of the objective, with seeds the mean of theirs. null: it has none, or none yet. */
   readonly value: number | null;
+  /** The standard deviation of the sample of the values of its seeds. null: it has no value, or there are no seeds. */
+  readonly deviation: number | null;
   /** Of the second objective and so on. Empty: there is one, or it has no value. */
   readonly furtherValues: readonly number[];
+  readonly furtherDeviations: readonly number[];
+  /** Those that were started, by seed. Empty: each trial of the sweep runs once. */
+  readonly seeds: readonly SeedRunView[];
   /** The step of that value. null: its line had none. */
   readonly step: number | null;
   /** Why it has no value, as causes of jobs are named; `no_metric`: its output never showed the metric. */

@@ -29,7 +29,7 @@ test('parameters are those of the job, and are filled in where the node does not
     labels: { team: 'vision' },
   });
   const point = { lr: 0.01, optimizer: 'adam' };
-  const spec = trialSpec({ job, parameters, number: 7, point }, 'swp_1');
+  const spec = trialSpec({ job, parameters, number: 7, point, seed: null }, 'swp_1');
   expect(spec).toMatchObject({
     name: 'train-7',
     command: ['python', 'train.py', '--lr={lr}'],
@@ -45,14 +45,35 @@ test('parameters are those of the job, and are filled in where the node does not
     MUSTER_TRIAL: '7',
     MUSTER_TRIAL_PARAMS: '{"lr":0.01,"optimizer":"adam"}',
   });
-  expect(trialSpec({ job, parameters, number: 7, point }, null).labels).toEqual({ team: 'vision' });
+  expect(trialSpec({ job, parameters, number: 7, point, seed: null }, null).labels).toEqual({
+    team: 'vision',
+  });
   expect(unusedParameters(jobOf({ command: ['x', '{lr}'] }), parameters)).toEqual(['optimizer', 'momentum']);
+});
+
+test('a seed is a parameter of the job, in its name, its label and its directory', () => {
+  const job = jobOf({
+    name: 'train',
+    command: ['train', '--seed={seed}'],
+    env: { RUN: '{trial}-{seed}' },
+    checkpoint: { dir: '/ckpt/{trial}/{seed}' },
+  });
+  const point = { lr: 0.01, optimizer: 'adam' };
+  const spec = trialSpec({ job, parameters, number: 7, point, seed: 2 }, 'swp_1');
+  expect(spec).toMatchObject({
+    name: 'train-7-s2',
+    command: ['train', '--seed={seed}'],
+    params: { ...point, seed: 2 },
+    env: { RUN: '7-2', MUSTER_PARAM_SEED: '2', MUSTER_TRIAL_PARAMS: JSON.stringify(point) },
+    checkpoint: { dir: '/ckpt/7/2' },
+    labels: { 'muster.trial': '7', 'muster.seed': '2' },
+  });
 });
 
 test('in the text of a shell, a parameter that does not apply becomes nothing', () => {
   const job = jobOf({ name: 'a'.repeat(60), command: 'train --lr={lr} {momentum} > {trial}.log' });
   const { command, name } = trialSpec(
-    { job, parameters, number: 3, point: { lr: 1, optimizer: 'adam' } },
+    { job, parameters, number: 3, point: { lr: 1, optimizer: 'adam' }, seed: null },
     null,
   );
   expect(command[2]).toBe('train --lr={lr}  > 3.log');
@@ -62,7 +83,7 @@ test('in the text of a shell, a parameter that does not apply becomes nothing', 
 test('the trial of a sweep is a valid job', () => {
   const job = jobOf({ command: ['true', '{lr}'] });
   const spec = trialSpec(
-    { job, parameters, number: 9_999, point: { lr: 0.5, optimizer: 'sgd', momentum: 0 } },
+    { job, parameters, number: 9_999, point: { lr: 0.5, optimizer: 'sgd', momentum: 0 }, seed: null },
     'swp_1',
   );
   expect(spec.params).toEqual({ lr: 0.5, optimizer: 'sgd', momentum: 0 });
@@ -85,7 +106,7 @@ test('a configuration file can be the text of a variable, whose other braces sta
     env: { CONFIG: '{"lr": {lr}, "nested": {"optimizer": "{optimizer}"},\n "out": "/results/{trial}"}' },
   });
   const point = { lr: 0.01, optimizer: 'adam' };
-  const { env, command } = trialSpec({ job, parameters, number: 7, point }, null);
+  const { env, command } = trialSpec({ job, parameters, number: 7, point, seed: null }, null);
   expect(JSON.parse(env['CONFIG'] ?? '')).toEqual({
     lr: 0.01,
     nested: { optimizer: 'adam' },

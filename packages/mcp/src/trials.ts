@@ -13,8 +13,24 @@ export const trialsOrder = z
 export const trialRow = z.object({
   trial: z.number().describe('its number, from 0'),
   state: trialState,
-  value: z.number().nullable().describe('of the objective; null: it has none, or none yet'),
+  value: z
+    .number()
+    .nullable()
+    .describe('of the objective, with seeds their mean; null: it has none, or none yet'),
+  deviation: z
+    .number()
+    .nullable()
+    .describe('standard deviation of the values of its seeds; null: no seeds, or no value'),
   furtherValues: z.array(z.number()).describe('of the second objective and so on'),
+  furtherDeviations: z.array(z.number()),
+  seeds: z
+    .object({
+      complete: z.number(),
+      running: z.number(),
+      failed: z.record(z.string(), z.number()).describe('how many have no value, by cause'),
+    })
+    .nullable()
+    .describe('runs of it with other seeds; null: it runs once'),
   step: z.number().nullable().describe('of that value'),
   parameters: z.record(z.string(), z.union([z.number(), z.string(), z.boolean()])),
   parametersNotShown: z.number(),
@@ -37,7 +53,10 @@ export function trialRowOf(trial: TrialView): z.input<typeof trialRow> {
     trial: trial.number,
     state: trial.state,
     value: trial.value,
+    deviation: trial.deviation,
     furtherValues: [...trial.furtherValues],
+    furtherDeviations: [...trial.furtherDeviations],
+    seeds: seedsOf(trial),
     step: trial.step,
     parameters: { ...parameters },
     parametersNotShown: given.length - Object.keys(parameters).length,
@@ -46,6 +65,17 @@ export function trialRowOf(trial: TrialView): z.input<typeof trialRow> {
     startedAt: isoTime(trial.startedAtMs),
     endedAt: isoTime(trial.endedAtMs),
   };
+}
+
+function seedsOf({ seeds }: TrialView): z.input<typeof trialRow>['seeds'] {
+  if (seeds.length === 0) return null;
+  const count = (wanted: string) => seeds.filter(({ state }) => state === wanted).length;
+  const causes = Map.groupBy(
+    seeds.flatMap(({ cause }) => cause ?? []),
+    (cause) => cause,
+  );
+  const failed = Object.fromEntries([...causes].map(([cause, all]) => [cause, all.length]));
+  return { complete: count('complete'), running: count('running'), failed };
 }
 
 function shownValue(value: unknown): number | string | boolean {

@@ -28,7 +28,10 @@ const trial: TrialView = {
   jobId: 'job_00000000000b',
   earlierJobs: [],
   value: 0.251234567,
+  deviation: null,
   furtherValues: [],
+  furtherDeviations: [],
+  seeds: [],
   step: 100,
   cause: null,
   startedAtMs: submittedAtMs,
@@ -250,4 +253,23 @@ test('a sweep is stopped, and extended by a number', async () => {
   expect(extended.requests).toMatchObject([{ request: { sweep: id, trials: 5 } }]);
   expect((await run(['sweep', 'extend', id, '0'], {})).exitCode).toBe(exitCodes.usage);
   expect((await run(['sweep'], {})).stderr).toContain('give the sweep file with -f');
+});
+
+test('with seeds a value is a mean with its deviation, and failed seeds are told by cause', async () => {
+  const one = { seed: 0, jobId: 'job_a', state: 'complete', furtherValues: [], step: 1 } as const;
+  const seeds = [
+    { ...one, value: 0.5, cause: null },
+    { ...one, seed: 1, value: 0.7, cause: null },
+  ];
+  const lost = [...seeds, { ...one, seed: 2, state: 'failed', value: null, cause: 'exit_code' } as const];
+  const trials = [
+    { ...trial, number: 0, value: 0.6, deviation: 0.1414213, seeds },
+    { ...failed, number: 1, seeds: lost },
+  ];
+  const answers = { ListTrials: () => ({ trials: trials.map(trialToWire), more: false }) };
+  const shown = await run(['sweep', 'trials', id], answers);
+  expect(shown.stdout).toMatch(/0 +complete +0\.6 ± 0\.14142 +job_\w+ +2\/2 +- /);
+  expect(shown.stdout).toMatch(/1 +failed +- +job_\w+ +2\/3 +1 exit_code /);
+  const csv = await run(['sweep', 'trials', id, '--csv'], answers);
+  expect(csv.stdout).toMatch(/endedAtMs,deviation,seeds,params\.lr.*\r\n.*,0\.1414213,2\/2,0\.0123456789/);
 });

@@ -8,7 +8,7 @@ import type { SweepView, TrialView } from '@muster/common/sweeps';
 import { checkedSweep } from '@muster/experiments/file/checkedSweep';
 import { readSweep, sweepToFile } from '@muster/experiments/file/sweepFile';
 import type { Point } from '@muster/experiments/space';
-import { trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
+import { namesSeed, trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
 import type { Context } from '../context.ts';
 import { asSentFromHere } from './spec.ts';
 import { readCheckedFile } from './specFile.ts';
@@ -35,9 +35,10 @@ export async function sweepFromFile(
   const { sweep } = checked;
   const { spec: job, notes } = asSentFromHere(sweep.job, context, exports);
   const unused = unusedParameters(job, sweep.parameters);
+  const seeded = sweep.seeds > 1 && !namesSeed(job) ? [unusedSeedNote] : [];
   return {
     json: JSON.stringify(sweepToFile({ ...sweep, job })),
-    notes: [...notes, ...unusedNote(unused)],
+    notes: [...notes, ...unusedNote(unused), ...seeded],
     explainRefusal: (error) => {
       const problems = error.problems.map((problem) => ({
         ...problem,
@@ -48,6 +49,8 @@ export async function sweepFromFile(
     },
   };
 }
+
+const unusedSeedNote = 'The job names {seed} nowhere: its program must read MUSTER_PARAM_SEED.';
 
 function unusedNote(unused: readonly string[]): readonly string[] {
   if (unused.length === 0) return [];
@@ -61,7 +64,9 @@ function placeOf({ path }: SpecProblemView, document: SpecDocument): Origin {
   return index === undefined ? noOrigin : document.originOf(['constraints', Number(index)], 'value');
 }
 
-/** The job of a trial, without what makes it one. @throws {MusterError} `internal`: the spec is not that of a sweep */
+/** The job of a trial with its first seed, without what makes it one. @throws {MusterError} `internal`: the spec is not that of a sweep */
 export function jobFileOf(spec: SweepView['spec'], { number, params }: TrialView): JobSpecFile {
-  return jobSpecToFile(trialSpec({ ...checkedSweep(spec), number, point: params as Point }, null));
+  const sweep = checkedSweep(spec);
+  const seed = sweep.seeds > 1 ? 0 : null;
+  return jobSpecToFile(trialSpec({ ...sweep, number, point: params as Point, seed }, null));
 }

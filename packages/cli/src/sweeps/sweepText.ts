@@ -47,6 +47,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     objectives = [objective],
     sampler,
     seed,
+    seeds = 1,
     warm_start: known = [],
   } = sweep.spec as {
     readonly warm_start?: readonly unknown[];
@@ -54,6 +55,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     readonly objectives?: readonly ShownObjective[];
     readonly sampler: string;
     readonly seed: number;
+    readonly seeds?: number;
   };
   const counts = (['complete', 'running', 'paused', 'pruned', 'infeasible', 'failed', 'stopped'] as const)
     .filter((each) => sweep[each] > 0)
@@ -64,6 +66,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     ['Objective', objectives.map(objectiveText).join('; ')],
     ['Sampler', `${sampler}, seed ${seed}`],
     ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
+    ...(seeds === 1 ? [] : [['Seeds', `${seeds} runs of each trial; values are means ± standard deviation`]]),
     ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
     ['User', `${user}, project ${project}`],
     ['Started', agoText(createdAtMs, view.nowMs)],
@@ -93,16 +96,20 @@ function objectiveText({ metric, goal, of = 'last', at_step: atStep }: ShownObje
 }
 
 export function trialTable(trials: readonly TrialView[], view: View): string {
+  const hasSeeds = trials.some(({ seeds }) => seeds.length > 0);
   const columns: readonly Column<TrialView>[] = [
     { header: 'TRIAL', cell: ({ number }) => String(number), align: 'right' },
     { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => trialStyles[state] },
     { header: 'VALUE', cell: valueText, align: 'right' },
     { header: 'JOB', cell: ({ jobId }) => jobId },
-    { header: 'CAUSE', cell: ({ cause }) => cause ?? '-', narrow: 'drop' },
+    ...(hasSeeds ? [seedsColumn] : []),
+    { header: 'CAUSE', cell: causeText, narrow: 'drop' },
     { header: 'PARAMETERS', cell: paramsText, narrow: { cutTo: 20 } },
   ];
   return formatTable(trials, columns, view);
 }
+
+const seedsColumn: Column<TrialView> = { header: 'SEEDS', cell: seedsText, align: 'right' };
 
 function paramsText({ params }: TrialView): string {
   return Object.entries(params)
@@ -110,8 +117,33 @@ function paramsText({ params }: TrialView): string {
     .join(' ');
 }
 
-function valueText(trial: Pick<TrialView, 'value' | 'furtherValues'> | null): string {
-  return trial?.value == null ? '-' : [trial.value, ...trial.furtherValues].map(shortNumber).join(', ');
+type ShownValues = Pick<TrialView, 'value' | 'deviation' | 'furtherValues' | 'furtherDeviations'>;
+
+/** `0.25`, or with seeds `0.25 ± 0.01`. */
+function valueText(trial: ShownValues | null): string {
+  if (trial?.value == null) return '-';
+  const values = [trial.value, ...trial.furtherValues];
+  const deviations = [trial.deviation, ...trial.furtherDeviations];
+  return values.map((value, index) => withDeviation(value, deviations[index] ?? null)).join(', ');
+}
+
+function withDeviation(value: number, deviation: number | null): string {
+  return deviation === null ? shortNumber(value) : `${shortNumber(value)} ± ${shortNumber(deviation)}`;
+}
+
+/** How many of its seeds have a value. */
+function seedsText({ seeds }: TrialView): string {
+  return `${seeds.filter(({ state }) => state === 'complete').length}/${seeds.length}`;
+}
+
+/** With seeds, why each of those has no value: `2 exit_code, 1 cuda_oom`. */
+function causeText({ cause, seeds }: TrialView): string {
+  if (seeds.length === 0) return cause ?? '-';
+  const counts = Map.groupBy(
+    seeds.flatMap((seed) => seed.cause ?? []),
+    (each) => each,
+  );
+  return [...counts].map(([each, of]) => `${of.length} ${each}`).join(', ') || '-';
 }
 
 /** Five digits are enough to compare. */
@@ -137,14 +169,20 @@ export function trialCsv(trials: readonly TrialView[]): string {
   const further = Array.from({
     length: Math.max(0, ...trials.map(({ furtherValues }) => furtherValues.length)),
   });
+  const hasSeeds = trials.some(({ seeds }) => seeds.length > 0);
+  const deviations = hasSeeds ? further : [];
   const rows = trials.map((trial) => [
     ...trialColumns.map((column) => trial[column]),
+    ...(hasSeeds ? [trial.deviation, seedsText(trial)] : []),
     ...further.map((_, index) => trial.furtherValues[index]),
+    ...deviations.map((_, index) => trial.furtherDeviations[index]),
     ...names.map((name) => trial.params[name]),
   ]);
   const header = [
     ...trialColumns,
+    ...(hasSeeds ? ['deviation', 'seeds'] : []),
     ...further.map((_, index) => `furtherValues.${index}`),
+    ...deviations.map((_, index) => `furtherDeviations.${index}`),
     ...names.map((name) => `params.${name}`),
   ];
   return [header, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');

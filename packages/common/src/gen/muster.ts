@@ -158,6 +158,7 @@ import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, Rot
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from './muster/v1/RotateUserTokenRequest.ts';
 import type { RunPipelineRequest as _muster_v1_RunPipelineRequest, RunPipelineRequest__Output as _muster_v1_RunPipelineRequest__Output } from './muster/v1/RunPipelineRequest.ts';
 import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from './muster/v1/Secret.ts';
+import type { SeedRun as _muster_v1_SeedRun, SeedRun__Output as _muster_v1_SeedRun__Output } from './muster/v1/SeedRun.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from './muster/v1/SetProjectRequest.ts';
 import type { SetSecretRequest as _muster_v1_SetSecretRequest, SetSecretRequest__Output as _muster_v1_SetSecretRequest__Output } from './muster/v1/SetSecretRequest.ts';
@@ -360,6 +361,7 @@ export interface ProtoGrpcType {
       RotateUserTokenRequest: MessageTypeDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_RotateUserTokenRequest__Output>
       RunPipelineRequest: MessageTypeDefinition<_muster_v1_RunPipelineRequest, _muster_v1_RunPipelineRequest__Output>
       Secret: MessageTypeDefinition<_muster_v1_Secret, _muster_v1_Secret__Output>
+      SeedRun: MessageTypeDefinition<_muster_v1_SeedRun, _muster_v1_SeedRun__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>
       SetProjectRequest: MessageTypeDefinition<_muster_v1_SetProjectRequest, _muster_v1_SetProjectRequest__Output>
       SetSecretRequest: MessageTypeDefinition<_muster_v1_SetSecretRequest, _muster_v1_SetSecretRequest__Output>

@@ -281,9 +281,11 @@ export const { toWire: alertToWire, fromWire: alertFromWire } = message<alerts.A
 
 // ---- Sweeps.
 
+const seedRun = message<sweeps.SeedRunView>()('SeedRun', { state: word(sweeps.seedRunStates, 'running') });
 const trial = message<sweeps.TrialView>()('Trial', {
   state: word(sweeps.trialStates, 'running'),
   params: json,
+  seeds: seedRun,
 });
 export const { toWire: trialToWire, fromWire: trialFromWire } = trial;
 export const { toWire: sweepToWire, fromWire: sweepFromWire } = message<sweeps.SweepView>()('Sweep', {

@@ -1,9 +1,11 @@
 /** What a sweep has used of its budget: of jobs that have ended as it was booked, of those that run up to now. */
+import type { JobId } from '@muster/common/ids';
 import type { SweepBudget } from '@muster/experiments/file/budget';
 import { gpuCountOf } from '../lifecycle/ledger.ts';
 import { type Attempt, currentAttempt } from '../model.ts';
 import { gpuSecondsOf } from '../state/budgetJobs.ts';
 import type { ClusterState } from '../state/state.ts';
+import { openJobsOf } from '../state/trialJobs.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
 import type { RunningMs } from './budgets.ts';
@@ -25,12 +27,12 @@ export function useAfter(
 ): TrialUse {
   if (record === null) return used;
   const { job, attempts } = record;
-  return sumOf(used, { gpuSeconds: gpuSecondsOf(job), usd: costOf(attempts) ?? 0 });
+  return sumOfUse(used, { gpuSeconds: gpuSecondsOf(job), usd: costOf(attempts) ?? 0 });
 }
 
 const nothingUsed: TrialUse = { gpuSeconds: 0, usd: 0 };
 
-function sumOf(a: TrialUse, b: TrialUse): TrialUse {
+export function sumOfUse(a: TrialUse = nothingUsed, b: TrialUse = nothingUsed): TrialUse {
   return { gpuSeconds: a.gpuSeconds + b.gpuSeconds, usd: a.usd + b.usd };
 }
 
@@ -43,8 +45,8 @@ export async function usedUp(
 ): Promise<string | null> {
   let total = nothingUsed;
   for (const trial of trials) {
-    total = sumOf(total, trial.used ?? nothingUsed);
-    if (trial.state === 'running') total = sumOf(total, await useOfRunning(parts, budget, trial));
+    total = sumOfUse(total, trial.used);
+    for (const jobId of openJobsOf(trial)) total = sumOfUse(total, await useOfRunning(parts, budget, jobId));
   }
   return limitReached(budget, { ...total, wallClockMs: parts.wallMs() - createdAtMs });
 }
@@ -52,7 +54,7 @@ export async function usedUp(
 async function useOfRunning(
   { state, store, runningMs, costOf }: SweepUseParts,
   { usd: usdMax }: SweepBudget,
-  { jobId }: StoredTrial,
+  jobId: JobId,
 ): Promise<TrialUse> {
   const job = state.jobs.get(jobId);
   if (job === undefined) return nothingUsed;

@@ -9,6 +9,7 @@ import { budgetOf, traceparentOf, userOf } from '../caller.ts';
 import type { Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Draft } from '../state/state.ts';
+import { openJobsOf, startedSeedRun } from '../state/trialJobs.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
 import { countInBudget, type RunningMs } from './budgets.ts';
@@ -70,6 +71,8 @@ export interface NewTrial {
   readonly number: number;
   readonly point: StoredTrial['point'];
   readonly spec: JobSpec;
+  /** Whether it runs once for each of several seeds: then that is the job of the first. */
+  readonly hasSeeds: boolean;
   /** How long attempts have run by now, for the budget of the user. */
   readonly runningMs: RunningMs;
 }
@@ -80,7 +83,7 @@ export interface NewTrial {
  * @throws {MusterError} as a submit of its job
  */
 export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, nowMs: number): void {
-  const { sweep: id, number, point, spec, runningMs } = trial;
+  const { sweep: id, number, point, spec, hasSeeds, runningMs } = trial;
   const sweep = draft.sweeps.sweep(id);
   if (sweep?.state !== 'running' || number >= sweep.trials) return;
   if (draft.sweeps.trial(id, number) !== undefined) return;
@@ -91,6 +94,7 @@ export function startTrial(draft: Draft, trial: NewTrial, random: RandomBytes, n
     number,
     point,
     jobId,
+    ...(hasSeeds ? { seedRuns: [startedSeedRun(0, jobId)] } : {}),
     state: 'running',
     value: null,
     step: null,
@@ -224,8 +228,8 @@ export function stopSweep(draft: Draft, id: string, reason: string, nowMs: numbe
   if (sweep.state === 'stopping') return;
   draft.sweeps.put({ ...sweep, state: 'stopping', reason });
   draft.emit({ kind: 'sweep.stopped', subject: clusterSubject, data: { ...dataOf(sweep), reason } }, nowMs);
-  for (const { state, jobId } of draft.sweeps.trialsOf(id))
-    if (state === 'running' && draft.job(jobId) !== undefined)
+  for (const jobId of draft.sweeps.trialsOf(id).flatMap(openJobsOf))
+    if (draft.job(jobId) !== undefined)
       applyJobEvent(draft, jobId, { kind: 'stop', reason: `sweep ${sweep.name} was stopped` }, nowMs);
 }
 

@@ -234,3 +234,66 @@ test('a trial has a value for each of several objectives, or none', async () => 
   ]);
   expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'done', best: { number: 0 } });
 });
+
+test('with seeds a trial is the mean of its jobs, each of which is started once whenever the coordinator is killed', async () => {
+  const sweep = await create({
+    seeds: 2,
+    trials: 2,
+    parallel: 2,
+    job: { command: ['train', '--lr={lr}', '--seed={seed}'] },
+  });
+  const restart = async () => {
+    const next = await startTestCoordinator({ memory: coordinator.memory });
+    await coordinator.close();
+    coordinator = next;
+  };
+  const jobOf = async (number: number, seed: number) =>
+    (await trialsOf(sweep.id))[number]?.seeds[seed]?.jobId ?? '';
+  const [only, ...others] = await trialsOf(sweep.id);
+  expect(others).toEqual([]);
+  expect(only).toMatchObject({ state: 'running', seeds: [{ seed: 0 }, { seed: 1 }] });
+  expect((await coordinator.api.getJob(await jobOf(0, 1))).spec).toMatchObject({
+    name: 'train-0-s1',
+    params: { ...only?.params, seed: 1 },
+    labels: { 'muster.trial': '0', 'muster.seed': '1' },
+  });
+  await endTrial(await jobOf(0, 1), 0.5);
+  const between = await trialsOf(sweep.id);
+  expect(between).toMatchObject([
+    { state: 'running', value: null, seeds: [{ state: 'running' }, { state: 'complete', value: 0.5 }] },
+    { state: 'running', seeds: [{ seed: 0 }] },
+  ]);
+  await restart();
+  expect(await trialsOf(sweep.id)).toEqual(between);
+  await endTrial(await jobOf(0, 0), 0.25);
+  await endTrial(await jobOf(1, 0), null);
+  await restart();
+  // Another seed was started before that one had ended.
+  await endTrial(await jobOf(1, 1), 0.1);
+  const trials = await trialsOf(sweep.id);
+  expect(trials).toMatchObject([
+    { state: 'complete', value: 0.375, step: 7, cause: null },
+    { state: 'infeasible', value: null, deviation: null, cause: 'nan_loss' },
+  ]);
+  expect(trials[0]?.deviation).toBeCloseTo(0.125 * Math.SQRT2, 12);
+  expect(trials[1]?.seeds).toMatchObject([{ cause: 'nan_loss' }, { state: 'complete', value: 0.1 }]);
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
+    state: 'done',
+    complete: 1,
+    infeasible: 1,
+    best: { number: 0, value: 0.375 },
+  });
+  const { jobs } = await coordinator.api.listJobs({ label: `muster.sweep=${sweep.id}` });
+  expect(jobs).toHaveLength(4);
+});
+
+test('a stop ends every seed, and a trial without all of them has no value', async () => {
+  const sweep = await create({ seeds: 3, trials: 2, parallel: 2 });
+  const [trial] = await trialsOf(sweep.id);
+  await endTrial(trial?.seeds[0]?.jobId ?? '', 0.5);
+  await coordinator.api.stopSweep(sweep.id, 'enough');
+  expect(await trialsOf(sweep.id)).toMatchObject([
+    { state: 'stopped', value: null, seeds: [{ value: 0.5 }, { state: 'stopped' }, { state: 'stopped' }] },
+  ]);
+  expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'stopped', running: 0 });
+});

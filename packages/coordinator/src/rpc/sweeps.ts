@@ -7,6 +7,7 @@ import { hasSweepEnded, type SweepView, type TrialState, type TrialView } from '
 import { sweepToWire, trialToWire } from '@muster/common/wire/codec';
 import { readSweep, type SweepSpec, sweepToFile, trialsMax } from '@muster/experiments/file/sweepFile';
 import { bestTrial, type Objective } from '@muster/experiments/objective';
+import { deviationOf } from '@muster/experiments/seeds';
 import { type KnownTrial, takenOver } from '@muster/experiments/warmStart';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
@@ -262,6 +263,17 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
 
 function trialView(trial: StoredTrial): TrialView {
   const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, used: _used, ...shown } = trial;
-  const { earlierJobs = [], furtherValues = [], point, ...rest } = shown;
-  return { ...rest, earlierJobs, params: point, furtherValues };
+  const { earlierJobs = [], furtherValues = [], seedRuns = [], point, ...rest } = shown;
+  const values = seedRuns.flatMap(({ value }) => value ?? []);
+  return {
+    ...rest,
+    earlierJobs,
+    params: point,
+    deviation: trial.value === null ? null : deviationOf(values),
+    furtherValues,
+    furtherDeviations: furtherValues.flatMap(
+      (_, index) => deviationOf(seedRuns.flatMap((run) => run.furtherValues[index] ?? [])) ?? [],
+    ),
+    seeds: seedRuns,
+  };
 }

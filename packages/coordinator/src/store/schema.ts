@@ -257,6 +257,11 @@ create table triggers (
 update pipelines set body = json_set(body, '$.triggers', json('[]'));
 `;
 
+/** The rows of trials have a further key where a trial runs once for each of several seeds. Older versions would take the first for all. */
+const seedRuns = /* sql */ `
+-- Tables stay as they are.
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -271,6 +276,7 @@ const steps: readonly string[] = [
   pipelineTables,
   evaluationsTable,
   triggersTable,
+  seedRuns,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

@@ -1,6 +1,7 @@
 /** Sweeps as a store keeps them, each trial in a row of its own. */
 import type { JobId } from '@muster/common/ids';
 import type { SweepState, TrialState } from '@muster/common/sweeps';
+import type { SeedResult } from '@muster/experiments/seeds';
 import type { Caller } from '../caller.ts';
 
 export interface StoredSweep {
@@ -36,12 +37,21 @@ export interface StoppedEarly {
   readonly epoch?: number;
 }
 
+/** One run of a trial with one of several seeds. */
+export interface SeedRun extends SeedResult {
+  readonly seed: number;
+  readonly jobId: JobId;
+}
+
 export interface StoredTrial {
   readonly sweep: string;
   /** From 0. */
   readonly number: number;
   readonly point: Readonly<Record<string, number | string | boolean>>;
+  /** With seeds, that of the first. */
   readonly jobId: JobId;
+  /** By seed, those that were started. Absent: each trial of its sweep runs once. */
+  readonly seedRuns?: readonly SeedRun[];
   /** Its jobs before that one, each of which was stopped at a rung. Absent: it was never resumed. */
   readonly earlierJobs?: readonly JobId[];
   /** The rung for which it was resumed last. */

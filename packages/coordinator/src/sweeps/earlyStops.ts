@@ -7,8 +7,9 @@ import type { SweepSpec } from '@muster/experiments/file/sweepFile';
 import { lossOf } from '@muster/experiments/objective';
 import { judgeTrials, type Promotion, type TrialCurve } from '@muster/experiments/stopping/rules';
 import type { RowStore } from '../rows/rowStore.ts';
+import { jobsOfTrial } from '../state/trialJobs.ts';
 import type { StoredTrial } from '../store/sweeps.ts';
-import { continued, jobsOfTrial, readCurve } from './trialValue.ts';
+import { continued, readCurve } from './trialValue.ts';
 
 interface EarlyStop {
   readonly trial: StoredTrial;

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { jobIdOf } from '../modelFixture.ts';
+import type { SeedRun } from '../store/sweeps.ts';
 import { nextSweepStep, type SweepLook } from './sweepPlan.ts';
 
 type State = SweepLook['trials'][number]['state'];
@@ -8,9 +10,11 @@ function look(states: readonly State[], fields: Partial<SweepLook> = {}): SweepL
     sweep: { state: 'running', reason: null, trials: 4 },
     trials: states.map((state, number) => ({
       state,
+      jobId: jobIdOf(number),
       endedAtMs: state === 'running' ? null : number,
       cause: state === 'failed' ? 'exit_code' : null,
     })),
+    seeds: 1,
     parallel: null,
     maxFailures: 3,
     queued: 0,
@@ -109,4 +113,54 @@ test('a sweep that was given up or stopped starts nothing, and ends with its las
   expect(nextSweepStep(look([], { sweep: { state: 'done', reason: null, trials: 4 } }))).toEqual({
     kind: 'wait',
   });
+});
+
+/** A trial with three seeds, of which some have been started. */
+function withSeeds(number: number, ...states: readonly SeedRun['state'][]): SweepLook['trials'][number] {
+  const seedRuns = states.map((state, seed): SeedRun => {
+    const jobId = jobIdOf(10 * number + seed);
+    return { seed, jobId, state, value: null, furtherValues: [], step: null, cause: null };
+  });
+  return { state: 'running', jobId: jobIdOf(10 * number), endedAtMs: null, cause: null, seedRuns };
+}
+
+test.each<readonly [string, SweepLook['trials'], Partial<SweepLook>, object]>([
+  [
+    'gives a trial its next seed before it starts another',
+    [withSeeds(0, 'complete', 'running')],
+    { parallel: 2 },
+    { kind: 'startSeed', number: 0, seed: 2 },
+  ],
+  [
+    'counts jobs, and not trials, as what runs at the same time',
+    [withSeeds(0, 'running', 'running')],
+    { parallel: 2 },
+    { kind: 'wait' },
+  ],
+  [
+    'starts another trial when the last seeds of the one before run',
+    [withSeeds(0, 'running', 'running', 'running')],
+    {},
+    { kind: 'start', number: 1 },
+  ],
+  [
+    'gives no further seed to parameters that have failed with one',
+    [withSeeds(0, 'infeasible', 'running')],
+    {},
+    { kind: 'start', number: 1 },
+  ],
+  [
+    'closes what gets no further seed once it was stopped',
+    [withSeeds(0, 'complete'), withSeeds(1, 'stopped')],
+    { sweep: { state: 'stopping', reason: 'enough', trials: 4 } },
+    { kind: 'close', numbers: [0, 1] },
+  ],
+  [
+    'gives up for its budget while a trial lacks seeds',
+    [withSeeds(0, 'complete')],
+    { spent: 'used up', sweep: { state: 'running', reason: null, trials: 1 } },
+    { kind: 'giveUp', reason: 'used up', isSpent: true },
+  ],
+])('with seeds it %s', (_name, trials, fields, step) => {
+  expect(nextSweepStep(look([], { trials, seeds: 3, ...fields }))).toEqual(step);
 });

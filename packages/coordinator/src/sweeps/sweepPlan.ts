@@ -1,6 +1,8 @@
 /** What a sweep does next, from what is known of it now. Pure. */
 import type { TrialState } from '@muster/common/sweeps';
+import { needsMoreSeeds } from '@muster/experiments/seeds';
 import type { Promotion } from '@muster/experiments/stopping/rules';
+import { openJobsOf } from '../state/trialJobs.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 
 /** Trials at the same time where the sweep does not say how many, whatever room there is. */
@@ -9,11 +11,13 @@ const atOnceMax = 256;
 export interface SweepLook {
   readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials' | 'isSpent'>;
   /** In the order of their numbers. */
-  readonly trials: readonly Pick<StoredTrial, 'state' | 'endedAtMs' | 'cause'>[];
-  /** null: as long as no trial waits for room. */
+  readonly trials: readonly Pick<StoredTrial, 'state' | 'jobId' | 'endedAtMs' | 'cause' | 'seedRuns'>[];
+  /** How often each trial runs. */
+  readonly seeds: number;
+  /** Jobs at the same time. null: as long as none waits for room. */
   readonly parallel: number | null;
   readonly maxFailures: number;
-  /** Trials whose jobs wait in the queue. */
+  /** Jobs that wait in the queue. */
   readonly queued: number;
   /** Why its budget is used up. null: it is not. */
   readonly spent: string | null;
@@ -23,9 +27,13 @@ export interface SweepLook {
 
 export type SweepStep =
   | { readonly kind: 'start'; readonly number: number }
+  /** A trial that is there, with another seed. */
+  | { readonly kind: 'startSeed'; readonly number: number; readonly seed: number }
   | { readonly kind: 'resume'; readonly promotion: Promotion }
   /** Paused trials that nothing will resume. */
   | { readonly kind: 'prune'; readonly numbers: readonly number[] }
+  /** Trials none of whose jobs runs, and which get no further seed. */
+  | { readonly kind: 'close'; readonly numbers: readonly number[] }
   | { readonly kind: 'giveUp'; readonly reason: string; readonly isSpent: boolean }
   | { readonly kind: 'end'; readonly state: 'done' | 'stopped' | 'failed'; readonly reason: string | null }
   /** Nothing, until a trial starts or ends. */
@@ -36,7 +44,7 @@ const wait: SweepStep = { kind: 'wait' };
 export function nextSweepStep(look: SweepLook): SweepStep {
   const { sweep, trials, parallel, maxFailures, queued, promotions, spent } = look;
   const { state, reason } = sweep;
-  const running = trials.filter((trial) => trial.state === 'running').length;
+  const running = trials.reduce((sum, trial) => sum + openJobsOf(trial).length, 0);
   if (state === 'stopping') return endOf(trials, { kind: 'end', state: 'stopped', reason });
   if (state !== 'running') return wait;
   // It has been given up, and only waits for what runs.
@@ -52,23 +60,41 @@ export function nextSweepStep(look: SweepLook): SweepStep {
   const isFull = parallel === null ? queued > 0 || running >= atOnceMax : running >= parallel;
   const promotion = promotions.find(({ number }) => trials[number]?.state === 'paused');
   if (promotion !== undefined) return isFull ? wait : { kind: 'resume', promotion };
+  const unfinished = trials.findIndex((trial) => lacksSeeds(trial, look));
+  if (unfinished !== -1) {
+    const seed = trials[unfinished]?.seedRuns?.length ?? 0;
+    return isFull ? wait : { kind: 'startSeed', number: unfinished, seed };
+  }
   if (trials.length >= sweep.trials) return endOf(trials, { kind: 'end', state: 'done', reason: null });
   return isFull ? wait : { kind: 'start', number: trials.length };
 }
 
 /** Whether more trials would be started or resumed by now or later. */
-function isOpen({ sweep, trials }: SweepLook): boolean {
-  return trials.length < sweep.trials || trials.some(({ state }) => state === 'paused');
+function isOpen(look: SweepLook): boolean {
+  const { sweep, trials } = look;
+  return (
+    trials.length < sweep.trials ||
+    trials.some((trial) => trial.state === 'paused' || lacksSeeds(trial, look))
+  );
+}
+
+function lacksSeeds(
+  { state, seedRuns }: SweepLook['trials'][number],
+  { seeds }: Pick<SweepLook, 'seeds'>,
+): boolean {
+  return state === 'running' && seedRuns !== undefined && needsMoreSeeds(seedRuns, seeds);
 }
 
 /** Of one commit. */
-const pruneMax = 500;
+const closedMax = 500;
 
 /** Once nothing runs, and no trial is paused. */
 function endOf(trials: SweepLook['trials'], end: SweepStep): SweepStep {
-  if (trials.some(({ state }) => state === 'running')) return wait;
+  if (trials.some((trial) => openJobsOf(trial).length > 0)) return wait;
+  const open = trials.flatMap(({ state }, number) => (state === 'running' ? [number] : []));
+  if (open.length > 0) return { kind: 'close', numbers: open.slice(0, closedMax) };
   const paused = trials.flatMap(({ state }, number) => (state === 'paused' ? [number] : []));
-  return paused.length === 0 ? end : { kind: 'prune', numbers: paused.slice(0, pruneMax) };
+  return paused.length === 0 ? end : { kind: 'prune', numbers: paused.slice(0, closedMax) };
 }
 
 /** What tells nothing of whether the program works. */

@@ -18,6 +18,7 @@ import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
 import { knownObservations } from '@muster/experiments/warmStart';
 import type { RunningMs } from '../commands/budgets.ts';
 import { canBeResumed, pauseTrial, prunePausedTrials, resumeTrial } from '../commands/pausedTrials.ts';
+import { closeTrials, endSeedRun, startSeedRun } from '../commands/seedRuns.ts';
 import {
   endSweep,
   endTrial,
@@ -32,12 +33,13 @@ import type { Command, Loop } from '../loop.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
+import { openJobsOf } from '../state/trialJobs.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
 import { spaceOfSweep } from './searchSpace.ts';
-import { nextSweepStep, type SweepLook } from './sweepPlan.ts';
+import { nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
 import { readTrialValue } from './trialValue.ts';
 
 /** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
@@ -134,7 +136,7 @@ export class SweepRunner {
     }
     const known = await this.knownOf(sweep);
     for (const trial of this.trialsOf(sweep))
-      if (trial.state === 'running') await this.settle(sweep, known, trial);
+      for (const jobId of openJobsOf(trial)) await this.settle(sweep, known, trial, jobId);
     const { stops, promotions } = await this.earlyStops.of(known.spec, this.trialsOf(sweep));
     for (const { trial, at } of stops)
       await this.command(sweep, (draft, nowMs) => stopTrialEarly(draft, trial, at, nowMs));
@@ -155,11 +157,11 @@ export class SweepRunner {
     const { id } = sweep;
     const trials = this.trialsOf(sweep);
     const { jobs } = this.parts.state;
-    const queued = trials.filter(
-      ({ state, jobId }) => state === 'running' && jobs.get(jobId)?.state.kind === 'queued',
-    ).length;
-    const { parallel, maxFailures, objective } = spec;
-    const step = nextSweepStep({ sweep, trials, parallel, maxFailures, queued, ...found });
+    const queued = trials
+      .flatMap(openJobsOf)
+      .filter((jobId) => jobs.get(jobId)?.state.kind === 'queued').length;
+    const { seeds, parallel, maxFailures, objective } = spec;
+    const step = nextSweepStep({ sweep, trials, seeds, parallel, maxFailures, queued, ...found });
     switch (step.kind) {
       case 'wait':
         return false;
@@ -171,6 +173,12 @@ export class SweepRunner {
         return true;
       case 'prune':
         await this.command(sweep, (draft, nowMs) => prunePausedTrials(draft, id, step.numbers, nowMs));
+        return true;
+      case 'close':
+        await this.command(sweep, (draft, nowMs) => closeTrials(draft, id, { ...step, seeds }, nowMs));
+        return true;
+      case 'startSeed':
+        await this.giveUpWhenRefused(sweep, () => this.startSeed(sweep, spec, trials, step));
         return true;
       case 'resume':
         await this.giveUpWhenRefused(sweep, () => this.resume(sweep, trials, step.promotion));
@@ -222,9 +230,25 @@ export class SweepRunner {
       await this.command(sweep, (draft) => limitTrials(draft, id, number));
       return;
     }
-    const job = trialSpec({ ...spec, number, point }, id);
-    const trial = { sweep: id, number, point, spec: job, runningMs };
+    const hasSeeds = spec.seeds > 1;
+    const job = trialSpec({ ...spec, number, point, seed: hasSeeds ? 0 : null }, id);
+    const trial = { sweep: id, number, point, spec: job, hasSeeds, runningMs };
     await this.command(sweep, (draft, nowMs) => startTrial(draft, trial, random, nowMs));
+  }
+
+  private async startSeed(
+    sweep: StoredSweep,
+    spec: SweepSpec,
+    trials: readonly StoredTrial[],
+    { number, seed }: Extract<SweepStep, { kind: 'startSeed' }>,
+  ): Promise<void> {
+    const { runningMs, random } = this.parts;
+    const trial = trials[number];
+    if (trial === undefined) return;
+    const { id } = sweep;
+    const job = trialSpec({ ...spec, number, point: trial.point, seed }, id);
+    const run = { sweep: id, number, seed, seeds: spec.seeds, spec: job, runningMs };
+    await this.command(sweep, (draft, nowMs) => startSeedRun(draft, run, random, nowMs));
   }
 
   /** @returns null: it has no budget, or something of it is left */
@@ -233,27 +257,37 @@ export class SweepRunner {
     return usedUp(this.parts, budget, sweep, this.trialsOf(sweep));
   }
 
-  /** Records the end of a trial whose job has ended. */
-  private async settle(sweep: StoredSweep, { spec }: Known, trial: StoredTrial): Promise<void> {
-    const { jobId } = trial;
+  /** Records the end of a job of a trial. */
+  private async settle(sweep: StoredSweep, { spec }: Known, trial: StoredTrial, jobId: JobId): Promise<void> {
     if (this.parts.state.jobs.has(jobId)) return;
     const record = await this.parts.store.readJob(jobId);
-    const end = await this.endOf(spec, record, trial);
+    const hasSeeds = trial.seedRuns !== undefined;
+    const end = await this.endOf(spec, record, hasSeeds ? { jobId } : trial);
     if (end === null) return;
+    this.endSeenMs.delete(jobId);
+    if (hasSeeds) {
+      if (end === 'paused') throw new Error(`a seed of trial ${trial.number} was stopped early`);
+      const { state, furtherValues = [], ...rest } = end;
+      const used = useAfter({}, record, this.parts.costOf);
+      // A single job of the trial was stopped, and not at a rung.
+      const kept = state === 'pruned' ? 'stopped' : state;
+      const run = { ...rest, state: kept, furtherValues, jobId, used, seeds: spec.seeds } as const;
+      await this.command(sweep, (draft, nowMs) => endSeedRun(draft, trial, run, nowMs));
+      return;
+    }
     const used = useAfter(trial, record, this.parts.costOf);
     await this.command(sweep, (draft, nowMs) =>
       end === 'paused'
         ? pauseTrial(draft, trial, used, nowMs)
         : endTrial(draft, trial, { ...end, used }, nowMs),
     );
-    this.endSeenMs.delete(jobId);
   }
 
   /** @returns null: its last metrics may still arrive */
   private async endOf(
     { objective, furtherObjectives, earlyStopping }: SweepSpec,
     record: JobRecord | null,
-    trial: StoredTrial,
+    trial: Pick<StoredTrial, 'jobId' | 'earlierJobs' | 'stoppedEarly'>,
   ): Promise<Omit<TrialEnd, 'used'> | 'paused' | null> {
     const { stoppedEarly } = trial;
     const none = { value: null, step: null };

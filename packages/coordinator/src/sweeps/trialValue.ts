@@ -6,6 +6,7 @@ import type { StoppingRule, TrialCurve } from '@muster/experiments/stopping/rule
 import { Curves, rowFilter } from '../rows/curve.ts';
 import type { StoredRow } from '../rows/rowFormat.ts';
 import type { RowStore } from '../rows/rowStore.ts';
+import { jobsOfTrial } from '../state/trialJobs.ts';
 import type { StoredTrial } from '../store/sweeps.ts';
 
 export type TrialValue =
@@ -29,14 +30,6 @@ export async function readTrialValue(
     continued(parts, ({ step }) => step ?? null),
     objective,
   );
-}
-
-/** In the order in which they ran. */
-export function jobsOfTrial({
-  jobId,
-  earlierJobs = [],
-}: Pick<StoredTrial, 'jobId' | 'earlierJobs'>): readonly JobId[] {
-  return [...earlierJobs, jobId];
 }
 
 /**

@@ -39,6 +39,7 @@ test('what is not said has its default, and a sweep that is written again is the
     name: 'tune',
     sampler: 'halton',
     seed: 7,
+    seeds: 1,
     parallel: 4,
     max_failures: 2,
     early_stopping: { rule: 'hyperband', min_steps: 10, max_steps: 810 },
@@ -134,6 +135,24 @@ test.each<readonly [object, readonly string[]]>([
   ],
   [{ budget: { trials: 5 } }, ['budget.trials: is the same as trials: give one of them']],
   [{ trials: 0 }, ['trials: got 0; expected a whole number from 1 to 10000']],
+  [{ seeds: 0 }, ['seeds: got 0; expected a whole number from 1 to 100']],
+  [
+    {
+      seeds: 2,
+      early_stopping: { rule: 'asha', min_steps: 10 },
+      parameters: { seed: [1, 2] },
+      job: { command: ['x'], params: { seed: 1 }, checkpoint: { dir: '/c/{trial}' } },
+    },
+    [
+      'job.params.seed: is a parameter of the sweep, which sets it',
+      'early_stopping: compares one curve of each trial, and with seeds a trial has several; ' +
+        'expected a sweep without seeds first, and seeds for its best parameters',
+      'parameters.seed: is set by seeds; expected another name',
+      'job.params.seed: is set by seeds; expected another name',
+      'job.checkpoint.dir: all seeds of a trial would save to one directory; ' +
+        'expected a directory for each, with {seed} in its path',
+    ],
+  ],
   [{ seed: 1.5 }, ['seed: got 1.5; expected a whole number from 0 to 4294967295']],
   [
     { name: 'Tune It' },

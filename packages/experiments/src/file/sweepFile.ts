@@ -10,7 +10,7 @@ import type { Objective } from '../objective.ts';
 import { endless, gridSize } from '../samplers/grid.ts';
 import type { Parameter } from '../space.ts';
 import type { StoppingRule } from '../stopping/rules.ts';
-import { trialPlaceholder } from '../trialSpec.ts';
+import { seedName, seedPlaceholder, trialPlaceholder } from '../trialSpec.ts';
 import { budgetToFile, readBudget, type SweepBudget } from './budget.ts';
 import { type FileMapping, FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
@@ -24,6 +24,8 @@ export interface SweepSpec {
   readonly name: string;
   readonly sampler: SamplerName;
   readonly seed: number;
+  /** How often each trial runs, each time with another seed. 1: there are none. */
+  readonly seeds: number;
   /** How many trials there will be. null: every point of a grid. */
   readonly trials: number | null;
   /** Trials at the same time. null: as long as none waits for room, one more is started. */
@@ -55,11 +57,13 @@ export const trialsMax = 10_000;
 const parallelMax = 1_000;
 const constraintsMax = 50;
 const seedMax = 2 ** 32 - 1;
+const seedsMax = 100;
 
 const keys = [
   'name',
   'sampler',
   'seed',
+  'seeds',
   'trials',
   'parallel',
   'max_failures',
@@ -91,6 +95,7 @@ export function readSweep(value: unknown): SweepFileResult {
     name: readName(reader, file['name'], job),
     sampler,
     seed: reader.wholeNumber(['seed'], file['seed'], [0, seedMax], 0),
+    seeds: reader.wholeNumber(['seeds'], file['seeds'], [1, seedsMax], 1),
     // Without a number, as many as the budget allows.
     trials: trials === null && sampler !== 'grid' ? trialsMax : trials,
     budget,
@@ -104,6 +109,7 @@ export function readSweep(value: unknown): SweepFileResult {
     warmStart: readWarmStart(reader, file['warm_start'], sampler, parameters),
   };
   if (job !== null) refuseContradictions(reader, job, parameters);
+  if (sweep.seeds > 1) refuseWithSeeds(reader, file, job, parameters);
   if (furtherObjectives.length > 0) refuseSingleMinded(reader, file);
   if (sampler === 'grid') refuseEndlessGrid(reader, parameters);
   if (job === null || reader.findings.length > 0) return { ok: false, findings: reader.findings };
@@ -112,12 +118,13 @@ export function readSweep(value: unknown): SweepFileResult {
 
 /** The file again, with what was not said. */
 export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
-  const { name, sampler, seed, trials, parallel, maxFailures, objective, constraints, job } = sweep;
+  const { name, sampler, seed, seeds, trials, parallel, maxFailures, objective, constraints, job } = sweep;
   const { budget, earlyStopping, furtherObjectives } = sweep;
   return {
     name,
     sampler,
     seed,
+    ...(seeds === 1 ? {} : { seeds }),
     ...(trials === null ? {} : { trials }),
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
@@ -201,6 +208,33 @@ function readObjectives(
   if (objective !== undefined && !isSame(own()))
     reader.contradiction(['objective'], 'is not the first of objectives', 'one of the two');
   return { objective: first, furtherObjectives: further };
+}
+
+/** What would mean something else, or nothing, where each trial runs several times. */
+function refuseWithSeeds(
+  reader: FileReader,
+  file: FileMapping,
+  job: JobSpec | null,
+  parameters: readonly Parameter[],
+): void {
+  if (file['early_stopping'] !== undefined)
+    reader.contradiction(
+      ['early_stopping'],
+      'compares one curve of each trial, and with seeds a trial has several',
+      'a sweep without seeds first, and seeds for its best parameters',
+    );
+  if (parameters.some(({ name }) => name === seedName))
+    reader.contradiction(['parameters', seedName], 'is set by seeds', 'another name');
+  if (job === null) return;
+  if (Object.hasOwn(job.params, seedName))
+    reader.contradiction(['job', 'params', seedName], 'is set by seeds', 'another name');
+  const { dir } = job.checkpoint;
+  if (dir !== null && !dir.includes(seedPlaceholder))
+    reader.contradiction(
+      ['job', 'checkpoint', 'dir'],
+      'all seeds of a trial would save to one directory',
+      `a directory for each, with ${seedPlaceholder} in its path`,
+    );
 }
 
 /** What knows of one objective only. */

@@ -169,9 +169,10 @@ function valueAxis(metric: string, range: Range): readonly Markup[] {
   ];
 }
 
-function trialText({ number, value, params }: TrialView): string {
+function trialText({ number, value, deviation, seeds, params }: TrialView): string {
   const given = Object.entries(params).map(([name, each]) => `${name}=${String(each)}`);
-  return `trial ${number}: ${value === null ? 'no value' : numberText(value)}; ${given.join(', ')}`;
+  const spread = deviation === null ? '' : ` ± ${numberText(deviation)} over ${seeds.length} seeds`;
+  return `trial ${number}: ${value === null ? 'no value' : numberText(value)}${spread}; ${given.join(', ')}`;
 }
 
 function learningCurves(data: SweepPlotData): Figure {
@@ -226,6 +227,12 @@ function bestOverTrials(data: SweepPlotData): Figure {
       [element('title', {}, [trialText(trial)])],
     ),
   );
+  // One standard deviation of its seeds to both sides.
+  const spreads = all.flatMap(({ number, value, deviation }) => {
+    if (deviation === null) return [];
+    const at = { x1: xOf(number), x2: xOf(number), stroke: colours.line };
+    return [element('line', { ...at, y1: yOf(value + deviation), y2: yOf(value - deviation) })];
+  });
   const steps: (readonly [number, number])[] = [];
   let best: number | null = null;
   for (const { number, value } of all) {
@@ -234,7 +241,12 @@ function bestOverTrials(data: SweepPlotData): Figure {
     steps.push([xOf(number), yOf(best)]);
   }
   const line = element('path', { d: path(steps), fill: 'none', stroke: colours.best, 'stroke-width': 2 });
-  return { title, width, height, parts: [...axes(frame, x, y, ['trial', data.metric]), ...dots, line] };
+  return {
+    title,
+    width,
+    height,
+    parts: [...axes(frame, x, y, ['trial', data.metric]), ...spreads, ...dots, line],
+  };
 }
 
 const barHeight = 26;

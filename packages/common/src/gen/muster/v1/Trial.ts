@@ -1,5 +1,6 @@
 // Original file: proto/muster/v1/muster.proto
 
+import type { SeedRun as _muster_v1_SeedRun, SeedRun__Output as _muster_v1_SeedRun__Output } from '../../muster/v1/SeedRun.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Trial {
@@ -14,10 +15,14 @@ export interface Trial {
   'endedAtMs'?: (number | string | Long);
   'earlierJobs'?: (string)[];
   'furtherValues'?: (number | string)[];
+  'deviation'?: (number | string);
+  'furtherDeviations'?: (number | string)[];
+  'seeds'?: (_muster_v1_SeedRun)[];
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
   '_endedAtMs'?: "endedAtMs";
+  '_deviation'?: "deviation";
 }
 
 export interface Trial__Output {
@@ -32,8 +37,12 @@ export interface Trial__Output {
   'endedAtMs'?: (number);
   'earlierJobs': (string)[];
   'furtherValues': (number)[];
+  'deviation'?: (number);
+  'furtherDeviations': (number)[];
+  'seeds': (_muster_v1_SeedRun__Output)[];
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
   '_endedAtMs'?: "endedAtMs";
+  '_deviation'?: "deviation";
 }
