@@ -73,6 +73,23 @@ export interface TrialView {
   readonly endedAtMs: number | null;
 }
 
+/** Up to now, or to its end. */
+export interface SweepUseView {
+  /** Those that were started. */
+  readonly trials: number;
+  readonly trialsLimit: number;
+  /** From the allocation of GPUs to their release, those that are held now included. */
+  readonly gpuHours: number;
+  /** null: there is none. */
+  readonly gpuHoursLimit: number | null;
+  /** At the prices of the coordinator. null: it has none. */
+  readonly usd: number | null;
+  readonly usdLimit: number | null;
+  /** Since the sweep was created. */
+  readonly wallClockHours: number;
+  readonly wallClockHoursLimit: number | null;
+}
+
 export interface SweepView {
   readonly id: string;
   readonly name: string;
@@ -96,6 +113,8 @@ export interface SweepView {
   readonly stopped: number;
   /** The trial with the best value. null: none has a value yet. */
   readonly best: TrialView | null;
+  /** What it has used of its limits. null: the coordinator is of an earlier version. */
+  readonly use: SweepUseView | null;
 }
 
 /** Whether no trial of it will be started, and none runs. */

@@ -248,6 +248,8 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   });
   await alerts.open();
   const arrivals = new Arrivals();
+  const costAtPrices = (held: Parameters<typeof costOf>[0]) =>
+    costOf(held, state.nodes, settings.prices, wallMs());
   const sweeps = new SweepRunner({
     ...now,
     state,
@@ -255,7 +257,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     loop,
     rowKeeping: output.parts.rowKeeping,
     runningMs: timeLimits.runningMs,
-    costOf: (held) => costOf(held, state.nodes, settings.prices, wallMs()),
+    costOf: costAtPrices,
     random,
     log,
   });
@@ -348,11 +350,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     /** The handlers of both services. */
     calls: (server: ServerFacts) => ({
       muster: {
-        ...jobCalls({
-          ...parts,
-          nodeViews,
-          costOf: (held) => costOf(held, state.nodes, settings.prices, wallMs()),
-        }),
+        ...jobCalls({ ...parts, nodeViews, costOf: costAtPrices }),
         ...streamCalls({ ...parts, backup: ports.backup }),
         ...nodeCalls({ ...parts, ...server }),
         ...credentialCalls({ ...parts, ...server }),
@@ -361,7 +359,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...metricStreamCalls(parts),
         ...secretCalls(parts),
         ...alertCalls(parts),
-        ...sweepCalls({ ...parts, hasPrices: settings.prices.length > 0 }),
+        ...sweepCalls({ ...parts, costOf: costAtPrices, hasPrices: settings.prices.length > 0 }),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
         ...triggerCalls(parts),

@@ -69,6 +69,7 @@ const ended: SweepView = {
   failed: 0,
   stopped: 0,
   best: null,
+  use: null,
 };
 
 test('a run is a job, a sweep and a job; the same command finds them again', async () => {

@@ -73,6 +73,16 @@ const sweep: SweepView = {
   failed: 1,
   stopped: 0,
   best: trial,
+  use: {
+    trials: 2,
+    trialsLimit: 20,
+    gpuHours: 3.5,
+    gpuHoursLimit: 100,
+    usd: null,
+    usdLimit: null,
+    wallClockHours: 1.25,
+    wallClockHoursLimit: null,
+  },
 };
 const GetSweep = () => sweepToWire(sweep);
 const ListTrials = () => ({ trials: [trial, failed].map(trialToWire), more: false });

@@ -1,5 +1,5 @@
 /** Sweeps and their trials as text for people, and as CSV. */
-import type { SweepView, TrialView } from '@muster/common/sweeps';
+import type { SweepUseView, SweepView, TrialView } from '@muster/common/sweeps';
 import type { Style } from '../output/colours.ts';
 import { type Column, formatTable, type View } from '../output/table.ts';
 import { agoText, durationText } from '../output/times.ts';
@@ -68,6 +68,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
     ...(seeds === 1 ? [] : [['Seeds', `${seeds} runs of each trial; values are means ± standard deviation`]]),
     ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
+    ...(sweep.use === null ? [] : [['Used', useText(sweep.use)]]),
     ['User', `${user}, project ${project}`],
     ['Started', agoText(createdAtMs, view.nowMs)],
     ...(endedAtMs === null ? [] : [['Took', durationText(endedAtMs - createdAtMs)]]),
@@ -82,6 +83,18 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
         : ''
       : `Next: ${view.programName} sweep best ${id} --job-file > best.json\n`;
   return `${lines.join('')}${next === '' ? '' : `\n${next}`}`;
+}
+
+/** `12 of 50 trials, 3.5 of 100 GPU-hours, 7.25 USD, 1.5 of 12 hours` */
+function useText(use: SweepUseView): string {
+  const part = (used: number, limit: number | null, unit: string) =>
+    `${shortNumber(used)}${limit === null ? '' : ` of ${shortNumber(limit)}`} ${unit}`;
+  return [
+    part(use.trials, use.trialsLimit, 'trials'),
+    part(use.gpuHours, use.gpuHoursLimit, 'GPU-hours'),
+    ...(use.usd === null ? [] : [part(use.usd, use.usdLimit, 'USD')]),
+    part(use.wallClockHours, use.wallClockHoursLimit, 'hours'),
+  ].join(', ');
 }
 
 interface ShownObjective {

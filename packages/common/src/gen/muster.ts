@@ -174,6 +174,7 @@ import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Outpu
 import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from './muster/v1/SummarizeTrainingRequest.ts';
 import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse, SummarizeTrainingResponse__Output as _muster_v1_SummarizeTrainingResponse__Output } from './muster/v1/SummarizeTrainingResponse.ts';
 import type { Sweep as _muster_v1_Sweep, Sweep__Output as _muster_v1_Sweep__Output } from './muster/v1/Sweep.ts';
+import type { SweepUse as _muster_v1_SweepUse, SweepUse__Output as _muster_v1_SweepUse__Output } from './muster/v1/SweepUse.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
@@ -377,6 +378,7 @@ export interface ProtoGrpcType {
       SummarizeTrainingRequest: MessageTypeDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingRequest__Output>
       SummarizeTrainingResponse: MessageTypeDefinition<_muster_v1_SummarizeTrainingResponse, _muster_v1_SummarizeTrainingResponse__Output>
       Sweep: MessageTypeDefinition<_muster_v1_Sweep, _muster_v1_Sweep__Output>
+      SweepUse: MessageTypeDefinition<_muster_v1_SweepUse, _muster_v1_SweepUse__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>

@@ -281,6 +281,7 @@ export const { toWire: alertToWire, fromWire: alertFromWire } = message<alerts.A
 
 // ---- Sweeps.
 
+const sweepUse = message<sweeps.SweepUseView>()('SweepUse');
 const seedRun = message<sweeps.SeedRunView>()('SeedRun', { state: word(sweeps.seedRunStates, 'running') });
 const trial = message<sweeps.TrialView>()('Trial', {
   state: word(sweeps.trialStates, 'running'),
@@ -292,6 +293,7 @@ export const { toWire: sweepToWire, fromWire: sweepFromWire } = message<sweeps.S
   state: word(sweeps.sweepStates, 'running'),
   spec: json,
   best: trial,
+  use: sweepUse,
 });
 
 /** An answer is what it carries as text: there is nothing beside it. */

@@ -43,17 +43,28 @@ export async function usedUp(
   { createdAtMs }: Pick<StoredSweep, 'createdAtMs'>,
   trials: readonly StoredTrial[],
 ): Promise<string | null> {
+  const total = await useOfTrials(parts, trials, budget.usd !== null);
+  return limitReached(budget, { ...total, wallClockMs: parts.wallMs() - createdAtMs });
+}
+
+/** @param isPriced whether money counts, for which the store may be read; else it is that of jobs that have ended */
+export async function useOfTrials(
+  parts: SweepUseParts,
+  trials: readonly StoredTrial[],
+  isPriced: boolean,
+): Promise<TrialUse> {
   let total = nothingUsed;
   for (const trial of trials) {
     total = sumOfUse(total, trial.used);
-    for (const jobId of openJobsOf(trial)) total = sumOfUse(total, await useOfRunning(parts, budget, jobId));
+    for (const jobId of openJobsOf(trial))
+      total = sumOfUse(total, await useOfRunning(parts, isPriced, jobId));
   }
-  return limitReached(budget, { ...total, wallClockMs: parts.wallMs() - createdAtMs });
+  return total;
 }
 
 async function useOfRunning(
   { state, store, runningMs, costOf }: SweepUseParts,
-  { usd: usdMax }: SweepBudget,
+  isPriced: boolean,
   jobId: JobId,
 ): Promise<TrialUse> {
   const job = state.jobs.get(jobId);
@@ -61,7 +72,7 @@ async function useOfRunning(
   const attempt = currentAttempt(job);
   const held = attempt === null ? 0 : (gpuCountOf(attempt) * (runningMs(jobId) ?? 0)) / 1000;
   const gpuSeconds = gpuSecondsOf(job) + held;
-  if (usdMax === null) return { gpuSeconds, usd: 0 };
+  if (!isPriced) return { gpuSeconds, usd: 0 };
   // Attempts before the current one are in the store alone.
   const attempts = job.lastAttempt > 1 ? (await store.readJob(jobId))?.attempts : undefined;
   return { gpuSeconds, usd: costOf(attempts ?? (attempt === null ? [] : [attempt])) ?? 0 };

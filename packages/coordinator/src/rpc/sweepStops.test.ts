@@ -174,5 +174,6 @@ test('GPUs that trials have held count in the budget, those of ended jobs as the
     state: 'done',
     reason: 'the budget of 1 GPU-hours is used up: 1',
     complete: 1,
+    use: { trials: 1, trialsLimit: 9, gpuHours: 1, gpuHoursLimit: 1, usd: 3.6, usdLimit: null },
   });
 });

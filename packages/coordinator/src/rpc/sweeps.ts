@@ -1,6 +1,7 @@
 /** The API's calls about sweeps. */
 import { MusterError } from '@muster/common/errors';
 import type { RandomBytes } from '@muster/common/ids';
+import { parseDurationMs } from '@muster/common/spec/duration';
 import { specBytesMax } from '@muster/common/spec/limits';
 import { noOrigin, toProblems } from '@muster/common/spec/problems';
 import { hasSweepEnded, type SweepView, type TrialState, type TrialView } from '@muster/common/sweeps';
@@ -13,9 +14,11 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
 import { createSweep, extendSweep, stopSweep } from '../commands/sweeps.ts';
+import { type SweepUseParts, useOfTrials } from '../commands/sweepUse.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import type { Loop } from '../loop.ts';
+import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -31,7 +34,9 @@ import { seesSweep } from './visibleJobs.ts';
 
 export interface SweepCallParts {
   readonly state: ClusterState;
-  readonly store: Pick<Store, 'readRequest'>;
+  readonly store: Pick<Store, 'readRequest' | 'readJob'>;
+  readonly timeLimits: Pick<TimeLimits, 'runningMs'>;
+  readonly costOf: SweepUseParts['costOf'];
   readonly loop: Loop;
   readonly agents: Pick<AgentRegistry, 'heartbeatIntervalMs'>;
   readonly vault: Pick<SecretVault, 'require'>;
@@ -57,8 +62,12 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
   const { state, loop, sweeps } = parts;
   const requests = new Requests(parts.store);
 
-  function viewOf(sweep: StoredSweep): SweepView {
-    return sweepView(sweep, state.sweeps.trials.get(sweep.id) ?? []);
+  async function viewOf(sweep: StoredSweep): Promise<SweepView> {
+    const trials = state.sweeps.trials.get(sweep.id) ?? [];
+    const { runningMs } = parts.timeLimits;
+    const used = await useOfTrials({ ...parts, runningMs }, trials, parts.hasPrices);
+    const priced = { ...used, usd: parts.hasPrices ? used.usd : null };
+    return sweepView(sweep, trials, priced, parts.wallMs());
   }
 
   function current(id: string): StoredSweep {
@@ -88,7 +97,7 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       };
       if (dryRun)
         return sweepToWire(
-          viewOf({
+          await viewOf({
             ...fieldsNow(),
             id: '',
             user: caller.kind === 'user' ? caller.user : caller.kind,
@@ -105,19 +114,21 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
         return loop.run(caller, (draft, nowMs) => createSweep(draft, fields, parts.random, nowMs));
       });
       sweeps.begin();
-      return sweepToWire(viewOf(current(record.arrayId ?? '')));
+      return sweepToWire(await viewOf(current(record.arrayId ?? '')));
     }),
 
     ListSweeps: unary(async ({ active, limit }, caller) => {
       const listed = visibleSweeps(state, caller).filter((each) => !active || !hasSweepEnded(each.state));
       const count = Math.min(limit ?? listLimitUsual, listLimitMax);
       return {
-        sweeps: listed.slice(0, count).map((each) => sweepToWire(viewOf(each))),
+        sweeps: (await Promise.all(listed.slice(0, count).map(viewOf))).map(sweepToWire),
         more: listed.length > count,
       };
     }),
 
-    GetSweep: unary(async ({ sweep }, caller) => sweepToWire(viewOf(resolveSweep(state, sweep, caller)))),
+    GetSweep: unary(async ({ sweep }, caller) =>
+      sweepToWire(await viewOf(resolveSweep(state, sweep, caller))),
+    ),
 
     ListTrials: unary(async ({ sweep, fromNumber, limit }, caller) => {
       const { id } = resolveSweep(state, sweep, caller);
@@ -138,7 +149,7 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       const { id } = requireChange(state, resolveSweep(state, sweep, caller), caller);
       await loop.run(caller, (draft, nowMs) => stopSweep(draft, id, reason || 'stopped by a user', nowMs));
       sweeps.begin();
-      return sweepToWire(viewOf(current(id)));
+      return sweepToWire(await viewOf(current(id)));
     }),
 
     ExtendSweep: unary(async ({ sweep, trials: by, requestId }, caller) => {
@@ -156,7 +167,7 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
         loop.run(caller, (draft, nowMs) => extendSweep(draft, command, nowMs)),
       );
       sweeps.begin();
-      return sweepToWire(viewOf(current(id)));
+      return sweepToWire(await viewOf(current(id)));
     }),
   };
 }
@@ -242,11 +253,32 @@ function requireChange(state: ClusterState, sweep: StoredSweep, caller: Identity
   );
 }
 
-function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepView {
+/** Of the complete sweep file. */
+interface BudgetFile {
+  readonly gpu_hours?: number;
+  readonly usd?: number;
+  readonly wall_clock?: string;
+}
+
+const hourSeconds = 3_600;
+const hourMs = 3_600_000;
+
+function sweepView(
+  sweep: StoredSweep,
+  trials: readonly StoredTrial[],
+  used: { readonly gpuSeconds: number; readonly usd: number | null },
+  nowMs: number,
+): SweepView {
   const { by: _by, isSpent: _isSpent, spec: text, ...rest } = sweep;
   const spec = JSON.parse(text) as Readonly<Record<string, unknown>>;
   const count = (state: TrialState) => trials.filter((trial) => trial.state === state).length;
   const best = bestTrial(spec['objective'] as Objective, trials);
+  const {
+    gpu_hours: gpuHours = null,
+    usd = null,
+    wall_clock: wallClock,
+  } = (spec['budget'] ?? {}) as BudgetFile;
+  const wallClockMs = wallClock === undefined ? null : parseDurationMs(wallClock);
   return {
     ...rest,
     spec,
@@ -258,6 +290,16 @@ function sweepView(sweep: StoredSweep, trials: readonly StoredTrial[]): SweepVie
     failed: count('failed'),
     stopped: count('stopped'),
     best: best === null ? null : trialView(best),
+    use: {
+      trials: trials.length,
+      trialsLimit: sweep.trials,
+      gpuHours: used.gpuSeconds / hourSeconds,
+      gpuHoursLimit: gpuHours,
+      usd: used.usd,
+      usdLimit: usd,
+      wallClockHours: ((sweep.endedAtMs ?? nowMs) - sweep.createdAtMs) / hourMs,
+      wallClockHoursLimit: wallClockMs === null ? null : wallClockMs / hourMs,
+    },
   };
 }
 

@@ -55,6 +55,16 @@ function aSweep(given: Partial<SweepView> = {}): SweepView {
     failed: 0,
     stopped: 0,
     best: aTrial(0),
+    use: {
+      trials: 2,
+      trialsLimit: 20,
+      gpuHours: 3.5,
+      gpuHoursLimit: 100,
+      usd: null,
+      usdLimit: null,
+      wallClockHours: 1.25,
+      wallClockHoursLimit: null,
+    },
     ...given,
   };
 }

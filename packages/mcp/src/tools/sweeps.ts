@@ -31,6 +31,19 @@ const sweepRow = z.object({
   best: trialRow
     .nullable()
     .describe('the complete trial with the best value of the first objective; null: none is complete yet'),
+  use: z
+    .object({
+      trials: z.number(),
+      trialsLimit: z.number(),
+      gpuHours: z.number(),
+      gpuHoursLimit: z.number().nullable(),
+      usd: z.number().nullable().describe('null: the coordinator has no prices'),
+      usdLimit: z.number().nullable(),
+      wallClockHours: z.number(),
+      wallClockHoursLimit: z.number().nullable(),
+    })
+    .nullable()
+    .describe('what it has used of its limits; a limit that is null does not exist'),
   project: z.string(),
   user: z.string(),
   createdAt: z.string(),
@@ -54,6 +67,7 @@ function sweepRowOf(sweep: SweepView): z.input<typeof sweepRow> {
     failed,
     stopped,
     best: best === null ? null : trialRowOf(best),
+    use: sweep.use,
     project: sweep.project,
     user: sweep.user,
     createdAt: isoTime(sweep.createdAtMs),

@@ -1,6 +1,7 @@
 // Original file: proto/muster/v1/muster.proto
 
 import type { Trial as _muster_v1_Trial, Trial__Output as _muster_v1_Trial__Output } from '../../muster/v1/Trial.ts';
+import type { SweepUse as _muster_v1_SweepUse, SweepUse__Output as _muster_v1_SweepUse__Output } from '../../muster/v1/SweepUse.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Sweep {
@@ -22,6 +23,7 @@ export interface Sweep {
   'best'?: (_muster_v1_Trial | null);
   'pruned'?: (number);
   'paused'?: (number);
+  'use'?: (_muster_v1_SweepUse | null);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }
@@ -45,6 +47,7 @@ export interface Sweep__Output {
   'best': (_muster_v1_Trial__Output | null);
   'pruned': (number);
   'paused': (number);
+  'use': (_muster_v1_SweepUse__Output | null);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
 }
