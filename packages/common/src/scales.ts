@@ -90,6 +90,19 @@ function textsOf(
   return { lines: [`${variable}=${scale} offered${after}`], hints: [hint] };
 }
 
+/** The values of those parameters in the command that these scales change, as they are passed. Empty: all are as they were written. */
+export function scaledParams(
+  spec: Pick<JobSpec, 'command' | 'args' | 'params'>,
+  scales: Scales,
+): Readonly<Record<string, number>> {
+  const changed = (['batchScale', 'lrScale'] as const).flatMap((which) =>
+    scales[which] === 1 ? [] : passedParams(spec, which),
+  );
+  return Object.fromEntries(
+    changed.map(([name, value]) => [name, Number(scaledParam(name, value, scales))] as const),
+  );
+}
+
 /** Parameters with a number that stand in the command. */
 function passedParams(
   { command, args, params }: Pick<JobSpec, 'command' | 'args' | 'params'>,

@@ -3,7 +3,7 @@ import { validateJobSpec } from '@muster/common/spec/validate';
 import { expect, test } from 'vitest';
 import { bestTrial, lossOf } from './objective.ts';
 import { aChoice, aFloat } from './testing/spaces.ts';
-import { trialSpec, unusedParameters } from './trialSpec.ts';
+import { type OnOom, trialSpec, unusedParameters } from './trialSpec.ts';
 
 function jobOf(file: JobSpecFile) {
   const read = validateJobSpec(file);
@@ -29,7 +29,7 @@ test('parameters are those of the job, and are filled in where the node does not
     labels: { team: 'vision' },
   });
   const point = { lr: 0.01, optimizer: 'adam' };
-  const spec = trialSpec({ job, parameters, number: 7, point, seed: null }, 'swp_1');
+  const spec = trialSpec({ job, parameters, number: 7, point, seed: null, onOom: 'shrink' }, 'swp_1');
   expect(spec).toMatchObject({
     name: 'train-7',
     command: ['python', 'train.py', '--lr={lr}'],
@@ -45,7 +45,7 @@ test('parameters are those of the job, and are filled in where the node does not
     MUSTER_TRIAL: '7',
     MUSTER_TRIAL_PARAMS: '{"lr":0.01,"optimizer":"adam"}',
   });
-  expect(trialSpec({ job, parameters, number: 7, point, seed: null }, null).labels).toEqual({
+  expect(trialSpec({ job, parameters, number: 7, point, seed: null, onOom: 'shrink' }, null).labels).toEqual({
     team: 'vision',
   });
   expect(unusedParameters(jobOf({ command: ['x', '{lr}'] }), parameters)).toEqual(['optimizer', 'momentum']);
@@ -59,7 +59,7 @@ test('a seed is a parameter of the job, in its name, its label and its directory
     checkpoint: { dir: '/ckpt/{trial}/{seed}' },
   });
   const point = { lr: 0.01, optimizer: 'adam' };
-  const spec = trialSpec({ job, parameters, number: 7, point, seed: 2 }, 'swp_1');
+  const spec = trialSpec({ job, parameters, number: 7, point, seed: 2, onOom: 'shrink' }, 'swp_1');
   expect(spec).toMatchObject({
     name: 'train-7-s2',
     command: ['train', '--seed={seed}'],
@@ -73,7 +73,7 @@ test('a seed is a parameter of the job, in its name, its label and its directory
 test('in the text of a shell, a parameter that does not apply becomes nothing', () => {
   const job = jobOf({ name: 'a'.repeat(60), command: 'train --lr={lr} {momentum} > {trial}.log' });
   const { command, name } = trialSpec(
-    { job, parameters, number: 3, point: { lr: 1, optimizer: 'adam' }, seed: null },
+    { job, parameters, number: 3, point: { lr: 1, optimizer: 'adam' }, seed: null, onOom: 'shrink' },
     null,
   );
   expect(command[2]).toBe('train --lr={lr}  > 3.log');
@@ -83,7 +83,14 @@ test('in the text of a shell, a parameter that does not apply becomes nothing', 
 test('the trial of a sweep is a valid job', () => {
   const job = jobOf({ command: ['true', '{lr}'] });
   const spec = trialSpec(
-    { job, parameters, number: 9_999, point: { lr: 0.5, optimizer: 'sgd', momentum: 0 }, seed: null },
+    {
+      job,
+      parameters,
+      number: 9_999,
+      point: { lr: 0.5, optimizer: 'sgd', momentum: 0 },
+      seed: null,
+      onOom: 'shrink',
+    },
     'swp_1',
   );
   expect(spec.params).toEqual({ lr: 0.5, optimizer: 'sgd', momentum: 0 });
@@ -106,11 +113,23 @@ test('a configuration file can be the text of a variable, whose other braces sta
     env: { CONFIG: '{"lr": {lr}, "nested": {"optimizer": "{optimizer}"},\n "out": "/results/{trial}"}' },
   });
   const point = { lr: 0.01, optimizer: 'adam' };
-  const { env, command } = trialSpec({ job, parameters, number: 7, point, seed: null }, null);
+  const { env, command } = trialSpec(
+    { job, parameters, number: 7, point, seed: null, onOom: 'shrink' },
+    null,
+  );
   expect(JSON.parse(env['CONFIG'] ?? '')).toEqual({
     lr: 0.01,
     nested: { optimizer: 'adam' },
     out: '/results/7',
   });
   expect(command).toEqual(job.command);
+});
+
+test('a trial that must not shrink its batch is not retried when memory is too small', () => {
+  const job = jobOf({ command: ['true', '{lr}'] });
+  const point = { lr: 1, optimizer: 'adam' };
+  const causesOf = (onOom: OnOom) =>
+    trialSpec({ job, parameters, number: 0, point, seed: null, onOom }, null).retry.on;
+  expect(causesOf('shrink')).toContain('cuda_oom');
+  expect(causesOf('infeasible')).toEqual(causesOf('shrink').filter((cause) => cause !== 'cuda_oom'));
 });

@@ -17,6 +17,10 @@ export const seedName = 'seed';
 /** The longest name of a job, without room for a hyphen and the number of a trial. */
 const nameLengthMax = 50;
 
+/** `shrink`: its job is retried with a smaller batch. `infeasible`: it has ended. */
+export const oomWords = ['shrink', 'infeasible'] as const;
+export type OnOom = (typeof oomWords)[number];
+
 export interface TrialOf {
   readonly job: JobSpec;
   readonly parameters: readonly Parameter[];
@@ -24,6 +28,7 @@ export interface TrialOf {
   readonly point: Point;
   /** null: each trial runs once, and `seed` is a name as any other. */
   readonly seed: number | null;
+  readonly onOom: OnOom;
 }
 
 /**
@@ -34,7 +39,7 @@ export interface TrialOf {
  * @param sweepId for its labels; null: it is a job of its own
  */
 export function trialSpec(
-  { job, parameters, number, point, seed }: TrialOf,
+  { job, parameters, number, point, seed, onOom }: TrialOf,
   sweepId: string | null,
 ): JobSpec {
   const values: Point = seed === null ? point : { ...point, [seedName]: seed };
@@ -70,6 +75,10 @@ export function trialSpec(
     },
     workdir: fillOrNull(job.workdir),
     checkpoint: { ...job.checkpoint, dir: fillOrNull(job.checkpoint.dir) },
+    retry:
+      onOom === 'shrink'
+        ? job.retry
+        : { ...job.retry, on: job.retry.on.filter((cause) => cause !== 'cuda_oom') },
     params: { ...job.params, ...Object.fromEntries(params) },
     labels:
       sweepId === null

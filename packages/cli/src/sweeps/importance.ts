@@ -7,6 +7,7 @@ import {
   type ParameterImportance,
 } from '@muster/experiments/importance/importance';
 import type { Point } from '@muster/experiments/space';
+import { fitsSpace } from '@muster/experiments/warmStart';
 import { type Column, formatTable, type View } from '../output/table.ts';
 
 export interface SweepImportance {
@@ -22,7 +23,9 @@ export function importanceOfSweep(
 ): SweepImportance {
   const { parameters, seed } = checkedSweep(sweep.spec);
   const complete = trials.flatMap(({ state, value, params }) =>
-    state === 'complete' && value !== null ? [{ point: params as Point, value }] : [],
+    state === 'complete' && value !== null && fitsSpace(parameters, params as Point)
+      ? [{ point: params as Point, value }]
+      : [],
   );
   return { trials: complete.length, parameters: importanceOf(parameters, complete, seed) };
 }

@@ -2,8 +2,9 @@
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { RandomBytes } from '@muster/common/ids';
 import { needsMoreSeeds, summaryOfSeeds } from '@muster/experiments/seeds';
+import type { Job } from '../model.ts';
 import type { Draft } from '../state/state.ts';
-import { openJobsOf, startedSeedRun } from '../state/trialJobs.ts';
+import { openJobsOf, ranWith, startedSeedRun } from '../state/trialJobs.ts';
 import type { SeedRun, StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
 import { addTrialJob, dataOf, type TrialJob } from './sweeps.ts';
 import { sumOfUse } from './sweepUse.ts';
@@ -38,6 +39,8 @@ export function startSeedRun(
 export interface SeedRunEnd extends Omit<SeedRun, 'seed'> {
   /** By that job. */
   readonly used: TrialUse;
+  /** That job, as it has ended. null: retention has removed it. */
+  readonly job: Pick<Job, 'spec' | 'batchScale' | 'lrScale'> | null;
   /** How many the trial will have. */
   readonly seeds: number;
 }
@@ -46,7 +49,7 @@ export interface SeedRunEnd extends Omit<SeedRun, 'seed'> {
 export function endSeedRun(
   draft: Draft,
   { sweep: id, number }: TrialKey,
-  { used, seeds, ...end }: SeedRunEnd,
+  { used, job, seeds, ...end }: SeedRunEnd,
   nowMs: number,
 ): void {
   const sweep = draft.sweeps.sweep(id);
@@ -54,7 +57,8 @@ export function endSeedRun(
   const run = trial?.seedRuns?.find(({ jobId }) => jobId === end.jobId);
   if (sweep === undefined || trial?.state !== 'running' || run?.state !== 'running') return;
   const seedRuns = (trial.seedRuns ?? []).map((each) => (each === run ? { ...each, ...end } : each));
-  const after = { ...trial, seedRuns, used: sumOfUse(trial.used, used) };
+  const ran = job === null ? {} : ranWith(trial, job);
+  const after = { ...trial, ...ran, seedRuns, used: sumOfUse(trial.used, used) };
   const waits = openJobsOf(after).length > 0 || needsMoreSeeds(seedRuns, seeds);
   if (waits) draft.sweeps.putTrial(after);
   else closeTrial(draft, sweep, after, seeds, nowMs);

@@ -147,6 +147,8 @@ export interface TrialEnd {
   readonly cause: string | null;
   /** By all its jobs. */
   readonly used: TrialUse;
+  /** Absent: no failure has scaled its parameters. */
+  readonly ran?: NonNullable<StoredTrial['ran']>;
 }
 
 /** Once: its job saves and ends. Whether the trial is then paused follows from what it has saved. */

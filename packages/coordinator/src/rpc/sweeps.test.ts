@@ -4,6 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller } from '../modelFixture.ts';
 import { startJob } from './jobFixture.ts';
 import { aSweepFile, sweepActions } from './sweepFixture.ts';
 
@@ -296,4 +297,27 @@ test('a stop ends every seed, and a trial without all of them has no value', asy
     { state: 'stopped', value: null, seeds: [{ value: 0.5 }, { state: 'stopped' }, { state: 'stopped' }] },
   ]);
   expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'stopped', running: 0 });
+});
+
+test('a trial has the parameters with which it ran, after its batch was made smaller', async () => {
+  const sweep = await create({
+    sampler: 'grid',
+    trials: 2,
+    parallel: 1,
+    parameters: { batch_size: [64, 32] },
+    job: { command: ['train', '--batch={batch_size}'] },
+  });
+  const [first] = await trialsOf(sweep.id);
+  const jobId = first?.jobId as JobId;
+  await startJob(coordinator, jobId);
+  // As lifecycle/recovery.ts leaves it after an attempt that ran out of memory.
+  await coordinator.loop.run(aCaller, (draft) => {
+    const job = draft.job(jobId);
+    if (job !== undefined) draft.putJob({ ...job, batchScale: 0.25 });
+  });
+  await endTrial(jobId, 0.5);
+  expect(await trialsOf(sweep.id)).toMatchObject([
+    { state: 'complete', params: { batch_size: 16 }, value: 0.5 },
+    { state: 'running', params: { batch_size: 32 } },
+  ]);
 });

@@ -22,6 +22,7 @@ import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
+import { pointAsRun } from '../state/trialJobs.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import type { SweepRunner } from '../sweeps/sweepRunner.ts';
@@ -210,8 +211,8 @@ function textWithKnownTrials(state: ClusterState, spec: SweepSpec, caller: Ident
     if (metric !== objective.metric || goal !== objective.goal)
       throw refuse(`its objective is ${goal} ${metric}; expected ${objective.goal} ${objective.metric}`);
     const known = (state.sweeps.trials.get(id) ?? []).flatMap((trial): readonly KnownTrial[] => {
-      if (trial.state === 'complete') return [{ params: trial.point, value: trial.value }];
-      return trial.state === 'infeasible' ? [{ params: trial.point, value: null }] : [];
+      if (trial.state === 'complete') return [{ params: pointAsRun(trial), value: trial.value }];
+      return trial.state === 'infeasible' ? [{ params: pointAsRun(trial), value: null }] : [];
     });
     const fitting = takenOver(parameters, objective, known);
     if (fitting.length > 0) return fitting;
@@ -305,12 +306,12 @@ function sweepView(
 
 function trialView(trial: StoredTrial): TrialView {
   const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, used: _used, ...shown } = trial;
-  const { earlierJobs = [], furtherValues = [], seedRuns = [], point, ...rest } = shown;
+  const { earlierJobs = [], furtherValues = [], seedRuns = [], point: _point, ran: _ran, ...rest } = shown;
   const values = seedRuns.flatMap(({ value }) => value ?? []);
   return {
     ...rest,
     earlierJobs,
-    params: point,
+    params: pointAsRun(trial),
     deviation: trial.value === null ? null : deviationOf(values),
     furtherValues,
     furtherDeviations: furtherValues.flatMap(

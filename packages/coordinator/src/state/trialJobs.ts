@@ -1,5 +1,7 @@
 /** The jobs of a trial. Pure. */
 import type { JobId } from '@muster/common/ids';
+import { scaledParams } from '@muster/common/scales';
+import type { Job } from '../model.ts';
 import type { SeedRun, StoredTrial } from '../store/sweeps.ts';
 
 /** In the order in which they ran, of one seed. */
@@ -19,6 +21,24 @@ export function openJobsOf({
   if (state !== 'running') return [];
   if (seedRuns === undefined) return [jobId];
   return seedRuns.filter((run) => run.state === 'running').map((run) => run.jobId);
+}
+
+/** The parameters with which a trial ran. */
+export function pointAsRun({ point, ran }: Pick<StoredTrial, 'point' | 'ran'>): StoredTrial['point'] {
+  return { ...point, ...ran };
+}
+
+/** What a job leaves of the parameters of its trial. Of several seeds, the least values count: they are those that work with all. */
+export function ranWith(
+  { point, ran }: Pick<StoredTrial, 'point' | 'ran'>,
+  { spec, batchScale, lrScale }: Pick<Job, 'spec' | 'batchScale' | 'lrScale'>,
+): Pick<StoredTrial, 'ran'> {
+  const scaled = Object.entries(scaledParams(spec, { batchScale, lrScale })).filter(([name]) =>
+    Object.hasOwn(point, name),
+  );
+  if (scaled.length === 0) return ran === undefined ? {} : { ran };
+  const least = scaled.map(([name, value]) => [name, Math.min(value, ran?.[name] ?? value)] as const);
+  return { ran: { ...ran, ...Object.fromEntries(least) } };
 }
 
 export function startedSeedRun(seed: number, jobId: JobId): SeedRun {

@@ -48,6 +48,8 @@ export interface StoredTrial {
   /** From 0. */
   readonly number: number;
   readonly point: Readonly<Record<string, number | string | boolean>>;
+  /** Of these, what its job ran with last where failures have scaled it. Absent: nothing was. */
+  readonly ran?: Readonly<Record<string, number>>;
   /** With seeds, that of the first. */
   readonly jobId: JobId;
   /** By seed, those that were started. Absent: each trial of its sweep runs once. */

@@ -15,7 +15,7 @@ import type { Observation } from '@muster/experiments/samplers/sampler';
 import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
 import { type Promotion, pausesTrials } from '@muster/experiments/stopping/rules';
 import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
-import { knownObservations } from '@muster/experiments/warmStart';
+import { fitsSpace, knownObservations } from '@muster/experiments/warmStart';
 import type { RunningMs } from '../commands/budgets.ts';
 import { canBeResumed, pauseTrial, prunePausedTrials, resumeTrial } from '../commands/pausedTrials.ts';
 import { closeTrials, endSeedRun, startSeedRun } from '../commands/seedRuns.ts';
@@ -33,7 +33,7 @@ import type { Command, Loop } from '../loop.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
-import { openJobsOf } from '../state/trialJobs.ts';
+import { openJobsOf, pointAsRun, ranWith } from '../state/trialJobs.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { nextRound } from '../work/inOrder.ts';
@@ -269,17 +269,19 @@ export class SweepRunner {
       if (end === 'paused') throw new Error(`a seed of trial ${trial.number} was stopped early`);
       const { state, furtherValues = [], ...rest } = end;
       const used = useAfter({}, record, this.parts.costOf);
+      const job = record?.job ?? null;
       // A single job of the trial was stopped, and not at a rung.
       const kept = state === 'pruned' ? 'stopped' : state;
-      const run = { ...rest, state: kept, furtherValues, jobId, used, seeds: spec.seeds } as const;
+      const run = { ...rest, state: kept, furtherValues, jobId, used, job, seeds: spec.seeds } as const;
       await this.command(sweep, (draft, nowMs) => endSeedRun(draft, trial, run, nowMs));
       return;
     }
     const used = useAfter(trial, record, this.parts.costOf);
+    const ran = record === null ? {} : ranWith(trial, record.job);
     await this.command(sweep, (draft, nowMs) =>
       end === 'paused'
         ? pauseTrial(draft, trial, used, nowMs)
-        : endTrial(draft, trial, { ...end, used }, nowMs),
+        : endTrial(draft, trial, { ...end, ...ran, used }, nowMs),
     );
   }
 
@@ -301,8 +303,10 @@ export class SweepRunner {
     }
     if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
     if (state.kind === 'failed') {
-      const { kind } = state.cause;
-      return { ...none, state: infeasibleCauses.has(kind) ? 'infeasible' : 'failed', cause: kind };
+      const { kind, blame } = state.cause;
+      // Another program had the memory: that says nothing of the parameters.
+      const isOurs = infeasibleCauses.has(kind) && !(kind === 'cuda_oom' && blame !== 'job');
+      return { ...none, state: isOurs ? 'infeasible' : 'failed', cause: kind };
     }
     if (!this.hasLastRows(record)) return null;
     const found = await readTrialValue(this.parts.rowKeeping.rows, trial, objective);
@@ -367,12 +371,19 @@ function pointOf(
 ): Point | null {
   const objectives = [objective, ...furtherObjectives];
   const history = trials.flatMap((trial): readonly Observation[] => {
-    const { state, step, stoppedEarly, point } = trial;
+    const { state, step, stoppedEarly, point, ran } = trial;
     if (state === 'failed' || state === 'stopped') return [];
     const [loss = null, ...furtherLosses] = lossesOf(objectives, trial) ?? [];
     const seen = state === 'paused' ? 'pruned' : state;
     const reached = step ?? stoppedEarly?.epoch ?? 0;
-    return [{ point, state: seen, loss, furtherLosses, step: reached }];
+    const result = { state: seen, loss, furtherLosses, step: reached } as const;
+    if (ran === undefined) return [{ point, ...result }];
+    // What was asked for did not work; what ran instead counts if it is a point of the space.
+    const asRun = pointAsRun(trial);
+    return [
+      { point, state: 'infeasible', loss: null, furtherLosses: [], step: 0 },
+      ...(fitsSpace(space.parameters, asRun) ? [{ point: asRun, ...result }] : []),
+    ];
   });
   const known = knownObservations(objective, warmStart.trials);
   return samplers[sampler]({ space, history: [...known, ...history], seed, number });

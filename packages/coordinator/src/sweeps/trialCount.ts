@@ -23,7 +23,7 @@ export async function trialsOfSweep(spec: SweepSpec): Promise<number> {
   }
   try {
     const point = randomPoint(space, new Chance(seed, 'check'));
-    trialSpec({ job, parameters, number: 0, point, seed: null }, null);
+    trialSpec({ job, parameters, number: 0, point, seed: null, onOom: spec.onOom }, null);
   } catch (error) {
     throw error instanceof EmptySpaceError ? empty : error;
   }

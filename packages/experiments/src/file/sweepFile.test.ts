@@ -42,6 +42,7 @@ test('what is not said has its default, and a sweep that is written again is the
     seeds: 1,
     parallel: 4,
     max_failures: 2,
+    on_oom: 'infeasible',
     early_stopping: { rule: 'hyperband', min_steps: 10, max_steps: 810 },
     objective: { metric: 'tokens_per_second', at_step: 100 },
     parameters: {

@@ -10,7 +10,7 @@ import type { Objective } from '../objective.ts';
 import { endless, gridSize } from '../samplers/grid.ts';
 import type { Parameter } from '../space.ts';
 import type { StoppingRule } from '../stopping/rules.ts';
-import { seedName, seedPlaceholder, trialPlaceholder } from '../trialSpec.ts';
+import { type OnOom, oomWords, seedName, seedPlaceholder, trialPlaceholder } from '../trialSpec.ts';
 import { budgetToFile, readBudget, type SweepBudget } from './budget.ts';
 import { type FileMapping, FileReader } from './findings.ts';
 import { readParameters } from './parameters.ts';
@@ -32,6 +32,8 @@ export interface SweepSpec {
   readonly parallel: number | null;
   /** After so many trials in a row that have failed, no more are started. */
   readonly maxFailures: number;
+  /** Of a trial whose job runs out of GPU memory: whether it is retried with a smaller batch, as any job, or has ended. */
+  readonly onOom: OnOom;
   /** null: only the number of trials is limited. */
   readonly budget: SweepBudget | null;
   /** The first one, which names the best trial. */
@@ -67,6 +69,7 @@ const keys = [
   'trials',
   'parallel',
   'max_failures',
+  'on_oom',
   'budget',
   'objective',
   'objectives',
@@ -101,6 +104,7 @@ export function readSweep(value: unknown): SweepFileResult {
     budget,
     parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
     maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
+    onOom: reader.word(['on_oom'], file['on_oom'], oomWords, 'shrink'),
     objective,
     furtherObjectives,
     earlyStopping: readStopping(reader, file['early_stopping']),
@@ -128,6 +132,7 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(trials === null ? {} : { trials }),
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
+    ...(sweep.onOom === 'shrink' ? {} : { on_oom: sweep.onOom }),
     ...(budget === null ? {} : { budget: budgetToFile(budget) }),
     objective: objectiveToFile(objective),
     ...(furtherObjectives.length === 0
