@@ -106,6 +106,8 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
     'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/limits.test.ts':
     'a kernel offers the controllers in version 1 or in version 2',
+  'packages/agent/src/drivers/process/limitsCgroup2.test.ts':
+    'a kernel offers the controllers in version 1 or in version 2',
   'packages/agent/src/drivers/process/tasks.test.ts':
     'only version 1 of control groups can make a process unkillable',
   'packages/agent/src/drivers/process/accounts.test.ts': 'only root can start a process as another user',

@@ -1,29 +1,36 @@
-/** A control group for each task, below the guard's own. */
+/** A control group for each task, below the unit for groups of tasks, or below the guard's own. */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ControlGroup, removeEmptyGroups } from '../fence/controlGroup.ts';
+import type { TasksUnit } from '../fence/tasksUnit.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { Containment } from './containment.ts';
 import type { ResourceLimits, TaskLimits } from './resources.ts';
+
+export interface TaskGroupPlaces {
+  /** The guard's own group, to which it returns after each start. */
+  readonly home: string;
+  /** Below which groups of tasks are made, unless the unit for them holds them. */
+  readonly base: string;
+  /** null: there is none. */
+  readonly tasksUnit: TasksUnit | null;
+}
 
 export class CgroupContainment implements Containment {
   readonly mode: 'cgroup2' | 'freezer';
   private readonly home: string;
   private readonly base: string;
+  private readonly tasksUnit: TasksUnit | null;
   private readonly resources: ResourceLimits;
 
-  /**
-   * @param home the guard's own group; tasks go below it, so it cannot vanish while the guard is in one of theirs
-   * @throws {Error} when no group can be made or entered there
-   */
+  /** @throws {Error} when no group can be made or entered there */
   static open(
     mode: 'cgroup2' | 'freezer',
-    home: string,
-    instance: string,
+    places: TaskGroupPlaces,
     resources: ResourceLimits,
   ): CgroupContainment {
-    const containment = new CgroupContainment(mode, home, join(home, `muster-${instance}`), resources);
+    const containment = new CgroupContainment(mode, places, resources);
     const probe = { key: '_probe', directory: '/' };
     try {
       containment.spawnInside(probe, { cpus: null, memoryMb: null }, () => {});
@@ -33,15 +40,28 @@ export class CgroupContainment implements Containment {
     return containment;
   }
 
-  private constructor(mode: 'cgroup2' | 'freezer', home: string, base: string, resources: ResourceLimits) {
+  private constructor(
+    mode: 'cgroup2' | 'freezer',
+    { home, base, tasksUnit }: TaskGroupPlaces,
+    resources: ResourceLimits,
+  ) {
     this.mode = mode;
     this.home = home;
     this.base = base;
+    this.tasksUnit = tasksUnit;
     this.resources = resources;
   }
 
-  cgroupOf(task: TaskLocation): string {
-    return join(this.base, task.key);
+  /** The unit may have come or gone since the group was made. */
+  cgroupOf({ key }: TaskLocation): string {
+    const inUnit = this.tasksUnit === null ? null : join(this.tasksUnit.tasksGroup, key);
+    return inUnit !== null && existsSync(inUnit) ? inUnit : join(this.base, key);
+  }
+
+  private placeFor(task: TaskLocation): string {
+    const now = this.cgroupOf(task);
+    if (this.tasksUnit === null || existsSync(now) || !this.tasksUnit.prepare()) return now;
+    return join(this.tasksUnit.tasksGroup, task.key);
   }
 
   limitGroupsOf(task: TaskLocation, limits: TaskLimits): readonly string[] {
@@ -58,7 +78,7 @@ export class CgroupContainment implements Containment {
    * environment names that are not shell names and turn "command not found" into an exit status of 127.
    */
   spawnInside<T>(task: TaskLocation, limits: TaskLimits, spawn: () => T): T {
-    const cgroup = this.cgroupOf(task);
+    const cgroup = this.placeFor(task);
     // One that an earlier guard left behind may be frozen, and anyone who enters it then is frozen too.
     if (!makeGroup(cgroup)) new ControlGroup(cgroup).thaw();
     const leave = this.resources.enter(task, limits);
@@ -80,6 +100,7 @@ export class CgroupContainment implements Containment {
   close(): void {
     this.resources.close();
     removeEmptyGroups(this.base);
+    if (this.tasksUnit !== null) removeEmptyGroups(this.tasksUnit.tasksGroup);
   }
 }
 

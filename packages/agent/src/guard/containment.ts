@@ -9,11 +9,13 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Logger } from '@muster/common/log';
 import { parseCgroupHomes } from '../fence/cgroupMounts.ts';
 import { ControlGroup } from '../fence/controlGroup.ts';
 import { SessionGroup } from '../fence/sessionGroup.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
+import { TasksUnit } from '../fence/tasksUnit.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import { CgroupContainment } from './cgroup.ts';
 import type { ProcessRecord } from './records.ts';
@@ -47,8 +49,16 @@ export function openGroup(task: TaskLocation, record: Pick<ProcessRecord, 'cgrou
   return new SessionGroup(task, record.main);
 }
 
+export interface ContainmentWish {
+  readonly mode: ContainmentMode;
+  /** Distinguishes guards on one machine. */
+  readonly instance: string;
+  /** The unit of systemd for groups of tasks, in the slice of the guard's own; null: there is none. */
+  readonly tasksUnit: string | null;
+}
+
 /** @throws {Error} when a mode asked for by name cannot be had here */
-export function chooseContainment(mode: ContainmentMode, instance: string, log: Logger): Containment {
+export function chooseContainment({ mode, instance, tasksUnit }: ContainmentWish, log: Logger): Containment {
   const homes = parseCgroupHomes(
     readFileSync('/proc/self/mountinfo', 'utf8'),
     readFileSync('/proc/self/cgroup', 'utf8'),
@@ -62,7 +72,14 @@ export function chooseContainment(mode: ContainmentMode, instance: string, log: 
       continue;
     }
     try {
-      return CgroupContainment.open(candidate, home, instance, new ResourceLimits(homes, instance, log));
+      const name = `muster-${instance}`;
+      const unitGroup = tasksUnit === null || candidate !== 'cgroup2' ? null : join(dirname(home), tasksUnit);
+      const places = {
+        home,
+        base: join(home, name),
+        tasksUnit: unitGroup === null ? null : new TasksUnit(unitGroup, name, log),
+      };
+      return CgroupContainment.open(candidate, places, new ResourceLimits(homes, instance, log));
     } catch (error) {
       refusals.push(`${candidate}: ${(error as Error).message}`);
     }

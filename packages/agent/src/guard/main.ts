@@ -3,6 +3,7 @@
  * so that an agent can crash, restart or be upgraded while its tasks run on and somebody still sees them end.
  *
  *     guard --runtime-dir DIR [--containment auto|cgroup2|freezer|session] [--idle-exit-ms N]
+ *         [--tasks-unit NAME.service]
  */
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -32,6 +33,8 @@ interface GuardOptions {
   readonly containment: ContainmentMode;
   /** Without clients and running tasks for this long, the guard is not needed and goes. */
   readonly idleExitMs: number;
+  /** The unit of systemd whose control group those of tasks are made in, so that limits hold with version 2; null: none. */
+  readonly tasksUnit: string | null;
 }
 
 function readOptions(argv: string[]): GuardOptions {
@@ -41,6 +44,7 @@ function readOptions(argv: string[]): GuardOptions {
       'runtime-dir': { type: 'string' },
       containment: { type: 'string', default: 'auto' },
       'idle-exit-ms': { type: 'string', default: '60000' },
+      'tasks-unit': { type: 'string' },
     },
   });
   const runtimeDir = values['runtime-dir'];
@@ -50,7 +54,10 @@ function readOptions(argv: string[]): GuardOptions {
   if (containment === undefined) throw new Error(`--containment takes one of ${containmentModes.join(', ')}`);
   const idleExitMs = Number(values['idle-exit-ms']);
   if (!(idleExitMs >= 0)) throw new Error('--idle-exit-ms takes milliseconds');
-  return { runtimeDir, containment, idleExitMs };
+  const tasksUnit = values['tasks-unit'] ?? null;
+  if (tasksUnit !== null && !/^[\w.@-]+$/.test(tasksUnit))
+    throw new Error('--tasks-unit takes the name of a unit');
+  return { runtimeDir, containment, idleExitMs, tasksUnit };
 }
 
 /**
@@ -66,7 +73,7 @@ function requirePrivate(runtimeDir: string): void {
 }
 
 async function main(): Promise<void> {
-  const { runtimeDir, containment: mode, idleExitMs } = readOptions(process.argv.slice(2));
+  const { runtimeDir, containment: mode, idleExitMs, tasksUnit } = readOptions(process.argv.slice(2));
   const socketPath = guardSocketPath(runtimeDir);
   requirePrivate(runtimeDir);
   const lock = takeFileLock(join(runtimeDir, 'guard.lock'));
@@ -76,7 +83,7 @@ async function main(): Promise<void> {
   // Every guard of this directory must find the groups of the one before; a hash of the path would cost 3 MB of OpenSSL.
   const { dev, ino } = statSync(runtimeDir);
   const instance = `${dev}-${ino}`;
-  const containment = chooseContainment(mode, instance, log);
+  const containment = chooseContainment({ mode, instance, tasksUnit }, log);
   const accounts = new Accounts(() => systemClock.monotonicMs());
   const supervisor = new Supervisor({
     containment,

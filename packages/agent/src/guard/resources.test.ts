@@ -24,13 +24,19 @@ function aGroup(files: readonly string[]) {
 }
 
 test('the group that a task is frozen by has its limits too, and no other group is made', () => {
-  const { group, resources, valueOf, warnings } = aGroup(['cpu.max', 'memory.max', 'memory.swap.max']);
+  const { group, resources, valueOf, warnings } = aGroup([
+    'cpu.max',
+    'memory.max',
+    'memory.swap.max',
+    'memory.oom.group',
+  ]);
   expect(resources.groupsOf(task, limits)).toEqual([]);
   expect(resources.set(task, limits, group)).toBe(true);
-  expect([valueOf('cpu.max'), valueOf('memory.max'), valueOf('memory.swap.max')]).toEqual([
+  expect(['cpu.max', 'memory.max', 'memory.swap.max', 'memory.oom.group'].map(valueOf)).toEqual([
     '150000 100000',
     `${512 * 1024 * 1024}`,
     '0',
+    '1',
   ]);
   expect(warnings).toEqual([]);
 });

@@ -1,13 +1,14 @@
 /**
  * Limits of CPU and memory that a task's processes share, through control groups. Each controller is in one hierarchy of
  * the machine: of version 1 in one of its own, where a task gets a group besides the one that it is frozen by; of version 2 in
- * the one that it is frozen by, if the controllers are there for groups below the guard's own.
+ * the one that it is frozen by, where a unit for the groups of tasks passes the controllers on (`fence/tasksUnit.ts`).
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '@muster/common/log';
 import type { CgroupHomes } from '../fence/cgroupMounts.ts';
 import { removeEmptyGroups } from '../fence/controlGroup.ts';
+import { type LimitController, limitControllers } from '../fence/tasksUnit.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 
 export interface TaskLimits {
@@ -17,9 +18,6 @@ export interface TaskLimits {
   readonly memoryMb: number | null;
 }
 
-type Controller = 'cpu' | 'memory';
-const controllers = ['cpu', 'memory'] as const;
-
 /** Microseconds in which a task may use its share: the kernel's own choice. */
 const periodUs = 100_000;
 /** The least that the kernel takes for a share. */
@@ -27,13 +25,13 @@ const shareUsMin = 1_000;
 const mebibyte = 1024 * 1024;
 
 export class ResourceLimits {
-  private readonly homes: Pick<CgroupHomes, Controller>;
+  private readonly homes: Pick<CgroupHomes, LimitController>;
   private readonly instance: string;
   private readonly log: Logger;
-  private readonly reported = new Set<Controller>();
+  private readonly reported = new Set<LimitController>();
 
   /** @param homes the guard's own groups of version 1 @param instance distinguishes guards on one machine */
-  constructor(homes: Pick<CgroupHomes, Controller>, instance: string, log: Logger) {
+  constructor(homes: Pick<CgroupHomes, LimitController>, instance: string, log: Logger) {
     this.homes = homes;
     this.instance = instance;
     this.log = log;
@@ -98,24 +96,24 @@ export class ResourceLimits {
     return join(home, `muster-${this.instance}`);
   }
 
-  private report(controller: Controller, { key }: TaskLocation): void {
+  private report(controller: LimitController, { key }: TaskLocation): void {
     if (this.reported.has(controller)) return;
     this.reported.add(controller);
     this.log.warn(
       { task: key, controller },
-      'the limit of a task is not enforced: its control group has no such controller',
+      'the limit of a task is not enforced: its control group has no such controller; see `muster doctor` on this node',
     );
   }
 }
 
-function wanted({ cpus, memoryMb }: TaskLimits): readonly Controller[] {
-  return controllers.filter((controller) => (controller === 'cpu' ? cpus : memoryMb) !== null);
+function wanted({ cpus, memoryMb }: TaskLimits): readonly LimitController[] {
+  return limitControllers.filter((controller) => (controller === 'cpu' ? cpus : memoryMb) !== null);
 }
 
 /** @returns `absent`: the group has no files of that controller */
 function limit(
   group: string,
-  controller: Controller,
+  controller: LimitController,
   limits: TaskLimits,
   isVersion1: boolean,
 ): 'set' | 'absent' | 'exceeded' {
@@ -140,9 +138,9 @@ interface LimitFile {
   readonly isOptional?: true;
 }
 
-/** In the order of writing: the kernel refuses memory without swap above the sum of both. */
+/** In the order of writing: version 1 refuses memory without swap above the sum of both. */
 function limitFiles(
-  controller: Controller,
+  controller: LimitController,
   { cpus, memoryMb }: TaskLimits,
   isVersion1: boolean,
 ): readonly LimitFile[] {
@@ -162,8 +160,10 @@ function limitFiles(
         { name: 'memory.memsw.limit_in_bytes', value: bytes, isOptional: true },
       ]
     : [
-        { name: 'memory.max', value: bytes },
         { name: 'memory.swap.max', value: '0', isOptional: true },
+        // A training that has lost one process waits for it; so all of them end. Before the limit, which may end some at once.
+        { name: 'memory.oom.group', value: '1', isOptional: true },
+        { name: 'memory.max', value: bytes },
       ];
 }
 

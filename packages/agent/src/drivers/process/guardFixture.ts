@@ -32,6 +32,8 @@ export const idleScript = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done'
 export interface GuardFixtureOptions {
   readonly containment?: ContainmentMode;
   readonly idleExitMs?: number;
+  /** Name of a group beside the one of this process, which stands for the unit of systemd. */
+  readonly tasksUnit?: string;
   readonly outputLimits?: OutputLimits;
 }
 
@@ -44,9 +46,12 @@ export class GuardFixture {
   private readonly clients: GuardClient[] = [];
   private readonly launches: TaskLaunch[] = [];
 
-  constructor({ containment = 'auto', idleExitMs = 5000, ...limits }: GuardFixtureOptions = {}) {
+  constructor({ containment = 'auto', idleExitMs = 5000, tasksUnit, ...limits }: GuardFixtureOptions = {}) {
     this.limits = limits;
-    this.guardArgv = guardArgv(containment, idleExitMs);
+    this.guardArgv = [
+      ...guardArgv(containment, idleExitMs),
+      ...(tasksUnit === undefined ? [] : ['--tasks-unit', tasksUnit]),
+    ];
   }
 
   driver(): TaskDriver {
