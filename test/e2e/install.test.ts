@@ -7,7 +7,7 @@ import { type BootedMachine, bootMachine } from '../support/hosts/bootedMachine.
 import { tempDir, waitFor } from '../support/services.ts';
 
 const muster = 'muster';
-const units = ['muster-agent', 'muster-coordinator', 'muster-guard'] as const;
+const units = ['muster-agent', 'muster-coordinator', 'muster-guard', 'muster-tasks'] as const;
 const release = {
   version: '0.1.0',
   arch: process.arch as 'x64' | 'arm64',
@@ -82,7 +82,7 @@ test('two commands lead from a bare machine and the deb to a job; an install aft
 
 test('a job outlives kills of the agent and the guard and an upgrade; the services outlive a reboot', async () => {
   await machine.must(muster, 'submit', '--name', 'long', '--max-attempts', '9', '--', 'sleep', '100000');
-  const taskPids = () => machine.must('pgrep', '-x', 'sleep');
+  const taskPids = () => machine.must('pgrep', '-fx', 'sleep 100000');
   const before = await waitFor('the task', taskPids);
   for (const unit of ['muster-agent', 'muster-guard']) {
     const pid = await pidOf(unit);
@@ -112,7 +112,7 @@ test('a job outlives kills of the agent and the guard and an upgrade; the servic
 });
 
 test('removing the package leaves nothing but the data, and purging it not even this', async () => {
-  const running = () => machine.run('pgrep', '-x', 'sleep');
+  const running = () => machine.run('pgrep', '-fx', 'sleep 100000');
   await machine.must(muster, 'submit', '--', 'sleep', '100000');
   await waitFor('a task', async () => (await running()).exitCode === 0);
   await machine.must(muster, 'uninstall', '--force');

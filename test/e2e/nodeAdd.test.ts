@@ -177,10 +177,10 @@ test('a host that cannot reach the coordinator is led to it by a tunnel, which c
 
 test('remove drains, uninstalls and revokes; a dead machine is removed by force', async () => {
   await head.must(muster, 'submit', '--gpus', '1', '--name', 'long', '--', 'sleep', '100000');
-  await waitFor('the task', () => at('gpu-3').must('pgrep', '-x', 'sleep'));
+  await waitFor('the task', () => at('gpu-3').must('pgrep', '-fx', 'sleep 100000'));
   await head.must(muster, 'node', 'remove', 'gpu-3', '--deadline', '0');
   expect([...(await nodes()).keys()]).toEqual(['gpu-1', 'gpu-2']);
-  expect((await at('gpu-3').run('pgrep', '-x', 'sleep')).stdout).toBe('');
+  expect((await at('gpu-3').run('pgrep', '-fx', 'sleep 100000')).stdout).toBe('');
   // Saved and rescheduled: it waits for another GPU.
   await head.must(muster, 'stop', 'long');
   expect(await at('gpu-3').must('systemctl', 'list-units', '--plain', '--no-legend', 'muster*')).toBe('');
@@ -236,11 +236,11 @@ test('behind a jump host, the unit of a lingering user runs the agent, and a tas
   const before = await mainPid();
   expect(Number(before)).toBeGreaterThan(0);
   await head.must(muster, 'submit', '--gpus', '1', '--name', 'long', '--', 'sleep', '100000');
-  const task = await waitFor('the task', () => there.must('pgrep', '-u', 'bea', '-x', 'sleep'));
+  const task = await waitFor('the task', () => there.must('pgrep', '-u', 'bea', '-fx', 'sleep 100000'));
   await there.must('kill', '-KILL', before);
   await waitFor('another agent', mainPid, { until: (pid) => pid !== before && Number(pid) > 0 });
   await waitFor('its node', nodes, { until: (all) => all.get('bea-1') === 'online' });
-  expect(await there.must('pgrep', '-u', 'bea', '-x', 'sleep')).toBe(task);
+  expect(await there.must('pgrep', '-u', 'bea', '-fx', 'sleep 100000')).toBe(task);
   await head.must(muster, 'stop', 'long');
   await head.must(muster, 'node', 'remove', 'bea-1', '--purge');
   const left = () => there.run('pgrep', '-u', 'bea', '-f', 'muster');

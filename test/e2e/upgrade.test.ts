@@ -40,7 +40,7 @@ beforeAll(async () => {
   return () => machine.remove();
 });
 
-const taskPid = () => machine.must('pgrep', '-x', 'sleep');
+const taskPid = () => machine.must('pgrep', '-fx', 'sleep 100000');
 
 interface Answer {
   readonly nodes: readonly { readonly state: string; readonly agentVersion: string }[];

@@ -49,7 +49,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['rendezvous', 'drivers launch host taskFacts', 'it tests paths for a task that others prepare'],
     [
       'doctor',
-      'checkpoints gpus health host options.ts probes',
+      'checkpoints fence gpus health host options.ts probes',
       'it looks at the machine without running an agent',
     ],
     [

@@ -25,7 +25,7 @@ function installed(): string {
 test('systemd finds nothing wrong with them', () => {
   const path = installed();
   const services = readdirSync(path).filter((name) => name.endsWith('.service'));
-  expect(services).toHaveLength(3);
+  expect(services).toHaveLength(4);
   const files = services.map((name) => join(path, name));
   const { status, stdout, stderr } = spawnSync(systemdAnalyze(), ['verify', ...files], { encoding: 'utf8' });
   expect([stdout, stderr, status]).toEqual(['', '', 0]);
@@ -37,6 +37,7 @@ const exposureMax = [
   ['muster-agent.service', 20],
   // Tasks inherit what it has. They are what a node is for, so this one is bounded by what it is, not by what it should be.
   ['muster-guard.service', 82],
+  ['muster-tasks.service', 15],
 ] as const;
 
 test.each(exposureMax)('%s is exposed to %i tenths at most', (name, tenths) => {
@@ -67,7 +68,11 @@ test.each(['muster-coordinator.service', 'muster-agent.service'])('%s is watched
   expect(setting(name, 'MemoryHigh')).toEqual([]);
 });
 
-test('the guard bounds neither memory nor threads of the tasks in its unit', () => {
-  expect(setting('muster-guard.service', 'TasksMax')).toEqual(['infinity']);
-  expect(setting('muster-guard.service', 'MemoryMax')).toEqual([]);
-});
+test.each(['muster-guard.service', 'muster-tasks.service'])(
+  '%s bounds neither memory nor threads of tasks',
+  (name) => {
+    expect(setting(name, 'TasksMax')).toEqual(['infinity']);
+    expect(setting(name, 'MemoryMax')).toEqual([]);
+    expect(setting(name, 'KillMode')).toEqual(['process']);
+  },
+);

@@ -39,7 +39,7 @@ test('the package of this checkout is installed over an older one, and its task 
     expect(await machine.must('dpkg-query', '--show', '--showformat=${Version}', 'muster')).toBe('0.0.9');
     const ended = (await muster('submit', '--', 'true')).trim();
     await muster('submit', '--name', 'long', '--', 'sleep', '100000');
-    const task = () => machine.must('pgrep', '-x', 'sleep');
+    const task = () => machine.must('pgrep', '-fx', 'sleep 100000');
     const before = await waitFor('the task', task);
     await waitFor('the end of the first job', async () =>
       (await ask('jobs', '--all')).jobs.some(({ id, state }) => id === ended && state === 'succeeded'),
@@ -69,7 +69,7 @@ test('the package of this checkout is installed over an older one, and its task 
     await muster('stop', 'long');
     await waitFor(
       'the end of the task',
-      async () => (await machine.run('pgrep', '-x', 'sleep')).stdout === '',
+      async () => (await machine.run('pgrep', '-fx', 'sleep 100000')).stdout === '',
     );
   } finally {
     await machine.remove();

@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 /** A task on each node. */
 function taskPids(): Promise<readonly string[]> {
-  return Promise.all(cluster.nodes.map((node) => node.must('pgrep', '-x', 'sleep')));
+  return Promise.all(cluster.nodes.map((node) => node.must('pgrep', '-fx', 'sleep 100000')));
 }
 
 async function upgrade(archive: string) {

@@ -38,6 +38,7 @@ import { readMounts } from '../host/mounts.ts';
 import type { AgentOptions } from '../options.ts';
 import { engineAnswers } from '../probes/engine.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
+import { examineLimits, readLimitFacts } from './limits.ts';
 
 /** Of each source. A driver that initialises its cards anew takes seconds. */
 const deadlineMs = 20_000;
@@ -67,6 +68,7 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
       ...others,
       ...profiling,
       await examineDocker(options),
+      examineLimits(readLimitFacts()),
       examineKernelLog(options.kernelLog),
       await examineTable(options.conditionTable),
       ...(await examineDisk(options.dataDir)),

@@ -67,8 +67,10 @@ test('an image gets accounts, settings, directories and units; the second time n
     'make the directory /var/lib/muster-tasks (0700, muster-tasks)',
     'write /etc/muster/agent.yaml (0644, root)',
     'make the directory /var/lib/muster-agent (0711, root)',
+    'write /etc/systemd/system/muster-tasks.service (0644, root)',
     'write /etc/systemd/system/muster-guard.service (0644, root)',
     'write /etc/systemd/system/muster-agent.service (0644, root)',
+    'enable muster-tasks.service',
     'enable muster-guard.service',
     'enable muster-agent.service',
   ]);

@@ -98,11 +98,12 @@ export function openMachine(root: string): TargetMachine {
             : null;
         case 'running': {
           if (isImage) return null;
-          if (!isActive(isBooted, step.unit)) return `start ${step.unit}`;
+          if (!isActive(isBooted, step.unit))
+            return isBooted && waitsForTasks(step.unit) ? null : `start ${step.unit}`;
           return step.restartFor.some((path) => changed.has(path)) ? `restart ${step.unit}` : null;
         }
         default:
-          return isActive(isBooted, step.unit) ? `stop ${step.unit}` : null;
+          return isBooted && hasAnything(step.unit) ? `stop ${step.unit}` : null;
       }
     },
 
@@ -218,6 +219,32 @@ function wantsPath(unit: string): string {
 
 function isActive(isBooted: boolean, unit: string): boolean {
   return isBooted && spawnSync('systemctl', ['is-active', '--quiet', unit]).status === 0;
+}
+
+/** A process that is to be started, or one that is left: tasks stay in a unit that has ended. */
+function hasAnything(unit: string): boolean {
+  const [state = '', group = ''] = propertiesOf(unit, ['ActiveState', 'ControlGroup']);
+  return !['', 'inactive', 'failed'].includes(state) || group !== '';
+}
+
+/** How systemd reports that a process could not be put into the group of its unit (EXIT_CGROUP of systemd.exec(5)). */
+const groupRefused = '219';
+
+/** It starts once the tasks in groups below its own have ended: their limits keep processes out of its own. */
+function waitsForTasks(unit: string): boolean {
+  const [state, status] = propertiesOf(unit, ['ActiveState', 'ExecMainStatus']);
+  return state === 'activating' && status === groupRefused;
+}
+
+/** @returns in the order of their names; empty: systemd does not know it */
+function propertiesOf(unit: string, names: readonly string[]): readonly string[] {
+  const { stdout } = spawnSync('systemctl', ['show', `--property=${names.join(',')}`, unit], {
+    encoding: 'utf8',
+  });
+  const values = new Map(
+    (stdout ?? '').split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]),
+  );
+  return names.map((name) => values.get(name) ?? '');
 }
 
 /** @throws {CliError} with the last line that the program wrote */

@@ -50,7 +50,7 @@ export const roleFacts: Readonly<Record<MachineRole, RoleFacts>> = {
     owner: systemUser,
   },
   agent: {
-    units: ['muster-guard.service', 'muster-agent.service'],
+    units: ['muster-tasks.service', 'muster-guard.service', 'muster-agent.service'],
     dataDir: '/var/lib/muster-agent',
     // Tasks of other accounts pass through it to what is theirs.
     dataMode: 0o711,
