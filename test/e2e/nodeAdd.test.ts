@@ -1,95 +1,28 @@
 /** Machines that become nodes through ssh, from the machine of the admin, and what can go wrong with them meanwhile. */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { nativeParts } from '../../scripts/package/native.mjs';
-import { makeTree } from '../../scripts/package/tree.mjs';
-import { type BootedMachine, bootMachine } from '../support/hosts/bootedMachine.ts';
-import { connectMachines, runAtSwitch, startSshdOn, stopSshdOn } from '../support/hosts/machineNetwork.ts';
-import { tempDir, waitFor } from '../support/services.ts';
+import type { BootedMachine } from '../support/hosts/bootedMachine.ts';
+import { type HostsToAdd, hostsToAdd, installedMuster } from '../support/hosts/hostsToAdd.ts';
+import { runAtSwitch, startSshdOn, stopSshdOn } from '../support/hosts/machineNetwork.ts';
+import { waitFor } from '../support/services.ts';
 
-const release = {
-  version: '0.1.0',
-  arch: process.arch as 'x64' | 'arm64',
-  commit: '0123456789abcdef0123456789abcdef01234567',
-  epochS: 1_700_000_000,
-};
-const muster = '/usr/local/bin/muster';
+const muster = installedMuster;
 const hostNames = ['gpu-1', 'gpu-2', 'gpu-3'] as const;
 type HostName = (typeof hostNames)[number];
 
-/** Of the admin, with the coordinator. */
+let machines: HostsToAdd<HostName>;
 let head: BootedMachine;
-const hosts = new Map<HostName, BootedMachine>();
-const hostKeys = new Map<HostName, string>();
-let publicKey: string;
-
-const at = (name: HostName) => hosts.get(name) ?? head;
+const at = (name: HostName) => machines.at(name);
+const know = (wrong?: HostName) => machines.know(wrong);
+const add = (...words: readonly string[]) => machines.add(...words);
+const nodes = () => machines.nodes();
 
 beforeAll(async () => {
-  const tree = join(tempDir('release').path, 'muster');
-  const native = tempDir('native').path;
-  mkdirSync(tree);
-  await makeTree(tree, release, await nativeParts(release, native, new AbortController().signal));
-  const machines = await Promise.all([
-    bootMachine('head', { '/srv/muster': tree }),
-    // Agents of users are kept by logind.
-    ...hostNames.map((name) => bootMachine(name, {}, ['systemd-logind.service'])),
-  ]);
-  const [first, ...others] = machines;
-  head = first ?? head;
-  hostNames.forEach((name, index) => hosts.set(name, others[index] ?? head));
-  await connectMachines(head, others);
-  const setUp = [
-    'mkdir -p -m 700 ~/.ssh; cd ~/.ssh; rm -f known_hosts config',
-    'ssh-keygen -q -t ed25519 -N "" -f id_ed25519',
-    ...hostNames.map((name, index) => `echo "10.77.0.${index + 2} ${name}" >> /etc/hosts`),
-    // This one cannot reach the coordinator.
-    'iptables -A INPUT -s 10.77.0.4 -p tcp --dport 7070 -j DROP',
-  ];
-  await head.must('sh', '-euc', setUp.join('\n'));
-  publicKey = await head.must('sh', '-c', 'cat ~/.ssh/id_ed25519.pub');
-  await Promise.all([
-    ...hostNames.map(async (name) => hostKeys.set(name, await startSshdOn(at(name), publicKey))),
-    head.must(
-      '/srv/muster/bin/muster',
-      'install',
-      'coordinator',
-      '--listen',
-      '0.0.0.0:7070',
-      '--allow',
-      'any',
-    ),
-  ]);
-  return () => Promise.all(machines.map((machine) => machine.remove())).then(() => {});
+  // The third cannot reach the coordinator.
+  const closed = 'iptables -A INPUT -s 10.77.0.4 -p tcp --dport 7070 -j DROP';
+  machines = await hostsToAdd(hostNames, [closed]);
+  head = machines.head;
+  return () => machines.remove();
 });
-
-/** @param wrong whose key is known as another one */
-async function know(wrong: HostName | null = null): Promise<void> {
-  const keyOf = (name: HostName) => hostKeys.get(name === wrong ? 'gpu-1' : name);
-  const lines = hostNames.map((name) => `${name} ${keyOf(name)}`);
-  await head.must('sh', '-c', `printf '%s\\n' "$@" > ~/.ssh/known_hosts`, 'sh', ...lines);
-}
-
-interface Added {
-  readonly ssh: string;
-  readonly node: string | null;
-  readonly error: string | null;
-  readonly hint: string | null;
-}
-
-async function add(...words: readonly string[]) {
-  const { stdout, stderr, exitCode } = await head.run(muster, 'node', 'add', ...words, '-o', 'json');
-  const { hosts: list } = JSON.parse(stdout || '{"hosts":[]}') as { hosts: readonly Added[] };
-  return { of: (ssh: string) => list.find((each) => each.ssh === ssh), stderr, exitCode };
-}
-
-async function nodes(): Promise<ReadonlyMap<string, string>> {
-  const { nodes: list } = JSON.parse(await head.must(muster, 'nodes', '-o', 'json')) as {
-    nodes: readonly { readonly name: string; readonly state: string }[];
-  };
-  return new Map(list.map(({ name, state }) => [name, state]));
-}
 
 const savedHosts = async () =>
   JSON.parse(await head.must('sh', '-c', 'cat ~/.config/muster/hosts.json')) as Record<string, unknown>;
@@ -138,7 +71,7 @@ test('the same command continues where it ended, and jobs run on each node', asy
   const arrived = await arrivedAt('gpu-2');
   expect(arrived).toBeGreaterThan(1_000_000);
   await runAtSwitch(head, 'tc', 'qdisc', 'del', 'dev', 'port3', 'root');
-  await startSshdOn(at('gpu-2'), publicKey);
+  await startSshdOn(at('gpu-2'), machines.publicKey);
   const { of, stderr } = await add('root@gpu-1', 'root@gpu-2');
   expect([of('root@gpu-1')?.error, of('root@gpu-2')?.error], stderr).toEqual([null, null]);
   const output = await head.must(muster, 'submit', '--follow', '--nodes', '2', '--', 'hostname');
