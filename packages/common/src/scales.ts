@@ -2,6 +2,8 @@
  * Batch size and learning rate after a failure. What stands in the command as a parameter is scaled there, which is a fact; to
  * any other program the scale is only offered, in its environment. Pure.
  */
+import { paramsInPhase } from './phases.ts';
+import { placeholder } from './spec/placeholder.ts';
 import { normalizeJobSpec } from './spec/serialize.ts';
 import type { JobSpec } from './spec/types.ts';
 import type { JobView } from './views.ts';
@@ -19,9 +21,6 @@ const paramNames: Readonly<Record<Scaled, RegExp>> = {
   batchScale: /(?:^|_)(?:batch_size|batch|bs)$/,
   lrScale: /(?:^|_)(?:learning_rate|lr)$/,
 };
-
-/** `{name}`, or `{name:words}`. */
-export const placeholder = /\{([A-Za-z_][\w-]*)(?::([^{}]*))?\}/g;
 
 /** @returns what `{name}` in the command is replaced by: batch sizes stay integers, at least 1 */
 export function scaledParam(name: string, value: string | number, scales: Scales): string {
@@ -52,8 +51,11 @@ export interface ScaleTexts {
   readonly hints: readonly string[];
 }
 
+type ScaledJob = Pick<JobView, 'spec' | 'batchScale' | 'lrScale' | 'attempts'> &
+  Partial<Pick<JobView, 'phases'>>;
+
 /** Of the newest attempt, or of the next one while the job waits. */
-export function scaleTexts(job: Pick<JobView, 'spec' | 'batchScale' | 'lrScale' | 'attempts'>): ScaleTexts {
+export function scaleTexts(job: ScaledJob): ScaleTexts {
   const batch = textsOf(job, 'batchScale', {
     variable: 'MUSTER_BATCH_SCALE',
     causes: ['cuda_oom'],
@@ -74,7 +76,7 @@ interface Wording {
 }
 
 function textsOf(
-  { spec, attempts, ...scales }: Parameters<typeof scaleTexts>[0],
+  { spec, attempts, phases, ...scales }: ScaledJob,
   which: Scaled,
   { variable, causes, hint }: Wording,
 ): ScaleTexts {
@@ -82,7 +84,9 @@ function textsOf(
   if (scale === 1) return { lines: [], hints: [] };
   const cause = attempts.findLast((attempt) => causes.includes(attempt.cause?.kind ?? ''))?.cause;
   const after = cause == null ? '' : ` after ${cause.kind}`;
-  const passed = passedParams(normalizeJobSpec(spec), which).map(
+  const whole = normalizeJobSpec(spec);
+  const params = paramsInPhase(whole, phases?.index ?? null);
+  const passed = passedParams({ ...whole, params }, which).map(
     ([name, value]) =>
       `${name} ${scaledParam(name, value, scales)} in the command (${value} × ${scale})${after}`,
   );

@@ -8,7 +8,8 @@
  *     {batch_size}         params.batch_size times the batch scale
  */
 import { basename } from 'node:path';
-import { placeholder, type Scales, scaledParam } from '@muster/common/scales';
+import { type Scales, scaledParam } from '@muster/common/scales';
+import { placeholder } from '@muster/common/spec/placeholder';
 import type { JobSpec } from '@muster/common/spec/types';
 
 export interface PlaceholderValues extends Scales {

@@ -37,6 +37,7 @@ const platformCauses = [
   'checkpoint_conflict',
   'rendezvous_timeout',
   'hung',
+  'phase_unmet',
   'cancelled',
 ] as const;
 
@@ -62,13 +63,13 @@ export interface Evidence {
 }
 
 /**
- * Causes a job may ask to be retried on. Two are not offered: a cancelled job was ended on purpose, and a preempted one
- * goes back to the queue anyway, without using up an attempt of its retry policy.
+ * Causes a job may ask to be retried on. Three are not offered: a cancelled job was ended on purpose, a preempted one goes back to
+ * the queue anyway, without using up an attempt of its retry policy, and what follows a phase that was not met is said there.
  */
-export type RetryableCause = Exclude<CauseKind, 'cancelled' | 'preempted'>;
+export type RetryableCause = Exclude<CauseKind, 'cancelled' | 'preempted' | 'phase_unmet'>;
 
 export const retryableCauses: readonly RetryableCause[] = causeKinds.filter(
-  (kind): kind is RetryableCause => kind !== 'cancelled' && kind !== 'preempted',
+  (kind): kind is RetryableCause => kind !== 'cancelled' && kind !== 'preempted' && kind !== 'phase_unmet',
 );
 
 /**

@@ -35,9 +35,17 @@ import {
   textList,
   wholeNumber,
 } from './kinds.ts';
+import { phaseFields, phasesMax } from './phaseFields.ts';
 import { checkpointFields, retryFields } from './recoveryFields.ts';
 import { resources } from './resourceFields.ts';
-import { arrayIndexes, commandLine, fileModeMask, hangReaction, preflightChoice } from './structures.ts';
+import {
+  arrayIndexes,
+  commandLine,
+  fileModeMask,
+  hangReaction,
+  mappingList,
+  preflightChoice,
+} from './structures.ts';
 
 export const jobFields = {
   /** A DNS label; in an array it may hold `{array_index}`. */
@@ -262,6 +270,21 @@ export const jobFields = {
     'evaluate',
     mapping(evaluationFields, 'a mapping such as {command: [python, eval.py, "{checkpoint}"], every: 2}'),
     { about: 'Evaluates checkpoints of the job while it runs, each in a job of its own.' },
+  ),
+  /** Empty: it has none. */
+  phases: field(
+    'phases',
+    mappingList(
+      phaseFields,
+      'a list such as [{name: broad, steps: 1000}, {name: cooldown, steps: 100}]',
+      phasesMax,
+    ),
+    {
+      default: [],
+      about:
+        'Phases of a curriculum, one after the other in one job: each is an attempt that resumes from the checkpoint of the phase before.',
+      aliases: ['curriculum', 'stages'],
+    },
   ),
   /** null: it is one job. */
   array: optional('array', arrayIndexes, {

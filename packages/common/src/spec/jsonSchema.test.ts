@@ -12,7 +12,9 @@ function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
 
 /** What a schema stands for: itself, or any of several. */
 function formsOf(schema: Schema): readonly Schema[] {
-  return (schema['anyOf'] as readonly Schema[] | undefined) ?? [schema];
+  const { anyOf, items } = schema as { anyOf?: readonly Schema[]; items?: Schema };
+  // Of a list of mappings: what each of them is.
+  return anyOf ?? (items !== undefined && 'properties' in items ? [items] : [schema]);
 }
 
 /** Every mapping with fixed keys, by its path. */

@@ -32,6 +32,7 @@ retry:
   backoff: {initial: 2s, max: 60s}
   on: [cuda_oom, node_lost]
 checkpoint: {dir: "/checkpoints/llama-{array_index}", keep_last: 3}
+phases: [{name: a, steps: 10, params: {x: 1}}, {name: b, steps: 5, success: loss < 1, extend: {steps: 2}}]
 array: 0-9%4
 labels: {type: training}
 `;

@@ -66,6 +66,13 @@ evaluate:
   priority: 10
   timeout: 30m
   metric: {name: eval_loss}
+phases:
+  - {name: broad, steps: 1000, params: {data: web}}
+  - name: curated
+    steps: 500
+    params: {data: books, lr: 1e-4}
+    success: eval_loss < 2.9
+    extend: {steps: 200, max: 3, finally: continue}
 array: 0-9%4
 after: [job_0123456789ab]
 labels: {type: training, model: llama}
@@ -82,6 +89,15 @@ const leastResources: JobSpec['resources'] = {
   memoryMb: null,
   shmMb: null,
 };
+
+const plainPhase = {
+  steps: null,
+  tokens: null,
+  params: {},
+  success: null,
+  unmet: 'stop',
+  extend: null,
+} as const;
 
 const fullSpec: JobSpec = {
   name: 'llama-7b-finetune',
@@ -152,6 +168,18 @@ const fullSpec: JobSpec = {
     timeoutMs: 1_800_000,
     metric: { name: 'eval_loss', goal: 'min' },
   },
+  phases: [
+    { ...plainPhase, name: 'broad', steps: 1_000, params: { data: 'web' } },
+    {
+      ...plainPhase,
+      name: 'curated',
+      steps: 500,
+      params: { data: 'books', lr: 1e-4 },
+      success: 'eval_loss < 2.9',
+      unmet: 'extend',
+      extend: { steps: 200, tokens: null, max: 3, finally: 'continue' },
+    },
+  ],
   array: { ranges: [[0, 9]], atOnce: 4 },
   after: ['job_0123456789ab'],
   labels: { type: 'training', model: 'llama' },
@@ -219,6 +247,7 @@ describe('good specs', () => {
         keepBest: null,
       },
       evaluate: null,
+      phases: [],
       array: null,
       after: [],
       labels: {},
@@ -396,6 +425,33 @@ describe('bad specs', () => {
           3,
           'got 5, and that of the job is 5; expected less than the priority of the job',
         ],
+      ],
+    ],
+    [
+      'command: [a]\nphases:\n  - {name: a, stps: 3}\n  - {name: a, steps: 1, success: 3, unmet: repeat}',
+      [
+        ['phases[0]', 3, 'does not say how long it is; expected steps, such as steps: 1000; or tokens'],
+        ['phases[0].stps', 3, 'unknown key', 'steps'],
+        ['phases[1].name', 4, 'the same as that of phases[0]'],
+        ['phases[1].success', 4, 'got 3; expected a condition in CEL'],
+        ['phases[1].unmet', 4, 'got "repeat"; expected extend, continue or stop', 'extend'],
+      ],
+    ],
+    [
+      'command: [a, "{lr}", "{mix}"]\nimage: b\nparams: {mix: a}\nphases:\n  - {name: a, steps: 1, tokens: 2}\n' +
+        '  - {name: b, tokens: 1, params: {lr: 1, mix: c}, unmet: extend}\n' +
+        '  - {name: c, steps: 1, params: {lr: 1}, success: loss < 1, unmet: extend}\n' +
+        '  - {name: d, steps: 1, params: {lr: 1}, success: loss < 1, unmet: stop, extend: {tokens: 1}}',
+      [
+        ['phases', 5, 'given for a container without checkpoint.dir'],
+        ['phases[0]', 5, 'has no value of {lr}, which the command uses and phases[1] sets'],
+        ['phases[0].tokens', 5, 'given with steps; expected only one of them'],
+        ['phases[1].tokens', 6, 'given, and other phases count steps'],
+        ['phases[1].unmet', 6, 'given without success'],
+        ['phases[1].unmet', 6, 'extend, and nothing says by how much'],
+        ['phases[2].unmet', 7, 'extend, and nothing says by how much'],
+        ['phases[3].extend', 8, 'given with another unmet; expected unmet: extend; or no extend'],
+        ['phases[3].extend', 8, 'says tokens, and the phases count steps'],
       ],
     ],
     [

@@ -8,6 +8,7 @@ import { indexPlaceholder } from './arrayIndex.ts';
 import { parseDurationMs } from './duration.ts';
 import { parseVolume } from './forms.ts';
 import { isMapping, type SpecPath } from './path.ts';
+import { phaseRules } from './phaseRules.ts';
 import type { Finding } from './problems.ts';
 
 type Written = Readonly<Record<string, unknown>>;
@@ -26,6 +27,7 @@ export function contradictions(spec: Written): readonly Finding[] {
     ...retryRules(spec),
     ...checkpointRules(spec),
     ...evaluationRules(spec),
+    ...phaseRules(spec),
     ...arrayRules(spec),
   ];
 }

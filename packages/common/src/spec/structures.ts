@@ -3,6 +3,7 @@ import { arrayForm, formatArray, type JobArraySpec, parseArray } from './array.t
 import { type RetryableCause, retryableCauses } from './causes.ts';
 import {
   argument,
+  checkFields,
   choice,
   dayMs,
   duration,
@@ -14,6 +15,7 @@ import {
   readFields,
   readNumberFlag,
   required,
+  type SpecFields,
   type SpecOf,
   secondMs,
   suggestBoolean,
@@ -253,3 +255,23 @@ export const arrayIndexes: ValueKind<JobArraySpec, string | number> = {
   },
   write: formatArray,
 };
+
+/** A list of mappings with these settings. @param form such as `a list of phases` @param most how many it can have */
+export function mappingList<Fields extends SpecFields>(
+  fields: Fields,
+  form: string,
+  most: number,
+): ValueKind<readonly SpecOf<Fields>[], readonly FileOf<Fields>[]> {
+  const itemForm = `${form}; each is a mapping`;
+  return {
+    check: (z) => {
+      return z
+        .array(checkFields(z, fields, itemForm), { error: form })
+        .max(most, { error: `${form}, at most ${most}` });
+    },
+    form,
+    read: (written) => written.map((each) => readFields(fields, each)),
+    write: (value) => value.map((each) => writeFields(fields, each)),
+    fields,
+  };
+}

@@ -69,8 +69,13 @@ function keysByMapping(): ReadonlyMap<string, readonly string[]> {
 
 /** The known mapping with the keys of this one: `evaluate.resources` has those of `resources`. */
 export function knownMapping(mapping: SpecPath): string {
-  const path = mapping.join('.');
+  const path = namesIn(mapping).join('.');
   return specKeys.has(path) ? path : mapping.slice(mapping.indexOf('resources')).join('.');
+}
+
+/** Without positions in lists of mappings: `phases[1].steps` is the setting `phases.steps`. */
+function namesIn(path: SpecPath): SpecPath {
+  return path.filter((part) => typeof part === 'string');
 }
 
 /**
@@ -114,6 +119,7 @@ const fieldAt: ReadonlyMap<string, AnyField> = new Map(
 /** The value meant by a wrong one of the right idea: `64G` for a number of MB, `yes` for true, `24 hours`. */
 export function suggestValue(path: SpecPath, written: unknown): string | null {
   if (typeof written !== 'string') return null;
-  const suggestion = fieldAt.get(path.join('.'))?.suggest?.(written) ?? null;
+  const at = typeof path.at(-1) === 'number' ? path : namesIn(path);
+  const suggestion = fieldAt.get(at.join('.'))?.suggest?.(written) ?? null;
   return suggestion === written && Number.isNaN(Number(written)) ? null : suggestion;
 }

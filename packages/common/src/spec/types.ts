@@ -16,6 +16,7 @@ export type JobSpec = SpecOf<typeof jobFields>;
 export type JobResources = JobSpec['resources'];
 export type JobCheckpoint = JobSpec['checkpoint'];
 export type Launcher = JobSpec['launcher'];
+export type { PhaseSpec } from './phaseFields.ts';
 
 /** One thing wrong with a spec, in words for the person who wrote it. */
 export interface SpecProblem {

@@ -159,7 +159,14 @@ function readJob(reader: FileReader, value: unknown): JobSpec | null {
     return null;
   }
   const checked = checkJobSpec(value);
-  if (checked.ok) return checked.spec;
+  if (checked.ok) {
+    if (checked.spec.phases.length > 0)
+      reader.contradiction(
+        ['job', 'phases'],
+        'is not for trials of a sweep: a trial is one attempt at one set of parameters',
+      );
+    return checked.spec;
+  }
   const inJob = (path: SpecPath) => ['job', ...path];
   reader.findings.push(...checked.findings.map((finding) => ({ ...finding, path: inJob(finding.path) })));
   return null;

@@ -69,6 +69,7 @@ export function stepJob(run: StepRun): StepJobResult {
   const checked = checkJobSpec(isMapping(filled) ? withCommon(pipeline, project, filled) : filled);
   if (!checked.ok) return checked;
   const { spec } = checked;
+  if (spec.phases.length > 0) return { ok: false, findings: [phasesInStep] };
   const checks = Object.values(run.inputs).flatMap((input) =>
     typeof input === 'string' ? [] : input.flatMap((each) => checkedOf(each)),
   );
@@ -83,6 +84,14 @@ export function stepJob(run: StepRun): StepJobResult {
     },
   };
 }
+
+const phasesInStep: Finding = {
+  path: ['phases'],
+  at: 'value',
+  message: 'given in a step of a pipeline',
+  expected: 'a step for each phase, or the job with its phases outside of the pipeline',
+  suggestion: null,
+};
 
 /** The sweep file of a step that is a sweep, as a plain value. */
 export function stepSweep(run: StepRun): unknown {
