@@ -139,6 +139,11 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
     advice:
       'Check what the rank that stopped first was doing; if such long pauses are expected, raise on_hang.times or on_hang.at_least.',
   },
+  phase_unmet: {
+    blame: 'job',
+    advice:
+      'Change success, unmet or steps of the phase in the job file, then muster submit --resume-from JOB -f FILE: it continues in that phase.',
+  },
   cancelled: {
     blame: 'platform',
     advice: 'It was cancelled by a user; muster requeue runs it again.',

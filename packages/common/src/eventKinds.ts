@@ -2,6 +2,7 @@
  * Every kind of event: what its subject is, when it is emitted, and the members of its data. What emits an event is typed by this
  * table, and `docs/events.md` is generated from it. Kinds and members are part of the API: they never change their meaning.
  */
+import * as phaseShapes from './eventPhaseShapes.ts';
 import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
 import { flag, type Members, mapOf, nullable, oneOf, real, textShape, whole } from './jsonShapes.ts';
@@ -97,6 +98,21 @@ export const eventKinds = {
     subject: 'job',
     when: 'its lease was renewed after it had expired',
     data: shapes.taskData,
+  },
+  'phase.started': {
+    subject: 'job',
+    when: 'the first attempt of a phase was allocated; `start` and `end` count from the beginning of the training',
+    data: phaseShapes.phaseStartData,
+  },
+  'phase.extended': {
+    subject: 'job',
+    when: 'a phase did not meet its criterion, and is extended up to `end`',
+    data: phaseShapes.phaseExtendedData,
+  },
+  'phase.ended': {
+    subject: 'job',
+    when: 'a phase has ended; `next` is what follows: the next phase (`next`), or the end of the job',
+    data: phaseShapes.phaseEndData,
   },
   'checkpoint.saved': {
     subject: 'job',

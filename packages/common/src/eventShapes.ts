@@ -149,7 +149,7 @@ export const hungData = {
 } as const satisfies Members;
 
 const placement = { node, gpuUuids: listShape(gpuUuid) };
-const resume = objectOf({ name: textShape('checkpoint-1200'), step: nullable(whole(1_200)) });
+export const resume = objectOf({ name: textShape('checkpoint-1200'), step: nullable(whole(1_200)) });
 export const allocatedData = {
   attempt: attemptNumber,
   tasks: listShape(objectOf(placement)),

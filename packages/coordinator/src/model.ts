@@ -10,6 +10,7 @@ import type { Endpoint, PathResult, PreflightResult } from '@muster/common/gangs
 import type { NodeInventory } from '@muster/common/hardware';
 import type { ArrayId, JobId, NodeName } from '@muster/common/ids';
 import type { TokenBudget } from '@muster/common/people';
+import type { EndedPhase } from '@muster/common/phases';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { AttemptFacts, Cause, Drain, JobFacts, LedgerEntry, TaskFacts } from '@muster/common/views';
@@ -41,10 +42,28 @@ export interface Job extends JobFacts {
   readonly failuresInRow: number;
   /** By kind and cause, each once. What it has used since the last change of its state is not in it yet. */
   readonly ledger: readonly LedgerEntry[];
+  /** Where it is in its phases. null: it has none. */
+  readonly phase: PhaseProgress | null;
   /** Id of the budget that it counts in. null: none. */
   readonly budget: string | null;
   /** Of the operation that has submitted it, as `traceparentText` writes it. null: it has a trace of its own. */
   readonly traceparent: string | null;
+}
+
+/** Where a job is in its phases. It stays as it was when the job has ended. */
+export interface PhaseProgress {
+  /** Of the current phase, or of the last, from 0. */
+  readonly index: number;
+  /** Where that begins, in steps or tokens from the beginning of the training. */
+  readonly start: number;
+  /** The first attempt of the phase. null: it has had none. */
+  readonly firstAttempt: number | null;
+  /** How often it was extended. */
+  readonly extensions: number;
+  /** It has ended well, and its criterion was not judged yet: until then the job gets no attempt. null: nothing is to be judged. */
+  readonly awaiting: { readonly attempt: number; readonly step: number | null } | null;
+  /** The phases that have ended, oldest first. */
+  readonly ended: readonly EndedPhase[];
 }
 
 /** The budget of a token and of those that it was rotated to, with what jobs that have ended have used of it. */

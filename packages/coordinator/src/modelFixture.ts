@@ -12,6 +12,7 @@ import type { GpuUsage } from '@muster/common/telemetry';
 import type { TaskEnd, TaskReport } from '@muster/common/views';
 import { type AgentIdentity, type Coordinator, coordinatorPart } from './caller.ts';
 import type { JobEvent, Placement } from './lifecycle/event.ts';
+import { firstPhase } from './lifecycle/phases.ts';
 import type { Attempt, Job, JobState, Node, Task } from './model.ts';
 
 /** A moment in 2023; tests add to it. */
@@ -65,6 +66,7 @@ export function aJob(number: number, fields: Partial<Job> = {}): Job {
     lrScale: 1,
     extraRuntimeMs: 0,
     ledger: [],
+    phase: firstPhase(fields.spec ?? aSpec(), 0),
     budget: null,
     traceparent: null,
     ...fields,

@@ -5,6 +5,7 @@ import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
+import { inheritedPhase } from '../lifecycle/phases.ts';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Job, lineageMax } from '../model.ts';
 import { ownSpec } from '../spec/ownSpec.ts';
@@ -13,13 +14,13 @@ import type { Draft } from '../state/state.ts';
 
 /** The fields of a new job that come from its predecessor. */
 export type InheritedCheckpoints = Partial<
-  Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice' | 'lineage' | 'resumedFrom'>
+  Pick<Job, 'checkpoints' | 'checkpointJobId' | 'resumeChoice' | 'lineage' | 'resumedFrom' | 'phase'>
 >;
 
 /** The job to inherit from. It has ended, or its checkpoints are only read. */
 export type Predecessor = Pick<
   Job,
-  'id' | 'spec' | 'array' | 'state' | 'checkpoints' | 'checkpointJobId' | 'lineage'
+  'id' | 'spec' | 'array' | 'state' | 'checkpoints' | 'checkpointJobId' | 'lineage' | 'phase'
 >;
 
 /** The job ended after it was read, and may have saved more. It must be read again before the command is repeated. */
@@ -35,6 +36,7 @@ export function requireNewest(draft: Draft, { id, state }: Pick<Predecessor, 'id
 export type Successor = Pick<Job, 'spec' | 'array'>;
 
 /**
+ * The phase too, of a job that has the same phases: it continues in the one that its predecessor was in.
  * @param successor the new job. In the directory of its predecessor it continues the list of checkpoints; in another
  *   directory it begins from them where they are, and saves its own
  * @throws {MusterError} `failed_precondition` if an active job continues from them already, or the new job cannot read them
@@ -62,7 +64,8 @@ export function inheritedCheckpointsOf(
     : { checkpoints: readFromOutside(predecessor, successor) };
   const [best] = resumeCandidates({ checkpoints: inherited.checkpoints, resumeChoice: from });
   const resumedFrom = best === undefined ? null : { jobId: predecessor.id, name: best.name, step: best.step };
-  return { ...inherited, resumeChoice: from, resumedFrom };
+  const phase = inheritedPhase(predecessor, successor.spec, from, best?.step ?? 0);
+  return { ...inherited, resumeChoice: from, resumedFrom, phase };
 }
 
 /**

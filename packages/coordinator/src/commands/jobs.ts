@@ -4,6 +4,7 @@ import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { budgetOf, traceparentOf, userOf } from '../caller.ts';
+import { firstPhase } from '../lifecycle/phases.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Job, JobArray } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -79,7 +80,9 @@ export function submit(
     },
     random,
   );
-  addJob(draft, { ...job, ...inherited }, nowMs);
+  // Where it continues from a path, the step of that is where its first phase begins.
+  const phase = firstPhase(command.spec, inherited?.resumedFrom?.step ?? 0);
+  addJob(draft, { ...job, phase, ...inherited }, nowMs);
   return draft.putRequest({ requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs });
 }
 

@@ -1,6 +1,7 @@
 /** A job as it is submitted. */
 import { type JobId, newJobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
+import { firstPhase } from '../lifecycle/phases.ts';
 import type { Job, JobArray } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import type { Draft } from '../state/state.ts';
@@ -51,6 +52,7 @@ export function aNewJob(
     lrScale: 1,
     extraRuntimeMs: 0,
     ledger: [],
+    phase: firstPhase(spec, 0),
     budget,
     traceparent,
   };

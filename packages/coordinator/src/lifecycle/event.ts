@@ -5,6 +5,7 @@ import { assertInvariant } from '@muster/common/errors';
 import type { AttemptEventKind, EventData, JobEventKind, NewEvent } from '@muster/common/eventKinds';
 import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
 import type { JobId, NodeName } from '@muster/common/ids';
+import type { PhaseValues, PhaseVerdict } from '@muster/common/phases';
 import type { HangSign, TrainingSign } from '@muster/common/training';
 import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
@@ -132,6 +133,13 @@ export type JobEvent =
       /** The rank that stopped first. */
       readonly nodeRank: number;
       readonly sign: HangSign;
+    }
+  /** The criterion of the phase that this attempt has ended was judged. */
+  | {
+      readonly kind: 'phaseJudged';
+      readonly attempt: number;
+      readonly verdict: PhaseVerdict;
+      readonly values: PhaseValues;
     }
   | { readonly kind: 'extend'; readonly byMs: number }
   | { readonly kind: 'timeLimit'; readonly attempt: number };

@@ -7,6 +7,10 @@ import { aCheckpoint, allocation, anEndpoint, anExit, placementsFor, someMs } fr
 import { aGang, crash, imageMissing, nodeLost, type Story } from '../storyFixture.ts';
 import { type JobEvent, transition } from './transition.ts';
 
+const phases = [
+  { name: 'broad', steps: 10, success: 'loss < 3' },
+  { name: 'cooldown', steps: 5 },
+];
 const gang = () => aGang({ max_runtime: '1h', retry: { max_attempts: 3, on: ['exit_code'] } });
 
 const states: Readonly<Record<string, () => Story>> = {
@@ -25,6 +29,7 @@ const states: Readonly<Record<string, () => Story>> = {
   'is preempted': () => gang().allRunning().preempted(),
   'to be cancelled': () => gang().allRunning().stopped(),
   'rank 1 ended': () => gang().allRunning().ended(1, crash),
+  'awaits a verdict': () => aGang({ max_runtime: '1h', phases }).allRunning().ended(0).ended(1),
   succeeded: () => gang().allRunning().ended(0).ended(1),
   failed: () => gang().allRunning().on({ kind: 'timeLimit', attempt: 1 }).ended(0).ended(1),
   cancelled: () => gang().stopped(),
@@ -89,6 +94,8 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   }),
   extend: () => ({ kind: 'extend', byMs: 1_000 }),
   timeLimit: () => ({ kind: 'timeLimit', attempt: 1 }),
+  met: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'met', values: {} }),
+  unmet: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: {} }),
 };
 
 /** What comes of it: `-` nothing, `!` refused, else the state of the job, and of rank 1 while its attempt goes on. */
@@ -220,6 +227,7 @@ const table: Readonly<Record<keyof typeof states, Readonly<Record<string, string
     'requeue from a step': 'stopping/ended',
     trainingComplete: 'stopping/ended',
   },
+  'awaits a verdict': { ...waiting, allocate: '!', met: 'queued', unmet: 'failed' },
   succeeded: over,
   failed: over,
   cancelled: over,

@@ -40,6 +40,7 @@ import { type BadOutcome, nodeSideCauses, outcomeOfFailedStart } from './failedS
 import { bookQueued } from './ledger.ts';
 import { chooseNetwork, peersOf } from './network.ts';
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
+import { beginPhase } from './phases.ts';
 import { recoveryOf } from './recovery.ts';
 import { beginStopping } from './stopping.ts';
 
@@ -49,6 +50,7 @@ const errorLengthMax = 500;
 export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
   const { spec, state, id } = job;
   assertInvariant(state.kind === 'queued', 'G2', `${id} is ${state.kind} and cannot get another attempt`);
+  assertInvariant(job.phase?.awaiting == null, 'G2', `${id} awaits the verdict on its phase`);
   const { nodes, minNodes } = spec.resources;
   const count = event.tasks.length;
   const range = minNodes === nodes ? `${nodes}` : `${minNodes} to ${nodes}`;
@@ -87,10 +89,12 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
     hungAtMs: null,
     network: null,
   };
+  const begun = beginPhase(bookQueued(job, nowMs), attempt);
   return {
-    job: { ...bookQueued(job, nowMs), lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
+    job: { ...begun.job, lastAttempt: attempt.number, state: { kind: 'starting', attempt } },
     ended: null,
     events: [
+      ...begun.events,
       attemptEvent(job, attempt, 'attempt.allocated', {
         tasks: event.tasks.map((placement) => ({ node: placement.node, gpuUuids: placement.gpuUuids })),
         resume: event.resume,

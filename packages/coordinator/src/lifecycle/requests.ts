@@ -1,11 +1,12 @@
-/** The requests of users, the scheduler and timers to a job: stop, requeue, preempt, extend, time limit. */
+/** The requests of users, the scheduler, timers and runners to a job: stop, requeue, preempt, extend, time limit, the verdict on a phase. */
 import { causeOf } from '@muster/common/cause';
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import { isTerminal } from '@muster/common/states';
-import { currentAttempt, type Outcome } from '../model.ts';
+import { currentAttempt, type Job, type Outcome } from '../model.ts';
 import { attemptEvent, fencedAttempt, followedBy, type Handler, jobEvent, unchanged } from './event.ts';
+import { afterVerdict, phaseOfChoice } from './phases.ts';
 import { recoveryOf } from './recovery.ts';
-import { beginStopping, end } from './stopping.ts';
+import { beginStopping, end, followPhase } from './stopping.ts';
 
 export const stop: Handler<'stop'> = (job, event, nowMs) => {
   if (isTerminal(job.state.kind)) return unchanged(job);
@@ -29,8 +30,10 @@ export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
   const { state } = job;
   if (state.kind === 'stopping' && state.outcome.next !== 'queued') return unchanged(job);
   const attempt = currentAttempt(job);
-  const isSameAsBefore = isSameChoice(job.resumeChoice, from);
-  const chosen = isSameAsBefore ? job : { ...job, resumeChoice: from };
+  const phase = phaseOfChoice(job, from);
+  const isSamePhase = phase === job.phase || isBeginning(job, phase);
+  const isSameAsBefore = isSamePhase && isSameChoice(job.resumeChoice, from);
+  const chosen = isSameAsBefore ? job : { ...job, resumeChoice: from, phase };
   const events = [jobEvent(job, 'job.requeued', { from })];
   if (state.kind === 'stopping') {
     // A choice that its attempt began with would end with what the attempt saves; one that is made now holds.
@@ -73,6 +76,11 @@ export const extend: Handler<'extend'> = (job, { byMs }) => {
   };
 };
 
+export const phaseJudged: Handler<'phaseJudged'> = (job, event, nowMs) => {
+  const step = afterVerdict(job, event, nowMs);
+  return step === null ? unchanged(job) : followPhase(step, nowMs);
+};
+
 export const timeLimit: Handler<'timeLimit'> = (job, event, nowMs) => {
   const attempt = fencedAttempt(job, event.attempt);
   if (attempt === null || job.state.kind === 'stopping') return unchanged(job);
@@ -82,6 +90,11 @@ export const timeLimit: Handler<'timeLimit'> = (job, event, nowMs) => {
   const cause = causeOf('time_limit', message);
   return beginStopping(job, attempt, recoveryOf(job, attempt, cause).outcome, nowMs);
 };
+
+/** Whether it is at the beginning of that phase, with no attempt in it. */
+function isBeginning({ phase }: Job, chosen: Job['phase']): boolean {
+  return phase?.index === chosen?.index && phase?.firstAttempt == null && phase?.awaiting == null;
+}
 
 function isSameChoice(a: ResumeChoice, b: ResumeChoice): boolean {
   return a.kind === b.kind && (a.kind !== 'step' || b.kind !== 'step' || a.step === b.step);

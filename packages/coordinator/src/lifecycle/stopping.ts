@@ -4,6 +4,7 @@ import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type 
 import { verdictEvents } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
 import { bookAttempt, bookQueued, gpuUsageOf } from './ledger.ts';
+import { afterGoodEnd, type PhaseStep } from './phases.ts';
 import { finalCause, opensBreaker, recoveryOf } from './recovery.ts';
 
 /** Begins to stop an attempt. Tasks that were not released end at once, the others when their nodes report it. */
@@ -79,12 +80,10 @@ function settle(
 export function end(before: Job, outcome: Outcome, nowMs: number, endedAtMs = nowMs): Transition {
   const job = bookQueued(before, nowMs);
   switch (outcome.next) {
-    case 'succeeded':
-      return {
-        job: { ...job, state: { kind: 'succeeded', endedAtMs } },
-        ended: null,
-        events: [jobEvent(job, 'job.succeeded', {})],
-      };
+    case 'succeeded': {
+      const step = afterGoodEnd(job, nowMs);
+      return step === null ? succeed(job, endedAtMs) : followPhase(step, nowMs, endedAtMs);
+    }
     case 'failed':
     case 'cancelled': {
       const { cause } = outcome;
@@ -119,4 +118,29 @@ export function end(before: Job, outcome: Outcome, nowMs: number, endedAtMs = no
       return never;
     }
   }
+}
+
+function succeed(job: Job, endedAtMs: number): Transition {
+  return {
+    job: { ...job, state: { kind: 'succeeded', endedAtMs } },
+    ended: null,
+    events: [jobEvent(job, 'job.succeeded', {})],
+  };
+}
+
+/** Gives a job the state that follows from the end of a phase. @param endedAtMs as `end` */
+export function followPhase({ job, events, next }: PhaseStep, nowMs: number, endedAtMs = nowMs): Transition {
+  if (next === 'succeeded') return followedBy(events, succeed(bookQueued(job, nowMs), endedAtMs));
+  if (next !== 'waits') return followedBy(events, end(job, { next: 'failed', cause: next.failed }, nowMs));
+  if (job.state.kind === 'queued') return { job, ended: null, events };
+  const { batchScale, lrScale } = job;
+  const queued = jobEvent(job, 'job.queued', { cause: null, backoffMs: 0, batchScale, lrScale });
+  const state = {
+    kind: 'queued',
+    backoffMs: 0,
+    lastCause: null,
+    sinceMs: nowMs,
+    breakerOpen: false,
+  } as const;
+  return { job: { ...job, state }, ended: null, events: [...events, queued] };
 }

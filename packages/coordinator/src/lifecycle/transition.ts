@@ -52,7 +52,7 @@ import {
 } from './event.ts';
 import { allocate, checked, endBeforeRelease, prepared, prepareTimeout, startFailed } from './gang.ts';
 import { recoveryOf } from './recovery.ts';
-import { extend, preempt, requeue, stop, timeLimit } from './requests.ts';
+import { extend, phaseJudged, preempt, requeue, stop, timeLimit } from './requests.ts';
 import { beginStopping, endIfDone } from './stopping.ts';
 import { firstStep, hung, trainingComplete, trainingSign } from './training.ts';
 
@@ -128,6 +128,7 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
   preempt,
   extend,
   timeLimit,
+  phaseJudged,
 };
 
 type EndedTask = Task & { readonly exit: TaskEnd };

@@ -21,6 +21,7 @@ import {
 } from '../modelFixture.ts';
 import { resumeCandidates } from './resume.ts';
 import { type JobEvent, type Transition, transition } from './transition.ts';
+import { aVerdict, brokenByPhases, likelyEvents, somePhases } from './walkFixture.ts';
 
 const startError = causeOf('image_pull', 'there is no such image');
 
@@ -69,6 +70,7 @@ class Walk {
         max_runtime: '1h',
         launcher: this.pick('torchrun', 'mpi-hostfile'),
         preflight: this.pick<boolean | typeof floor>(false, floor),
+        ...this.pick({}, { phases: somePhases }),
       }),
     });
   }
@@ -81,6 +83,8 @@ class Walk {
   finish(): void {
     for (let turn = 0; !isTerminal(this.job.state.kind); turn += 1) {
       this.check(turn < 20, 'a job is never stuck');
+      const awaiting = this.job.phase?.awaiting ?? null;
+      if (awaiting !== null) this.play(aVerdict(awaiting.attempt, this.pick('met', 'unmet')));
       if (this.job.state.kind === 'queued') this.play(this.allocation(this.job.spec.resources.nodes));
       const attempt = this.job.lastAttempt;
       for (const { nodeRank } of this.tasks()) this.play(this.prepared(attempt, nodeRank));
@@ -211,6 +215,7 @@ class Walk {
       },
       extend: { kind: 'extend', byMs: 1_000 },
       timeLimit: { kind: 'timeLimit', attempt },
+      phaseJudged: aVerdict(attempt, this.pick('met', 'met', 'unmet', 'unknown')),
     };
     return events[this.pick(...likelyEvents)];
   }
@@ -228,8 +233,9 @@ class Walk {
       const isOfAnotherSize =
         event.kind === 'allocate' && (event.tasks.length < minNodes || event.tasks.length > nodes);
       this.check(
-        event.kind === 'allocate' && (before.state.kind !== 'queued' || isOfAnotherSize),
-        'only a second attempt, or one of another size, is refused',
+        event.kind === 'allocate' &&
+          (before.state.kind !== 'queued' || isOfAnotherSize || before.phase?.awaiting != null),
+        'only a second attempt, one of another size, or one before the verdict is refused',
       );
       return;
     }
@@ -239,6 +245,7 @@ class Walk {
     this.checkState(next.job);
     this.checkCheckpoints(before, next.job);
     this.checkLedger(before, next);
+    for (const rule of brokenByPhases(before, event, next.job)) this.check(false, rule);
   }
 
   private checkStep(before: Job, event: JobEvent, { job, ended, events }: Transition): void {
@@ -249,7 +256,7 @@ class Walk {
       'numbers grow by one',
     );
     if (isTerminal(before.state.kind)) this.check(job === before, 'a job that has ended never changes');
-    if ('attempt' in event && event.attempt !== was?.number) {
+    if (event.kind !== 'phaseJudged' && 'attempt' in event && event.attempt !== was?.number) {
       const isLate = event.kind === 'checkpoint' && was === null && event.attempt === before.lastAttempt;
       const keysOf = ({ checkpoints }: Job) =>
         checkpoints.map(({ name, version }) => name + version).join(' ');
@@ -278,7 +285,14 @@ class Walk {
         ended.endedAtMs !== null && ended.tasks.every((task) => task.state === 'ended'),
         'and is complete',
       );
-      this.check((ended.cause === null) === (job.state.kind === 'succeeded'), 'only success has no cause');
+      // The end of a phase that was not the last, too.
+      const isGood = ended.cause === null;
+      this.check(
+        job.phase === null
+          ? isGood === (job.state.kind === 'succeeded')
+          : isGood || job.state.kind !== 'succeeded',
+        'only success has no cause',
+      );
     }
     for (const task of was?.tasks ?? []) {
       const now = after?.tasks[task.nodeRank];
@@ -376,25 +390,3 @@ class Walk {
     if (!holds) throw new Error(`${rule}: broken by ${JSON.stringify(this.history)}`);
   }
 }
-
-const likelyEvents: readonly JobEvent['kind'][] = [
-  ...Array.from({ length: 3 }, () => 'allocate' as const),
-  ...Array.from({ length: 8 }, () => 'prepared' as const),
-  ...Array.from({ length: 8 }, () => 'checked' as const),
-  ...Array.from({ length: 6 }, () => 'taskRunning' as const),
-  ...Array.from({ length: 5 }, () => 'taskEnded' as const),
-  'taskLost',
-  'startFailed',
-  'prepareTimeout',
-  'rendezvousTimeout',
-  'stop',
-  'requeue',
-  'preempt',
-  ...Array.from({ length: 6 }, () => 'checkpoint' as const),
-  'trainingComplete',
-  'firstStep',
-  'trainingSign',
-  'hung',
-  'extend',
-  'timeLimit',
-];

@@ -92,6 +92,7 @@ export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvic
   checkpoint_conflict: 'no',
   rendezvous_timeout: 'other_node',
   hung: 'resume',
+  phase_unmet: 'none',
   cancelled: 'none',
   unknown: 'no',
 };
