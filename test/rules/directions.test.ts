@@ -171,12 +171,18 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts commands loop.ts model.ts spec state store work',
       'it looks at what is stored, and commands like a client',
     ],
+    [
+      'phases',
+      'alerts caller.ts lifecycle loop.ts model.ts state store',
+      'it looks at what is stored, and commands like a client',
+    ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
       'rpc',
       'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
-        'metricStream model.ts paths pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls triggers views.ts work',
+        'metricStream model.ts paths phases pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls ' +
+        'triggers views.ts work',
       'it translates calls',
     ],
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
@@ -198,8 +204,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths pipelines ' +
-        'planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training triggers work',
+      'agents alertWatch alerts auth diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths phases ' +
+        'pipelines planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training triggers work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

@@ -30,6 +30,7 @@ import { Arrivals } from './metricStream/arrivals.ts';
 import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
 import { PathHistory } from './paths/pathHistory.ts';
+import { PhaseRunner } from './phases/phaseRunner.ts';
 import { PipelineRunner } from './pipelines/pipelineRunner.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
@@ -217,6 +218,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       pipelines: (change) => pipelines.committed(change),
       triggers: (change) => triggers.committed(change),
       evaluations: (change) => evaluations.committed(change),
+      phases: (change) => phases.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     freeBallast: () => reserve.dropBallast(),
@@ -234,38 +236,30 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const drains = new Drains(now);
   const gpuStats = new GpuStatsPublisher({ ...now, telemetry, taskStatus, notices });
 
+  const common = { ...now, state, store, loop, random, log };
   const alerts = new AlertWatch({
-    ...now,
-    state,
-    store,
-    loop,
+    ...common,
     agents,
     taskStatus,
     telemetry,
     machine: ports.machine,
     builtIn: settings.builtInAlerts,
-    log,
   });
   await alerts.open();
   const arrivals = new Arrivals();
   const costAtPrices = (held: Parameters<typeof costOf>[0]) =>
     costOf(held, state.nodes, settings.prices, wallMs());
-  const sweeps = new SweepRunner({
-    ...now,
-    state,
-    store,
-    loop,
-    rowKeeping: output.parts.rowKeeping,
-    runningMs: timeLimits.runningMs,
-    costOf: costAtPrices,
-    random,
-    log,
-  });
   const { runningMs } = timeLimits;
-  const evaluations = new EvaluationRunner({ ...now, state, store, loop, runningMs, random, log });
-  const { logs } = output.parts;
-  const pipelines = new PipelineRunner({ ...now, state, store, loop, logs, runningMs, random, log });
-  const triggers = new TriggerRunner({ ...now, state, store, loop, agents, vault, pipelines, random, log });
+  const sweeps = new SweepRunner({
+    ...common,
+    rowKeeping: output.parts.rowKeeping,
+    runningMs,
+    costOf: costAtPrices,
+  });
+  const evaluations = new EvaluationRunner({ ...common, runningMs });
+  const phases = new PhaseRunner({ state, store, loop, log });
+  const pipelines = new PipelineRunner({ ...common, logs: output.parts.logs, runningMs });
+  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
@@ -299,6 +293,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     pipelines: () => pipelines.run(),
     triggers: () => triggers.run(),
     evaluations: () => evaluations.run(),
+    phases: () => phases.run(),
     ...output.reconcilers,
     joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -338,6 +333,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     pipelines,
     triggers,
     evaluations,
+    phases,
     pages,
     waitTimes,
     ...now,

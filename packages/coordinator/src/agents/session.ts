@@ -26,7 +26,8 @@ import { pathCheckToWire, resumeToWire, taskRefToWire } from '@muster/common/wir
 import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
-import { ownSpec, specText } from '../spec/ownSpec.ts';
+import { specText } from '../spec/ownSpec.ts';
+import { attemptSpec } from '../spec/phaseSpec.ts';
 import { heldTask } from '../state/heldTasks.ts';
 import { type Desired, desiredOf, isReceived, leaseToWire, orderKey } from './desired.ts';
 import { traceparentOfAttempt } from './traceparent.ts';
@@ -236,7 +237,7 @@ export class AgentSession {
     const traceparent = traceparentOfAttempt(job, attempt.number, this.isSampled);
     return {
       task: taskRefToWire(ref),
-      specJson: specText(ownSpec(job)),
+      specJson: specText(attemptSpec(job)),
       user: job.user,
       nodeCount: attempt.tasks.length,
       gpuUuids: [...task.gpuUuids],

@@ -1,5 +1,6 @@
 /** The job that evaluates a checkpoint, from the job that has saved it. Pure. */
 import { type Checkpoint, evaluatedCheckpointLabel, evaluatesLabel } from '@muster/common/checkpoints';
+import { paramsInPhase } from '@muster/common/phases';
 import { fillArrayIndex } from '@muster/common/spec/arrayIndex';
 import { normalizeJobSpec } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -21,7 +22,7 @@ const attemptsMax = 2;
  * @returns null: the job has no evaluations
  */
 export function evaluationSpec(
-  job: Pick<Job, 'id' | 'spec' | 'array'>,
+  job: Pick<Job, 'id' | 'spec' | 'array' | 'phase'>,
   { name, step }: Pick<Checkpoint, 'name' | 'step'>,
   number: number,
 ): JobSpec | null {
@@ -47,7 +48,7 @@ export function evaluationSpec(
     workdir: own.workdir,
     umask: own.umask,
     volumes: own.volumes,
-    params: own.params,
+    params: paramsInPhase(own, job.phase?.index ?? null),
     resources: evaluate.resources,
     priority: evaluate.priority ?? Math.max(0, own.priority - priorityBelow),
     preemptible: true,

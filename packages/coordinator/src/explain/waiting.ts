@@ -82,6 +82,10 @@ function sentencesOf(
       const jobs = atOnce === 1 ? 'job' : 'jobs';
       return only(`at most ${atOnce} ${jobs} of its array may run at the same time (array: …%${atOnce})`);
     }
+    case 'phase': {
+      const { success } = spec.phases.find(({ name }) => name === reason.phase) ?? { success: null };
+      return only(`the end of phase ${reason.phase} is being judged: ${success ?? 'no criterion'}`);
+    }
     case 'paused':
       return only(reason.why);
     case 'never_fits':

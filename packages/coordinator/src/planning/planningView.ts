@@ -1,6 +1,7 @@
 /** The view of a draft that the planner gets: nodes, the capacity that allocations leave free, and the queue. */
 import type { Checkpoint } from '@muster/common/checkpoints';
 import type { ArrayId, NodeName } from '@muster/common/ids';
+import { awaitedPhase } from '../lifecycle/phases.ts';
 import { mayBePreempted } from '../lifecycle/recovery.ts';
 import { isKeptByNode, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job, type JobState, type Node } from '../model.ts';
@@ -124,6 +125,7 @@ function queuedJob(
     resumes,
     pin: pinOf(draft, job, state, resumes, around, monotonicMs),
     breakerFailures: state.breakerOpen ? job.failuresInRow : null,
+    phase: awaitedPhase(job)?.name ?? null,
   };
 }
 

@@ -27,6 +27,7 @@ import type { LogStore } from '../logs/logStore.ts';
 import { outputAtMs, outputLosses } from '../logs/segments.ts';
 import type { Command, Loop } from '../loop.ts';
 import { type Attempt, currentAttempt, isReleased, type Job } from '../model.ts';
+import { requirePhaseConditions } from '../phases/phaseConditions.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import type { TimeLimits } from '../reconcilers/timeLimits.ts';
@@ -185,6 +186,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
       requireProject(caller, spec.project);
       checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
       await parts.vault.require(spec);
+      await requirePhaseConditions(spec);
       const continued = continuedFrom(request, spec);
       const command = withDigest(
         { spec, requestId: request.dryRun ? '' : request.requestId, requeuedFrom: null, place: null },
@@ -299,6 +301,7 @@ export function jobCalls(parts: JobCallParts): JobCalls {
         throw new MusterError('invalid', 'array: a requeued job is one job; submit an array instead');
       requireProject(caller, spec.project);
       if (isEdited) checkJobLease(spec.leaseMs, parts.agents.heartbeatIntervalMs);
+      if (isEdited) await requirePhaseConditions(spec);
       const { requestId } = request;
       const from = resumeChoiceOf(request);
       // The same while it runs and when it has ended: the second call for one requeue may find another state.

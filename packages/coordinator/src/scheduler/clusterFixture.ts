@@ -58,6 +58,7 @@ export interface JobOptions extends Resources {
   /** Names of the nodes that see its newest checkpoint, the one that has it first. */
   readonly pinnedTo?: readonly string[];
   readonly breakerFailures?: number;
+  readonly phase?: string;
   readonly resumes?: QueuedJob['resumes'];
   /** Equal jobs of its array behind it that the pass does not see. */
   readonly equals?: QueuedJob['equals'];
@@ -168,6 +169,7 @@ export class Cluster {
       pinnedTo = [],
       resumes = [],
       breakerFailures = null,
+      phase = null,
       equals = null,
       array,
       ...resources
@@ -193,6 +195,7 @@ export class Cluster {
       pin: pinTo(pinnedTo),
       equals,
       breakerFailures,
+      phase,
     });
     return this;
   }

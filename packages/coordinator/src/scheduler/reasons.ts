@@ -29,7 +29,9 @@ export type BlockedReason =
   /** Times are monotonic milliseconds. */
   | { readonly kind: 'backoff'; readonly untilMs: number }
   | { readonly kind: 'circuit_open'; readonly untilMs: number; readonly failures: number }
-  | { readonly kind: 'array_limit'; readonly atOnce: number };
+  | { readonly kind: 'array_limit'; readonly atOnce: number }
+  /** The criterion of the phase that it has ended is being judged. */
+  | { readonly kind: 'phase'; readonly phase: string };
 
 export interface RankedJob {
   readonly id: JobId;
@@ -131,9 +133,11 @@ export function reasonBeforeResources(
     dependencies,
     notBeforeMs,
     breakerFailures,
-  }: Pick<QueuedJob, 'dependencies' | 'notBeforeMs' | 'breakerFailures'>,
+    phase,
+  }: Pick<QueuedJob, 'dependencies' | 'notBeforeMs' | 'breakerFailures' | 'phase'>,
   nowMs: number,
 ): BlockedReason | null {
+  if (phase !== null) return { kind: 'phase', phase };
   const { kind } = dependencies;
   if (kind === 'failed') return { kind: 'dependency_failed', on: dependencies.on, what: dependencies.what };
   if (kind === 'waiting') return { kind: 'dependency', on: dependencies.on, when: dependencies.when };

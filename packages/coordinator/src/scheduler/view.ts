@@ -103,6 +103,8 @@ export interface QueuedJob {
   readonly equals: { readonly count: number } | null;
   /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
   readonly breakerFailures: number | null;
+  /** The phase that it has ended, and whose criterion was not judged yet. null: nothing is to be judged. */
+  readonly phase: string | null;
 }
 
 /** An attempt that is stopping or may be preempted, as far as it holds something. */

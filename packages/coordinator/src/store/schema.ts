@@ -262,6 +262,11 @@ const seedRuns = /* sql */ `
 -- Tables stay as they are.
 `;
 
+/** Where each job is in its phases, which no job had before. */
+const phases = /* sql */ `
+update jobs set body = json_set(body, '$.phase', null);
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -277,6 +282,7 @@ const steps: readonly string[] = [
   evaluationsTable,
   triggersTable,
   seedRuns,
+  phases,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

@@ -1,0 +1,210 @@
+/** Phases by the API, with attempts that are begun and ended by hand. */
+import type { JobId } from '@muster/common/ids';
+import type { TrainingValues } from '@muster/common/training';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { report } from '../commands/nodes.ts';
+import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller, aCheckpoint, aNode, anExit, aReport } from '../modelFixture.ts';
+import { startJob, submitJob } from '../rpc/jobFixture.ts';
+import { attemptSpec } from '../spec/phaseSpec.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { Memory } from '../store/memory/memoryStore.ts';
+
+let memory: Memory;
+let coordinator: TestCoordinator;
+beforeEach(async () => {
+  memory = new Memory('test');
+  coordinator = await startTestCoordinator({ memory });
+});
+afterEach(() => coordinator.close());
+
+const file = {
+  name: 'train',
+  command: ['train', '--lr={lr}', '--until={phase_end}'],
+  params: { mix: 'web' },
+  retry: { on: ['exit_code'] },
+  phases: [
+    {
+      name: 'broad',
+      steps: 100,
+      params: { lr: 0.1 },
+      success: 'loss < 4 && eval_loss < 3',
+      unmet: 'continue',
+    },
+    {
+      name: 'cooldown',
+      steps: 50,
+      params: { lr: 0.01, mix: 'books' },
+      success: 'step >= 150.0',
+      extend: { steps: 25 },
+    },
+  ],
+};
+
+async function restart(): Promise<void> {
+  await coordinator.close();
+  coordinator = await startTestCoordinator({ memory });
+}
+
+/** One attempt that ends well, with what it has printed last. */
+async function runTo(
+  id: JobId,
+  latest: TrainingValues,
+  change: Parameters<typeof anExit>[0] = {},
+): Promise<void> {
+  await startJob(coordinator, id);
+  const attempt = coordinator.state.jobs.get(id)?.lastAttempt ?? 0;
+  const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
+  const task = { jobId: id, attempt, nodeRank: 0 };
+  const ended = aReport(task, { state: 'ended', exit: anExit({ training, ...change }) });
+  await coordinator.loop.run(aCaller, (draft, nowMs) => {
+    const saved = { kind: 'checkpoint', attempt, nodeRank: 0, shared: true, afterStop: false } as const;
+    applyJobEvent(draft, id, { ...saved, checkpoint: aCheckpoint(latest.step ?? 1) }, nowMs);
+    return report(draft, aNode('node-1').name, [ended], () => null, nowMs);
+  });
+}
+
+const shown = (id: JobId) => coordinator.api.getJob(id);
+const kinds = () =>
+  [...memory.events.values()].map(({ kind }) => kind).filter((kind) => kind.startsWith('phase.'));
+
+test('the end of a phase is judged by what it has printed, over restarts, and once', async () => {
+  const id = await submitJob(coordinator, 'train', JSON.stringify(file));
+  expect((await shown(id)).phases).toMatchObject({
+    unit: 'steps',
+    index: 0,
+    done: 0,
+    total: 150,
+    percent: 0,
+  });
+  await runTo(id, { step: 60, eval_loss: 2.5, train_loss: 5 }, { exitCode: 1 });
+  // The coordinator dies between the end of the attempt and the verdict, and after it.
+  await restart();
+  await runTo(id, { step: 100, train_loss: 3 });
+  await restart();
+  await coordinator.phases.run();
+  await restart();
+  await coordinator.phases.run();
+  // The eval loss is from the first attempt of the phase, the train loss from the second.
+  expect((await shown(id)).phases).toMatchObject({
+    index: 1,
+    done: 100,
+    phases: [
+      { name: 'broad', state: 'ended', step: 100, verdict: 'met', values: { loss: 3, eval_loss: 2.5 } },
+      { name: 'cooldown', state: 'current', start: 100, target: 50 },
+    ],
+  });
+  expect(kinds()).toEqual(['phase.started', 'phase.ended']);
+  await runTo(id, { step: 140 });
+  await coordinator.phases.run();
+  expect((await shown(id)).phases).toMatchObject({ index: 1, total: 175, done: 140 });
+  await runTo(id, { step: 175 });
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({ state: 'succeeded', phases: { done: 175, percent: 100 } });
+  expect(kinds().slice(2)).toEqual(['phase.started', 'phase.extended', 'phase.ended']);
+});
+
+test('a metric that was not printed, or a loss that became NaN, meets nothing, and the job says so', async () => {
+  const phases = [{ ...file.phases[0], unmet: 'stop' }];
+  const id = await submitJob(coordinator, 'train', JSON.stringify({ ...file, phases }));
+  await startJob(coordinator, id);
+  await coordinator.loop.run(aCaller, (draft, nowMs) => {
+    const sign = { kind: 'nan_loss', step: 9, lastGoodStep: 8, rank: 0, line: 1, text: 'loss nan' } as const;
+    applyJobEvent(draft, id, { kind: 'trainingSign', attempt: 1, nodeRank: 0, sign }, nowMs);
+    const training = {
+      framework: null,
+      latest: { train_loss: 1 },
+      totalSteps: null,
+      etaMs: null,
+      rows: 1,
+      atMs: 0,
+    };
+    const exit = anExit({ training });
+    applyJobEvent(draft, id, { kind: 'taskEnded', attempt: 1, nodeRank: 0, exit, failedAtMs: null }, nowMs);
+  });
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({
+    state: 'failed',
+    cause: {
+      kind: 'phase_unmet',
+      message:
+        'phase broad did not meet loss < 4 && eval_loss < 3: loss unknown, for no output of the phase shows it, ' +
+        'eval_loss unknown, for no output of the phase shows it',
+    },
+    phases: { phases: [{ verdict: 'unknown', values: {} }] },
+  });
+  // It runs again in its phase, with a criterion that can be met.
+  const spec = {
+    ...file,
+    phases: [{ ...file.phases[0], success: undefined, unmet: undefined }, file.phases[1]],
+  };
+  const again = await coordinator.api.requeueJob(id, 'again', { kind: 'newest' }, JSON.stringify(spec));
+  expect((await shown(again.jobId as JobId)).phases).toMatchObject({ index: 0, total: 150 });
+});
+
+test('while a verdict is awaited the job waits for that, and no attempt is planned', async () => {
+  const id = await submitJob(coordinator, 'train', JSON.stringify(file));
+  const runner = vi.spyOn(coordinator.phases, 'run').mockResolvedValue();
+  await runTo(id, { step: 100 });
+  const { state, pending, phases } = await shown(id);
+  expect({ state, kind: pending?.kind, message: pending?.message }).toEqual({
+    state: 'queued',
+    kind: 'phase',
+    message: 'the end of phase broad is being judged: loss < 4 && eval_loss < 3',
+  });
+  expect(phases).toMatchObject({ done: 100, phases: [{ state: 'judged', step: 100 }, { state: 'waiting' }] });
+  runner.mockRestore();
+  await coordinator.phases.run();
+  expect((await shown(id)).phases).toMatchObject({ index: 1, phases: [{ verdict: 'unknown' }, {}] });
+});
+
+test('an attempt runs with the parameters of its phase', async () => {
+  const id = await submitJob(
+    coordinator,
+    'train',
+    JSON.stringify({ ...file, env: { MUSTER_PHASE: 'mine' } }),
+  );
+  await runTo(id, { step: 100 });
+  await coordinator.phases.run();
+  const job = coordinator.state.jobs.get(id);
+  if (job === undefined) throw new Error('it has ended');
+  expect(attemptSpec({ ...job, lrScale: 0.1 })).toMatchObject({
+    phases: [],
+    params: {
+      mix: 'books',
+      lr: 0.01,
+      phase: 'cooldown',
+      phase_index: 1,
+      phase_steps: 50,
+      phase_start: 100,
+      phase_end: 150,
+    },
+    env: {
+      MUSTER_PHASE: 'mine',
+      MUSTER_PHASE_INDEX: '1',
+      MUSTER_PHASES: '2',
+      MUSTER_PHASE_STEPS: '50',
+      MUSTER_PHASE_START: '100',
+      MUSTER_PHASE_END: '150',
+      MUSTER_PARAM_mix: 'books',
+      MUSTER_PARAM_lr: '0.001',
+    },
+  });
+});
+
+test('every criterion is checked before anything is stored', async () => {
+  const phases = [
+    { name: 'a', steps: 1, success: 'evl_loss < 3' },
+    { name: 'b', steps: 1, success: 'step' },
+  ];
+  const submit = (fields: object) =>
+    coordinator.api.submit({ specJson: JSON.stringify({ command: ['a'], ...fields }), requestId: 'x' });
+  await expect(submit({ phases })).rejects.toMatchObject({
+    code: 'invalid',
+    problems: [
+      { path: 'phases[0].success', message: 'column 1: unknown name "evl_loss"; did you mean "eval_loss"?' },
+      { path: 'phases[1].success' },
+    ],
+  });
+  expect((await coordinator.api.listJobs()).jobs).toEqual([]);
+});
