@@ -62,6 +62,7 @@ function aJob(id: string, exitCodes: readonly (number | null)[]): JobView {
     checkpoints: [],
     training: null,
     ledger: [],
+    phases: null,
     preemptions: 0,
     batchScale: 1,
     lrScale: 1,

@@ -8,6 +8,7 @@ import type { PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 import type { BudgetView } from './people.ts';
+import type { PhasesView } from './phases.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
 import type { GpuUsage } from './telemetry.ts';
@@ -163,6 +164,7 @@ export const pendingKinds = [
   'checkpoint',
   'circuit_open',
   'array_limit',
+  'phase',
 ] as const;
 export type PendingKind = (typeof pendingKinds)[number];
 
@@ -217,6 +219,8 @@ export interface JobView extends JobFacts {
   readonly attempts: readonly AttemptView[];
   /** Where its training is, or was last. */
   readonly training: TrainingProgress | null;
+  /** Where it is in its phases. null: it has none. */
+  readonly phases: PhasesView | null;
   readonly ledger: readonly LedgerEntry[];
   /** USD until now. null: there are no prices, it is not known what GPUs it held, or in a list of jobs. */
   readonly costUsd: number | null;

@@ -8,6 +8,7 @@ import type { TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, NodeView, PendingReason } from '@muster/common/views';
 import type { TaskStatusCache } from './agents/taskStatusCache.ts';
 import { gpuUsageOf, ledgerOf } from './lifecycle/ledger.ts';
+import { phasesView } from './lifecycle/phasesView.ts';
 import type { Attempt, Job, Node } from './model.ts';
 import { currentAttempt } from './model.ts';
 import { stopAtMs } from './reconcilers/drains.ts';
@@ -84,6 +85,7 @@ function shownAnywhere(
   taskStatus: Pick<TaskStatusCache, 'of'>,
 ) {
   const { state } = job;
+  const training = trainingOf(job, attempts, taskStatus);
   return {
     ...job,
     traceId: traceIdOf(job.id, job.traceparent),
@@ -93,7 +95,8 @@ function shownAnywhere(
     endedAtMs: 'endedAtMs' in state ? state.endedAtMs : null,
     pending: state.kind === 'queued' ? (reason ?? notLookedAtYet) : null,
     cause: causeOf(job),
-    training: trainingOf(job, attempts, taskStatus),
+    training,
+    phases: phasesView(job, training),
   };
 }
 

@@ -80,6 +80,14 @@ export const workloadDetail = workloadRow.extend({
       estimatedEndAt: z.string().nullable().describe('at the present speed'),
     })
     .nullable(),
+  phases: z
+    .object({
+      percent: z.number().describe('over all phases'),
+      current: z.string(),
+      phases: z.array(z.object({ name: z.string(), state: z.string(), verdict: z.string().nullable() })),
+    })
+    .nullable()
+    .describe('of a curriculum'),
   checkpoint: z
     .object({
       name: z.string(),
@@ -98,6 +106,8 @@ export const workloadDetail = workloadRow.extend({
 });
 
 const tasksShownMax = 8;
+/** The current one, some before it and those after it. */
+const phasesShownMax = 12;
 
 export function detailOf(job: JobView, nowMs: number): z.input<typeof workloadDetail> {
   const spec = settingsOf(job);
@@ -119,6 +129,7 @@ export function detailOf(job: JobView, nowMs: number): z.input<typeof workloadDe
     failures: job.failures,
     preemptions: job.preemptions,
     training: trainingOf(job, nowMs),
+    phases: phasesOf(job),
     checkpoint:
       saved === undefined
         ? null
@@ -164,6 +175,17 @@ function trainingOf({ training, state }: JobView, nowMs: number): z.input<typeof
     latest: { ...latest },
     totalSteps,
     estimatedEndAt: etaMs === null || isOver ? null : isoTime(nowMs + etaMs),
+  };
+}
+
+function phasesOf({ phases }: JobView): z.input<typeof workloadDetail>['phases'] {
+  if (phases === null) return null;
+  const from = Math.max(0, phases.index - 4);
+  const shown = phases.phases.slice(from, from + phasesShownMax);
+  return {
+    percent: phases.percent,
+    current: phases.phases[phases.index]?.name ?? '',
+    phases: shown.map(({ name, state, verdict }) => ({ name, state, verdict })),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Everything about one job, for a person. Pure. */
 import { isSimulatedUuid } from '@muster/common/hardware';
+import { phaseInShort, phaseLines } from '@muster/common/phaseText';
 import { scaleTexts } from '@muster/common/scales';
 import { resumeText, signLines } from '@muster/common/signText';
 import { retryFields } from '@muster/common/spec/recoveryFields';
@@ -35,6 +36,7 @@ function jobFields(job: JobView, { nowMs }: View): readonly Field[] {
     ['Requeued from', job.requeuedFrom],
     ['Continues from', continuedText(job)],
     ['Excluded', excludedNodesText(job)],
+    ['Phases', job.phases === null ? null : [phaseInShort(job.phases), ...phaseLines(job.phases)].join('\n')],
     ['Training', trainingText(job)],
     ['Signs', signsText(job)],
     ['Output', outputText(job, nowMs)],

@@ -28,6 +28,7 @@ export const jobColumns = [
   'array',
   'name',
   'state',
+  'phase',
   'needs',
   'submitted',
   'ran',
@@ -56,6 +57,7 @@ export function formatJobs(jobs: readonly JobView[], options: JobTableOptions): 
     array: { header: 'ARRAY', cell: (job) => job.array?.id ?? '', narrow: 'drop' },
     name: { header: 'NAME', cell: nameOf, narrow: { cutTo: 14 } },
     state: { header: 'STATE', cell: markedState, style: stateStyle },
+    phase: { header: 'PHASE', cell: phaseCell, narrow: 'drop' },
     needs: { header: 'NEEDS', cell: (job) => needsText(resourcesOf(job)), narrow: 'drop' },
     submitted: { header: 'SUBMITTED', cell: (job) => agoText(job.submittedAtMs, nowMs), narrow: 'drop' },
     ran: { header: 'RAN', cell: (job) => ranText(job, nowMs), narrow: 'drop' },
@@ -111,4 +113,9 @@ function labelsText(job: JobView): string {
   return Object.entries(labelsOf(job))
     .map(([name, value]) => (value === '' ? name : `${name}=${value}`))
     .join(',');
+}
+
+/** `curated 28.7 %`; empty for a job without phases. */
+function phaseCell({ phases }: JobView): string {
+  return phases === null ? '' : `${phases.phases[phases.index]?.name ?? ''} ${phases.percent} %`;
 }

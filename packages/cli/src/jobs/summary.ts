@@ -1,5 +1,6 @@
 /** A job in a few words. Pure. */
 
+import { phaseInShort } from '@muster/common/phaseText';
 import { signMarks, signSummary } from '@muster/common/signText';
 import { normalizeJobSpec, normalizeLabels, normalizeResources } from '@muster/common/spec/serialize';
 import type { JobResources, JobSpec, JobSpecFile } from '@muster/common/spec/types';
@@ -68,7 +69,8 @@ export function detachedText(id: string, state: JobView['state'] | null): string
 export function whyText(job: JobView): string {
   if (job.state === 'queued' && job.pending !== null) return job.pending.message;
   if (job.cause !== null && job.state !== 'succeeded') return job.cause.message;
-  return [atWorkText(job), ...signSummary(job)].filter((part) => part !== '').join('; ');
+  const phase = job.phases === null || isTerminal(job.state) ? '' : phaseInShort(job.phases);
+  return [phase, atWorkText(job), ...signSummary(job)].filter((part) => part !== '').join('; ');
 }
 
 /** What keeps the tasks of an attempt from running: frozen ones, or what their nodes are busy with. */

@@ -171,6 +171,7 @@ export function aJob(given: Partial<JobView> = {}): JobView {
     checkpoints: [],
     training: null,
     ledger: [],
+    phases: null,
     preemptions: 0,
     batchScale: 1,
     lrScale: 1,

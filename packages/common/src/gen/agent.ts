@@ -41,6 +41,8 @@ import type { Hello as _muster_v1_Hello, Hello__Output as _muster_v1_Hello__Outp
 import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1_HostFacts__Output } from './muster/v1/HostFacts.ts';
 import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
+import type { JobPhase as _muster_v1_JobPhase, JobPhase__Output as _muster_v1_JobPhase__Output } from './muster/v1/JobPhase.ts';
+import type { JobPhases as _muster_v1_JobPhases, JobPhases__Output as _muster_v1_JobPhases__Output } from './muster/v1/JobPhases.ts';
 import type { JoinRequest as _muster_v1_JoinRequest, JoinRequest__Output as _muster_v1_JoinRequest__Output } from './muster/v1/JoinRequest.ts';
 import type { JoinResponse as _muster_v1_JoinResponse, JoinResponse__Output as _muster_v1_JoinResponse__Output } from './muster/v1/JoinResponse.ts';
 import type { KeepCheckpoints as _muster_v1_KeepCheckpoints, KeepCheckpoints__Output as _muster_v1_KeepCheckpoints__Output } from './muster/v1/KeepCheckpoints.ts';
@@ -144,6 +146,8 @@ export interface ProtoGrpcType {
       HostFacts: MessageTypeDefinition<_muster_v1_HostFacts, _muster_v1_HostFacts__Output>
       HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
+      JobPhase: MessageTypeDefinition<_muster_v1_JobPhase, _muster_v1_JobPhase__Output>
+      JobPhases: MessageTypeDefinition<_muster_v1_JobPhases, _muster_v1_JobPhases__Output>
       JobState: EnumTypeDefinition
       JoinRequest: MessageTypeDefinition<_muster_v1_JoinRequest, _muster_v1_JoinRequest__Output>
       JoinResponse: MessageTypeDefinition<_muster_v1_JoinResponse, _muster_v1_JoinResponse__Output>

@@ -72,6 +72,8 @@ import type { HostFacts as _muster_v1_HostFacts, HostFacts__Output as _muster_v1
 import type { HostReading as _muster_v1_HostReading, HostReading__Output as _muster_v1_HostReading__Output } from './muster/v1/HostReading.ts';
 import type { Job as _muster_v1_Job, Job__Output as _muster_v1_Job__Output } from './muster/v1/Job.ts';
 import type { JobArray as _muster_v1_JobArray, JobArray__Output as _muster_v1_JobArray__Output } from './muster/v1/JobArray.ts';
+import type { JobPhase as _muster_v1_JobPhase, JobPhase__Output as _muster_v1_JobPhase__Output } from './muster/v1/JobPhase.ts';
+import type { JobPhases as _muster_v1_JobPhases, JobPhases__Output as _muster_v1_JobPhases__Output } from './muster/v1/JobPhases.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { Lineage as _muster_v1_Lineage, Lineage__Output as _muster_v1_Lineage__Output } from './muster/v1/Lineage.ts';
 import type { LineageStep as _muster_v1_LineageStep, LineageStep__Output as _muster_v1_LineageStep__Output } from './muster/v1/LineageStep.ts';
@@ -274,6 +276,8 @@ export interface ProtoGrpcType {
       HostReading: MessageTypeDefinition<_muster_v1_HostReading, _muster_v1_HostReading__Output>
       Job: MessageTypeDefinition<_muster_v1_Job, _muster_v1_Job__Output>
       JobArray: MessageTypeDefinition<_muster_v1_JobArray, _muster_v1_JobArray__Output>
+      JobPhase: MessageTypeDefinition<_muster_v1_JobPhase, _muster_v1_JobPhase__Output>
+      JobPhases: MessageTypeDefinition<_muster_v1_JobPhases, _muster_v1_JobPhases__Output>
       JobState: EnumTypeDefinition
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       Lineage: MessageTypeDefinition<_muster_v1_Lineage, _muster_v1_Lineage__Output>

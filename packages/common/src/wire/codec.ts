@@ -11,6 +11,7 @@ import type { TrainingRow__Output, TrainingRow as WireRow } from '../gen/muster/
 import * as hardware from '../hardware.ts';
 import { isJobId, type TaskRef } from '../ids.ts';
 import * as people from '../people.ts';
+import * as phases from '../phases.ts';
 import * as pipelines from '../pipelines.ts';
 import { blames, causeKinds } from '../spec/causes.ts';
 import { attemptStates, jobStates, nodeStates, taskStates } from '../states.ts';
@@ -243,6 +244,13 @@ const attempt = message<views.AttemptView>()('Attempt', {
   cause,
   signs: message<views.AttemptSign>()('AttemptSign', { kind: signKind }),
 });
+const jobPhases = message<phases.PhasesView>()('JobPhases', {
+  unit: word(phases.phaseUnits, 'steps'),
+  phases: message<phases.PhaseView>()('JobPhase', {
+    state: word(phases.phaseStates, 'current'),
+    verdict: word(phases.phaseVerdicts, 'unknown'),
+  }),
+});
 const pending = message<views.PendingReason>()('PendingReason', {
   kind: word(views.pendingKinds, 'scheduling'),
   waitMs: sparse,
@@ -261,6 +269,7 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobVie
     evaluation: { ...evaluation, ...sparse },
   }),
   training: progress,
+  phases: jobPhases,
   ledger: ledgerEntry,
 });
 export const { toWire: eventToWire, fromWire: eventFromWire } = message<views.EventView>()('Event', {

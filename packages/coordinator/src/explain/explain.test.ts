@@ -37,6 +37,7 @@ function aView(fields: Partial<JobView> = {}): JobView {
     checkpoints: [],
     training: null,
     ledger: [],
+    phases: null,
     preemptions: 0,
     batchScale: 1,
     lrScale: 1,

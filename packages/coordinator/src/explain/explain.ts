@@ -8,6 +8,7 @@ import {
   type Surroundings,
   shortened,
 } from '@muster/common/causeText';
+import { phaseInShort, phaseLines } from '@muster/common/phaseText';
 import { scaleTexts } from '@muster/common/scales';
 import { resumeAdvice, resumeText, signLines, signSummary } from '@muster/common/signText';
 import { isDivergence, isResumeSign } from '@muster/common/training';
@@ -41,7 +42,7 @@ export function explain(
   const signs = signSummary(job);
   const noted = signs.length === 0 ? '' : `; ${signs.join(', ')}`;
   const silence = silentNodes.length === 0 ? '' : `; ${silenceInShort(silentNodes)}`;
-  const work = [...preemptionsOf(job), ...checkpointsOf(job)];
+  const work = [...phasesOf(job), ...preemptionsOf(job), ...checkpointsOf(job)];
   switch (job.state) {
     case 'queued': {
       const reason = job.pending;
@@ -87,7 +88,7 @@ export function explain(
     case 'succeeded':
       return {
         summary: `${job.id} succeeded${afterAttempts(job)}${noted}`,
-        details: history,
+        details: [...phasesOf(job), ...history],
         nextSteps: [...signAdvice(job), `its output: muster logs ${job.id}`],
       };
     case 'failed':
@@ -107,6 +108,10 @@ export function explain(
       return never;
     }
   }
+}
+
+function phasesOf({ phases }: JobView): readonly string[] {
+  return phases === null ? [] : [phaseInShort(phases), ...phaseLines(phases)];
 }
 
 /** `rank 1 on node-2: assigned, pulling the image` */

@@ -1,5 +1,7 @@
 /** `training_status.md`: what a job does, what is safe of it and what threatens it, on one page for people. */
 import type { Checkpoint } from '@muster/common/checkpoints';
+import type { PhasesView } from '@muster/common/phases';
+import { phaseInShort, phaseLines } from '@muster/common/phaseText';
 import { resumeText } from '@muster/common/signText';
 import type { TrainingMetricName, TrainingProgress } from '@muster/common/training';
 import type { AttemptView, Cause, JobView, LedgerEntry } from '@muster/common/views';
@@ -33,12 +35,17 @@ export function trainingStatus(job: JobView, around: TrainingSurroundings, nowMs
       '',
       ...listed(job.training === null ? [] : trainingLines(job.training, nowMs), 'Nothing was read.'),
     ],
+    ...(job.phases === null ? [] : [['## Phases', '', ...listed(phasesOf(job.phases), '')]]),
     ['## Last checkpoint', '', ...listed(checkpointLines(job.checkpoints, nowMs), 'There is none.')],
     ['## Attempts', '', ...attemptTable(job.attempts, nowMs)],
     ['## GPU hours', '', ...listed(ledgerLines(job.ledger), 'None were used.')],
     ['## Risks', '', ...listed(risksOf(job, around, nowMs), 'None detected.')],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function phasesOf(phases: PhasesView): readonly string[] {
+  return [phaseInShort(phases), ...phaseLines(phases)].map(markdownText);
 }
 
 function summary(job: JobView, nowMs: number): string {

@@ -74,6 +74,7 @@ export function aJobView(fields: Partial<JobView> = {}): JobView {
     excludedNodes: [],
     checkpoints: [aCheckpoint(500, { bytes: 2_345_678_901, savedAtMs: nowMs - 5 * minuteMs })],
     training: someProgress(),
+    phases: null,
     ledger: [
       { kind: 'productive', cause: null, gpuSeconds: 36_000 },
       { kind: 'failure', cause: 'cuda_oom', gpuSeconds: 4_500 },

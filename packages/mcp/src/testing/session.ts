@@ -83,6 +83,7 @@ export function aJob(number: number, given: Partial<JobView> = {}): JobView {
     checkpoints: [],
     training: null,
     ledger: [],
+    phases: null,
     preemptions: 0,
     batchScale: 1,
     lrScale: 1,

@@ -10,6 +10,7 @@ import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from '../../muster/v1/LedgerEntry.ts';
 import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from '../../muster/v1/ResumedFrom.ts';
+import type { JobPhases as _muster_v1_JobPhases, JobPhases__Output as _muster_v1_JobPhases__Output } from '../../muster/v1/JobPhases.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Job {
@@ -40,6 +41,7 @@ export interface Job {
   'user'?: (string);
   'traceId'?: (string);
   'costUsd'?: (number | string);
+  'phases'?: (_muster_v1_JobPhases | null);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
@@ -75,6 +77,7 @@ export interface Job__Output {
   'user'?: (string);
   'traceId': (string);
   'costUsd'?: (number);
+  'phases': (_muster_v1_JobPhases__Output | null);
   '_endedAtMs'?: "endedAtMs";
   '_requeuedFrom'?: "requeuedFrom";
   '_outputAtMs'?: "outputAtMs";
