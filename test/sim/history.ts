@@ -86,6 +86,8 @@ export interface ProcessStarted {
   readonly machine: string;
   readonly task: TaskRef;
   readonly nodeCount: number;
+  /** Which phase its environment names. null: none. */
+  readonly phase: string | null;
   readonly gpuUuids: readonly string[];
   /** Whether the port that the task gets was held for it until now; null for other ranks than 0. */
   readonly portWasHeld: boolean | null;

@@ -214,6 +214,7 @@ export class Machine {
       machine: this.name,
       task,
       nodeCount: Number(launch.env['MUSTER_NNODES']),
+      phase: launch.env['MUSTER_PHASE'] ?? null,
       gpuUuids: launch.gpus.map((gpu) => gpu.uuid),
       portWasHeld: task.nodeRank === 0 ? this.wasHeld(masterPort, task) : null,
       resume: task.nodeRank === 0 && resumeFrom !== '' ? this.resumeAt(resumeFrom) : null,

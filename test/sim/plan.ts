@@ -16,6 +16,8 @@ export interface Plan {
   readonly drainChance: number | null;
   /** People set alerts. */
   readonly hasAlerts: boolean;
+  /** Of a job, that it has phases. */
+  readonly phaseChance: number;
   /** Programs submit with tokens that have a budget. */
   readonly budgets: number;
   /** The first machine does not come back after the faults. */
@@ -51,6 +53,7 @@ export function planOf(seed: number, circumstances: Circumstances): Plan {
     meanUserPauseMs: random.pick([400, 1_000, 2_500]),
     losesMachine: gpus.length > 1 && random.chance(0.2),
     hasAlerts: new Random(seed, 'alerts').chance(0.4),
+    phaseChance: seed % 4 === 0 ? 0.5 : 0,
     budgets: new Random(seed, 'budgets').pick([0, 0, 0, 1, 2]),
     drainChance: null,
     ...circumstances,

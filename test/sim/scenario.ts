@@ -20,6 +20,7 @@ import { LeavingCheck } from './checks/leaving.ts';
 import { LedgerCheck } from './checks/ledgers.ts';
 import { LogCheck } from './checks/log.ts';
 import { PathsCheck } from './checks/paths.ts';
+import { PhaseCheck } from './checks/phases.ts';
 import { PreemptionCheck } from './checks/preemptions.ts';
 import { ResumeCheck } from './checks/resumes.ts';
 import { RetryCheck } from './checks/retries.ts';
@@ -68,7 +69,10 @@ export async function simulate(
   const { timeline, history, network, life } = world;
   const checks = watchHistory(world, verdict, (name) => workload.submissions.get(name)?.file);
   const client = new Client({ network, timeline, random: world.random('client'), life, history });
-  const workload: Workload = new Workload(client, world.random('workload'), plan);
+  const workload: Workload = new Workload(client, world.random('workload'), {
+    ...plan,
+    phaseRandom: world.random('phases'),
+  });
 
   const restoreTimers = replaceTimers(timeline);
   const unhandled = collectUnhandled();
@@ -105,6 +109,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const shared = { verdict, stories, executions, grants: network.grants, isWell };
   const arrayLimits = new ArrayLimitCheck(verdict, stories);
   const dependencies = new DependencyCheck(verdict, stories);
+  const phases = new PhaseCheck(verdict, stories);
   const alerts = new AlertCheck(verdict);
   const tokenBudgets = new TokenBudgetCheck(verdict, stories);
   const graces = new GraceCheck(shared);
@@ -130,6 +135,7 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
         ledgers,
         budgets,
         tokenBudgets,
+        phases,
         alerts,
         graces,
         leaving,

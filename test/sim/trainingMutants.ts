@@ -1,6 +1,7 @@
 /** Rules of checkpoints, preemptions, drains and retries, each taken out. */
 import type * as checkpointsModule from '@muster/coordinator/lifecycle/checkpoints';
 import type * as ledgerModule from '@muster/coordinator/lifecycle/ledger';
+import type * as phasesModule from '@muster/coordinator/lifecycle/phases';
 import type * as recoveryModule from '@muster/coordinator/lifecycle/recovery';
 import type * as resumeModule from '@muster/coordinator/lifecycle/resume';
 import type * as stoppingModule from '@muster/coordinator/lifecycle/stopping';
@@ -9,6 +10,8 @@ import type * as planningModule from '@muster/coordinator/planning/planningView'
 import type * as drainsModule from '@muster/coordinator/reconcilers/drains';
 import type * as pinModule from '@muster/coordinator/scheduler/pin';
 import type * as preemptibleModule from '@muster/coordinator/scheduler/preemptible';
+import type * as reasonsModule from '@muster/coordinator/scheduler/reasons';
+import type * as phaseSpecModule from '@muster/coordinator/spec/phaseSpec';
 import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
 import type * as simulatedModule from './checkpoints.ts';
 import { type Mutant, replacing } from './mutant.ts';
@@ -17,6 +20,9 @@ import { faultsOf } from './plan.ts';
 const coordinator = 'packages/coordinator/src';
 const checkpoints = replacing<typeof checkpointsModule>(`${coordinator}/lifecycle/checkpoints.ts`);
 const ledger = replacing<typeof ledgerModule>(`${coordinator}/lifecycle/ledger.ts`);
+const phases = replacing<typeof phasesModule>(`${coordinator}/lifecycle/phases.ts`);
+const reasons = replacing<typeof reasonsModule>(`${coordinator}/scheduler/reasons.ts`);
+const phaseSpec = replacing<typeof phaseSpecModule>(`${coordinator}/spec/phaseSpec.ts`);
 const recovery = replacing<typeof recoveryModule>(`${coordinator}/lifecycle/recovery.ts`);
 const resume = replacing<typeof resumeModule>(`${coordinator}/lifecycle/resume.ts`);
 const stopping = replacing<typeof stoppingModule>(`${coordinator}/lifecycle/stopping.ts`);
@@ -223,6 +229,44 @@ export const trainingMutants = {
     seed: 1,
     replacements: [
       ledger('bookAttempt', (bookAttempt) => (job, ended) => bookAttempt(bookAttempt(job, ended), ended)),
+    ],
+  },
+  'no-attempt-before-the-verdict': {
+    rule: 'A job whose phase has ended gets its next attempt once the phase was judged.',
+    breaks: ['assertion', 'phase'],
+    seed: 4,
+    replacements: [
+      reasons(
+        'reasonBeforeResources',
+        (reasonBeforeResources) => (job, nowMs) => reasonBeforeResources({ ...job, phase: null }, nowMs),
+      ),
+    ],
+  },
+  'an-attempt-is-of-its-phase': {
+    rule: 'An attempt runs with the parameters of the phase in which it was allocated.',
+    breaks: ['phase'],
+    seed: 4,
+    replacements: [
+      phaseSpec('attemptSpec', (attemptSpec) => (job) => {
+        const { phase } = job;
+        return attemptSpec(
+          phase === null ? job : { ...job, phase: { ...phase, index: Math.max(0, phase.index - 1) } },
+        );
+      }),
+    ],
+  },
+  'a-phase-is-not-skipped': {
+    rule: 'After a phase that was met comes the next, and no other.',
+    breaks: ['phase'],
+    seed: 4,
+    replacements: [
+      phases('afterVerdict', (afterVerdict) => (job, event, nowMs) => {
+        const step = afterVerdict(job, event, nowMs);
+        const phase = step?.job.phase ?? null;
+        if (step === null || phase === null || step.next !== 'waits') return step;
+        const index = Math.min(phase.index + 1, job.spec.phases.length - 1);
+        return { ...step, job: { ...step.job, phase: { ...phase, index } } };
+      }),
     ],
   },
 } satisfies Record<string, Mutant>;

@@ -28,9 +28,13 @@ const printedCauses: readonly CauseKind[] = [
   ...(['python_exception', 'nan_loss', 'nan_loss', 'gpu_hw_ecc', 'host_oom'] as const),
 ];
 
-export interface ClusterSize {
+export interface WorkloadPlan {
   /** GPUs of each machine. */
   readonly gpus: readonly number[];
+  /** Of a job, that it has phases. */
+  readonly phaseChance: number;
+  /** What decides that, and about them: a stream of its own. */
+  readonly phaseRandom: Random;
 }
 
 /** How what a job comes after has to end. */
@@ -47,10 +51,10 @@ export class Workload {
   callsUnderway = 0;
   private readonly client: Client;
   private readonly random: Random;
-  private readonly cluster: ClusterSize;
+  private readonly cluster: WorkloadPlan;
   private requests = 0;
 
-  constructor(client: Client, random: Random, cluster: ClusterSize) {
+  constructor(client: Client, random: Random, cluster: WorkloadPlan) {
     this.client = client;
     this.random = random;
     this.cluster = cluster;
@@ -169,6 +173,7 @@ export class Workload {
       ...((isEndless ? random.chance(0.5) : random.chance(0.1)) && {
         max_runtime: `${random.between(1_000, 4_000)}ms`,
       }),
+      ...this.composePhases(program),
       ...(random.chance(0.08) &&
         known.length > 0 && { after: [`${random.pick(known)}${endings[known.length % endings.length]}`] }),
     };
@@ -187,6 +192,27 @@ export class Workload {
       ...(isContainer && { image: 'simulated:1' }),
       ...(isContainer && isNamed && { volumes: [`${sharedRoot}:${sharedRoot}`] }),
     };
+  }
+
+  /** What simulated programs print has no metrics: all that a criterion asks of them is unknown. */
+  private composePhases({ runMs }: Program): Partial<JobSpecFile> {
+    const { phaseChance, phaseRandom: random } = this.cluster;
+    if (phaseChance === 0 || !random.chance(phaseChance) || runMs === null) return {};
+    const count = random.between(1, 4);
+    const phases = Array.from({ length: count }, (_, index) => {
+      const phase = { name: `phase-${index}`, steps: random.between(1, 100) };
+      const success = random.pick([null, 'true', 'true', 'false', 'eval_loss < 3.0']);
+      if (success === null) return phase;
+      const extend = {
+        steps: 10,
+        max: random.between(1, 2),
+        finally: random.pick(['continue', 'stop'] as const),
+      };
+      return random.chance(0.4)
+        ? { ...phase, success, extend }
+        : { ...phase, success, unmet: random.pick(['continue', 'continue', 'stop'] as const) };
+    });
+    return { phases };
   }
 
   private composeRetry(): NonNullable<JobSpecFile['retry']> {

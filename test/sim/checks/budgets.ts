@@ -54,7 +54,8 @@ export class BudgetCheck {
     const none = { failures: 0, inRow: 0, ooms: 0, pausedUntilMs: 0 };
     const budget = this.budgets.get(subject) ?? none;
     this.budgets.set(subject, budget);
-    if (isProgress(story, event)) Object.assign(budget, { failures: 0, inRow: 0 });
+    const isPhaseEnd = kind === 'phase.ended' || kind === 'phase.extended';
+    if (isProgress(story, event) || isPhaseEnd) Object.assign(budget, { failures: 0, inRow: 0 });
     else if (kind === 'attempt.allocated') {
       const what = () =>
         `${subject} got another trial ${budget.pausedUntilMs - nowMs} ms before its pause is over`;

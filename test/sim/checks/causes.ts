@@ -55,6 +55,8 @@ function isTrueCause(
       return (
         workload.stopSent.has(jobId) || (message.includes('budget') && submission?.budget?.gpuHours != null)
       );
+    case 'phase_unmet':
+      return submission?.file.phases?.some(({ success }) => success !== undefined) === true;
     case 'preempted':
       if (message.startsWith('preempted by ')) return submission?.file.preemptible === true;
       return message.includes(' is being drained') || workload.requeueSent.has(jobId);

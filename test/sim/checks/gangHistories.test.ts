@@ -167,6 +167,7 @@ const start = (attempt: number): Fact => ({
   nodeCount: 0,
   gpuUuids: [],
   portWasHeld: true,
+  phase: null,
   resume: null,
 });
 const lostEnd = {

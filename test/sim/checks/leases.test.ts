@@ -88,6 +88,7 @@ const started: Fact = {
   nodeCount: 2,
   gpuUuids: [],
   portWasHeld: true,
+  phase: null,
   resume: null,
 };
 const stopReceived: Fact = { kind: 'stopReceived', machine: 'node-1', task: task(0) };

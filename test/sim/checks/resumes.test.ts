@@ -119,6 +119,7 @@ test('a checkpoint that is not whole is no place to begin, unless the message th
     nodeCount: 1,
     gpuUuids: [],
     portWasHeld: true,
+    phase: null,
     resume: { name: 'step-7', state: 'corrupt' },
   };
   const once = [...saver, written, started];

@@ -68,6 +68,7 @@ export class RetryCheck {
     else if (kind === 'node.changed') this.gpuCounts.set(subject, (data['gpus'] as readonly Gpu[]).length);
     else if (kind === 'attempt.released') this.released.add(attempt);
     else if (kind === 'attempt.running') this.onRunning(subject);
+    else if (kind === 'phase.ended' || kind === 'phase.extended') this.excludedNodes.delete(subject);
     else if (kind === 'job.stopping' && !this.released.has(attempt))
       this.onFailedStart(subject, data['cause'] as Cause);
     else if (kind === 'job.stopping') this.onFailedRun(subject, data['cause'] as Cause | null);

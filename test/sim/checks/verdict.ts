@@ -13,6 +13,8 @@ export const guarantees = {
   hold: 'A job with node_loss: hold is never frozen, and rescheduled only after proof.',
   suspicion: 'Nothing is rescheduled while most nodes are silent.',
   exclusion: 'The next attempt excludes a node on which a start has failed.',
+  phase:
+    'Phases go forward; each end of one is judged once, before the next attempt, which runs the phase that follows.',
   retry: 'Causes, number and pace of retries are those that the job asks for.',
   drains: 'A drained GPU or node gets no new work, and is empty by its deadline.',
   'array limit': 'No more jobs of an array run at the same time than its spec allows.',
