@@ -130,6 +130,13 @@ function stories(): readonly Story[] {
     aStory().allRunning().on({ kind: 'firstStep', attempt: 1, nodeRank: 0, step: 1, atMs: 1 }),
     aGang().allRunning().hung().ended(0).ended(1),
     aStory().allRunning().on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 }),
+    aStory({ phases: [{ name: 'a', steps: 1, success: 'loss < 1', extend: { steps: 1 } }] })
+      .allRunning()
+      .ended(0)
+      .on({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: { loss: 2 } })
+      .allRunning()
+      .ended(0)
+      .on({ kind: 'phaseJudged', attempt: 2, verdict: 'unknown', values: { loss: null } }),
     aStory({ retry: { max_attempts: 1 } })
       .allRunning()
       .ended(0, crash),

@@ -142,6 +142,29 @@ test('a metric that was not printed, or a loss that became NaN, meets nothing, a
   expect((await shown(again.jobId as JobId)).phases).toMatchObject({ index: 0, total: 150 });
 });
 
+test('a job that runs another one again, or continues it, begins in the phase where that one was', async () => {
+  const [broad, cooldown] = file.phases;
+  const phases = [broad, { ...cooldown, success: 'loss < 1', extend: undefined }];
+  const id = await submitJob(coordinator, 'train', JSON.stringify({ ...file, phases }));
+  await runTo(id, { step: 100, train_loss: 3, eval_loss: 2 });
+  await coordinator.phases.run();
+  await runTo(id, { step: 150, train_loss: 2 });
+  await coordinator.phases.run();
+  expect((await shown(id)).cause?.message).toBe('phase cooldown did not meet loss < 1: loss 2');
+  const easier = { ...file, checkpoint: { dir: '/elsewhere' }, phases: [broad, { ...cooldown, steps: 80 }] };
+  const continued = { specJson: JSON.stringify(easier), requestId: 'continued', resumeFromJob: id };
+  const { jobIds } = await coordinator.api.submit(continued);
+  expect((await shown(jobIds[0] as JobId)).phases).toMatchObject({ index: 1, done: 100, total: 180 });
+  const again = await coordinator.api.requeueJob(id, 'again', { kind: 'newest' });
+  expect((await shown(again.jobId as JobId)).phases).toMatchObject({
+    index: 1,
+    phases: [
+      { state: 'ended', verdict: 'met' },
+      { state: 'current', start: 100 },
+    ],
+  });
+});
+
 test('while a verdict is awaited the job waits for that, and no attempt is planned', async () => {
   const id = await submitJob(coordinator, 'train', JSON.stringify(file));
   const runner = vi.spyOn(coordinator.phases, 'run').mockResolvedValue();
