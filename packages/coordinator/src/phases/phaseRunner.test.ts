@@ -215,6 +215,24 @@ test('an attempt runs with the parameters of its phase', async () => {
   });
 });
 
+test('each job of an array goes through the phases by itself', async () => {
+  const array = { ...file, name: 'all-{array_index}', array: 2, env: { SEED: '{array_index}' } };
+  await coordinator.api.submit({ specJson: JSON.stringify(array), requestId: 'array' });
+  const ids = Array.from(coordinator.state.jobs.keys());
+  expect(ids).toHaveLength(2);
+  const [first, second] = ids as [JobId, JobId];
+  await runTo(first, { step: 100, train_loss: 3, eval_loss: 2 });
+  await coordinator.phases.run();
+  const specs = [first, second].flatMap((id) => {
+    const job = coordinator.state.jobs.get(id);
+    return job === undefined ? [] : [attemptSpec(job).env];
+  });
+  expect(specs).toMatchObject([
+    { SEED: '0', MUSTER_PHASE: 'cooldown' },
+    { SEED: '1', MUSTER_PHASE: 'broad' },
+  ]);
+});
+
 test('every criterion is checked before anything is stored', async () => {
   const phases = [
     { name: 'a', steps: 1, success: 'evl_loss < 3' },

@@ -293,3 +293,10 @@ test('everything that is wrong is found at once', () => {
   const read = readSweep([]);
   expect(read.ok).toBe(false);
 });
+
+test('trials have no phases', () => {
+  const job = { ...least.job, phases: [{ name: 'a', steps: 10 }] };
+  expect(problems({ job })).toEqual([
+    'job.phases: is not for trials of a sweep: a trial is one attempt at one set of parameters',
+  ]);
+});

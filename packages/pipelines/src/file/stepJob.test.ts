@@ -124,3 +124,15 @@ test('the cache tells apart what may differ in its result, and nothing else', ()
   expect(new Set([same, ...others]).size).toBe(6);
   expect(cacheText(aRun('train', ofTrain), null)).toBeNull();
 });
+
+test('the job of a step has no phases', () => {
+  const run = aRun('train', ofTrain);
+  const { work } = run.step;
+  if (work.kind !== 'job') throw new Error('no job');
+  const job = { command: ['train'], phases: [{ name: 'a', steps: 10 }] };
+  const made = stepJob({ ...run, step: { ...run.step, work: { ...work, file: job } } });
+  expect(made).toMatchObject({
+    ok: false,
+    findings: [{ path: ['phases'], message: 'given in a step of a pipeline' }],
+  });
+});
