@@ -202,7 +202,7 @@ export const mutants = {
   'reboot-is-proof-of-death': {
     rule: 'Tasks of an earlier boot of their node have ended.',
     breaks: ['liveness', 'G2'],
-    seed: 60,
+    seed: 49,
     replacements: [nodeCommands('endTasksOfEarlierBoot', () => () => {})],
   },
   'gpus-are-held-to-the-end': {
@@ -389,7 +389,7 @@ export const mutants = {
   'dependencies-are-met': {
     rule: 'A job starts once what it comes after has ended as it asked for.',
     breaks: ['dependency'],
-    seed: 4,
+    seed: 2,
     replacements: [dependencies('isAsWanted', () => () => true)],
   },
   ...leaseMutants,

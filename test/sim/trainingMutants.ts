@@ -161,7 +161,7 @@ export const trainingMutants = {
   'a-grace-is-a-grace': {
     rule: 'Only a checkpoint that was begun after the signal ends a grace early.',
     breaks: ['grace'],
-    seed: 8,
+    seed: 9,
     replacements: [
       checkpoints(
         'endsGrace',
