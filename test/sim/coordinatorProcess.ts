@@ -97,6 +97,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       leaseFreeBootId: null,
       telemetryBytes: 2 ** 20,
       prices: [],
+      watchDirs: [],
       telemetryPath: null,
       builtInAlerts: ['job_failed', 'node_lost'],
     },

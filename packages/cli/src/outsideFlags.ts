@@ -1,8 +1,8 @@
-/** Flags of a coordinator about programs outside of Muster, such as NATS and Prometheus, and what GPUs cost: also those of `muster up`. */
+/** Flags of a coordinator about what is outside of Muster, such as NATS, Prometheus, directories of data and prices: also those of `muster up`. */
 import { resolve } from 'node:path';
 import { type GpuPrice, traceRatioDefault } from '@muster/coordinator/options';
 import type { Command } from 'commander';
-import { natsUrl, otlpUrl, priceList, prometheusUrl, ratio, wholeNumberFlag } from './flags.ts';
+import { collect, natsUrl, otlpUrl, priceList, prometheusUrl, ratio, wholeNumberFlag } from './flags.ts';
 
 export interface OutsideFlags {
   readonly nats?: string;
@@ -14,6 +14,7 @@ export interface OutsideFlags {
   readonly otlp?: string;
   readonly traceRatio?: number;
   readonly prices?: readonly GpuPrice[];
+  readonly watchDir?: readonly string[];
 }
 
 export function withOutsideFlags(command: Command): Command {
@@ -37,6 +38,11 @@ export function withOutsideFlags(command: Command): Command {
       '--prices <type=usd>',
       'what an hour of a GPU costs: H100=8.00, or node:NAME=1.20; may be repeated',
       priceList,
+    )
+    .option(
+      '--watch-dir <dir>',
+      'directory of this machine below which triggers may watch for new data; may be repeated',
+      collect,
     )
     .option(
       '--nats <url>',
@@ -73,6 +79,7 @@ export function outsideArguments(flags: OutsideFlags, workingDir: string): reado
       '--prices',
       `${of === 'node' ? 'node:' : ''}${name}=${usdPerHour}`,
     ]),
+    ...(flags.watchDir ?? []).flatMap((dir) => file('--watch-dir', dir)),
     ...one('--nats', flags.nats),
     ...file('--nats-credentials', flags.natsCredentials),
     ...file('--nats-ca', flags.natsCa),

@@ -6,8 +6,9 @@ import { type Members, oneOf, textShape } from './jsonShapes.ts';
  * - `cron`: at times
  * - `event`: when something happens in the cluster
  * - `webhook`: when somebody who has its secret sends a delivery
+ * - `data`: when files in a directory of the coordinator's machine have changed
  */
-export const triggerKinds = ['cron', 'event', 'webhook'] as const;
+export const triggerKinds = ['cron', 'event', 'webhook', 'data'] as const;
 export type TriggerKind = (typeof triggerKinds)[number];
 
 /**
@@ -64,6 +65,8 @@ export interface TriggerView {
   readonly missed: MissedPolicy | null;
   /** Of a trigger by events, in CEL. */
   readonly condition: string | null;
+  /** Of a trigger by data: what it watches, on the coordinator's machine. */
+  readonly directory: string | null;
   readonly overlap: OverlapPolicy;
   readonly paused: boolean;
   /** Of a cron trigger, wall clock. null: never again. */

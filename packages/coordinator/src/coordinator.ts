@@ -86,6 +86,8 @@ export interface CoordinatorSettings {
   readonly telemetryBytes: number;
   /** Of GPUs; empty: jobs have no cost. */
   readonly prices: Parameters<typeof costOf>[2];
+  /** Below which triggers may watch for data; empty: none may. */
+  readonly watchDirs: readonly string[];
   /** Where readings are kept over a restart, absolute; null: nowhere. */
   readonly telemetryPath: string | null;
   /** Of those that are built in, the alerts that are switched on. */
@@ -259,7 +261,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const evaluations = new EvaluationRunner({ ...common, runningMs });
   const phases = new PhaseRunner({ state, store, loop, log });
   const pipelines = new PipelineRunner({ ...common, logs: output.parts.logs, runningMs });
-  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines });
+  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines, watchDirs: settings.watchDirs });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
@@ -358,7 +360,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...sweepCalls({ ...parts, costOf: costAtPrices, hasPrices: settings.prices.length > 0 }),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
-        ...triggerCalls(parts),
+        ...triggerCalls({ ...parts, watchDirs: settings.watchDirs }),
         ...lineageCalls(parts),
       },
       agentHub: agentHubCalls({

@@ -89,6 +89,8 @@ export async function startTestCoordinator(
     store?: (memory: Memory) => Store;
     telemetryBytes?: number;
     builtInAlerts?: readonly BuiltInAlertName[];
+    /** Below which triggers may watch; default: none. */
+    watchDirs?: readonly string[];
     pageTimeoutMs?: number;
     heartbeatIntervalMs?: number;
     logLimits?: Partial<LogLimits>;
@@ -130,6 +132,7 @@ export async function startTestCoordinator(
       leaseFreeBootId: null,
       telemetryBytes: options.telemetryBytes ?? 2 ** 20,
       prices: somePrices,
+      watchDirs: options.watchDirs ?? [],
       telemetryPath: null,
       builtInAlerts: options.builtInAlerts ?? [],
     },

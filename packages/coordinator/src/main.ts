@@ -104,6 +104,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
         prices: options.prices,
+        watchDirs: options.watchDirs,
         telemetryPath: join(options.dataDir, 'telemetry.snapshot'),
         builtInAlerts: options.builtInAlerts,
       },

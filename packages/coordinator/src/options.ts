@@ -47,6 +47,8 @@ export interface CoordinatorOptions {
   readonly telemetryBytes: number;
   /** What GPUs cost, for the metric of costs; empty: nothing is counted. */
   readonly prices: readonly GpuPrice[];
+  /** Directories of this machine below which triggers may watch for data, absolute; empty: none may. */
+  readonly watchDirs: readonly string[];
   /** `http://host:9090` of the Prometheus that scrapes this cluster, for metrics that memory no longer has. null: there is none. */
   readonly prometheusUrl: string | null;
   /** Where traces go, and how many. null: nowhere. */
@@ -110,6 +112,7 @@ export const coordinatorDefaults = {
   apiListen: null,
   telemetryBytes: 64 * 1024 * 1024,
   prices: [] as readonly GpuPrice[],
+  watchDirs: [] as readonly string[],
   prometheusUrl: null,
   otlp: null,
   natsUrl: null,

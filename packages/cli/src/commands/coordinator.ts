@@ -53,6 +53,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
     telemetryBytes: flags.telemetryMemory ?? defaults.telemetryBytes,
     prices: flags.prices ?? defaults.prices,
     prometheusUrl: flags.prometheusUrl ?? defaults.prometheusUrl,
+    watchDirs: (flags.watchDir ?? defaults.watchDirs).map((dir) => resolve(workingDir, dir)),
     otlp: otlpOptions(flags),
     natsUrl: flags.nats ?? defaults.natsUrl,
     natsCredentials:

@@ -18,6 +18,7 @@ const trigger: TriggerView = {
   timeZone: 'Europe/Berlin',
   missed: 'run_once',
   condition: null,
+  directory: null,
   overlap: 'queue',
   paused: false,
   nextAtMs: submittedAtMs + 60_000,

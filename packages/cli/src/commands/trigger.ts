@@ -18,6 +18,7 @@ interface CreateFlags extends QueryFlags {
   readonly timezone?: string;
   readonly missed?: string;
   readonly on?: string;
+  readonly directory?: string;
   readonly webhook?: boolean;
   readonly overlap?: string;
   /** commander makes it of `--no-cache`. */
@@ -28,7 +29,7 @@ interface CreateFlags extends QueryFlags {
 
 const create: Subcommand = {
   name: 'create',
-  summary: 'set what starts runs of a pipeline: times, events, or deliveries over HTTP',
+  summary: 'set what starts runs of a pipeline: times, events, new data, or deliveries over HTTP',
   define(sub) {
     sub
       .argument('<name>', 'unique in the cluster, such as nightly')
@@ -44,12 +45,13 @@ const create: Subcommand = {
           .choices([...missedPolicies]),
       )
       .option('--on <condition>', "in CEL over events, such as kind == 'job.succeeded' && job == 'train'")
+      .option('--directory <dir>', "when files in this directory of the coordinator's machine have changed")
       .option('--webhook', 'start a run for each signed delivery over HTTP; prints the secret')
       .addOption(
         sub
           .createOption(
             '--overlap <policy>',
-            'while a run of it has not ended: skip, queue, stop_previous or allow; default: skip',
+            'while a run of it has not ended: skip, queue, stop_previous or allow; default: skip, with --directory queue',
           )
           .choices([...overlapPolicies]),
       )
@@ -82,7 +84,7 @@ const create: Subcommand = {
       true,
     );
     for (const note of notes) await context.io.stderr.write(`${printable(note)}\n`);
-    const { cron, timezone: timeZone, missed, overlap, webhook, on } = flags;
+    const { cron, timezone: timeZone, missed, overlap, webhook, on, directory } = flags;
     const request = {
       name,
       specJson: json,
@@ -91,6 +93,7 @@ const create: Subcommand = {
       dryRun: flags.dryRun === true,
       ...(webhook === true ? { webhook } : {}),
       ...(on === undefined ? {} : { condition: on }),
+      ...(directory === undefined ? {} : { directory }),
       ...(cron === undefined ? {} : { cron }),
       ...(timeZone === undefined ? {} : { timeZone }),
       ...(missed === undefined ? {} : { missed }),
@@ -153,10 +156,14 @@ function createdText(trigger: TriggerView): string {
   return secret === null ? `${name} is set. ${firstRun(trigger)}\n` : `${secret}\n`;
 }
 
-function firstRun({ name, pipeline, kind, nextAtMs }: TriggerView): string {
-  return kind === 'cron'
-    ? `The first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}.`
-    : `Each ${kind === 'event' ? 'event for which its condition holds' : `delivery to ${name}`} starts a run of ${pipeline}.`;
+function firstRun({ name, pipeline, kind, nextAtMs, directory }: TriggerView): string {
+  if (kind === 'cron') return `The first run of ${pipeline} starts at ${clockText(nextAtMs ?? 0)}.`;
+  const each = {
+    event: 'Each event for which its condition holds',
+    webhook: `Each delivery to ${name}`,
+    data: `Each change of the files in ${directory ?? '-'}`,
+  };
+  return `${each[kind]} starts a run of ${pipeline}.`;
 }
 
 function ofOne(

@@ -44,14 +44,14 @@ const isUp = (up: RunningUp) => waitFor('up', () => up.stdout().includes('Muster
 test('up starts everything, says what next, and stops in order', async () => {
   const dataDir = temporaryDir();
   const outside =
-    '--nats nats://127.0.0.1:4222 --nats-ca ca.pem --nats-replicas 3 --prometheus-url http://127.0.0.1:9090 --prices node:gpu-7=1.20';
+    '--nats nats://127.0.0.1:4222 --nats-ca ca.pem --nats-replicas 3 --prometheus-url http://127.0.0.1:9090 --prices node:gpu-7=1.20 --watch-dir data';
   const up = startUp(dataDir, '--nodes', '2', '--gpus', '4', ...outside.split(' '));
   const { workingDir } = up.context.environment;
   await isUp(up);
   expect(up.stdout()).toMatch(/^Muster is up at 127\.0\.0\.1:\d+: 2 nodes, no GPUs/);
   expect(up.stdout()).toContain('  muster submit --follow -- echo hello');
   expect(up.history().toSorted()).toEqual([
-    `coordinator serves with http://127.0.0.1:9090 node:gpu-7=1.2 nats://127.0.0.1:4222 ${join(workingDir, 'ca.pem')} 3`,
+    `coordinator serves with http://127.0.0.1:9090 node:gpu-7=1.2 ${join(workingDir, 'data')} nats://127.0.0.1:4222 ${join(workingDir, 'ca.pem')} 3`,
     'node-1 started with join node-1, 4 GPUs',
     'node-2 started with join node-2, 4 GPUs',
   ]);

@@ -60,9 +60,10 @@ function fireTable(fires: readonly TriggerFireView[], view: View): string {
   return formatTable(fires, columns, view);
 }
 
-export function whenText({ kind, cron, timeZone, condition }: TriggerView): string {
+export function whenText({ kind, cron, timeZone, condition, directory }: TriggerView): string {
   if (kind === 'webhook') return 'webhook';
   if (kind === 'event') return condition ?? '-';
+  if (kind === 'data') return `data in ${directory ?? '-'}`;
   return `${cron ?? '-'} (${timeZone ?? 'UTC'})`;
 }
 

@@ -74,7 +74,7 @@ if (role === 'coordinator' && existsSync(join(dataDir, 'refuse'))) {
     JSON.stringify({ addr: address, tokenFile: 'admin.token' }),
   );
   writeFileSync(join(dataDir, 'coordinator.flags'), JSON.stringify(flags));
-  const given = ['--prometheus-url', '--prices', '--nats', '--nats-ca', '--nats-replicas'];
+  const given = ['--prometheus-url', '--prices', '--watch-dir', '--nats', '--nats-ca', '--nats-replicas'];
   const outside = given.filter((each) => flags.includes(each)).map(flag);
   note(['serves', ...(outside.length === 0 ? [] : ['with', ...outside])].join(' '));
   process.send?.({ kind: 'serving', address });

@@ -17,6 +17,7 @@ export interface TriggerRequest {
   readonly missed?: string;
   readonly webhook?: boolean;
   readonly condition?: string;
+  readonly directory?: string;
   /** Everything is checked, and nothing set. */
   readonly dryRun?: boolean;
 }

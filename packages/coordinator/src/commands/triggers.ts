@@ -106,7 +106,7 @@ export interface TriggerFire {
   /** Whether the trigger, as it is stored now, has not carried this fire out. */
   readonly isDue: (trigger: StoredTrigger) => boolean;
   /** What of the trigger shows afterwards that the fire was carried out. */
-  readonly moved: Partial<Pick<StoredTrigger, 'nextAtMs' | 'eventSeq'>>;
+  readonly moved: Partial<Pick<StoredTrigger, 'nextAtMs' | 'eventSeq' | 'dataDigest'>>;
   readonly cause: string;
   /** Names of the triggers that have led to it. */
   readonly after: readonly string[];

@@ -25,6 +25,7 @@ import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
+import { listData } from '../triggers/dataListing.ts';
 import { eventConditionOf } from '../triggers/eventCondition.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
 import { newWebhookSecret } from '../triggers/signature.ts';
@@ -38,6 +39,8 @@ export interface TriggerCallParts extends StepCheckParts {
   readonly vault: SecretVault;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
+  /** Directories below which triggers may watch. */
+  readonly watchDirs: readonly string[];
 }
 
 type TriggerCalls = Pick<
@@ -114,8 +117,10 @@ async function wishOf(
   const { name, specJson, paramsJson, noCache } = request;
   if (!triggerNamePattern.test(name))
     throw invalid('name', `"${name.slice(0, 60)}" is not a name`, triggerNameForm);
-  const overlap = oneWord('overlap', request.overlap ?? 'skip', overlapPolicies);
   const source = await sourceOf(request, parts.wallMs());
+  // Data that came while a run had not ended would wait for the next change.
+  const usual = source.kind === 'data' ? 'queue' : 'skip';
+  const overlap = oneWord('overlap', request.overlap ?? usual, overlapPolicies);
   const { text: spec, spec: pipeline } = decodePipeline(specJson);
   const { project } = pipeline;
   requireProject(caller, project);
@@ -129,6 +134,7 @@ async function wishOf(
   await conditionsOfSteps(pipeline);
   await requireSteps(pipeline, complete.values, parts);
   const nextAtMs = source.kind === 'cron' ? timeAfter(source, parts.wallMs()) : null;
+  const present = source.kind === 'data' ? await listData(source.directory, parts.watchDirs) : null;
   return {
     name,
     project,
@@ -139,15 +145,16 @@ async function wishOf(
     source,
     overlap,
     nextAtMs,
+    dataDigest: present?.digest ?? null,
   };
 }
 
-/** Of times, a condition and a webhook a trigger has one. */
+/** Of times, a condition, a webhook and a directory a trigger has one. */
 async function sourceOf(
-  { cron, timeZone, missed, webhook, condition }: CreateTriggerRequest__Output,
+  { cron, timeZone, missed, webhook, condition, directory }: CreateTriggerRequest__Output,
   nowMs: number,
 ): Promise<TriggerSource> {
-  const given = Object.entries({ cron, condition, webhook: webhook || undefined }).filter(
+  const given = Object.entries({ cron, condition, webhook: webhook || undefined, directory }).filter(
     ([, value]) => value !== undefined,
   );
   const [first, second] = given.map(([name]) => name);
@@ -155,13 +162,14 @@ async function sourceOf(
     throw invalid(
       'cron',
       'missing',
-      'when the trigger is due, such as "0 3 * * *"; a condition; or a webhook',
+      'when the trigger is due, such as "0 3 * * *"; a condition; a webhook; or a directory',
     );
   if (second !== undefined)
-    throw invalid(second, `given beside ${first}`, 'one of cron, condition and webhook');
+    throw invalid(second, `given beside ${first}`, 'one of cron, condition, webhook and directory');
   if (cron === undefined) {
     if (timeZone !== undefined) throw invalid('time_zone', `given with a ${first}`, 'cron with it');
     if (missed !== undefined) throw invalid('missed', `given with a ${first}`, 'cron with it');
+    if (directory !== undefined) return { kind: 'data', directory };
     if (condition === undefined) return { kind: 'webhook' };
     await eventConditionOf(condition);
     return { kind: 'event', condition };
@@ -240,6 +248,7 @@ function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): Trigg
     timeZone,
     missed,
     condition: source.kind === 'event' ? source.condition : null,
+    directory: source.kind === 'data' ? source.directory : null,
     overlap,
     paused: isPaused,
     nextAtMs: isPaused ? null : nextAtMs,

@@ -67,6 +67,7 @@ function aStoredTrigger(name: string, fields: Partial<StoredTrigger> = {}): Stor
     isPaused: false,
     nextAtMs: someMs,
     eventSeq: null,
+    dataDigest: null,
     waiting: [],
     fires: [],
     createdAtMs: someMs,

@@ -20,7 +20,13 @@ export interface EventSource {
   readonly condition: string;
 }
 
-export type TriggerSource = CronSource | EventSource | WebhookSource;
+export interface DataSource {
+  readonly kind: 'data';
+  /** Of the coordinator's machine, absolute. */
+  readonly directory: string;
+}
+
+export type TriggerSource = CronSource | EventSource | WebhookSource | DataSource;
 
 /** A fire that waits until other runs have ended. */
 export interface WaitingFire {
@@ -50,6 +56,8 @@ export interface StoredTrigger {
   readonly nextAtMs: number | null;
   /** Of a trigger by events: all events up to this one were looked at. Moved in the commit that carries a fire out. */
   readonly eventSeq: number | null;
+  /** Of a trigger by data: digest of what lay there when it was created, or has fired it last. Moved in the commit that carries a fire out. */
+  readonly dataDigest: string | null;
   /** In the order in which they are started. */
   readonly waiting: readonly WaitingFire[];
   /** Newest first, some. */

@@ -108,7 +108,7 @@ test('a condition that is none is refused, with the column', async () => {
     specJson: JSON.stringify(file),
   });
   await expect(both).rejects.toThrow(
-    /condition: given beside cron; expected one of cron, condition and webhook/,
+    /condition: given beside cron; expected one of cron, condition, webhook and directory/,
   );
   expect(await coordinator.api.listTriggers()).toEqual([]);
 });

@@ -26,6 +26,7 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger } from '../store/triggers.ts';
+import { DataWatch, type DataWatchParts } from './dataWatch.ts';
 import { eventFacts } from './eventCondition.ts';
 import { type TriggerEventParts, TriggerEvents } from './eventFollower.ts';
 import { dueTime } from './schedule.ts';
@@ -35,6 +36,7 @@ export const factNames: Readonly<Record<TriggerKind, readonly string[]>> = {
   cron: ['time'],
   event: ['event', 'time'],
   webhook: ['time', 'body', 'delivery'],
+  data: ['time', 'directory', 'files'],
 };
 
 /** Of the secret of its project that deliveries are signed with. */
@@ -42,7 +44,7 @@ export function webhookSecretName(trigger: string): string {
   return `trigger.${trigger}`;
 }
 
-export interface TriggerRunnerParts extends StepCheckParts {
+export interface TriggerRunnerParts extends StepCheckParts, DataWatchParts {
   readonly state: ClusterState;
   readonly store: TriggerEventParts['store'];
   readonly loop: Pick<Loop, 'run'>;
@@ -55,12 +57,14 @@ export interface TriggerRunnerParts extends StepCheckParts {
 export class TriggerRunner {
   private readonly parts: TriggerRunnerParts;
   private readonly events: TriggerEvents;
+  private readonly data: DataWatch;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
 
   constructor(parts: TriggerRunnerParts) {
     this.parts = parts;
     this.events = new TriggerEvents(parts);
+    this.data = new DataWatch(parts, () => this.runNow());
   }
 
   /** One pass over all triggers; one that is asked for meanwhile follows it. */
@@ -78,6 +82,15 @@ export class TriggerRunner {
     if (events.length === 0 || triggers.size === 0) return;
     const mayStart = events.some(({ kind }) => kind === 'pipeline.ended' || kind === 'trigger.resumed');
     if (!mayStart && ![...triggers.values()].some(({ source }) => source.kind === 'event')) return;
+    this.runNow();
+  }
+
+  /** Resolves when the directories that are being listed have been. */
+  listed(): Promise<void> {
+    return this.data.listed();
+  }
+
+  private runNow(): void {
     this.run().catch((error: unknown) =>
       this.parts.log.warn({ error: messageOf(error) }, 'a pass over the triggers has failed'),
     );
@@ -99,6 +112,7 @@ export class TriggerRunner {
     if (trigger.isPaused) return;
     if (trigger.waiting.length > 0 && !this.hasActiveRun(trigger)) await this.startWaiting(trigger);
     await this.fireByTime(trigger);
+    await this.fireByData(trigger);
   }
 
   private hasActiveRun({ name }: StoredTrigger): boolean {
@@ -128,6 +142,19 @@ export class TriggerRunner {
     // The fire is that of the time for which it was due: once it is carried out, the trigger waits for another.
     const isDue = (now: StoredTrigger) => now.nextAtMs === trigger.nextAtMs;
     await this.fire(trigger, { isDue, moved: { nextAtMs }, cause, after: [], wanted });
+  }
+
+  private async fireByData(trigger: StoredTrigger): Promise<void> {
+    const found = this.data.newData(trigger);
+    if (found === null || trigger.source.kind !== 'data') return;
+    const { directory } = trigger.source;
+    const { digest, files } = found;
+    const facts = { directory, files, time: new Date(this.parts.wallMs()).toISOString() };
+    const wanted = await this.wantedRun(trigger, facts, null);
+    // What lies there fires once: the trigger remembers it in the commit of the run.
+    const isDue = (now: StoredTrigger) => now.dataDigest === trigger.dataDigest;
+    const cause = `data in ${directory}: ${files} file${files === 1 ? '' : 's'}`;
+    await this.fire(trigger, { isDue, moved: { dataDigest: digest }, cause, after: [], wanted });
   }
 
   private fireByEvents(): Promise<void> {

@@ -13,11 +13,13 @@ export interface CreateTriggerRequest {
   'dryRun'?: (boolean);
   'webhook'?: (boolean);
   'condition'?: (string);
+  'directory'?: (string);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_condition'?: "condition";
+  '_directory'?: "directory";
 }
 
 export interface CreateTriggerRequest__Output {
@@ -32,9 +34,11 @@ export interface CreateTriggerRequest__Output {
   'dryRun': (boolean);
   'webhook': (boolean);
   'condition'?: (string);
+  'directory'?: (string);
   '_overlap'?: "overlap";
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_condition'?: "condition";
+  '_directory'?: "directory";
 }

@@ -23,12 +23,14 @@ export interface Trigger {
   'createdAtMs'?: (number | string | Long);
   'secret'?: (string);
   'condition'?: (string);
+  'directory'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
   '_secret'?: "secret";
   '_condition'?: "condition";
+  '_directory'?: "directory";
 }
 
 export interface Trigger__Output {
@@ -51,10 +53,12 @@ export interface Trigger__Output {
   'createdAtMs': (number);
   'secret'?: (string);
   'condition'?: (string);
+  'directory'?: (string);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
   '_nextAtMs'?: "nextAtMs";
   '_secret'?: "secret";
   '_condition'?: "condition";
+  '_directory'?: "directory";
 }
