@@ -23,7 +23,7 @@ import { applyJobEvent } from './state/applyJobEvent.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import { type Store, StoreError } from './store/store.ts';
-import type { Contained } from './work/contained.ts';
+import { type Contained, StoppingError } from './work/contained.ts';
 import { TurnPace } from './work/turnPace.ts';
 
 /** Changes a draft and answers its caller; throws MusterError to refuse. Runs to the end without waiting. */
@@ -164,7 +164,7 @@ export class Loop {
 
   /** Refuses new commands and those that wait, and lets the turn under way finish. */
   async stop(): Promise<void> {
-    this.stopped ??= new MusterError('unavailable', 'the coordinator is shutting down; try again');
+    this.stopped ??= new StoppingError();
     if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
     await this.turning;
     for (const each of this.queue.splice(0)) each.reject(this.stopped);

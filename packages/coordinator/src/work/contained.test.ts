@@ -1,6 +1,6 @@
 import { type Logger, silentLogger } from '@muster/common/log';
 import { expect, test, vi } from 'vitest';
-import { Contained } from './contained.ts';
+import { Contained, StoppingError } from './contained.ts';
 
 function aContained() {
   const clock = { nowMs: 0 };
@@ -20,6 +20,13 @@ test.each([
     expect.objectContaining({ part: 'drains', error: 'poison' }),
     expect.stringContaining('the others keep running'),
   );
+});
+
+test('work that is refused because the coordinator stops has not failed', async () => {
+  const { contained, error } = aContained();
+  await contained.run('leases', () => Promise.reject(new StoppingError()));
+  expect(contained.failures.size).toBe(0);
+  expect(error).not.toHaveBeenCalled();
 });
 
 test('every failed promise of one pass counts, and the others are waited for', async () => {

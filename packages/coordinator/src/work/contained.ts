@@ -2,11 +2,18 @@
  * Work whose failure must not reach beyond itself: a periodic reconciler, or a part that follows commits. Each has a name.
  * What it throws is logged under that name and counted; its neighbours run, and it is called again the next time.
  */
-import { messageOf } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 
 /** What fails at every tick is logged this often. */
 const logAgainAfterMs = 60_000;
+
+/** Refuses a command because the coordinator stops. Level-triggered work is done after the next start, so nothing has failed. */
+export class StoppingError extends MusterError {
+  constructor() {
+    super('unavailable', 'the coordinator is shutting down; try again');
+  }
+}
 
 /** Synchronous, a promise, or promises. */
 export type ContainedWork = () => unknown;
@@ -40,6 +47,7 @@ export class Contained {
   }
 
   private failed(name: string, error: unknown): void {
+    if (error instanceof StoppingError) return;
     const count = (this.counts.get(name) ?? 0) + 1;
     this.counts.set(name, count);
     const nowMs = this.monotonicMs();
