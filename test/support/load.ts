@@ -85,8 +85,8 @@ export class Load {
     const ids = this.acknowledged
       .flatMap(({ jobIds }) => jobIds)
       .filter((id) => !this.longJobIds.includes(id));
-    // One after the other: as long as some of them end, the others are waited for.
-    for (const id of ids) await this.cluster.untilEnded(id);
+    // A job whose nodes were killed while they prepared it needs several attempts, each of which waits for agents to start.
+    for (const id of ids) await this.cluster.untilEnded(id, { timeoutMs: 4 * patienceMs });
     return Promise.all(ids.map((id) => this.cluster.api.getJob(id)));
   }
 

@@ -59,14 +59,13 @@ describe('progress', () => {
       framework: 'nanogpt',
       latest: { train_loss: expect.closeTo(3, 1) },
     });
-    const status = await waitFor(
-      'the status names its checkpoint',
+    await waitFor(
+      'the status names its checkpoint, and its step, which comes by another message',
       () => cluster.api.getTrainingStatus(jobId),
       {
-        until: (text) => text.includes('step-10'),
+        until: (text) => text.includes('step-10') && text.includes('Step: '),
       },
     );
-    expect(status).toContain('Step: ');
     const job = await cluster.untilEnded(jobId);
     expect(job).toMatchObject({
       state: 'succeeded',
