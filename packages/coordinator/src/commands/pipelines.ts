@@ -94,6 +94,12 @@ export interface StepStart extends InstanceRef {
   readonly inputs: StoredPipelineStep['inputs'];
 }
 
+/** What a step starts. */
+interface StepWork {
+  /** It stands under `finally`. */
+  readonly runsWhenStopped: boolean;
+}
+
 /** Whether this try of a step may still be started: not twice, and not once the run has ended. */
 function mayStart(draft: Draft, { run: id, step, index, try: tryNumber }: StepStart): boolean {
   const run = draft.pipelines.run(id);
@@ -120,18 +126,29 @@ function started(start: StepStart, nowMs: number): StoredPipelineStep {
   };
 }
 
+/** As `mayStart`, of what runs: a stop of the run may have come after the runner has looked, and would not stop what starts behind it. */
+function mayRun(draft: Draft, start: StepStart & StepWork): boolean {
+  const isStopping = draft.pipelines.run(start.run)?.state === 'stopping';
+  return mayStart(draft, start) && (!isStopping || start.runsWhenStopped);
+}
+
 /**
  * Stores a step and its job in one commit, so that no kill leaves one without the other. A step that was started already, or whose run
  * has ended, is not started. @throws {MusterError} as a submit of its job
  */
 export function startJobStep(
   draft: Draft,
-  { spec, runningMs, ...start }: StepStart & { readonly spec: JobSpec; readonly runningMs: RunningMs },
+  {
+    spec,
+    runningMs,
+    runsWhenStopped,
+    ...start
+  }: StepStart & StepWork & { readonly spec: JobSpec; readonly runningMs: RunningMs },
   random: RandomBytes,
   nowMs: number,
 ): void {
   const run = draft.pipelines.run(start.run);
-  if (run === undefined || !mayStart(draft, start)) return;
+  if (run === undefined || !mayRun(draft, { ...start, runsWhenStopped })) return;
   requireDirectoryToItself(draft, { spec, place: null });
   countInBudget(draft, { spec, place: null, runningMs });
   const job = aNewJob(
@@ -154,11 +171,15 @@ export function startJobStep(
 /** As `startJobStep`, of a step that is a sweep. */
 export function startSweepStep(
   draft: Draft,
-  { sweep, ...start }: StepStart & { readonly sweep: Omit<NewSweep, 'requestId' | 'digest'> },
+  {
+    sweep,
+    runsWhenStopped,
+    ...start
+  }: StepStart & StepWork & { readonly sweep: Omit<NewSweep, 'requestId' | 'digest'> },
   random: RandomBytes,
   nowMs: number,
 ): void {
-  if (!mayStart(draft, start)) return;
+  if (!mayRun(draft, { ...start, runsWhenStopped })) return;
   const requestId = `pipeline/${start.run}/${start.step}/${start.index}/${start.try}`;
   const { arrayId } = createSweep(draft, { ...sweep, requestId, digest: requestId }, random, nowMs);
   draft.pipelines.putStep({ ...started(start, nowMs), sweepId: arrayId });

@@ -88,6 +88,7 @@ export class StepStarter {
   private async begin(stepRun: StepRun, start: StepStart): Promise<void> {
     const { step } = stepRun;
     const { runningMs, random } = this.parts;
+    const runsWhenStopped = step.group === 'finally';
     const earlier = this.earlierOf(step, start.cacheKey);
     if (earlier !== null) {
       const { outputs, run } = earlier;
@@ -102,13 +103,16 @@ export class StepStarter {
       const spec = JSON.stringify(sweepToFile(read.sweep));
       const trials = await trialsOfSweep(read.sweep);
       const sweep = { name, project: this.run.project, spec, sampler, trials };
-      await this.command((draft, nowMs) => startSweepStep(draft, { ...start, sweep }, random, nowMs));
+      await this.command((draft, nowMs) =>
+        startSweepStep(draft, { ...start, sweep, runsWhenStopped }, random, nowMs),
+      );
       return;
     }
     const made = stepJob(stepRun);
     if (!made.ok) throw refusal(made.findings);
     const { job: spec } = made;
-    await this.command((draft, nowMs) => startJobStep(draft, { ...start, spec, runningMs }, random, nowMs));
+    const work = { spec, runningMs, runsWhenStopped };
+    await this.command((draft, nowMs) => startJobStep(draft, { ...start, ...work }, random, nowMs));
   }
 
   /** Of a step with `for_each`, the outputs of all its instances, in the order of its items. */

@@ -1,11 +1,13 @@
 /** Pipelines by the API, with steps that are begun and ended by hand. */
+import { randomBytes } from 'node:crypto';
 import { MusterError } from '@muster/common/errors';
 import { isJobId } from '@muster/common/ids';
 import type { PipelineRunView } from '@muster/common/pipelines';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { report } from '../commands/nodes.ts';
+import { startJobStep } from '../commands/pipelines.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aCaller, aNode, anExit, aReport } from '../modelFixture.ts';
+import { aCaller, aNode, anExit, aReport, aSpec } from '../modelFixture.ts';
 import { startJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -372,4 +374,18 @@ test.each<readonly [object, object, RegExp]>([
 ])('%j with %j is refused, and nothing is started', async (change, request, problem) => {
   expect(await refusal(start(change, request))).toMatch(problem);
   expect((await coordinator.api.listPipelines()).runs).toEqual([]);
+});
+
+test('a step that was about to start when its run was stopped does not, but for the last ones', async () => {
+  const id = await start();
+  await coordinator.api.stopPipeline(id, '');
+  const startLate = (step: string, runsWhenStopped: boolean) =>
+    coordinator.loop.run(aCaller, (draft, nowMs) => {
+      const place = { run: id, step, index: 0, try: 1, cacheKey: null, inputs: {}, runsWhenStopped };
+      const work = { spec: aSpec(), runningMs: () => 0 };
+      startJobStep(draft, { ...place, ...work }, randomBytes, nowMs);
+      return draft.pipelines.step(id, step, 0)?.state ?? null;
+    });
+  expect(await startLate('late', false)).toBeNull();
+  expect(await startLate('last', true)).toBe('running');
 });
