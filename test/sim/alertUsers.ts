@@ -1,5 +1,5 @@
 /** People who set alerts, silence and acknowledge what fires, and delete what they no longer want. */
-import { CallError, type Client } from './client.ts';
+import type { Client } from './client.ts';
 import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -27,38 +27,21 @@ export async function watchWithAlerts(
       const condition = `workload_state == '${random.pick(states)}'`;
       const forMs = random.pick([0, 0, 0, 2_000]);
       names.push(name);
-      await persistently(client, 'CreateAlert', { name, condition, labels: {}, forMs, dryRun: false });
+      await client.callUntilAnswered('CreateAlert', { name, condition, labels: {}, forMs, dryRun: false });
     } else if (what < 0.6) {
       const [name] = names.splice(random.between(0, names.length - 1), 1);
-      await persistently(client, 'DeleteAlert', { name });
+      await client.callUntilAnswered('DeleteAlert', { name });
     } else if (what < 0.75) {
       const silence = { name: random.pick(names), forMs: random.pick([0, 3_000, 10_000]), reason: '' };
-      await persistently(client, 'SilenceAlert', silence);
+      await client.callUntilAnswered('SilenceAlert', silence);
     } else await acknowledgeOne(client, random);
   }
 }
 
 async function acknowledgeOne(client: Client, random: Random): Promise<void> {
-  const answer = await persistently<{ alerts: ListedAlert[] }>(client, 'ListAlerts', { firing: true });
+  const answer = await client.callUntilAnswered<{ alerts: ListedAlert[] }>('ListAlerts', { firing: true });
   const firing = (answer?.alerts ?? []).flatMap(({ name, firing: each }) =>
     each.map(({ subject }) => ({ name, subject })),
   );
-  if (firing.length > 0) await persistently(client, 'AcknowledgeAlert', random.pick(firing));
-}
-
-/** @returns null: it was refused, as where somebody else was first */
-async function persistently<Response>(
-  client: Client,
-  name: Parameters<Client['call']>[0],
-  request: object,
-): Promise<Response | null> {
-  for (;;) {
-    try {
-      return await client.call<Response>(name, request);
-    } catch (error) {
-      if (!(error instanceof CallError)) throw error;
-      if (!error.isUnanswered) return null;
-    }
-    await client.pause(300);
-  }
+  if (firing.length > 0) await client.callUntilAnswered('AcknowledgeAlert', random.pick(firing));
 }

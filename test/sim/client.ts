@@ -76,6 +76,19 @@ export class Client {
     });
   }
 
+  /** Asks again until there is an answer. @returns null: it was refused, as where somebody else was first */
+  async callUntilAnswered<Response>(name: UnaryName, request: object): Promise<Response | null> {
+    for (;;) {
+      try {
+        return await this.call<Response>(name, request);
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error;
+        if (!error.isUnanswered) return null;
+      }
+      await this.pause(300);
+    }
+  }
+
   /** Waits, as a person would. */
   pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {

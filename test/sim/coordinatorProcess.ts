@@ -21,6 +21,7 @@ import type { Random } from './random.ts';
 import type { Life } from './timeline.ts';
 
 type RowKeeping = OutputParts['rowKeeping'];
+type StepLogs = Pick<OutputParts['logs'], 'size' | 'read' | 'tailOffset'>;
 
 export interface CoordinatorParts {
   readonly life: Life;
@@ -30,6 +31,8 @@ export interface CoordinatorParts {
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
   readonly hasBallast: () => boolean;
+  /** What the jobs of steps of pipelines have printed. */
+  readonly logs: StepLogs;
   /** It gave up on its store. */
   readonly onFatal: (error: Error) => void;
 }
@@ -54,7 +57,12 @@ export type UnaryName =
   | 'ListAlerts'
   | 'SilenceAlert'
   | 'AcknowledgeAlert'
-  | 'DeleteAlert';
+  | 'DeleteAlert'
+  | 'RunPipeline'
+  | 'ListPipelines'
+  | 'StopPipeline'
+  | 'CreateTrigger'
+  | 'DeleteTrigger';
 
 export interface CoordinatorProcess {
   readonly life: Life;
@@ -108,7 +116,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     log,
     contained: { run: runUncontained },
     reserve: { requireSpace() {}, restoreBallast() {}, dropBallast: parts.hasBallast },
-    openOutput: () => noOutput,
+    openOutput: () => outputWith(parts.logs),
     runFenceCommand: null,
     secretKeys: { read: () => [], write() {} },
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
@@ -151,10 +159,10 @@ async function runUncontained(_name: string, work: ContainedWork): Promise<void>
   await Promise.allSettled(Array.isArray(begun) ? begun : [begun]);
 }
 
-/** Output and rows of metrics have tests of their own; nothing in the simulation may use them. */
-const noOutput: OutputFiles = {
+/** Output and rows of metrics have tests of their own; nothing in the simulation may use them, but what steps say of their artifacts. */
+const outputWith = (logs: StepLogs): OutputFiles => ({
   parts: {
-    logs: unused('logs') as OutputParts['logs'],
+    logs: unused('logs', logs) as OutputParts['logs'],
     logEvents: unused('logEvents') as OutputParts['logEvents'],
     intake: unused('intake') as OutputParts['intake'],
     rowKeeping: {
@@ -170,17 +178,15 @@ const noOutput: OutputFiles = {
   reconcilers: {},
   committed() {},
   async close() {},
-};
+});
 
-function unused(name: string): object {
-  return new Proxy(
-    {},
-    {
-      get(_, member) {
-        throw new Error(`the simulation has no ${name}, and ${String(member)} was used`);
-      },
+function unused(name: string, used: object = {}): object {
+  return new Proxy(used, {
+    get(target, member) {
+      if (member in target) return Reflect.get(target, member);
+      throw new Error(`the simulation has no ${name}, and ${String(member)} was used`);
     },
-  );
+  });
 }
 
 function callUnary(

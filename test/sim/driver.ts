@@ -162,7 +162,7 @@ export class SimulatedDriver implements TaskDriver {
 }
 
 function programOf({ command }: TaskLaunch): Program {
-  return JSON.parse(command[1] ?? '{}') as Program;
+  return JSON.parse(command.at(-1) ?? '{}') as Program;
 }
 
 function noStart(kind: NonNullable<Program['startError']>): DriverError {

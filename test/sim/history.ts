@@ -7,6 +7,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { TokenBudget } from '@muster/common/people';
 import type { StoredEvent } from '@muster/coordinator/model';
+import type { StoredPipelineStep } from '@muster/coordinator/store/pipelines';
 import type { Quality, ResumeState } from './shelf.ts';
 
 export type Fact =
@@ -28,12 +29,14 @@ export type Fact =
   /** No process of the task executes an instruction from here on, or one does again. */
   | { readonly kind: 'frozen' | 'thawed'; readonly machine: string; readonly task: TaskRef }
   | CheckpointSaved
+  /** A program of a step of a pipeline starts, and an artifact that it reads is not there, or another one. */
+  | { readonly kind: 'inputMissing'; readonly machine: string; readonly task: TaskRef; readonly path: string }
   /** Its processes got their first signal. */
   | { readonly kind: 'stopReceived'; readonly machine: string; readonly task: TaskRef }
   /** The coordinator received the report of a whole checkpoint that was begun after that. */
   | { readonly kind: 'lastHeard'; readonly machine: string; readonly task: TaskRef }
   /** A transaction reached the disk, acknowledged or not. */
-  | { readonly kind: 'committed'; readonly events: readonly StoredEvent[] }
+  | Committed
   /** A watching client got an event. */
   | {
       readonly kind: 'watched';
@@ -52,6 +55,13 @@ export type Fact =
   | ClearAnswered
   /** A person has looked: the power of this machine is off. */
   | { readonly kind: 'seenDead'; readonly machine: string };
+
+export interface Committed {
+  readonly kind: 'committed';
+  readonly events: readonly StoredEvent[];
+  /** Rows of steps of pipelines. */
+  readonly steps: readonly StoredPipelineStep[];
+}
 
 /** Something is wrong with a machine, or well again. */
 export interface ConditionFact {

@@ -9,6 +9,7 @@ import type { TaskExit } from '@muster/agent/taskFacts/execution';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
+import { type Artifacts, stepFilesOf } from './artifacts.ts';
 import { MachineClock } from './clock.ts';
 import { Disk } from './disk.ts';
 import { Health } from './health.ts';
@@ -19,7 +20,7 @@ import { SimulatedProcess } from './simulatedProcess.ts';
 import { Life, type Timeline } from './timeline.ts';
 import { stepMs, Training } from './training.ts';
 
-/** What a simulated program does; its job's command carries this as JSON. */
+/** What a simulated program does; its job's command carries this as JSON, as its last argument. */
 export interface Program {
   /** How long it runs; null: until it is stopped. */
   readonly runMs: number | null;
@@ -90,6 +91,8 @@ export interface MachineParts {
   readonly wallOffsetMs: () => number;
   /** Storage that every machine sees. */
   readonly shared: Shelves;
+  /** Of steps of pipelines. */
+  readonly artifacts: Artifacts;
   /** A real one, made when something is written there. */
   readonly directory: string;
   /** A process has ended badly by itself. */
@@ -111,6 +114,7 @@ export class Machine {
   saves = 0;
   private readonly shelves = new Shelves();
   private readonly shared: Shelves;
+  private readonly artifacts: Artifacts;
   private readonly ports = new Map<number, PortHolder>();
   /** From boot to power-off. */
   power: Life;
@@ -121,7 +125,16 @@ export class Machine {
   readonly history: History;
   private readonly onBadEnd: MachineParts['onBadEnd'];
 
-  constructor({ name, gpuCount, directory, wallOffsetMs, shared, onBadEnd, ...parts }: MachineParts) {
+  constructor({
+    name,
+    gpuCount,
+    directory,
+    wallOffsetMs,
+    shared,
+    artifacts,
+    onBadEnd,
+    ...parts
+  }: MachineParts) {
     const { timeline, random, history } = parts;
     this.name = name as NodeName;
     this.gpus = Array.from({ length: gpuCount }, (_, index) => ({
@@ -139,6 +152,7 @@ export class Machine {
     this.history = history;
     this.onBadEnd = onBadEnd;
     this.shared = shared;
+    this.artifacts = artifacts;
     this.power = new Life(name);
     this.power.end();
   }
@@ -206,7 +220,7 @@ export class Machine {
   start(launch: TaskLaunch, driver: Driver['name']): void {
     const task = parseTaskKey(launch.key);
     if (task === null) throw new Error(`${launch.key} is not a task key`);
-    const program = JSON.parse(launch.command[1] ?? '{}') as Program;
+    const program = JSON.parse(launch.command.at(-1) ?? '{}') as Program;
     const masterPort = Number(launch.env['MASTER_PORT']);
     const resumeFrom = launch.env['MUSTER_RESUME_FROM'] ?? '';
     this.history.add({
@@ -222,6 +236,10 @@ export class Machine {
     const process = new SimulatedProcess(this, { task, driver, program, masterPort });
     this.processes.set(launch.key, process);
     this.disk.outputSizes.set(launch.key, program.outputBytes);
+    const files = stepFilesOf(launch.command);
+    const missing = files.inputs.find((input) => !this.artifacts.has(input));
+    if (missing !== undefined)
+      this.history.add({ kind: 'inputMissing', machine: this.name, task, path: missing.path });
     const firstStep = Number(launch.env['MUSTER_RESUME_STEP'] ?? 0);
     if (task.nodeRank === 0 && resumeFrom !== '' && this.dieOf(resumeFrom, process)) return;
     const directory = launch.env['MUSTER_CHECKPOINT_DIR'];
@@ -237,6 +255,7 @@ export class Machine {
     process.after(endsAfterMs, () => {
       const { failureKind: kind } = program;
       if (exitCode !== 0 && kind !== null) process.lastOutput = { kind, message: `it failed with ${kind}` };
+      if (exitCode === 0 && task.nodeRank === 0) this.artifacts.make(task, files);
       process.end({ exitCode, signal: null }, 'itself');
       if (exitCode !== 0) this.onBadEnd(process);
     });

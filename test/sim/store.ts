@@ -81,6 +81,7 @@ export class SimulatedStore extends MemoryStore {
 
   private async persist(batch: Batch): Promise<void> {
     await super.commit(batch);
-    if (batch.events.length > 0) this.parts.history.add({ kind: 'committed', events: batch.events });
+    const { events, pipelineSteps: steps } = batch;
+    if (events.length > 0 || steps.length > 0) this.parts.history.add({ kind: 'committed', events, steps });
   }
 }

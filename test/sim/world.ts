@@ -6,6 +6,7 @@ import { taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { Memory } from '@muster/coordinator/store/memory/memoryStore';
 import { startAgent } from './agentProcess.ts';
+import { Artifacts } from './artifacts.ts';
 import { MachineClock } from './clock.ts';
 import { startCoordinator } from './coordinatorProcess.ts';
 import { Fabric } from './fabric.ts';
@@ -67,6 +68,7 @@ export class World {
   readonly fabric = new Fabric(() => this.sites.map(({ machine }) => machine));
   /** Storage that every machine sees. */
   private readonly shelves = new Shelves();
+  private readonly artifacts: Artifacts;
   private coordinatorRuns = 0;
   private readonly gangLuck: Random;
   /** A real one, for what the product writes itself. */
@@ -83,6 +85,7 @@ export class World {
       conditions: parts.conditions,
       trace: (line) => this.print(line),
     });
+    this.artifacts = new Artifacts(this.timeline, this.random('artifacts'));
     this.sites = parts.gpus.map((gpuCount, index) => {
       const name = `node-${index + 1}`;
       const random = this.random(name);
@@ -95,6 +98,7 @@ export class World {
         directory: join(this.directory, name),
         wallOffsetMs: () => this.wallOffsetMs,
         shared: this.shelves,
+        artifacts: this.artifacts,
         onBadEnd: (process) => this.tellGang(process),
       });
       return {
@@ -155,6 +159,7 @@ export class World {
         log: this.logger(name),
         heartbeatIntervalMs,
         hasBallast: () => true,
+        logs: this.artifacts.logs,
         onFatal: fatal,
       }).then((running) => {
         this.network.coordinator = running;
