@@ -18,6 +18,8 @@ export interface Plan {
   readonly hasAlerts: boolean;
   /** Of a job, that it has phases. */
   readonly phaseChance: number;
+  /** People run pipelines, and set triggers. */
+  readonly hasPipelines: boolean;
   /** Programs submit with tokens that have a budget. */
   readonly budgets: number;
   /** The first machine does not come back after the faults. */
@@ -54,6 +56,7 @@ export function planOf(seed: number, circumstances: Circumstances): Plan {
     losesMachine: gpus.length > 1 && random.chance(0.2),
     hasAlerts: new Random(seed, 'alerts').chance(0.4),
     phaseChance: seed % 4 === 0 ? 0.5 : 0,
+    hasPipelines: seed % 4 === 2,
     budgets: new Random(seed, 'budgets').pick([0, 0, 0, 1, 2]),
     drainChance: null,
     ...circumstances,

@@ -21,17 +21,21 @@ import { LedgerCheck } from './checks/ledgers.ts';
 import { LogCheck } from './checks/log.ts';
 import { PathsCheck } from './checks/paths.ts';
 import { PhaseCheck } from './checks/phases.ts';
+import { PipelineCheck } from './checks/pipelines.ts';
 import { PreemptionCheck } from './checks/preemptions.ts';
 import { ResumeCheck } from './checks/resumes.ts';
 import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
 import { TokenBudgetCheck } from './checks/tokenBudgets.ts';
+import { TriggerCheck } from './checks/triggers.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
 import { Client } from './client.ts';
 import { beginFaults, healAll, lose } from './faults.ts';
 import { strikeAtPhases } from './gangFaults.ts';
 import type { Fact } from './history.ts';
 import { operate } from './operator.ts';
+import type { PipelineFile, TriggerFile } from './pipelineFiles.ts';
+import { usePipelines } from './pipelineUsers.ts';
 import { type Circumstances, type Plan, planOf } from './plan.ts';
 import { replaceTimers } from './timeline.ts';
 import { Workload } from './workload.ts';
@@ -67,7 +71,12 @@ export async function simulate(
     onAssertion: (what) => verdict.require(false, 'assertion', () => what),
   });
   const { timeline, history, network, life } = world;
-  const checks = watchHistory(world, verdict, (name) => workload.submissions.get(name)?.file);
+  const files = { pipelines: new Map<string, PipelineFile>(), triggers: new Map<string, TriggerFile>() };
+  const checks = watchHistory(world, verdict, {
+    ...files,
+    fileOf: (name) => workload.submissions.get(name)?.file,
+    isTimeSteady: () => !plan.faults.some(({ kind }) => kind === 'wallClockJump'),
+  });
   const client = new Client({ network, timeline, random: world.random('client'), life, history });
   const workload: Workload = new Workload(client, world.random('workload'), {
     ...plan,
@@ -79,7 +88,7 @@ export async function simulate(
   try {
     world.print(() => JSON.stringify(plan));
     keepLooking(world, Object.values(checks.looking));
-    await runFaultPhase(world, plan, client, workload);
+    await runFaultPhase(world, plan, client, workload, files);
     await runQuietPhase(plan, { world, client, workload, verdict, ...checks });
   } finally {
     restoreTimers();
@@ -91,7 +100,18 @@ export async function simulate(
   return { violations: verdict.violations, digest: history.digest() };
 }
 
-function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) => JobSpecFile | undefined) {
+interface Written {
+  /** By the names of jobs. */
+  readonly fileOf: (jobName: string) => JobSpecFile | undefined;
+  readonly pipelines: Map<string, PipelineFile>;
+  readonly triggers: Map<string, TriggerFile>;
+}
+
+function watchHistory(
+  world: World,
+  verdict: Verdict,
+  { fileOf, ...written }: Written & { readonly isTimeSteady: () => boolean },
+) {
   const { history, network } = world;
   const executions = new ExecutionCheck(verdict);
   const gangs = new GangCheck(verdict, executions);
@@ -110,6 +130,8 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
   const arrayLimits = new ArrayLimitCheck(verdict, stories);
   const dependencies = new DependencyCheck(verdict, stories);
   const phases = new PhaseCheck(verdict, stories);
+  const pipelines = new PipelineCheck(verdict, written.pipelines);
+  const triggers = new TriggerCheck(verdict, written.triggers, written.isTimeSteady);
   const alerts = new AlertCheck(verdict);
   const tokenBudgets = new TokenBudgetCheck(verdict, stories);
   const graces = new GraceCheck(shared);
@@ -124,6 +146,8 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     log.see(fact);
     clients.see(fact, nowMs);
     drains.see(fact, nowMs);
+    pipelines.see(fact);
+    triggers.see(fact, nowMs);
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
       if (each.kind === 'committed') for (const event of each.events) stories.follow(event);
@@ -144,14 +168,21 @@ function watchHistory(world: World, verdict: Verdict, fileOf: (jobName: string) 
     }
   });
   const looking = { leases, graces, leaving, tokenBudgets };
-  return { looking, alerts, preemptions, ledgers, executions, gangs, leases, log, clients, paths };
+  const settled = { alerts, preemptions, ledgers, executions, pipelines, triggers };
+  return { looking, gangs, leases, log, clients, paths, ...settled };
 }
 
 function singly(fact: Fact): readonly Fact[] {
   return fact.kind === 'committed' ? fact.events.map((event) => ({ ...fact, events: [event] })) : [fact];
 }
 
-async function runFaultPhase(world: World, plan: Plan, client: Client, workload: Workload): Promise<void> {
+async function runFaultPhase(
+  world: World,
+  plan: Plan,
+  client: Client,
+  workload: Workload,
+  files: Pick<Written, 'pipelines' | 'triggers'>,
+): Promise<void> {
   const { timeline, history, network, life } = world;
   history.add({ kind: 'phase', phase: 'faults' });
   network.lossy = plan.lossy;
@@ -163,6 +194,10 @@ async function runFaultPhase(world: World, plan: Plan, client: Client, workload:
   workload.begin(timeline, life, plan.meanUserPauseMs, plan.faultPhaseMs);
   if (plan.hasAlerts)
     void watchWithAlerts(client, world.random('users of alerts'), timeline, plan.faultPhaseMs);
+  if (plan.hasPipelines) {
+    const random = world.random('users of pipelines');
+    void usePipelines({ client, random, timeline, workload, gpus: plan.gpus, ...files }, plan.faultPhaseMs);
+  }
   for (let number = 1; number <= plan.budgets; number += 1) {
     const user = `program-${number}`;
     const parts = { client, timeline, workload, random: world.random(user), gpus: plan.gpus };

@@ -11,6 +11,7 @@ import type { World } from '../world.ts';
 import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
+import type { PipelineCheck } from './pipelines.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface CauseCheckParts {
@@ -19,6 +20,7 @@ export interface CauseCheckParts {
   readonly executions: ExecutionCheck;
   readonly log: LogCheck;
   readonly paths: PathsCheck;
+  readonly pipelines: PipelineCheck;
   readonly verdict: Verdict;
 }
 
@@ -53,7 +55,9 @@ function isTrueCause(
   switch (kind) {
     case 'cancelled':
       return (
-        workload.stopSent.has(jobId) || (message.includes('budget') && submission?.budget?.gpuHours != null)
+        workload.stopSent.has(jobId) ||
+        parts.pipelines.wasStopped(jobId) ||
+        (message.includes('budget') && submission?.budget?.gpuHours != null)
       );
     case 'phase_unmet':
       return submission?.file.phases?.some(({ success }) => success !== undefined) === true;

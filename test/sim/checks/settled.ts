@@ -23,13 +23,19 @@ import type { ExecutionCheck } from './executions.ts';
 import type { LedgerCheck } from './ledgers.ts';
 import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
+import type { PipelineCheck } from './pipelines.ts';
 import type { PreemptionCheck } from './preemptions.ts';
+import type { TriggerCheck } from './triggers.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Far longer than all retries, backoffs and reconnects of a run together. */
 const patienceMs = 600_000;
 /** Two heartbeats and the clean-up after the last end. */
 const cleanUpMs = 40_000;
+/** Longer than a run waits for the last output of a step. */
+const stepPatienceMs = 150_000;
+/** Of a coordinator that may be paused still. */
+const firePatienceMs = 30_000;
 const lookEveryMs = 2_000;
 /** More than two looks of the coordinator at everything. */
 const alertsSettleMs = 25_000;
@@ -47,6 +53,8 @@ export interface SettledParts {
   readonly preemptions: PreemptionCheck;
   readonly ledgers: LedgerCheck;
   readonly alerts: AlertCheck;
+  readonly pipelines: PipelineCheck;
+  readonly triggers: TriggerCheck;
   readonly verdict: Verdict;
 }
 
@@ -54,13 +62,18 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   const { world, client, workload, log, verdict } = parts;
   const startMs = world.timeline.nowMs;
   let jobs: readonly JobView[] = [];
+  let restSinceMs = startMs;
   for (;;) {
     await client.pause(lookEveryMs);
     const usersAreDone = workload.callsUnderway === 0;
     jobs = await persistently(client, () => client.listJobs());
     const hopeless = jobs.filter((job) => needsStop(parts, job));
     await Promise.all(hopeless.map((job) => workload.stop(job.id as JobId)));
-    if (jobs.every((job) => isAtRest(parts, jobs, job)) && hopeless.length === 0 && usersAreDone) break;
+    const areJobsAtRest = jobs.every((job) => isAtRest(parts, jobs, job)) && hopeless.length === 0;
+    if (!areJobsAtRest || !usersAreDone) restSinceMs = world.timeline.nowMs;
+    const runsAreAtRest = parts.pipelines.isAtRest();
+    if (runsAreAtRest && parts.triggers.isAtRest() && restSinceMs !== world.timeline.nowMs) break;
+    if (world.timeline.nowMs - restSinceMs > (runsAreAtRest ? firePatienceMs : stepPatienceMs)) break;
     if (world.timeline.nowMs - startMs > patienceMs) break;
   }
   for (const job of jobs) {
@@ -71,6 +84,8 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
       () => `${job.id} (${job.name}) is ${job.state} for ever: ${why(job)}`,
     );
   }
+  parts.pipelines.requireSettled();
+  parts.triggers.requireSettled();
   checkCauses(parts);
   parts.ledgers.requireSums(jobs);
   parts.preemptions.requireCounts(jobs);
