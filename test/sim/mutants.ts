@@ -31,6 +31,7 @@ import { alertMutants } from './alertMutants.ts';
 import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
 import { type Mutant, replacing } from './mutant.ts';
+import { pipelineMutants } from './pipelineMutants.ts';
 import { faultsOf } from './plan.ts';
 import type * as storeModule from './store.ts';
 import { trainingMutants } from './trainingMutants.ts';
@@ -395,6 +396,7 @@ export const mutants = {
   ...leaseMutants,
   ...alertMutants,
   ...trainingMutants,
+  ...pipelineMutants,
 } satisfies Record<string, Mutant>;
 
 export type MutantName = keyof typeof mutants;
