@@ -16,9 +16,11 @@ import { workloadGet, workloadList } from './tools/jobs.ts';
 import { workloadLogs } from './tools/logs.ts';
 import { metricsQuery } from './tools/metrics.ts';
 import { nodeList } from './tools/nodes.ts';
+import { lineageGet, pipelineGet, pipelineList, pipelineRun, pipelineStop } from './tools/pipelines.ts';
 import { requirementsValidate } from './tools/requirements.ts';
 import { workloadSubmit } from './tools/submit.ts';
 import { sweepExtend, sweepGet, sweepList, sweepStart, sweepStop, sweepTrials } from './tools/sweeps.ts';
+import { triggerCreate, triggerDelete, triggerList } from './tools/triggers.ts';
 
 export const toolTable: readonly Tool[] = [
   requirementsValidate,
@@ -47,6 +49,14 @@ export const toolTable: readonly Tool[] = [
   sweepList,
   sweepStop,
   sweepExtend,
+  pipelineRun,
+  pipelineGet,
+  pipelineList,
+  pipelineStop,
+  lineageGet,
+  triggerCreate,
+  triggerList,
+  triggerDelete,
   nodeList,
   eventsSince,
 ];
