@@ -1,5 +1,5 @@
 /** A sweep with real processes, over kills of the coordinator. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SweepView, TrialView } from '@muster/common/sweeps';
 import { beforeAll, expect, test } from 'vitest';
@@ -146,3 +146,95 @@ test('a paused trial frees its GPU once it has saved, and continues from there w
   expect(order).not.toContain(-1);
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
+
+/** Runs out of memory, as PyTorch says it, where batch and layers are more than this GPU has room for. */
+const training = [
+  `if [ $(({batch_size} * {layers})) -gt 64 ]; then`,
+  `  echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB'; exit 1`,
+  'fi',
+  'echo "iter 1: loss 0.{layers}, time 440.71ms, mfu 48.31%"',
+].join('\n');
+
+/** Starts a sweep, and kills the coordinator as soon as a job of each of so many trials has failed once. */
+async function sweepOverKills(sweepFile: { readonly name: string }, kills: number) {
+  const file = join(cluster.workDir, `${sweepFile.name}.json`);
+  writeFileSync(file, JSON.stringify(sweepFile));
+  const id = (await cluster.muster(['sweep', '-f', file])).stdout.trim();
+  const failedOnce = async () => {
+    const ours = (await cluster.api.listTrials(id)).map(({ jobId }) => jobId);
+    const failures = (await cluster.events()).filter(({ kind }) => /^job\.(?:queued|failed)$/.test(kind));
+    return new Set(failures.map(({ subject }) => subject).filter((subject) => ours.includes(subject)));
+  };
+  for (let kill = 1; kill <= kills; kill += 1) {
+    await waitFor(`${kill} trials have failed once`, async () => (await failedOnce()).size >= kill);
+    await cluster.coordinator.kill();
+    await cluster.coordinator.start();
+  }
+  await waitFor('the sweep is done', async () => (await cluster.api.getSweep(id)).state === 'done');
+  const trials = await cluster.api.listTrials(id);
+  const jobs = await Promise.all(trials.map(({ jobId }) => cluster.api.getJob(jobId)));
+  return trials.map(({ state, params, value, cause }, index) => {
+    const causes = jobs[index]?.attempts.map((attempt) => attempt.cause?.kind ?? null);
+    return { state, params, value, cause, causes };
+  });
+}
+
+test('a trial that runs out of GPU memory is retried with a smaller batch, down to the least, over kills of the coordinator', async () => {
+  const sweepFile = {
+    name: 'shrink',
+    sampler: 'grid',
+    objective: { metric: 'train_loss' },
+    parameters: { batch_size: [32], layers: [2, 4, 8] },
+    job: { command: training, retry: { batch_min: 16, backoff: { initial: '500ms', max: '1s' } } },
+  };
+  const oom = 'cuda_oom';
+  expect(await sweepOverKills(sweepFile, 2)).toEqual([
+    { state: 'complete', params: { batch_size: 32, layers: 2 }, value: 0.2, cause: null, causes: [null] },
+    {
+      state: 'complete',
+      params: { batch_size: 16, layers: 4 },
+      value: 0.4,
+      cause: null,
+      causes: [oom, null],
+    },
+    {
+      state: 'infeasible',
+      params: { batch_size: 16, layers: 8 },
+      value: null,
+      cause: oom,
+      causes: [oom, oom],
+    },
+  ]);
+  const { trials } = JSON.parse(
+    (await cluster.muster(['sweep', 'trials', 'shrink', '-o', 'json'])).stdout,
+  ) as { readonly trials: readonly TrialView[] };
+  const last = await cluster.api.getJob(trials[2]?.jobId ?? '');
+  expect(last.cause?.message).toContain('a smaller batch would be below retry.batch_min, which is 16');
+});
+
+/** Agents that no service manager started limit memory by version 1 of control groups alone. */
+const limitsMemory = / - cgroup \S+ \S*\bmemory\b/.test(readFileSync('/proc/self/mountinfo', 'utf8'));
+
+test.runIf(limitsMemory)(
+  'with on_oom: infeasible memory that is too small ends a trial at once',
+  async () => {
+    const sweepFile = {
+      name: 'at-once',
+      sampler: 'grid',
+      on_oom: 'infeasible',
+      objective: { metric: 'train_loss' },
+      parameters: { batch_size: [32], layers: [2, 4, 8] },
+      job: {
+        // The third exceeds the memory of its job, and the kernel kills it.
+        command: `if [ {layers} = 8 ]; then exec tail /dev/zero; fi; ${training}`,
+        resources: { memory_mb: 64 },
+      },
+    };
+    const trial = (layers: number) => ({ params: { batch_size: 32, layers }, value: null });
+    expect(await sweepOverKills(sweepFile, 1)).toEqual([
+      { ...trial(2), state: 'complete', value: 0.2, cause: null, causes: [null] },
+      { ...trial(4), state: 'infeasible', cause: 'cuda_oom', causes: ['cuda_oom'] },
+      { ...trial(8), state: 'infeasible', cause: 'host_oom', causes: ['host_oom'] },
+    ]);
+  },
+);

@@ -3,7 +3,7 @@
  * any other program the scale is only offered, in its environment. Pure.
  */
 import { paramsInPhase } from './phases.ts';
-import { placeholder } from './spec/placeholder.ts';
+import { isBatchName, namedParameters } from './spec/placeholder.ts';
 import { normalizeJobSpec } from './spec/serialize.ts';
 import type { JobSpec } from './spec/types.ts';
 import type { JobView } from './views.ts';
@@ -16,19 +16,19 @@ export interface Scales {
 
 type Scaled = keyof Scales;
 
-/** What the names of parameters that are scaled end in. */
-const paramNames: Readonly<Record<Scaled, RegExp>> = {
-  batchScale: /(?:^|_)(?:batch_size|batch|bs)$/,
-  lrScale: /(?:^|_)(?:learning_rate|lr)$/,
+/** Which parameters are scaled, by their names. */
+const isScaledName: Readonly<Record<Scaled, (name: string) => boolean>> = {
+  batchScale: isBatchName,
+  lrScale: (name) => /(?:^|_)(?:learning_rate|lr)$/.test(name),
 };
 
 /** @returns what `{name}` in the command is replaced by: batch sizes stay integers, at least 1 */
 export function scaledParam(name: string, value: string | number, scales: Scales): string {
   const amount = amountOf(value);
-  if (amount !== null && scales.batchScale !== 1 && paramNames.batchScale.test(name)) {
+  if (amount !== null && scales.batchScale !== 1 && isScaledName.batchScale(name)) {
     return String(Math.max(1, Math.floor(roundedOff(amount * scales.batchScale))));
   }
-  if (amount !== null && scales.lrScale !== 1 && paramNames.lrScale.test(name)) {
+  if (amount !== null && scales.lrScale !== 1 && isScaledName.lrScale(name)) {
     return String(roundedOff(amount * scales.lrScale));
   }
   return String(value);
@@ -107,16 +107,25 @@ export function scaledParams(
   );
 }
 
+/**
+ * The least batch size that a scale makes of those in the command, before it is rounded: what would be below a lower bound must not
+ * be rounded up to it. null: the command has none.
+ */
+export function leastBatch(
+  spec: Pick<JobSpec, 'command' | 'args' | 'params'>,
+  batchScale: number,
+): number | null {
+  const sizes = passedParams(spec, 'batchScale').map(([, value]) => roundedOff(Number(value) * batchScale));
+  return sizes.length === 0 ? null : Math.min(...sizes);
+}
+
 /** Parameters with a number that stand in the command. */
 function passedParams(
   { command, args, params }: Pick<JobSpec, 'command' | 'args' | 'params'>,
   which: Scaled,
 ): readonly (readonly [string, string | number])[] {
-  const text = [...command, ...args].join(' ');
-  const used = new Set(
-    [...text.matchAll(placeholder)].filter(([, , words]) => words === undefined).map(([, name]) => name),
-  );
+  const used = namedParameters([...command, ...args]);
   return Object.entries(params).filter(
-    ([name, value]) => used.has(name) && paramNames[which].test(name) && amountOf(value) !== null,
+    ([name, value]) => used.has(name) && isScaledName[which](name) && amountOf(value) !== null,
   );
 }

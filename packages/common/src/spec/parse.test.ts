@@ -142,6 +142,7 @@ const fullSpec: JobSpec = {
     on: ['cuda_oom', 'nccl_timeout', 'node_lost', 'corrupt_checkpoint'],
     maxPreemptions: 7,
     batchScale: 0.75,
+    batchMin: null,
     lrScale: 0.2,
     breaker: { failures: 5, pauseMs: 60_000 },
   },
@@ -235,6 +236,7 @@ describe('good specs', () => {
         on: defaultRetryCauses,
         maxPreemptions: null,
         batchScale: 0.5,
+        batchMin: null,
         lrScale: 0.1,
         breaker: { failures: 3, pauseMs: 120_000 },
       },
@@ -691,6 +693,23 @@ describe('bad specs', () => {
         ['retry.lr_scale', 2, 'got 2; expected a number more than 0 and at most 1'],
         ['retry.max_preemptions', 2, 'got -1; expected a whole number from 0 to 1000'],
         ['retry.breaker.failures', 2, 'got 0; expected a whole number from 1 to 100'],
+      ],
+    ],
+    [
+      'command: [a, "{bs}"]\nparams: {bs: 16}\nphases: [{name: a, steps: 1, params: {bs: 8}}]\nretry: {batch_min: 32}',
+      [
+        ['retry.batch_min', 4, 'got 32, and params.bs is 16; expected at most 16'],
+        ['retry.batch_min', 4, 'got 32, and phases[0].params.bs is 8; expected at most 8'],
+      ],
+    ],
+    [
+      'command: [a, "{bs:x}", "{lr}"]\nparams: {bs: 16, lr: 1}\nretry: {batch_min: 8}',
+      [
+        [
+          'retry.batch_min',
+          3,
+          'given, and the command names no batch size to compare with; expected {batch_size} in the command, with batch_size in params; or no batch_min',
+        ],
       ],
     ],
     [

@@ -1,6 +1,6 @@
 /** What no single setting of `phases` can say: targets that cannot be added up, criteria without a target, parameters that are missing. */
 import { isMapping, type SpecPath } from './path.ts';
-import { placeholder } from './placeholder.ts';
+import { namedParameters } from './placeholder.ts';
 import type { Finding } from './problems.ts';
 
 type Written = Readonly<Record<string, unknown>>;
@@ -91,12 +91,7 @@ function* parameterRules(
 ): Generator<Finding> {
   const common = isMapping(params) ? params : {};
   const own = phases.map((phase) => (isMapping(phase?.['params']) ? phase['params'] : {}));
-  const text = [command, args]
-    .flat()
-    .filter((each) => typeof each === 'string')
-    .join(' ');
-  const used = [...text.matchAll(placeholder)].filter(([, , words]) => words === undefined);
-  for (const name of new Set(used.map(([, each = '']) => each))) {
+  for (const name of namedParameters([command, args].flat().filter((each) => typeof each === 'string'))) {
     const first = own.findIndex((each) => Object.hasOwn(each, name));
     if (first < 0 || Object.hasOwn(common, name)) continue;
     for (const [index, each] of own.entries()) {

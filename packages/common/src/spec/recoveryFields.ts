@@ -46,6 +46,11 @@ export const retryFields = {
     default: 0.5,
     about: 'Factor for MUSTER_BATCH_SCALE after each cuda_oom.',
   }),
+  /** null: 1. */
+  batchMin: optional('batch_min', wholeNumber(1, 1_000_000_000), {
+    about:
+      'The least batch size, as {batch_size} in the command, that a retry after cuda_oom may have. The job fails where the next would be smaller. Default: 1.',
+  }),
   lrScale: field('lr_scale', scale, {
     default: 0.1,
     about: 'Factor for MUSTER_LR_SCALE after each divergence.',

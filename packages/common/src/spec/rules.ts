@@ -9,6 +9,7 @@ import { parseDurationMs } from './duration.ts';
 import { parseVolume } from './forms.ts';
 import { isMapping, type SpecPath } from './path.ts';
 import { phaseRules } from './phaseRules.ts';
+import { isBatchName, namedParameters } from './placeholder.ts';
 import type { Finding } from './problems.ts';
 
 type Written = Readonly<Record<string, unknown>>;
@@ -25,6 +26,7 @@ export function contradictions(spec: Written): readonly Finding[] {
     ...launcherRules(spec),
     ...leaseRules(spec),
     ...retryRules(spec),
+    ...batchRules(spec),
     ...checkpointRules(spec),
     ...evaluationRules(spec),
     ...phaseRules(spec),
@@ -188,6 +190,29 @@ function* retryRules({ retry }: Written): Generator<Finding> {
       'shorter than the initial wait',
       'at least as long as initial',
     );
+  }
+}
+
+/** A lower bound needs a size to compare with, which a program that reads MUSTER_BATCH_SCALE keeps to itself. */
+function* batchRules({ retry, command, args, params, phases }: Written): Generator<Finding> {
+  const least = isMapping(retry) ? retry['batch_min'] : undefined;
+  if (typeof least !== 'number') return;
+  const path = ['retry', 'batch_min'];
+  const texts = [command, args].flat().filter((each) => typeof each === 'string');
+  const names = [...namedParameters(texts)].filter(isBatchName);
+  if (names.length === 0) {
+    const message = 'given, and the command names no batch size to compare with';
+    yield finding(path, message, '{batch_size} in the command, with batch_size in params; or no batch_min');
+  }
+  const phaseParams = asList(phases).map((phase) => (isMapping(phase) ? phase['params'] : undefined));
+  const places = [['params', params], ...phaseParams.map((each, index) => [`phases[${index}].params`, each])];
+  for (const [place, values] of places) {
+    if (!isMapping(values)) continue;
+    for (const name of names) {
+      const size = Number(values[name] ?? Number.NaN);
+      if (!(size < least)) continue;
+      yield finding(path, `got ${least}, and ${String(place)}.${name} is ${size}`, `at most ${size}`);
+    }
   }
 }
 

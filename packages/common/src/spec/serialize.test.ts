@@ -39,6 +39,7 @@ test.each([
   'command: [a]\nnode_loss: hold',
   'command: [a]\non_hang: restart\non_divergence: stop\nstop_signal: SIGINT\nparams: {lr: 0.1, data: x}',
   'command: [a]\non_hang: {action: warn, times: 3}\nretry: {max_preemptions: 2, lr_scale: 1, breaker: {pause: 5s}}',
+  'command: [a, "{batch_size}"]\nparams: {batch_size: 32}\nretry: {batch_min: 8}',
   'command: [a]\ncheckpoint: {keep_last: 1, keep_every: 5, keep_best: {metric: eval_loss}, pattern: s-*, verify: deep}',
 ])('what was encoded is decoded: %s', (text) => {
   const spec = specOf(text);

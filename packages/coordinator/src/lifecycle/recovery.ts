@@ -9,7 +9,9 @@
  */
 import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
 import type { NodeName } from '@muster/common/ids';
+import { paramsInPhase } from '@muster/common/phases';
 import { backoffMs } from '@muster/common/retry';
+import { leastBatch } from '@muster/common/scales';
 import type { CauseKind } from '@muster/common/spec/causes';
 import { isDivergence } from '@muster/common/training';
 import type { Cause } from '@muster/common/views';
@@ -77,9 +79,17 @@ const reduceBatch: RecoveryAction = (failed) => {
   // Another program used the memory of that GPU.
   if (cause.blame !== 'job') return retryOnOtherNodes(failed);
   const batchScale = job.batchScale * job.spec.retry.batchScale;
-  if (batchScale < batchScaleMin) return { isFree: false, job, sparesCheckpoint: true, isExhausted: true };
+  if (batchScale < batchScaleMin || isBelowLeastBatch(job, batchScale))
+    return { isFree: false, job, sparesCheckpoint: true, isExhausted: true };
   return { isFree: false, job: { ...job, batchScale }, sparesCheckpoint: true };
 };
+
+/** Only of a batch size that the command names; what other programs make of a scale is not known. */
+function isBelowLeastBatch({ spec, phase }: Job, batchScale: number): boolean {
+  const params = paramsInPhase(spec, phase?.index ?? null);
+  const size = leastBatch({ ...spec, params }, batchScale);
+  return size !== null && size < (spec.retry.batchMin ?? 1);
+}
 
 const resumeBeforeDivergence: RecoveryAction = ({ job, attempt, cause }) => {
   const lrScale = job.lrScale * job.spec.retry.lrScale;
@@ -175,7 +185,11 @@ export function recoveryOf(job: Job, attempt: Attempt, cause: Cause): Recovery {
     recentFailures: [...job.recentFailures, failure].slice(-recentFailuresMax),
     failuresInRow,
   };
-  return { outcome: outcomeOf(next, result, cause), job: next };
+  const outcome = outcomeOf(next, result, cause);
+  if (outcome.next !== 'failed') return { outcome, job: next };
+  // The scales of a retry that does not follow were never offered to an attempt.
+  const { batchScale, lrScale } = job;
+  return { outcome, job: { ...next, batchScale, lrScale } };
 }
 
 /** @param job the job with this failure counted in `failuresInRow`, and not yet in `failures` */
@@ -278,9 +292,12 @@ export function finalCause(job: Job, cause: Cause): Cause {
       best === undefined ? 'it has no known checkpoint' : `muster requeue resumes from ${best.name}${step}`;
     return { ...cause, message: `${cause.message}; ${hint}` };
   }
-  if (cause.kind === 'cuda_oom' && cause.blame === 'job' && job.batchScale < 1) {
-    const message = `${cause.message}; MUSTER_BATCH_SCALE=${job.batchScale} was offered before`;
-    return { ...cause, message };
+  if (cause.kind === 'cuda_oom' && cause.blame === 'job') {
+    const { batchMin, batchScale } = job.spec.retry;
+    const offered = job.batchScale < 1 ? `; MUSTER_BATCH_SCALE=${job.batchScale} was offered before` : '';
+    const isBounded = batchMin !== null && isBelowLeastBatch(job, job.batchScale * batchScale);
+    const bound = isBounded ? `; a smaller batch would be below retry.batch_min, which is ${batchMin}` : '';
+    return { ...cause, message: `${cause.message}${offered}${bound}` };
   }
   return cause;
 }

@@ -154,6 +154,18 @@ test.each<readonly [object, readonly string[]]>([
         'expected a directory for each, with {seed} in its path',
     ],
   ],
+  [
+    {
+      on_oom: 'infeasible',
+      parameters: { batch_size: { type: 'int', min: 4, max: 64 }, bs: [8, 2], eval_batch: [1] },
+      job: { command: ['x', '{batch_size}', '{bs}'], retry: { batch_min: 8 } },
+    },
+    [
+      'job.retry.batch_min: has no effect with on_oom: infeasible; expected on_oom: shrink',
+      'parameters.batch_size: has 4, and job.retry.batch_min is 8; expected values from 8 on',
+      'parameters.bs: has 2, and job.retry.batch_min is 8; expected values from 8 on',
+    ],
+  ],
   [{ seed: 1.5 }, ['seed: got 1.5; expected a whole number from 0 to 4294967295']],
   [
     { name: 'Tune It' },

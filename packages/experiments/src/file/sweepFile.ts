@@ -1,6 +1,7 @@
 /** The sweep file: from a plain value to a checked sweep, and back. Constraints are checked by who can evaluate them. */
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type SpecPath } from '@muster/common/spec/path';
+import { isBatchName, namedParameters } from '@muster/common/spec/placeholder';
 import type { Finding } from '@muster/common/spec/problems';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -113,6 +114,7 @@ export function readSweep(value: unknown): SweepFileResult {
     warmStart: readWarmStart(reader, file['warm_start'], sampler, parameters),
   };
   if (job !== null) refuseContradictions(reader, job, parameters);
+  if (job !== null) refuseLeastBatch(reader, job, sweep);
   if (sweep.seeds > 1) refuseWithSeeds(reader, file, job, parameters);
   if (furtherObjectives.length > 0) refuseSingleMinded(reader, file);
   if (sampler === 'grid') refuseEndlessGrid(reader, parameters);
@@ -325,6 +327,29 @@ function refuseContradictions(reader: FileReader, job: JobSpec, parameters: read
       'all trials would save to one directory',
       `a directory for each trial, with ${trialPlaceholder} in its path`,
     );
+}
+
+/** Each trial is a job with one batch size, which must not begin below the bound of its retries. */
+function refuseLeastBatch(
+  reader: FileReader,
+  { retry: { batchMin }, command, args }: JobSpec,
+  { onOom, parameters }: Pick<SweepSpec, 'onOom' | 'parameters'>,
+): void {
+  if (batchMin === null) return;
+  if (onOom === 'infeasible')
+    reader.contradiction(
+      ['job', 'retry', 'batch_min'],
+      'has no effect with on_oom: infeasible',
+      'on_oom: shrink',
+    );
+  const used = namedParameters([...command, ...args]);
+  for (const parameter of parameters) {
+    const values = parameter.type === 'categorical' ? parameter.values : [parameter.min];
+    const least = Math.min(...values.map(Number).filter(Number.isFinite));
+    if (!used.has(parameter.name) || !isBatchName(parameter.name) || least >= batchMin) continue;
+    const message = `has ${least}, and job.retry.batch_min is ${batchMin}`;
+    reader.contradiction(['parameters', parameter.name], message, `values from ${batchMin} on`);
+  }
 }
 
 function refuseEndlessGrid(reader: FileReader, parameters: readonly Parameter[]): void {
