@@ -49,8 +49,8 @@ const needs = [
     isMissing: () => throwsMissing(pythonWithTorch),
   },
   {
-    what: 'scikit-learn and pandas for python3',
-    packages: ['python3-sklearn', 'python3-pandas'],
+    what: 'scikit-learn, pandas and xgboost for python3',
+    packages: ['python3-sklearn', 'python3-pandas', 'python3-xgboost'],
     isMissing: () => throwsMissing(pythonWithSklearn),
   },
   {

@@ -140,9 +140,9 @@ export function pythonWithTorch(): Promise<string> {
   return pythonWith(['torch'], 'python3-torch');
 }
 
-/** The same with scikit-learn and pandas. @throws {MissingServiceError} */
+/** The same with scikit-learn, pandas and xgboost. @throws {MissingServiceError} */
 export function pythonWithSklearn(): Promise<string> {
-  return pythonWith(['sklearn', 'pandas'], 'python3-sklearn python3-pandas');
+  return pythonWith(['sklearn', 'pandas', 'xgboost'], 'python3-sklearn python3-pandas python3-xgboost');
 }
 
 async function pythonWith(modules: readonly string[], packages: string): Promise<string> {

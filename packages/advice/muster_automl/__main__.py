@@ -59,6 +59,8 @@ def main(arguments: Optional[list[str]] = None) -> int:
     # other's processors.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, str(getattr(options, "cpus", 1)))
+    # Threads that wait otherwise spin, and take the processors from those that they wait for.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from . import finish, profile, trial
     except ImportError as error:

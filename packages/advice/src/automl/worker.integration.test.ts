@@ -104,6 +104,15 @@ describe('a classification', () => {
     expect(json('other/0/result.json')).toMatchObject(result);
   });
 
+  test('models of xgboost are tried where that Python has it', async () => {
+    const boosted = { model: 'xgboost', boost_rate: 0.3, boost_rounds: 20, boost_leaves: 7, boost_l2: 1 };
+    expect(json('run/run.json')['libraries']).toContain('xgboost');
+    const args = ['trial', '--run', 'run', '--params', JSON.stringify(boosted), '--out', 'boosted/0'];
+    expect((await worker(...args)).code).toBe(0);
+    const { scores } = json('boosted/0/result.json') as { readonly scores: { readonly accuracy: number } };
+    expect(scores.accuracy).toBeGreaterThan(0.8);
+  });
+
   test('finish ranks the trials and reports on rows that no trial has seen; predict uses what it chose', async () => {
     await worker('trial', '--run', 'run', '--params', linear, '--out', 'run/trials/0');
     await worker('trial', '--run', 'run', '--params', tree, '--out', 'run/trials/1');
