@@ -53,9 +53,12 @@ function logKill(kills: KernelEnds, pid: number, atMs = nowMs): void {
 const explain = (kills: KernelEnds, failure: TaskFailure = killed) =>
   kills.explain({ key, directory }, { exit, directory, outputPath: '', stopping: false }, failure);
 
-/** A process that stands for the task's own, with a child. */
-async function aProcess(): Promise<{ readonly main: ChildProcess; readonly childPid: number }> {
-  const main = spawn('sh', ['-c', 'sleep 600 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] });
+/** A process that stands for the task's own, with a child, whose pid it prints. */
+async function aProcess(
+  program = 'sh',
+  args: readonly string[] = ['-c', 'sleep 600 & echo $!; wait'],
+): Promise<{ readonly main: ChildProcess; readonly childPid: number }> {
+  const main = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(main.stdout, 'data')) as [Buffer];
   const childPid = Number(line.toString());
   onTestFinished(() => {
@@ -102,6 +105,21 @@ test('a worker of it: known because it was seen while it ran', async () => {
   running = [];
   kills.look();
   expect(explain(kills)).toMatchObject({ source: 'kernel', kind: 'host_oom', atBoottimeMs: 100_000 });
+});
+
+test('a worker that another thread of its program has started', async () => {
+  const script = `
+import subprocess, threading
+def work():
+    worker = subprocess.Popen(["sleep", "600"])
+    print(worker.pid, flush=True)
+    worker.wait()
+threading.Thread(target=work).start()`;
+  const { childPid } = await aProcess('python3', ['-c', script]);
+  const kills = watching();
+  kills.look();
+  logKill(kills, childPid);
+  expect(explain(kills)).toMatchObject({ kind: 'host_oom' });
 });
 
 test('another process of the machine is another matter', async () => {

@@ -18,7 +18,7 @@ import { isRunning, type ProcessIdentity } from '../fence/processes.ts';
 import { readStoredTask } from '../guard/records.ts';
 import { type OomSummary, parseOomKill, parseOomSummary, parseSegfault } from '../health/kernelLines.ts';
 import type { KernelRecord } from '../health/kernelLog.ts';
-import { readKernelFileUnlessGone } from '../host/kernelFiles.ts';
+import { namesIn, readKernelFileUnlessGone } from '../host/kernelFiles.ts';
 import type { TaskLocation } from '../taskFacts/execution.ts';
 import type { EndOfTask } from './taskFailure.ts';
 
@@ -162,18 +162,18 @@ function pidsOf(location: TaskLocation): readonly number[] {
   return record.main !== null && isRunning(record.main) ? descendantsOf(record.main.pid) : [];
 }
 
-/** By /proc/PID/task/TID/children (proc(5)), of each process' main thread, and the process itself. */
+/**
+ * The process itself and those below it, by /proc/PID/task/TID/children (proc(5)): the kernel lists a child with the thread that started
+ * it, and loaders of data start theirs from many.
+ */
 function descendantsOf(pid: number): readonly number[] {
   const found = [pid];
   for (let index = 0; index < found.length && found.length < pidsMax; index += 1) {
-    const parent = found[index];
-    const children = readKernelFileUnlessGone(`/proc/${parent}/task/${parent}/children`) ?? '';
-    found.push(
-      ...children
-        .split(' ')
-        .filter((child) => child !== '')
-        .map(Number),
-    );
+    for (const thread of namesIn(`/proc/${found[index]}/task`)) {
+      const children =
+        readKernelFileUnlessGone(`/proc/${found[index]}/task/${thread}/children`)?.trim() ?? '';
+      if (children !== '') found.push(...children.split(' ').map(Number));
+    }
   }
   return found.slice(0, pidsMax);
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { aJob, anAttempt } from '../modelFixture.ts';
 import { type EventRow, eventFromRow, type JobRow, jobFromRow, jobToRow } from './rows.ts';
 import { migrationsFrom, schemaVersion } from './schema.ts';
+import { applyStep } from './sqlite/open.ts';
 import { insertJob } from './statements/jobs.ts';
 import { everyState, withEverything } from './storeFixture.ts';
 
@@ -85,4 +86,14 @@ test('an event of version 20, when none named the operation that its job was sub
     by: 'admin',
     peer: '',
   });
+});
+
+test('a step that is only a comment is a step like any other', () => {
+  const database = new DatabaseSync(':memory:');
+  for (const sql of ['-- Tables stay as they are.', 'create table later (name text) -- The last word.']) {
+    applyStep(database, { sql, version: 40 });
+    expect(database.isTransaction).toBe(false);
+    expect(database.prepare('pragma user_version').get()).toEqual({ user_version: 40 });
+  }
+  expect(() => database.exec('select name from later')).not.toThrow();
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
@@ -7,7 +7,7 @@ import { DriverError } from '../../taskFacts/errors.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';
 import { allowedVolumes, type MountRules } from './mounts.ts';
 
-/** A node on whose disk are data, scratch space, and an agent. */
+/** A node on whose disk are data, scratch space, an agent and the socket of an engine. */
 function aNode() {
   const root = tempDir('mounts').path;
   const paths = {
@@ -18,14 +18,16 @@ function aNode() {
     home: join(root, 'home'),
   };
   for (const path of Object.values(paths)) mkdirSync(join(path, 'inside'), { recursive: true });
-  return paths;
+  const socket = join(root, 'docker.sock');
+  writeFileSync(socket, '');
+  return { ...paths, socket };
 }
 
 function rulesOf(node: ReturnType<typeof aNode>, policy: Partial<ContainerPolicy>): MountRules {
   return {
     policy: { ...containerDefaults, ...policy },
     dataDir: node.agent,
-    dockerSocket: join(node.root, 'docker.sock'),
+    dockerSocket: node.socket,
     fence: { realPaths },
   };
 }
@@ -95,21 +97,21 @@ test('nobody mounts the agent, the engine, the kernel or what is denied, nor wha
   const places = [
     node.agent,
     join(node.agent, 'inside'),
+    node.socket,
     node.root,
     '/',
     node.home,
     join(node.home, 'inside'),
   ];
-  for (const place of [
-    ...places,
-    '/proc',
-    '/sys/fs/cgroup',
-    '/dev',
-    '/run/docker.sock',
-    '/var/run/docker.sock',
-  ]) {
+  // The last is refused whether this machine has Docker or not.
+  for (const place of [...places, '/proc', '/sys/fs/cgroup', '/dev', '/run/docker.sock']) {
     expect(await answer(node, policy, place, true), place).toContain('no job on this node may mount');
   }
+  // As /var/run is a link to /run.
+  symlinkSync(node.root, join(node.data, 'run'));
+  expect(await answer(node, policy, join(node.data, 'run/docker.sock'))).toContain(
+    `because of ${node.socket}`,
+  );
   symlinkSync(node.agent, join(node.data, 'link'));
   expect(await answer(node, policy, join(node.data, 'link'))).toContain(`because of ${node.agent}`);
   expect(await answer(node, policy, node.data)).toBe(`mounts ${node.data}`);

@@ -255,10 +255,20 @@ function migrate(database: DatabaseSync, files: StoreFiles, onUpgrade: (upgrade:
   const version = Number(Object.values(database.prepare('pragma user_version').get() ?? {})[0]);
   if (version > 0 && version < schemaVersion) onUpgrade({ fromVersion: version, toVersion: schemaVersion });
   for (const step of migrationsFrom(version)) {
-    database.exec(`begin exclusive; ${step.sql}; pragma user_version = ${step.version}; commit`);
+    applyStep(database, step);
     files.follow();
     files.acknowledgeNow();
   }
+}
+
+/** In one transaction. The step is executed alone, because a comment at its end would hide what follows it in the same text. */
+export function applyStep(
+  database: DatabaseSync,
+  { sql, version }: { readonly sql: string; readonly version: number },
+): void {
+  database.exec('begin exclusive');
+  database.exec(sql);
+  database.exec(`pragma user_version = ${version}; commit`);
 }
 
 function readOrMakeClusterId(
