@@ -105,6 +105,19 @@ function untilRenewed(server: RunningServer, first: Awaited<ReturnType<typeof sh
   });
 }
 
+test('a clock from before the CA was made is warned of; one that is two days behind is not', async () => {
+  const madeMs = nowMs;
+  await open();
+  nowMs = madeMs - backdatedMs + 1_000;
+  await open();
+  expect(warnings).toEqual([]);
+  nowMs = madeMs - 365 * 24 * hourMs;
+  await open();
+  expect(warnings).toEqual([
+    expect.stringMatching(/^the clock of this machine is wrong: .*before the CA .*restart the coordinator$/),
+  ]);
+});
+
 test('on loopback there is no TLS and no CA is made; with a CA from another start there is', async () => {
   expect(await open('127.0.0.1')).toBeNull();
   expect(await open('localhost')).toBeNull();

@@ -70,6 +70,7 @@ export interface ServerTlsParts {
 export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | null> {
   if (isLoopbackHost(parts.host) && !hasAuthority(parts.dataDir)) return null;
   const authority = await openAuthority(parts.dataDir, parts.clusterId, parts.random, parts.wallMs());
+  warnOfClockBehind(parts, authority);
   let issuedMs = parts.wallMs();
   let context = await issue(parts, authority, issuedMs);
   const credentials = new RenewableCredentials(context);
@@ -107,6 +108,24 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
     authorityDigest: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest(),
     close: () => clearInterval(timer),
   };
+}
+
+/** Others would hear of it only as a certificate that has expired, on machines whose clocks are right. */
+function warnOfClockBehind(
+  { wallMs, log }: ServerTlsParts,
+  { notBeforeMs, certificatePath }: Authority,
+): void {
+  const nowMs = wallMs();
+  if (nowMs >= notBeforeMs) return;
+  log.warn(
+    {
+      clock: new Date(nowMs).toISOString(),
+      validFrom: new Date(notBeforeMs).toISOString(),
+      path: certificatePath,
+    },
+    'the clock of this machine is wrong: it shows a time before the CA of this cluster was made, and machines whose clocks are right ' +
+      'will take the certificate of this coordinator for expired; set the clock and restart the coordinator',
+  );
 }
 
 /** A clock that was put back would otherwise keep a certificate until it is not valid yet. */
