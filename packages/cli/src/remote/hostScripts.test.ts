@@ -74,6 +74,21 @@ test('what is not an archive, and a program that is not from one, are refused wi
   });
 });
 
+test('an archive that is damaged, and one of which only a part has arrived, are to be copied again', async () => {
+  const archive = await archiveOf(aRelease());
+  const bytes = readFileSync(archive.path);
+  const workingDir = tempDir('archive').path;
+  const half = Math.floor(bytes.length / 2);
+  const flipped = Buffer.from(bytes);
+  flipped[half] = (flipped[half] ?? 0) ^ 0xff;
+  for (const [name, content] of Object.entries({ half: bytes.subarray(0, half), flipped })) {
+    writeFileSync(join(workingDir, name), content);
+    await expect(openArchive(name, { programDir: '/nowhere', workingDir }), name).rejects.toThrow(
+      'Copy it again',
+    );
+  }
+});
+
 test('a copy that was interrupted is continued, and has its name only when all of it is there', async () => {
   const archive = await archiveOf(aRelease());
   const bytes = readFileSync(archive.path);

@@ -111,7 +111,7 @@ async function readArchive(path: string): Promise<ReleaseArchive> {
     };
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw new CliError(`cannot read ${path}: ${fileErrorReason(error) ?? notAnArchive}`, {
+    throw new CliError(`cannot read ${path}: ${fileErrorReason(error) ?? whatIsWrong(error)}`, {
       code: 'invalid',
       cause: error,
     });
@@ -120,9 +120,17 @@ async function readArchive(path: string): Promise<ReleaseArchive> {
 
 const notAnArchive = 'it is not an archive of a release, such as muster-0.1.0-linux-x64.tar.gz';
 
+/** gzip compares its checksum, and knows where its data ends. @param error of tar, which has its words */
+function whatIsWrong(error: unknown): string {
+  const { stderr = '' } = error as { readonly stderr?: string };
+  const isDamaged = /^gzip: .*(?:unexpected end of file|invalid compressed data|crc error)/m.test(stderr);
+  return isDamaged ? 'it is damaged, or only a part of it has arrived. Copy it again' : notAnArchive;
+}
+
 async function fileInside(archive: string, path: string): Promise<string> {
   const args = ['--extract', '--gzip', '--to-stdout', `--file=${archive}`, '--wildcards', `*/${path}`];
-  const { stdout } = await promisify(execFile)('tar', args, { maxBuffer: 16 * 1024 * 1024 });
+  const options = { maxBuffer: 16 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } };
+  const { stdout } = await promisify(execFile)('tar', args, options);
   return stdout;
 }
 
