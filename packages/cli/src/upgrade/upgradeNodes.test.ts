@@ -1,5 +1,16 @@
-/** Which machines are upgraded, in which order, and where it ends; the machines are shells that only note what they are told. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+/** Which machines are upgraded, in which order, and where it ends; the machines are shells that copy, and only note what else they are told. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -36,6 +47,13 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'release.tar.gz');
   writeFileSync(path, 'the release');
+  const incoming = join(folder, 'muster-upgrade');
+  const sh = (script: string, input = Buffer.alloc(0)) => {
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', script.replaceAll('/var/cache', folder)], {
+      input,
+    });
+    return { exitCode: status ?? 1, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
   const versions = new Map(['a', 'b', 'c', 'd', 'e'].map((name) => [name, '0.1.0']));
   const said: string[] = [];
   const ran: string[] = [];
@@ -44,7 +62,10 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
     async run(script) {
       if (script === 'id -u') return { exitCode: 0, stdout: '1000\n', stderr: '' };
       if (!isRoot) throw new Error('not as root');
+      if (script.startsWith('rm ')) return sh(script);
       if (script.includes(' upgrade ')) {
+        const [file = ''] = /\S+\.tar\.gz/.exec(script) ?? [];
+        expect(readFileSync(file, 'utf8')).toBe('the release');
         if (refused.includes(host)) throw new CliError(`${host}: no space`, { hints: ['Free some.'] });
         ran.push(host);
         if (!stuck.includes(host)) versions.set(host, '0.2.0');
@@ -52,7 +73,11 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
       return { exitCode: 0, stdout: '', stderr: '' };
     },
     async must(script, call) {
-      if (call?.input instanceof Readable) expect(String(await buffer(call.input))).toBe('the release');
+      if (call?.input instanceof Readable) {
+        const outcome = sh(script, await buffer(call.input));
+        if (outcome.exitCode !== 0) throw new CliError(`${host}: ${outcome.stderr}`);
+        return outcome;
+      }
       return shellOf(host, isRoot).run(script);
     },
     elevated: (sudo) => shellOf(host, sudo),
@@ -61,7 +86,7 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
     upgradeInWaves(
       {
         hosts: nodeHosts('a=a,b=b,c=c,d=d,e=e', {}),
-        archive: { path, sum: 'f'.repeat(64), version: '0.2.0' },
+        archive: { path, sum: createHash('sha256').update('the release').digest('hex'), version: '0.2.0' },
         wave,
         waitMs: 1_000,
       },
@@ -73,7 +98,7 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
         signal: new AbortController().signal,
       },
     );
-  return { upgrade, said, ran, versions };
+  return { upgrade, said, ran, versions, path, incoming };
 }
 
 test('every machine gets the release, and one that has it is left alone', async () => {
@@ -104,4 +129,23 @@ test('the wave with a machine that fails or does not come back is the last one',
   );
   expect(silent.ran).toEqual(['a', 'b', 'c', 'd']);
   expect(silent.said.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
+});
+
+test('two admins at once do not disturb the copy of each other, and nothing of either is left', async () => {
+  const { upgrade, said, incoming } = aCluster();
+  mkdirSync(join(incoming, 'old'), { recursive: true });
+  utimesSync(join(incoming, 'old'), 0, 0);
+  await Promise.all([upgrade(5), upgrade(5)]);
+  expect(said).toHaveLength(10);
+  expect(said.filter((line) => line.includes('not upgraded'))).toEqual([]);
+  expect(readdirSync(incoming)).toEqual([]);
+});
+
+test('an archive that arrives as something else is not used, and not kept', async () => {
+  const { upgrade, said, ran, path, incoming } = aCluster();
+  writeFileSync(path, 'half of it');
+  await expect(upgrade(1)).rejects.toThrow('b, c, d, e were not touched');
+  expect(said).toEqual(['a: not upgraded: a: what arrived differs from what was sent\n\n']);
+  expect(ran).toEqual([]);
+  expect(existsSync(incoming) && readdirSync(incoming)).toEqual([]);
 });

@@ -91,7 +91,7 @@ export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promis
   }
 }
 
-/** For root alone; programs are not run from it. */
+/** For root alone; programs are not run from it. Each call has a folder of its own in it: two admins may upgrade at the same time. */
 const incoming = '/var/cache/muster-upgrade';
 
 /** @returns what became of it @throws {CliError} */
@@ -107,25 +107,29 @@ async function upgradeOne(
   const login = tools.openShell(target);
   const isRoot = (await login.must('id -u')).stdout.trim() === '0';
   const shell = login.elevated(!isRoot);
-  const file = `${incoming}/${archive.sum}.tar.gz`;
   const input = createReadStream(archive.path);
-  await shell.must(receiveArchive(file, archive.sum), { input }).finally(() => input.destroy());
+  const received = await shell.must(receiveArchive(archive), { input }).finally(() => input.destroy());
+  const folder = received.stdout.trim();
   const wait = `${Math.ceil(waitMs / 1_000)}s`;
   try {
-    await shell.must(runUpgrade(file, wait));
+    await shell.must(runUpgrade(`${folder}/muster-${archive.version}.tar.gz`, wait));
   } finally {
-    await shell.run(`rm -rf ${incoming}`).catch(() => {});
+    await shell.run(`rm -rf ${shellText([folder])}`).catch(() => {});
   }
   await untilBack(node, archive.version, waitMs, tools);
   return `upgraded from ${before.agentVersion} to ${archive.version}`;
 }
 
-function receiveArchive(file: string, sum: string): string {
+/** Writes the folder to its output. What a call that was cut off has left goes a day later. */
+function receiveArchive({ sum, version }: NodesPlan['archive']): string {
+  const file = `"$d"/${shellText([`muster-${version}.tar.gz`])}`;
   return [
     'set -eu; umask 077',
-    `mkdir -p ${incoming}; cat >${file}.part`,
-    `[ "$(sha256sum <${file}.part | cut -d ' ' -f 1)" = ${sum} ] || { echo "what arrived differs from what was sent" >&2; exit 1; }`,
-    `mv ${file}.part ${file}`,
+    `mkdir -p ${incoming}; find ${incoming} -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} +`,
+    `d=$(mktemp -d ${incoming}/XXXXXX); trap 'rm -rf "$d"' EXIT`,
+    `cat >${file}`,
+    `[ "$(sha256sum <${file} | cut -d ' ' -f 1)" = ${sum} ] || { echo "what arrived differs from what was sent" >&2; exit 1; }`,
+    `trap - EXIT; echo "$d"`,
   ].join('; ');
 }
 
