@@ -73,3 +73,17 @@ export async function tellReplaced(
   );
   return exitCodes.ok;
 }
+
+/**
+ * The form that a store has now, which a backup of an older release gives it back. It is changed by nothing here.
+ * @returns its schema version; null: there is no store, or a coordinator may be changing it
+ */
+export async function schemaOfStore(dataDir: string): Promise<number | null> {
+  const { inspectStore, storePaths } = await import('@muster/coordinator/store/sqlite/inspection');
+  try {
+    const found = inspectStore(storePaths(dataDir), { pagesMs: 0, monotonicMs: () => 0 });
+    return found.kind === 'whole' && !found.witness.isOpen ? found.schema : null;
+  } catch {
+    return null;
+  }
+}

@@ -12,6 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { schemaVersion } from '@muster/coordinator/store/schema';
+import { openSqliteStore } from '@muster/coordinator/store/sqlite/sqliteStore';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
@@ -112,6 +114,21 @@ test('a release that was refused does not stay, and one that was there does', as
   expect((await upgrade(archiveOf('1.5.0', 18))).complaint).toContain('more than one minor version');
   expect((await upgrade(archiveOf('1.2.3'))).complaint).toContain('cannot read the store of 1.3.0');
   expect(readdirSync(join(root, 'opt/muster')).sort()).toEqual(['1.2.3', '1.3.0', 'current']);
+});
+
+test('an older release is taken once the store has the form that it knows, and while nobody works on it', async () => {
+  const { root, upgrade } = await anImage();
+  await upgrade(archiveOf('1.3.0', schemaVersion + 1));
+  const older = archiveOf('1.2.4', schemaVersion);
+  expect((await upgrade(older)).complaint).toContain('with the program of 1.2.4, and call this again');
+  const store = openSqliteStore(join(root, 'var/lib/muster'), () => 'c0ffee');
+  expect((await upgrade(older)).complaint).toContain('cannot read the store of 1.3.0');
+  await store.close();
+  expect((await upgrade(archiveOf('1.2.4', schemaVersion - 1))).complaint).toContain(
+    `(schema ${schemaVersion}; it knows up to ${schemaVersion - 1})`,
+  );
+  expect((await upgrade(older)).text).toBe('upgraded from 1.3.0 to 1.2.4\n');
+  expect(current(root)).toBe('1.2.4');
 });
 
 test.each([

@@ -12,13 +12,14 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { durationMs, pageListen, wholeNumberFlag } from '../flags.ts';
 import { pointLink } from '../install/machine.ts';
 import { currentLink, type ReleaseTree, readReleaseTree, releasesDir } from '../install/releaseTree.ts';
-import { configPathOf, machineRoles, mainUnitPath } from '../install/roles.ts';
+import { configPathOf, machineRoles, mainUnitPath, roleFacts } from '../install/roles.ts';
 import { requireRoot } from '../install/steps.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { contextKey, hostsOf } from '../remote/hostsFile.ts';
 import { openArchive } from '../remote/releaseArchive.ts';
 import { openRemoteShell } from '../remote/remoteShell.ts';
 import { withSession } from '../session.ts';
+import { schemaOfStore } from '../storeFiles.ts';
 import { unpackArchive } from '../upgrade/archive.ts';
 import { upgradingAlone } from '../upgrade/exclusive.ts';
 import { programOf } from '../upgrade/health.ts';
@@ -128,7 +129,10 @@ async function switchTo(
   context: Context,
 ): Promise<boolean> {
   if (tooOld(old.version, fresh.version) !== null) throw tooFar(old, fresh);
-  if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) throw olderStore(old, fresh);
+  if (fresh.storeSchema < old.storeSchema && isCoordinator(root)) {
+    const schema = (await schemaOfStore(join(root, roleFacts.coordinator.dataDir))) ?? old.storeSchema;
+    if (fresh.storeSchema < schema) throw olderStore(old, fresh, schema);
+  }
   if (root === '/') {
     const services = await servicesOf(old, fresh, unfinished, flags, context);
     return (await switchRelease(installedRoles(), services)).isGuardNew;
@@ -216,10 +220,15 @@ function tooFar(old: ReleaseTree, fresh: ReleaseTree): CliError {
   );
 }
 
-function olderStore(old: ReleaseTree, fresh: ReleaseTree): CliError {
+function olderStore(old: ReleaseTree, fresh: ReleaseTree, schema: number): CliError {
   return new CliError(
-    `release ${fresh.version} cannot read the store of ${old.version} (schema ${old.storeSchema}; it knows up to ${fresh.storeSchema})`,
-    { hints: ['Going back takes a backup of the store from before: see Upgrading in docs/operations.md'] },
+    `release ${fresh.version} cannot read the store of ${old.version} (schema ${schema}; it knows up to ${fresh.storeSchema})`,
+    {
+      hints: [
+        `Stop the coordinator, restore a backup from before with the program of ${fresh.version}, and call this again: ` +
+          'see Upgrading in docs/operations.md',
+      ],
+    },
   );
 }
 

@@ -165,7 +165,8 @@ function storeCopy({
     putBack: () => run('restore', file, '--force'),
   });
   if (unfinished !== null) return unfinished.storeCopy === null ? null : copyAt(unfinished.storeCopy, true);
-  if (old.storeSchema === fresh.storeSchema) return null;
+  // Going back to a release whose store was restored: the newer one can read it too.
+  if (old.storeSchema >= fresh.storeSchema) return null;
   const file = join(dataDir, `before-${fresh.version}.backup`);
   // One of an earlier trial is of no use, because the coordinator has run since, and it takes space.
   rmSync(file, { force: true });
