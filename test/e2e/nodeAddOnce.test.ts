@@ -1,6 +1,7 @@
 /** One machine becomes a node through ssh, runs a job and is a machine again. What can go wrong meanwhile: `nodeAdd.test.ts`. */
 import { beforeAll, expect, test } from 'vitest';
 import { type HostsToAdd, hostsToAdd, installedMuster } from '../support/hosts/hostsToAdd.ts';
+import { waitFor } from '../support/services.ts';
 
 let machines: HostsToAdd<'gpu-1'>;
 
@@ -23,6 +24,18 @@ test('a host whose key is unknown is not added; with its key it gets the release
   expect(await head.must(installedMuster, ...job)).toContain('gpu-1\nmuster-tasks\n');
   for (const path of ['/etc/muster/join-token', '/var/cache/muster-node-add'])
     expect((await at('gpu-1').run('ls', path)).exitCode, path).not.toBe(0);
+
+  // As after weeks without a connection: it gets another certificate, and its task runs on.
+  await head.must(installedMuster, 'submit', '--gpus', '1', '--name', 'long', '--', 'sleep', '100000');
+  const task = () => at('gpu-1').must('pgrep', '-fx', 'sleep 100000');
+  const before = await waitFor('the task', task);
+  const certificate = () => at('gpu-1').must('sha256sum', '/var/lib/muster-agent/credential');
+  const earlier = await certificate();
+  const again = await machines.add('root@gpu-1', '--replace');
+  expect(again.of('root@gpu-1'), again.stderr).toMatchObject({ node: 'gpu-1', error: null });
+  expect(await certificate()).not.toBe(earlier);
+  expect(await task()).toBe(before);
+  await head.must(installedMuster, 'stop', 'long');
 
   await head.must(installedMuster, 'node', 'remove', 'gpu-1', '--deadline', '0');
   expect(await machines.nodes()).toEqual(new Map());

@@ -17,6 +17,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { beforeAll, expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
+import { installSteps, joinTokenPath, roleFacts } from '../install/roles.ts';
 import { runCli } from '../program.ts';
 import { newCall } from '../testing/testContext.ts';
 
@@ -81,6 +82,17 @@ test('an image gets accounts, settings, directories and units; the second time n
 
   const again = await muster('install', 'coordinator', 'agent', '--root', root);
   expect([again.lines, again.complaint]).toEqual([[], 'Nothing to change.\n']);
+});
+
+test('a token for an agent that runs restarts it, as it reads tokens when it starts', () => {
+  const wish = { config: '', launcher: '/x', derived: [], allow: null };
+  const units = new Map(roleFacts.agent.units.map((unit) => [unit, '']));
+  const steps = installSteps({ ...wish, units, role: 'agent', joinToken: 'a token' });
+  const restarted = steps.filter(
+    (step) => step.kind === 'running' && step.restartFor.includes(joinTokenPath),
+  );
+  // Not the guard: it is the parent of tasks.
+  expect(restarted).toEqual([expect.objectContaining({ unit: 'muster-agent.service' })]);
 });
 
 test('settings that are there stay, those that are named change, and the sandbox follows', async () => {

@@ -97,7 +97,10 @@ const add: Subcommand = {
       .option('--user', 'without root: the agent runs as the user that logs in')
       .option('--allow <network>', 'as `muster install agent` takes it; default: any', collect)
       .option('--set <key=value>', 'setting of the agent; may be repeated', collect)
-      .option('--replace', 'the machine takes the name of a node: the old credential of that node ends');
+      .option(
+        '--replace',
+        'the machine takes the name of a node, or joins again under its own: the old credential of that node ends',
+      );
     withQuery(sub);
     sub.addHelpText(
       'after',

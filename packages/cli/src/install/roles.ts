@@ -106,6 +106,8 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
     ...(allow === null ? [] : [dropIn(main, 'network.conf', allow.map(networkLine))]),
   ];
   const mainFile = unitFiles.at(-1)?.path ?? '';
+  // An agent reads its token when it starts.
+  const readAtStart = [configFile.path, ...(joinToken === null ? [] : [joinTokenPath])];
   return [
     ...userSteps[role],
     rootDirectory(configDir, 0o755),
@@ -122,7 +124,7 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
       kind: 'running' as const,
       unit,
       restartFor:
-        unit === main ? [currentLink, configFile.path, mainFile, ...dropIns.map(({ path }) => path)] : [],
+        unit === main ? [currentLink, ...readAtStart, mainFile, ...dropIns.map(({ path }) => path)] : [],
     })),
     ...(joinToken === null ? [] : [{ kind: 'absent' as const, path: joinTokenPath }]),
   ];

@@ -89,9 +89,9 @@ export async function addHost(plan: AddPlan, tools: AddTools): Promise<AddedNode
     if (waited.exitCode !== 0) throw tunnelDown(node, tunnelPort, shell.host);
   }
   show('installing');
-  // A member that is known has what it needs; one that was removed joins again.
+  // A member that is known has what it needs, unless its certificate has expired; one that was removed joins again.
   const token =
-    isMember && known !== null
+    isMember && known !== null && !plan.replace
       ? null
       : (await tools.api.createJoinToken(node, plan.replace || known !== null)).token;
   // An agent reads its token when it starts; its tasks keep running meanwhile.
@@ -278,11 +278,14 @@ async function onlineNode(
       ? 'tail -n 3 "$HOME"/.local/share/muster-agent/agent.log'
       : 'journalctl -u muster-agent -n 3 -o cat --no-pager -q';
   const { stdout } = await shell.run(log);
+  const isExpired = stdout.includes(`certificate of node ${name} expired`);
   throw new CliError(`the agent on ${shell.host} runs, but its node is not online after 2 min`, {
     code: 'deadline_exceeded',
     hints: [
       ...stdout.split('\n').filter((line) => line.trim() !== ''),
-      'Repeat the command once that is fixed.',
+      isExpired
+        ? 'The same command with --replace gives it another certificate; its tasks stay.'
+        : 'Repeat the command once that is fixed.',
     ],
   });
 }

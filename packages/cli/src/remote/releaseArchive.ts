@@ -129,8 +129,9 @@ function whatIsWrong(error: unknown): string {
 
 async function fileInside(archive: string, path: string): Promise<string> {
   const args = ['--extract', '--gzip', '--to-stdout', `--file=${archive}`, '--wildcards', `*/${path}`];
-  const options = { maxBuffer: 16 * 1024 * 1024, env: { ...process.env, LC_ALL: 'C' } };
-  const { stdout } = await promisify(execFile)('tar', args, options);
+  const { stdout } = await promisify(execFile)('env', ['LC_ALL=C', 'tar', ...args], {
+    maxBuffer: 16 * 1024 * 1024,
+  });
   return stdout;
 }
 
