@@ -88,7 +88,7 @@ test('an upgrade leaves the task alone, and loses no submit', async () => {
     if (exitCode === 0) accepted.push(...(JSON.parse(stdout) as { readonly jobIds: string[] }).jobIds);
   }
   const { exitCode, said } = await over;
-  expect([exitCode, said]).toEqual([0, expect.stringContaining('so their guard stays 0.1.0')]);
+  expect([exitCode, said]).toEqual([0, expect.stringContaining('so their guard keeps its release')]);
   expect(await taskPid()).toBe(before);
   const { jobs } = await ask('jobs', '--all', '--limit', '1000');
   expect(jobs).toContainEqual(expect.objectContaining({ name: 'long', state: 'running' }));

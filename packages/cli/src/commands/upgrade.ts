@@ -106,7 +106,7 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
         const isGuardNew = await switchTo(fresh, old, unfinished, root, flags, context);
         prune(releases, [basename(old.top), folder]);
         await io.stdout.write(`upgraded from ${old.version} to ${fresh.version}\n`);
-        if (!isGuardNew) await io.stderr.write(guardHint(old));
+        if (!isGuardNew) await io.stderr.write(guardHint());
         return exitCodes.ok;
       } catch (error) {
         const isUsed = readlinkSync(join(root, currentLink)) === folder || isRunning(fresh.top);
@@ -298,9 +298,10 @@ function isRunning(place: string): boolean {
     .some((pid) => programOf(Number(pid))?.startsWith(`${place}/`) === true);
 }
 
-function guardHint(old: ReleaseTree): string {
+/** It may have one from before the release that ran until now. */
+function guardHint(): string {
   return (
-    `Tasks run, so their guard stays ${old.version}. It takes the new release at its next start, once none runs:\n` +
+    'Tasks run, so their guard keeps its release. It takes the new one at its next start, once none runs:\n' +
     '  systemctl restart muster-guard\n'
   );
 }
