@@ -6,6 +6,7 @@ import type { JsonField, JsonKind } from '@muster/common/wire/jsonMessages';
 import { serviceMethods } from '@muster/common/wire/messages';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anyText } from '../../../../test/support/anyText.ts';
 import { seededChance } from '../../../../test/support/chance.ts';
 import { trialsOf } from '../../../../test/support/trials.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
@@ -38,7 +39,7 @@ const names = fc.oneof(
     '..',
     '%',
   ),
-  fc.string({ minLength: 1, unit: 'binary' }),
+  anyText(1, 11),
   fc.string({ minLength: 200, maxLength: 600 }),
 );
 
