@@ -12,7 +12,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { aJob, aNode, fakeToken, startFakeCoordinator, wire } from './fakeCoordinator.ts';
 
 const [role, ...flags] = process.argv.slice(2);
 const flag = (name: string) => flags[flags.indexOf(name) + 1] ?? '';
@@ -39,6 +38,8 @@ if (role === 'coordinator' && existsSync(join(dataDir, 'refuse'))) {
   process.exitCode = 3;
   process.disconnect();
 } else if (role === 'coordinator') {
+  // Only here: it loads all that speaks gRPC, and an agent of this kind needs none of it.
+  const { aJob, aNode, fakeToken, startFakeCoordinator, wire } = await import('./fakeCoordinator.ts');
   const agentsDir = join(dataDir, 'agents');
   const { address } = await startFakeCoordinator(
     {

@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '@muster/common/clock';
 import { onTestFinished } from 'vitest';
 import { patienceMs } from '../../../../test/support/patience.ts';
+import { compileCache } from '../../../../test/support/services.ts';
 import type { Context } from '../context.ts';
 import { type ProgramEnvironment, readEnvironment } from '../environment.ts';
 import type { Io, Output } from '../io.ts';
@@ -49,6 +50,8 @@ export function newCall(address: string | null, options: TestOptions = {}): Test
   const home = temporaryDir();
   const variables = {
     HOME: home,
+    // Programs that the command starts run with these variables alone.
+    ...compileCache,
     ...(address === null ? {} : { MUSTER_ADDR: address, MUSTER_TOKEN: fakeToken }),
   };
   const out: Buffer[] = [];
