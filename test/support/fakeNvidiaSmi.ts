@@ -3,8 +3,17 @@
  * `--query-gpu`, `--help-query-gpu`, `--query-compute-apps`, `topo -m` and `-L`, with `-i` where the real one takes it.
  * This file is both the writer and the program itself.
  */
-import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -66,14 +75,29 @@ export function fakeGpu(index: number, changes: Partial<FakeGpu> = {}): FakeGpu 
   };
 }
 
+/** Of a program, or of all programs of a test run: compiled code, and what was answered before. */
+const cacheOf = (path: string) => process.env.NODE_COMPILE_CACHE ?? `${path}.cache`;
+
 /** @returns path of the program */
 export function writeFakeNvidiaSmi(dir: string, behaviour: Partial<FakeNvidiaSmi> = {}): string {
   const path = join(dir, 'nvidia-smi');
   changeFakeNvidiaSmi(path, behaviour);
-  const command = `'${process.execPath}' '${fileURLToPath(import.meta.url)}' '${path}.json' "$@"`;
-  // Most of a start is stripping the types of this file; the cache leaves a third of it.
-  const cache = process.env.NODE_COMPILE_CACHE ?? `${path}.cache`;
-  writeFileSync(path, `#!/bin/sh\nNODE_COMPILE_CACHE='${cache}' exec ${command}\n`);
+  // What a node was asked before, a shell answers: that costs a tenth of a start of Node.
+  writeFileSync(
+    path,
+    `#!/bin/sh
+read -r node < '${path}.node'
+find_answer() { IFS=,; set -f -- $*; IFS=/; answer="$node/$*/answer"; }
+find_answer "$@"
+if [ -f "$answer" ]; then
+  read -r status < "$answer.status"
+  [ "$status" != 0 ] || exec /bin/cat "$answer"
+  /bin/cat "$answer"
+  exit "$status"
+fi
+NODE_COMPILE_CACHE='${cacheOf(path)}' exec '${process.execPath}' '${fileURLToPath(import.meta.url)}' "$node" "$@"
+`,
+  );
   chmodSync(path, 0o755);
   return path;
 }
@@ -90,8 +114,43 @@ export function changeFakeNvidiaSmi(path: string, behaviour: Partial<FakeNvidiaS
     delayMs: 0,
     ...behaviour,
   };
-  writeFileSync(`${path}.json.new`, JSON.stringify(whole));
-  renameSync(`${path}.json.new`, `${path}.json`);
+  const text = JSON.stringify(whole);
+  const node = join(cacheOf(path), 'nvidia-smi', createHash('sha256').update(text).digest('hex'));
+  if (!existsSync(join(node, 'node.json'))) {
+    for (const args of whole.delayMs > 0 ? [] : askedBefore(node))
+      keepAnswer(node, args, outcome(whole, args));
+    mkdirSync(node, { recursive: true });
+    replaceFile(join(node, 'node.json'), text);
+  }
+  replaceFile(`${path}.node`, `${node}\n`);
+}
+
+/** What any node was asked, in the folder beside those of the nodes: the agent asks every node the same few questions. */
+const askedPath = (node: string) => join(dirname(node), 'asked');
+
+function askedBefore(node: string): readonly (readonly string[])[] {
+  if (!existsSync(askedPath(node))) return [];
+  const lines = new Set(readFileSync(askedPath(node), 'utf8').trimEnd().split('\n'));
+  return [...lines].map((line) => JSON.parse(line));
+}
+
+interface Outcome {
+  readonly text: string;
+  readonly status: number;
+}
+
+/** Where the program looks for it: each word between commas is the name of a folder, as names have a limit. */
+function keepAnswer(node: string, args: readonly string[], { text, status }: Outcome): void {
+  const path = join(node, ...args.flatMap((arg) => arg.split(',')), 'answer');
+  mkdirSync(dirname(path), { recursive: true });
+  replaceFile(`${path}.status`, `${status}\n`);
+  replaceFile(path, text);
+}
+
+/** Whoever reads it meanwhile sees all of the old text or all of the new one. */
+function replaceFile(path: string, text: string): void {
+  writeFileSync(`${path}.${process.pid}`, text);
+  renameSync(`${path}.${process.pid}`, path);
 }
 
 const usualValues: Readonly<Record<string, string>> = {
@@ -286,15 +345,23 @@ function xmlCard(node: FakeNvidiaSmi, gpu: FakeGpu): string {
 }
 
 async function main(): Promise<void> {
-  const [path = '', ...args] = process.argv.slice(2);
-  const node = JSON.parse(readFileSync(path, 'utf8')) as FakeNvidiaSmi;
+  const [nodePath = '', ...args] = process.argv.slice(2);
+  const node = JSON.parse(readFileSync(join(nodePath, 'node.json'), 'utf8')) as FakeNvidiaSmi;
   if (node.delayMs > 0) await sleep(node.delayMs);
+  const given = outcome(node, args);
+  process.stdout.write(given.text);
+  process.exitCode = given.status;
+  if (node.delayMs > 0) return;
+  keepAnswer(nodePath, args, given);
+  appendFileSync(askedPath(nodePath), `${JSON.stringify(args)}\n`);
+}
+
+function outcome(node: FakeNvidiaSmi, args: readonly string[]): Outcome {
   try {
-    process.stdout.write(answer(node, args));
+    return { text: answer(node, args), status: 0 };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    process.stdout.write(`${error.message}\n`);
-    process.exitCode = error.status;
+    return { text: `${error.message}\n`, status: error.status };
   }
 }
 
