@@ -1,4 +1,5 @@
 /** A real reader process on a fake library. */
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@muster/common/log';
 import type { GpuSample, GpuSampling } from '../../../packages/agent/src/gpus/gpuSource.ts';
@@ -37,7 +38,21 @@ export interface NvmlFixtureOptions extends FakeNvmlOptions {
   readonly library?: string;
 }
 
+let isCompiled = false;
+
+/**
+ * Fills the compile cache. Node does so when a process ends by itself, and most readers are killed: each of them would strip the
+ * types of all it loads again.
+ */
+function compileReader(): void {
+  if (isCompiled || process.env.NODE_COMPILE_CACHE === undefined) return;
+  const [node = '', ...args] = nvmlReaderCommand(process.execPath, readerScript);
+  spawnSync(node, [...args, 'a library that does not exist'], { stdio: 'ignore' });
+  isCompiled = true;
+}
+
 export async function nvmlFixture(options: NvmlFixtureOptions = {}): Promise<NvmlFixture> {
+  compileReader();
   const dir = tempDir('nvml');
   const fake = await buildFakeNvml(dir.path, options);
   let nowMs = 0;
