@@ -35,7 +35,11 @@ export default defineConfig({
           name: 'unit',
           // Files share processes: starting one and loading the product takes longer than most files.
           isolate: false,
+          // With one process for each core and more, V8's threads for collecting garbage only add work. And as much memory as a
+          // process ends with is given to it at once: while V8 lets a heap grow step by step, it walks all of it at each step.
+          execArgv: ['--single-threaded-gc', '--initial-old-space-size=512'],
           setupFiles: [...patient.setupFiles, 'test/support/sharedProcess.ts'],
+          globalSetup: ['test/support/compiledOnce.ts'],
           include: [
             'packages/*/src/**/*.test.ts',
             'test/{rules,support}/**/*.test.ts',
