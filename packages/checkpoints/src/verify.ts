@@ -15,6 +15,7 @@ import { recogniseName } from './names.ts';
 import {
   ChangingFile,
   chunkBytes,
+  chunkBytesMin,
   type OpenedFile,
   ReadPace,
   readContents,
@@ -158,7 +159,8 @@ async function examineAll(
   pace: ReadPace,
 ): Promise<Examined> {
   const { listing } = files;
-  const buffer = Buffer.allocUnsafe(chunkBytes);
+  const largestBytes = listing.files.reduce((most, { bytes }) => Math.max(most, bytes), 0);
+  const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(chunkBytesMin, largestBytes)));
   const findings = new Map<string, FileFinding>();
   for (const file of metadataFirst(listing.files)) {
     await withFile(files, file, async (opened) => {
