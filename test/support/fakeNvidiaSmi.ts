@@ -82,19 +82,11 @@ const cacheOf = (path: string) => process.env.NODE_COMPILE_CACHE ?? `${path}.cac
 export function writeFakeNvidiaSmi(dir: string, behaviour: Partial<FakeNvidiaSmi> = {}): string {
   const path = join(dir, 'nvidia-smi');
   changeFakeNvidiaSmi(path, behaviour);
-  // What a node was asked before, a shell answers: that costs a tenth of a start of Node.
   writeFileSync(
     path,
     `#!/bin/sh
 read -r node < '${path}.node'
-find_answer() { IFS=,; set -f -- $*; IFS=/; answer="$node/$*/answer"; }
-find_answer "$@"
-if [ -f "$answer" ]; then
-  read -r status < "$answer.status"
-  [ "$status" != 0 ] || exec /bin/cat "$answer"
-  /bin/cat "$answer"
-  exit "$status"
-fi
+. "$node/answers"
 NODE_COMPILE_CACHE='${cacheOf(path)}' exec '${process.execPath}' '${fileURLToPath(import.meta.url)}' "$node" "$@"
 `,
   );
@@ -116,11 +108,10 @@ export function changeFakeNvidiaSmi(path: string, behaviour: Partial<FakeNvidiaS
   };
   const text = JSON.stringify(whole);
   const node = join(cacheOf(path), 'nvidia-smi', createHash('sha256').update(text).digest('hex'));
-  if (!existsSync(join(node, 'node.json'))) {
-    for (const args of whole.delayMs > 0 ? [] : askedBefore(node))
-      keepAnswer(node, args, outcome(whole, args));
+  if (!existsSync(join(node, 'answers'))) {
     mkdirSync(node, { recursive: true });
     replaceFile(join(node, 'node.json'), text);
+    keepAnswers(node, whole);
   }
   replaceFile(`${path}.node`, `${node}\n`);
 }
@@ -139,12 +130,17 @@ interface Outcome {
   readonly status: number;
 }
 
-/** Where the program looks for it: each word between commas is the name of a folder, as names have a limit. */
-function keepAnswer(node: string, args: readonly string[], { text, status }: Outcome): void {
-  const path = join(node, ...args.flatMap((arg) => arg.split(',')), 'answer');
-  mkdirSync(dirname(path), { recursive: true });
-  replaceFile(`${path}.status`, `${status}\n`);
-  replaceFile(path, text);
+/**
+ * The answers of this node to all that any node was asked, as a script that ends the shell with the right one: that costs a tenth
+ * of a start of Node. A node that waits before it answers has none.
+ */
+function keepAnswers(path: string, node: FakeNvidiaSmi): void {
+  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+  const cases = (node.delayMs > 0 ? [] : askedBefore(path)).map((args) => {
+    const { text, status } = outcome(node, args);
+    return `${quoted(args.join(' '))}) printf %s ${quoted(text)}; exit ${status};;\n`;
+  });
+  replaceFile(join(path, 'answers'), `case "$*" in\n${cases.join('')}esac\n`);
 }
 
 /** Whoever reads it meanwhile sees all of the old text or all of the new one. */
@@ -351,9 +347,8 @@ async function main(): Promise<void> {
   const given = outcome(node, args);
   process.stdout.write(given.text);
   process.exitCode = given.status;
-  if (node.delayMs > 0) return;
-  keepAnswer(nodePath, args, given);
   appendFileSync(askedPath(nodePath), `${JSON.stringify(args)}\n`);
+  keepAnswers(nodePath, node);
 }
 
 function outcome(node: FakeNvidiaSmi, args: readonly string[]): Outcome {
