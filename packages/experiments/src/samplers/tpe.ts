@@ -1,8 +1,8 @@
 /**
  * The tree-structured Parzen estimator: of points drawn where good trials are, the one for which the ratio of their density to that
  * of the other trials is largest (J. Bergstra and others, Algorithms for Hyper-Parameter Optimization, NIPS 2011). Parameters that
- * apply together are sampled together, and those with a condition after the parameters that it names. docs/decisions/sweeps.md says
- * which constants are those of Optuna's TPESampler, and which are not.
+ * apply together are sampled together, except in every third trial, and those with a condition after the parameters that it names.
+ * docs/decisions/sweeps.md says which constants are those of Optuna's TPESampler, and which are not.
  */
 import { Chance } from '../chance.ts';
 import { frontsOf, leastCrowded } from '../pareto.ts';
@@ -25,16 +25,24 @@ const candidates = 24;
 /** Of the trials, the share that counts as good, and how many at most. */
 const goodShare = 0.2;
 const goodMax = 25;
+/**
+ * Every so many trials each parameter is sampled by itself, as in the paper of 2011. Such a trial combines good values of different
+ * trials, which a joint density never does, and which is best where a parameter matters in the same way whatever the others are.
+ */
+const separateEvery = 3;
 /** Points that are not allowed are drawn again, and a random one is taken in the end. */
 const roundsMax = 10;
+/** Rounds of a trial that samples each parameter by itself. A constraint on several of them may allow no such point. */
+const separateRounds = 3;
 
 export function sampleTpe({ space, history, seed, number }: SuggestionRequest): Point {
   const chance = new Chance(seed, `tpe/${number}`);
   const withResult = history.filter(hasResult).length;
   if (withResult < startupTrials) return randomPoint(space, chance);
   const { good, others } = split(history, Math.min(Math.ceil(goodShare * withResult), goodMax));
-  const groups = groupsOf(space.parameters);
+  const separate = number % separateEvery === 0 ? separateRounds : 0;
   for (let round = 0; round < roundsMax; round += 1) {
+    const groups = round < separate ? space.parameters.map((each) => [each]) : groupsOf(space.parameters);
     const point = pointOf(space, groups, good, others, chance);
     if (point !== null) return point;
   }
@@ -70,9 +78,12 @@ function bestOf(
   chance: Chance,
   accepts: (candidate: Point) => boolean,
 ): Point | null {
+  const isConditional = group.some(({ when }) => Object.keys(when).length > 0);
   const hasAll = (point: Point) => group.every(({ name }) => Object.hasOwn(point, name));
-  const goodDensity = new ParzenEstimator(group, good.filter(hasAll));
-  const otherDensity = new ParzenEstimator(group, others.filter(hasAll));
+  // Parameters without a condition are in every point.
+  const withAll = (points: readonly Point[]) => (isConditional ? points.filter(hasAll) : points);
+  const goodDensity = new ParzenEstimator(group, withAll(good));
+  const otherDensity = new ParzenEstimator(group, withAll(others));
   let best: Point | null = null;
   let bestRatio = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < candidates; index += 1) {
