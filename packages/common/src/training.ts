@@ -71,6 +71,8 @@ export interface TrainingProgress {
   readonly framework: string | null;
   /** The newest value of each metric. */
   readonly latest: TrainingValues;
+  /** Metrics whose newest value is not a finite number; `latest` is without them. Absent: none. */
+  readonly notFinite?: readonly string[];
   readonly totalSteps: number | null;
   /** Until `totalSteps` at the present speed. */
   readonly etaMs: number | null;

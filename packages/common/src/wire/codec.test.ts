@@ -31,6 +31,7 @@ const cause = {
 const training: TrainingProgress = {
   framework: 'nanogpt',
   latest: { train_loss: 0, step: 500, learning_rate: 3e-4 },
+  notFinite: ['eval_loss'],
   totalSteps: 1_000,
   etaMs: 0,
   rows: 500,
@@ -39,6 +40,7 @@ const training: TrainingProgress = {
 const noTraining: TrainingProgress = {
   framework: null,
   latest: {},
+  notFinite: [],
   totalSteps: null,
   etaMs: null,
   rows: 0,

@@ -67,7 +67,10 @@ const trainingValues = {
 function finiteValues(values: readonly (readonly [string, unknown])[]): training.TrainingValues {
   return Object.fromEntries(values.filter(([, value]) => Number.isFinite(value)));
 }
-export const progress = message<training.TrainingProgress>()('TrainingProgress', { latest: trainingValues });
+export const progress = message<training.TrainingProgress>()('TrainingProgress', {
+  latest: trainingValues,
+  notFinite: sparse,
+});
 
 /** A sign of a kind that this version does not know cannot be read. */
 const signKind = needed(knownWord(training.trainingSignKinds));

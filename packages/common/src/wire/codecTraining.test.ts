@@ -148,6 +148,7 @@ test('progress is of known metrics only', () => {
   expect(report?.training && progress.fromWire(report.training)).toEqual({
     framework: null,
     latest: { step: 5 },
+    notFinite: [],
     totalSteps: null,
     etaMs: null,
     rows: 1,

@@ -133,10 +133,10 @@ function stories(): readonly Story[] {
     aStory({ phases: [{ name: 'a', steps: 1, success: 'loss < 1', extend: { steps: 1 } }] })
       .allRunning()
       .ended(0)
-      .on({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: { loss: 2 } })
+      .on({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: { loss: 2 }, notFinite: [] })
       .allRunning()
       .ended(0)
-      .on({ kind: 'phaseJudged', attempt: 2, verdict: 'unknown', values: { loss: null } }),
+      .on({ kind: 'phaseJudged', attempt: 2, verdict: 'unknown', values: { loss: null }, notFinite: [] }),
     aStory({ retry: { max_attempts: 1 } })
       .allRunning()
       .ended(0, crash),

@@ -135,14 +135,17 @@ export type JobEvent =
       readonly sign: HangSign;
     }
   /** The criterion of the phase that this attempt has ended was judged. */
-  | {
-      readonly kind: 'phaseJudged';
-      readonly attempt: number;
-      readonly verdict: PhaseVerdict;
-      readonly values: PhaseValues;
-    }
+  | ({ readonly kind: 'phaseJudged'; readonly attempt: number } & PhaseJudgement)
   | { readonly kind: 'extend'; readonly byMs: number }
   | { readonly kind: 'timeLimit'; readonly attempt: number };
+
+export interface PhaseJudgement {
+  readonly verdict: PhaseVerdict;
+  /** Of each metric that the criterion names. */
+  readonly values: PhaseValues;
+  /** Those whose newest value is no finite number. Their value is null. */
+  readonly notFinite: readonly string[];
+}
 
 /** A fault of a GPU or of its node. The failure of the program on it only follows from that. */
 export interface GpuFault {

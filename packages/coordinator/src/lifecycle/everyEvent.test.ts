@@ -94,8 +94,8 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   }),
   extend: () => ({ kind: 'extend', byMs: 1_000 }),
   timeLimit: () => ({ kind: 'timeLimit', attempt: 1 }),
-  met: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'met', values: {} }),
-  unmet: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: {} }),
+  met: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'met', values: {}, notFinite: [] }),
+  unmet: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: {}, notFinite: [] }),
 };
 
 /** What comes of it: `-` nothing, `!` refused, else the state of the job, and of rank 1 while its attempt goes on. */

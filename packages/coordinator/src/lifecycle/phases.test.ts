@@ -22,7 +22,7 @@ function ranTo(story: Story, step: number): Story {
 
 function judged(story: Story, verdict: PhaseVerdict, attempt = story.job.lastAttempt): Story {
   const values = { eval_loss: verdict === 'unknown' ? null : verdict === 'met' ? 2.5 : 3.5 };
-  return story.on({ kind: 'phaseJudged', attempt, verdict, values });
+  return story.on({ kind: 'phaseJudged', attempt, verdict, values, notFinite: [] });
 }
 
 const phaseOf = ({ job }: Story) => job.phase;

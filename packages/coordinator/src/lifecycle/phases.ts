@@ -27,7 +27,7 @@ import {
 import type { JobSpec, PhaseSpec } from '@muster/common/spec/types';
 import type { Cause } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type PhaseProgress } from '../model.ts';
-import { attemptEvent, jobEvent } from './event.ts';
+import { attemptEvent, jobEvent, type PhaseJudgement } from './event.ts';
 import { resumeCandidates } from './resume.ts';
 
 /** What follows from the end of a phase. */
@@ -91,11 +91,7 @@ export function afterGoodEnd(job: Job, nowMs: number): PhaseStep | null {
  */
 export function afterVerdict(
   job: Job,
-  {
-    attempt,
-    verdict,
-    values,
-  }: { readonly attempt: number; readonly verdict: PhaseVerdict; readonly values: PhaseValues },
+  { attempt, verdict, values, notFinite }: { readonly attempt: number } & PhaseJudgement,
   nowMs: number,
 ): PhaseStep | null {
   const { phase, spec, state } = job;
@@ -120,7 +116,7 @@ export function afterVerdict(
     return { job: { ...rewarded(job), phase: next }, events: [extended], next: 'waits' };
   }
   const action = unmet === 'extend' ? (extend?.finally ?? 'stop') : unmet;
-  return action === 'continue' ? endPhase(job, judged, nowMs) : failPhase(job, judged, nowMs);
+  return action === 'continue' ? endPhase(job, judged, nowMs) : failPhase(job, judged, notFinite, nowMs);
 }
 
 /** Where a job is in its phases once its user has chosen what it resumes from. */
@@ -184,20 +180,21 @@ function endPhase(job: Job, judged: Judged, nowMs: number): PhaseStep {
   return { ...ended, job: { ...rewarded(ended.job), phase: next }, next: 'waits' };
 }
 
-function failPhase(job: Job, judged: Judged, nowMs: number): PhaseStep {
+function failPhase(job: Job, judged: Judged, notFinite: readonly string[], nowMs: number): PhaseStep {
   const ended = withEnded(job, judged, 'failed', nowMs);
   const { name, success } = job.spec.phases[job.phase?.index ?? 0] ?? { name: '', success: null };
   return {
     ...ended,
-    next: { failed: causeOf('phase_unmet', unmetText(name, success ?? '', judged.values)) },
+    next: { failed: causeOf('phase_unmet', unmetText(name, success ?? '', judged.values, notFinite)) },
   };
 }
 
 /** `phase curated did not meet eval_loss < 2.9: eval_loss 3.1` */
-function unmetText(name: string, success: string, values: PhaseValues): string {
-  const known = Object.entries(values).map(([metric, value]) =>
-    value === null ? `${metric} unknown, for no output of the phase shows it` : `${metric} ${value}`,
-  );
+function unmetText(name: string, success: string, values: PhaseValues, notFinite: readonly string[]): string {
+  const known = Object.entries(values).map(([metric, value]) => {
+    if (notFinite.includes(metric)) return `${metric} NaN, for its newest value is not a finite number`;
+    return value === null ? `${metric} unknown, for no output of the phase shows it` : `${metric} ${value}`;
+  });
   return `phase ${name} did not meet ${success}${known.length === 0 ? '' : `: ${known.join(', ')}`}`;
 }
 

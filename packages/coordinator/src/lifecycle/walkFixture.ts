@@ -17,7 +17,13 @@ export const somePhases = [
 ];
 
 export function aVerdict(attempt: number, verdict: PhaseVerdict): Extract<JobEvent, { kind: 'phaseJudged' }> {
-  return { kind: 'phaseJudged', attempt, verdict, values: { eval_loss: verdict === 'unknown' ? null : 3 } };
+  return {
+    kind: 'phaseJudged',
+    attempt,
+    verdict,
+    values: { eval_loss: verdict === 'unknown' ? null : 3 },
+    notFinite: [],
+  };
 }
 
 /** @returns the rules that the event has broken */

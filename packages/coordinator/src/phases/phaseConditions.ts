@@ -1,11 +1,11 @@
 /** The criteria of phases: conditions on the metrics that a phase has printed. The library behind them is loaded when there is one. */
 import { MusterError } from '@muster/common/errors';
-import type { PhaseValues, PhaseVerdict } from '@muster/common/phases';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isDivergence, isTrainingMetricName, trainingMetricNames } from '@muster/common/training';
 import type { CheckedCondition } from '../alerts/condition.ts';
 import type { KnownName } from '../alerts/names.ts';
 import { SubjectValues } from '../alerts/subjectValues.ts';
+import type { PhaseJudgement } from '../lifecycle/event.ts';
 import type { Attempt } from '../model.ts';
 
 /** `loss` is what most programs call it. */
@@ -48,23 +48,30 @@ export async function requirePhaseConditions({ phases }: Pick<JobSpec, 'phases'>
 export async function judgePhase(
   success: string,
   attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
-): Promise<{ readonly verdict: PhaseVerdict; readonly values: PhaseValues }> {
+): Promise<PhaseJudgement> {
   const { checkCondition } = await import('../alerts/condition.ts');
   let condition: CheckedCondition;
   try {
     condition = checkCondition(success, knownNames);
   } catch {
-    return { verdict: 'unknown', values: {} };
+    return { verdict: 'unknown', values: {}, notFinite: [] };
   }
   const newest = newestValues(attempts);
-  const values = Object.fromEntries(condition.names.map((name) => [name, newest(name)]));
+  const found = Object.fromEntries(condition.names.map((name) => [name, newest(name)]));
+  const notFinite = condition.names.filter((name) => Number.isNaN(found[name]));
+  const isKnown = (name: string) => !notFinite.includes(name);
+  const values = Object.fromEntries(
+    condition.names.map((name) => [name, isKnown(name) ? (found[name] ?? null) : null]),
+  );
+  // No comparison with it holds, and neither does a criterion that asks for the opposite of one.
+  if (notFinite.length > 0) return { verdict: 'unmet', values, notFinite };
   const holds = condition.evaluate(new SubjectValues((name) => values[name] ?? null));
-  return { verdict: holds === null ? 'unknown' : holds ? 'met' : 'unmet', values };
+  return { verdict: holds === null ? 'unknown' : holds ? 'met' : 'unmet', values, notFinite };
 }
 
 /**
- * The value of a metric in the newest attempt that shows it, by its lowest rank. A loss of an attempt whose loss became NaN or diverged
- * is unknown: what stands in the output may be from before that.
+ * The value of a metric in the newest attempt that shows it, by its lowest rank; NaN if that is no finite number. A loss of an attempt
+ * whose loss became NaN or diverged is unknown: what stands in the output may be from before that.
  */
 function newestValues(
   attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
@@ -75,7 +82,9 @@ function newestValues(
     for (const { tasks, signs } of attempts.toReversed()) {
       if (losses.includes(name) && signs.some(({ kind }) => isDivergence(kind))) return null;
       for (const { exit } of tasks) {
-        const value = exit?.training?.latest[metric];
+        const { latest, notFinite = [] } = exit?.training ?? { latest: {} };
+        if (notFinite.includes(metric)) return Number.NaN;
+        const value = latest[metric];
         if (value !== undefined) return value;
       }
     }

@@ -142,6 +142,30 @@ test('a metric that was not printed, or a loss that became NaN, meets nothing, a
   expect((await shown(again.jobId as JobId)).phases).toMatchObject({ index: 0, total: 150 });
 });
 
+test('a metric whose newest value is NaN meets nothing, whatever was printed before, and the job says so', async () => {
+  const phases = [{ name: 'broad', steps: 100, success: '!(eval_loss > 3.0)' }];
+  const id = await submitJob(coordinator, 'train', JSON.stringify({ ...file, phases }));
+  await runTo(id, { step: 60, eval_loss: 2.5 }, { exitCode: 1 });
+  const training = {
+    framework: null,
+    latest: { step: 100 },
+    totalSteps: null,
+    etaMs: null,
+    rows: 1,
+    atMs: 0,
+  };
+  await runTo(id, { step: 100 }, { training: { ...training, notFinite: ['eval_loss'] } });
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({
+    state: 'failed',
+    cause: {
+      message:
+        'phase broad did not meet !(eval_loss > 3.0): eval_loss NaN, for its newest value is not a finite number',
+    },
+    phases: { phases: [{ verdict: 'unmet', values: {} }] },
+  });
+});
+
 test('a job that runs another one again, or continues it, begins in the phase where that one was', async () => {
   const [broad, cooldown] = file.phases;
   const phases = [broad, { ...cooldown, success: 'loss < 1', extend: undefined }];

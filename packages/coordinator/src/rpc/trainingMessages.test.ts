@@ -28,6 +28,7 @@ const sign: TrainingSign = {
 const training: TrainingProgress = {
   framework: 'nanogpt',
   latest: { step: 5, train_loss: 2.5 },
+  notFinite: [],
   totalSteps: 10,
   etaMs: null,
   rows: 5,

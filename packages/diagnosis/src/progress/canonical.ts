@@ -92,6 +92,18 @@ export function canonical(row: MetricRow): Partial<Record<TrainingMetricName, nu
   return found;
 }
 
+/** The metrics that the line shows, and whose values are not (finite) numbers. */
+export function notFiniteMetrics(row: MetricRow): readonly TrainingMetricName[] {
+  const found = new Set<TrainingMetricName>();
+  for (const key in row.values) {
+    if (row.values[key] !== null) continue;
+    const metric = metricNamed(row, key, metricsOf(row.framework));
+    if (metric !== null) found.add(metric.name);
+  }
+  if (hasNaNLoss(row)) found.add('train_loss');
+  return [...found];
+}
+
 /** Whether the line shows a loss of training that is not a (finite) number. */
 export function hasNaNLoss(row: MetricRow): boolean {
   for (const key in row.values) {

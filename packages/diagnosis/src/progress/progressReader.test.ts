@@ -48,6 +48,14 @@ test('a loss that is no number leaves no old loss behind', () => {
   expect(progressOf(nanogpt(10), nanogpt(20, 'nan'))?.latest).toEqual({ step: 20, step_seconds: 2 });
 });
 
+test('a metric whose newest value is not a finite number is named, until it has a value again', () => {
+  const row = (step: number, evalLoss: string) => `{"step": ${step}, "loss": 2, "eval_loss": ${evalLoss}}`;
+  const bad = progressOf(row(1, '2.5'), row(2, 'NaN'));
+  expect(bad).toMatchObject({ latest: { step: 2, train_loss: 2 }, notFinite: ['eval_loss'] });
+  expect(bad?.latest).not.toHaveProperty('eval_loss');
+  expect(progressOf(row(1, '2.5'), row(2, 'NaN'), row(3, '2.4'))).not.toHaveProperty('notFinite');
+});
+
 test.each([
   ['deepspeed first', '[Rank 0] step=1, skipped=0, lr=[0.1], mom=[0]', hf(0.1), 'hf_trainer'],
   ['deepspeed later', hf(0.1), '[Rank 0] step=1, skipped=0, lr=[0.1], mom=[0]', 'hf_trainer'],

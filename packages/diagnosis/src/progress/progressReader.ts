@@ -5,7 +5,7 @@
 import type { TrainingMetricName, TrainingProgress, TrainingValues } from '@muster/common/training';
 import type { Framework, Line, MetricRow } from '../model.ts';
 import { type Bar, barIn } from './bars.ts';
-import { canonical, hasNaNLoss } from './canonical.ts';
+import { canonical, notFiniteMetrics } from './canonical.ts';
 import { jsonLines, type LineFormat, lineFormats } from './formats.ts';
 import type { Values } from './lineShape.ts';
 import { type SaveMention, saveIn, saveMark } from './saves.ts';
@@ -65,6 +65,7 @@ export class ProgressReader {
   private firstRow: ProgressRow | null = null;
   private lastRow: ProgressRow | null = null;
   private readonly latest: Partial<Record<TrainingMetricName, number>> = {};
+  private readonly notFinite = new Set<TrainingMetricName>();
   private atMs = 0;
   private knownSteps: number | null = null;
   private knownEpochs: number | null = null;
@@ -133,6 +134,7 @@ export class ProgressReader {
     return {
       framework: this.currentFramework,
       latest: { ...this.latest },
+      ...(this.notFinite.size === 0 ? {} : { notFinite: [...this.notFinite] }),
       totalSteps,
       etaMs: this.etaMs(totalSteps),
       rows: this.rowCount,
@@ -180,7 +182,11 @@ export class ProgressReader {
     if (printsTotals.has(framework)) this.readTotalOf(values);
     if (own.step_seconds !== undefined) this.speed.report(own.step_seconds);
     // An old loss is not the loss of a program whose loss is not a number.
-    if (hasNaNLoss(row)) delete this.latest.train_loss;
+    for (const name of notFiniteMetrics(row)) {
+      if (own[name] !== undefined) continue;
+      delete this.latest[name];
+      this.notFinite.add(name);
+    }
     this.advance(full.canonical, atMs);
     this.options.onRow?.(full);
     return full;
@@ -195,6 +201,8 @@ export class ProgressReader {
 
   private advance(values: TrainingValues, atMs: number | null): void {
     Object.assign(this.latest, values);
+    if (this.notFinite.size > 0)
+      for (const name of this.notFinite) if (values[name] !== undefined) this.notFinite.delete(name);
     if (atMs === null) return;
     this.atMs = atMs;
     if (values.step !== undefined) this.speed.arrive(values.step, atMs);

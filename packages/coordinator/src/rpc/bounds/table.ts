@@ -114,7 +114,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
   TaskFailure: { source: word, message: text(2_000), kind: word, blame: word },
   Cause: { kind: word, message: text(2_000), node: word, blame: word },
   Evidence: { text: text(2_000) },
-  TrainingProgress: { framework: word, latest: atMost(64, 64) },
+  TrainingProgress: { framework: word, latest: atMost(64, 64), notFinite: atMost(64, 64) },
   HangSign: { gpus: word },
   Prepared: { endpoints: atMost(256) },
   Master: { addr: address },

@@ -9,6 +9,7 @@ export interface TrainingProgress {
   'etaMs'?: (number | string | Long);
   'rows'?: (number | string | Long);
   'atMs'?: (number | string | Long);
+  'notFinite'?: (string)[];
   '_framework'?: "framework";
   '_totalSteps'?: "totalSteps";
   '_etaMs'?: "etaMs";
@@ -21,6 +22,7 @@ export interface TrainingProgress__Output {
   'etaMs'?: (number);
   'rows': (number);
   'atMs': (number);
+  'notFinite': (string)[];
   '_framework'?: "framework";
   '_totalSteps'?: "totalSteps";
   '_etaMs'?: "etaMs";
