@@ -4,6 +4,7 @@ import { type DistributedAdvice, methodNames } from '@muster/advice/distributed'
 import type { ParallelPlan } from '@muster/advice/parallelPlan';
 import { gigabytes } from '@muster/advice/tips';
 import { type Column, formatFields, formatTable, type View } from '../output/table.ts';
+import { listWith } from './section.ts';
 
 export function distributedText(advice: DistributedAdvice, view: View): string {
   const { plan, distributed_config: config, model, files, tips, sufficient } = advice;
@@ -30,8 +31,7 @@ export function distributedText(advice: DistributedAdvice, view: View): string {
     colours,
     width,
   );
-  const list = (title: string, lines: readonly string[]) =>
-    lines.length === 0 ? '' : `\n${colours.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const list = listWith(colours);
   return [
     fields,
     `\n${colours.bold('Memory of each GPU')}\n`,
@@ -119,8 +119,7 @@ export function computeText(advice: ComputeAdvice, view: View): string {
     colours,
     width,
   );
-  const list = (title: string, lines: readonly string[]) =>
-    `\n${colours.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const list = listWith(colours);
   return [
     fields,
     ...(alternatives.length === 0

@@ -2,6 +2,7 @@
 import type { AnswerOf } from '@muster/advice/file/answerSchemas';
 import { type Column, formatFields, formatTable, type View } from '../output/table.ts';
 import { amountText } from './adviceText.ts';
+import { listWith } from './section.ts';
 import { spaceText } from './tuningText.ts';
 
 type AutomlAdvice = AnswerOf<'setup_automl'>;
@@ -36,8 +37,7 @@ export function automlAdviceText(advice: AutomlAdvice, view: View): string {
     colours,
     width,
   );
-  const list = (title: string, lines: readonly string[]) =>
-    `\n${colours.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const list = listWith(colours);
   return [
     fields,
     `\n${colours.bold('Search space')}\n`,

@@ -1,15 +1,14 @@
 /** A designed pipeline, for people. Pure. */
 import type { AnswerOf } from '@muster/advice/file/answerSchemas';
 import { type Column, formatTable, type View } from '../output/table.ts';
+import { listWith } from './section.ts';
 
 type PipelineAnswer = AnswerOf<'design_pipeline'>;
 type Step = PipelineAnswer['pipeline_config']['steps'][number];
 
 export function pipelineText(advice: PipelineAnswer, view: View): string {
   const { pipeline_config: config, reasons, files, assumptions } = advice;
-  const { bold } = view.colours;
-  const list = (title: string, lines: readonly string[]) =>
-    `\n${bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const list = listWith(view.colours);
   return [
     formatTable(config.steps, stepColumns, view),
     list('Why', reasons),

@@ -2,6 +2,7 @@
 import type { AnswerOf } from '@muster/advice/file/answerSchemas';
 import { type Column, formatFields, formatTable, type View } from '../output/table.ts';
 import { amountText, hoursText, rangeText } from './adviceText.ts';
+import { listWith } from './section.ts';
 
 type TuningAnswer = AnswerOf<'tune_hyperparameters'>;
 type Tuned = TuningAnswer['parameters'][number];
@@ -29,8 +30,7 @@ export function tuningText(advice: TuningAnswer, view: View): string {
     colours,
     width,
   );
-  const list = (title: string, lines: readonly string[]) =>
-    `\n${colours.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const list = listWith(colours);
   return [
     fields,
     `\n${colours.bold('Search space')}\n`,

@@ -11,6 +11,7 @@ import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { type OutputFlags, priceList, withOutput } from '../flags.ts';
+import type { View } from '../output/table.ts';
 import { print } from '../query.ts';
 import { adviseOnInput, withContextFlags } from '../submit/adviceContext.ts';
 import { writeNewFiles } from '../submit/writeNewFiles.ts';
@@ -32,9 +33,7 @@ const pipeline: Subcommand = {
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
     const task = 'design_pipeline';
     const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpuTable, context);
-    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
-    await print(context, outputOf(flags), advice, pipelineText);
-    return exitCodes.ok;
+    return answer(context, flags, advice, pipelineText);
   },
 };
 
@@ -48,10 +47,7 @@ const distributed: Subcommand = {
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
     const task = 'configure_distributed';
     const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpuTable, context);
-    const fits = advice.distributed_config !== null;
-    if (fits && flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
-    await print(context, outputOf(flags), advice, distributedText);
-    return fits ? exitCodes.ok : exitCodes.problemFound;
+    return answer(context, flags, advice, distributedText, advice.distributed_config !== null);
   },
 };
 
@@ -66,9 +62,7 @@ const tuning: Subcommand = {
     const gpus = pricedGpus(flags.prices ?? []);
     const task = 'tune_hyperparameters';
     const advice = await adviseOnInput(task, flags.file ?? null, { ...flags }, gpus, context);
-    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
-    await print(context, outputOf(flags), advice, tuningText);
-    return exitCodes.ok;
+    return answer(context, flags, advice, tuningText);
   },
 };
 
@@ -81,9 +75,7 @@ const automl: Subcommand = {
   },
   async run(context: Context, flags: AdviseFlags): Promise<ExitCode> {
     const advice = adviseOnAutoml(await readAutomlContext(flags.file ?? null, { ...flags }, context));
-    if (flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
-    await print(context, outputOf(flags), advice, automlAdviceText);
-    return exitCodes.ok;
+    return answer(context, flags, advice, automlAdviceText);
   },
 };
 
@@ -131,6 +123,19 @@ function withPriceFlag(sub: Command): Command {
     'what an hour of a GPU costs, such as H100=8.00; may be repeated; default: the built-in table',
     priceList,
   );
+}
+
+/** @param fits false: there is no advice to follow, so that no files are written */
+async function answer<Advice extends { readonly files: Parameters<typeof writeNewFiles>[1] }>(
+  context: Context,
+  flags: AdviseFlags,
+  advice: Advice,
+  text: (advice: Advice, view: View) => string,
+  fits = true,
+): Promise<ExitCode> {
+  if (fits && flags.write !== undefined) await writeNewFiles(flags.write, advice.files, context);
+  await print(context, outputOf(flags), advice, text);
+  return fits ? exitCodes.ok : exitCodes.problemFound;
 }
 
 function outputOf({ json, output }: AdviseFlags): OutputFlags {
