@@ -78,6 +78,25 @@ test('it prefers what was good of every kind of parameter', () => {
   expect(share(momenta, (momentum) => Number(momentum) > 0.6)).toBeGreaterThan(0.7);
 });
 
+test('every third trial combines good values of different trials', () => {
+  const parameters = [aFloat('x'), aFloat('y')];
+  const halves = [
+    { x: 0.2, y: 0.3 },
+    { x: 0.7, y: 0.8 },
+  ];
+  // They are where the worse value of each of the good ones is.
+  const near = [aFloat('x', { min: 0.6, max: 0.8 }), aFloat('y', { min: 0.2, max: 0.4 })];
+  const worse = earlier(near, 48, () => 9);
+  const good = Array.from({ length: 12 }, (_, index): Observation => {
+    return { point: halves[index % 2] ?? {}, state: 'complete', loss: 1, step: 0 };
+  });
+  const found = suggestions(parameters, [...worse, ...good], 90);
+  const isBoth = ({ x, y }: Point) => Math.abs(Number(x) - 0.2) < 0.15 && Math.abs(Number(y) - 0.8) < 0.15;
+  const every = (rest: number) => found.filter((_, number) => number % 3 === rest);
+  expect(share(every(0), isBoth)).toBeGreaterThan(0.15);
+  expect(share([...every(1), ...every(2)], isBoth)).toBeLessThan(0.1);
+});
+
 test('until ten trials have a result its points are random ones', () => {
   const parameters = [aFloat('x')];
   const few = earlier(parameters, 9, ({ x }) => Number(x));
