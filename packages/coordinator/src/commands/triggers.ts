@@ -16,8 +16,6 @@ import { addRun, stopPipeline } from './pipelines.ts';
 const triggersMax = 1_000;
 const triggersOfUserMax = 100;
 const waitingMax = 100;
-/** Of one trigger, that have ended: a run each minute would be 130,000 in the time that runs are kept. */
-const endedRunsMax = 500;
 /** Kept with a trigger; all of them are events. */
 const firesMax = 20;
 
@@ -239,7 +237,6 @@ function startRun(
   const fields = { name: pipeline, project, spec, params, usesCache, rerunOf: null, kept: [], stepCount };
   try {
     requireStandingOf(draft, trigger);
-    removeOldRuns(draft, name);
     const { id: run } = addRun(draft, { ...fields, triggers: [...after, name] }, random, nowMs);
     return settleFire(draft, trigger, { cause, outcome: 'started', run, reason: note }, nowMs);
   } catch (error) {
@@ -247,15 +244,6 @@ function startRun(
     const reason = withNote(error.message, note);
     return settleFire(draft, trigger, { cause, outcome: 'failed', run: null, reason }, nowMs);
   }
-}
-
-function removeOldRuns(draft: Draft, name: string): void {
-  const ended = draft.pipelines
-    .every()
-    .filter(({ triggers, state }) => triggers.at(-1) === name && hasPipelineEnded(state));
-  if (ended.length <= endedRunsMax) return;
-  const oldest = ended.sort((a, b) => b.createdAtMs - a.createdAtMs).slice(endedRunsMax);
-  for (const { id } of oldest) draft.pipelines.remove(id);
 }
 
 /**

@@ -11,7 +11,7 @@ export interface StepLineage {
 }
 
 /** One artifact is at one place, with one content. A step that is cached has those of the step that has made them. */
-function keyOf({ path, digest }: ArtifactView): string {
+export function artifactKey({ path, digest }: ArtifactView): string {
   return `${digest} ${path}`;
 }
 
@@ -22,9 +22,10 @@ export class LineageGraph {
   /** @param steps all that the caller may see */
   constructor(steps: readonly Step[]) {
     for (const step of steps) {
-      if (step.state === 'succeeded') for (const each of step.outputs) this.makers.set(keyOf(each), step);
+      if (step.state === 'succeeded')
+        for (const each of step.outputs) this.makers.set(artifactKey(each), step);
       for (const each of inputsOf(step)) {
-        const key = keyOf(each);
+        const key = artifactKey(each);
         const users = this.users.get(key) ?? [];
         users.push(step);
         this.users.set(key, users);
@@ -33,7 +34,7 @@ export class LineageGraph {
     for (const step of steps)
       if (step.state === 'cached')
         for (const each of step.outputs)
-          if (!this.makers.has(keyOf(each))) this.makers.set(keyOf(each), step);
+          if (!this.makers.has(artifactKey(each))) this.makers.set(artifactKey(each), step);
   }
 
   /** The steps that have made it. */
@@ -43,9 +44,11 @@ export class LineageGraph {
 
   /** @param isMeant which outputs of the steps themselves count; of what others made of them, all do */
   of(steps: readonly Step[], isMeant: (artifact: ArtifactView) => boolean): StepLineage {
-    const made = reach(steps, (step) => inputsOf(step).flatMap((each) => this.makers.get(keyOf(each)) ?? []));
+    const made = reach(steps, (step) =>
+      inputsOf(step).flatMap((each) => this.makers.get(artifactKey(each)) ?? []),
+    );
     const usersOf = (outputs: readonly ArtifactView[]) =>
-      outputs.flatMap((each) => this.users.get(keyOf(each)) ?? []);
+      outputs.flatMap((each) => this.users.get(artifactKey(each)) ?? []);
     const first = steps.flatMap(({ outputs }) => usersOf(outputs.filter(isMeant)));
     const used = reach(first, ({ outputs }) => usersOf(outputs));
     return {

@@ -20,13 +20,15 @@ import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { Store } from '../store/store.ts';
 import { nextRound } from '../work/inOrder.ts';
+import { runsToRemove } from './endedRuns.ts';
 import { conditionsOfSteps, type StepCondition } from './stepConditions.ts';
 import { StepEnds } from './stepEnds.ts';
 import { StepStarter } from './stepStarter.ts';
 import { storedPipelineSpec } from './storedSpecs.ts';
 
-/** A run that has ended is removed after that, and its outputs are no longer taken for later ones. */
-const keptMs = 90 * 24 * 60 * 60_000;
+/** Between two looks at what is no longer kept, and how many runs one commit removes. */
+const removeEveryMs = 60_000;
+const removedAtOnce = 100;
 
 export interface PipelineRunnerParts {
   readonly state: ClusterState;
@@ -51,6 +53,7 @@ export class PipelineRunner {
   private readonly ends: StepEnds;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
+  private removesAtMs = 0;
 
   constructor(parts: PipelineRunnerParts) {
     this.parts = parts;
@@ -88,16 +91,15 @@ export class PipelineRunner {
       this.isAskedAgain = false;
       for (const run of Array.from(this.parts.state.pipelines.runs.values()))
         await this.pass(run).catch((error: unknown) => failures.push(error));
+      await this.removeOld().catch((error: unknown) => failures.push(error));
     } while (this.isAskedAgain);
     if (failures.length > 0) throw failures[0];
   }
 
   private async pass(run: StoredPipeline): Promise<void> {
-    const { state, wallMs } = this.parts;
+    const { state } = this.parts;
     if (hasPipelineEnded(run.state)) {
       this.known.delete(run.id);
-      if ((run.endedAtMs ?? 0) + keptMs < wallMs())
-        await this.command(run, (draft) => draft.pipelines.remove(run.id));
       return;
     }
     const known = await this.knownOf(run);
@@ -109,6 +111,22 @@ export class PipelineRunner {
       const actions = this.actionsOf(now, known);
       if (actions.length === 0) return;
       for (const action of actions) await this.act(now, starter, action);
+      await nextRound();
+    }
+  }
+
+  private async removeOld(): Promise<void> {
+    const { state, wallMs, monotonicMs } = this.parts;
+    if (monotonicMs() < this.removesAtMs) return;
+    this.removesAtMs = monotonicMs() + removeEveryMs;
+    const old = runsToRemove(state.pipelines, wallMs());
+    for (let at = 0; at < old.length; at += removedAtOnce) {
+      const ids = old.slice(at, at + removedAtOnce);
+      const first = state.pipelines.runs.get(ids[0] ?? '');
+      if (first === undefined) return;
+      await this.command(first, (draft) => {
+        for (const id of ids) draft.pipelines.remove(id);
+      });
       await nextRound();
     }
   }

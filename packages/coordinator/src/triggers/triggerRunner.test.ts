@@ -191,7 +191,7 @@ test('of the runs of one trigger that have ended, the newest 500 are kept', asyn
     const run = draft.pipelines.run(first);
     if (run === undefined) throw new Error('there is no run');
     for (let count = 1; count <= 500; count += 1)
-      draft.pipelines.put({ ...run, id: `pln_${count}`, createdAtMs: nowMs + count });
+      draft.pipelines.put({ ...run, id: `pln_${count}`, endedAtMs: nowMs + count });
   });
   expect(coordinator.state.pipelines.runs.size).toBe(501);
   const [next = ''] = (await passAtNext()).running;
