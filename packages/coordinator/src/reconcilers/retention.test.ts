@@ -2,11 +2,12 @@ import type { ArrayId, JobId } from '@muster/common/ids';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import type { Job } from '../model.ts';
-import { aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
+import { aCaller, aJob, aSpec, jobIdOf, someMs } from '../modelFixture.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { eventBytes } from '../store/retention.ts';
 import { emptyBatch } from '../store/store.ts';
 import { anEvent } from '../store/storeFixture.ts';
+import type { StoredTrigger } from '../store/triggers.ts';
 import { Retention } from './retention.ts';
 
 const dayMs = 86_400_000;
@@ -174,6 +175,25 @@ test('events of the last week stay however many there are, and those that are no
   await pass(8, { eventsBytes: bytesOfOne });
   // The newest of all has the number that the next one follows.
   expect([...memory.events.keys()]).toEqual([100]);
+});
+
+test('events that a trigger has not looked at stay, unless it is paused', async () => {
+  await start([over(1)], severalEvents(100));
+  const specJson = JSON.stringify({ name: 'vision', steps: { train: { run: 'train' } } });
+  await coordinator.api.createTrigger({ name: 'after', specJson, condition: "kind == 'job.failed'" });
+  const change = (fields: Partial<StoredTrigger>) =>
+    coordinator.loop.run(aCaller, (draft) => {
+      const trigger = draft.pipelines.trigger('after');
+      if (trigger !== undefined) draft.pipelines.putTrigger({ ...trigger, ...fields });
+    });
+  const oldest = () => [...memory.events.keys()][0];
+
+  await change({ eventSeq: 40 });
+  await pass(31);
+  expect(oldest()).toBe(41);
+  await change({ isPaused: true });
+  await pass(31);
+  expect(oldest()).toBeGreaterThanOrEqual(100);
 });
 
 test('what is counted once is not counted again, and new events are', async () => {

@@ -3,7 +3,7 @@
  * milliseconds, so that other work continues between them.
  *
  * Some records are kept at any age: the newest event of each subject that may get another one, because its number is needed;
- * events that are not published yet; and ended jobs that an active job names, or whose array has an active job.
+ * events that are not published yet, or that a trigger has not looked at; and ended jobs that an active job names, or whose array has an active job.
  */
 
 import { statfsSync } from 'node:fs';
@@ -16,6 +16,7 @@ import type { RowStore } from '../rows/rowStore.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { EndedJob, EventPlace } from '../store/retention.ts';
 import { type Store, StoreError } from '../store/store.ts';
+import type { StoredTrigger } from '../store/triggers.ts';
 import { nextRound } from '../work/inOrder.ts';
 
 /**
@@ -50,7 +51,7 @@ export function keepLimits({ dataDir, keep }: Pick<CoordinatorOptions, 'dataDir'
 export interface RetentionParts {
   readonly state: Pick<
     ClusterState,
-    'jobs' | 'successors' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'
+    'jobs' | 'pipelines' | 'successors' | 'subjectSeqs' | 'lastEventSeq' | 'lastSubmitSeq' | 'outcomes'
   >;
   readonly store: Pick<Store, 'retention'>;
   readonly logs: Pick<LogStore, 'remove'>;
@@ -127,12 +128,18 @@ export class Retention {
     const readBeforeMs = nowMs - eventsKeptMsMin;
     return [
       this.countEvents(),
-      this.events(eventsBeforeMs, readBeforeMs, await this.parts.publishedSeq()),
+      this.events(eventsBeforeMs, readBeforeMs, await this.deliveredSeq()),
       this.jobs(jobsBeforeMs),
       async () => (await store.retention.removeRequests(eventsBeforeMs, eventsPerPiece)) === eventsPerPiece,
       async () =>
         (await store.retention.forgetRemovedJobs(nowMs - removedKnownMs, eventsPerPiece)) === eventsPerPiece,
     ];
+  }
+
+  /** Up to this event, everybody who follows the events has had all. */
+  private async deliveredSeq(): Promise<number> {
+    const { publishedSeq, state } = this.parts;
+    return Math.min(await publishedSeq(), triggersLookedAt(state.pipelines.triggers.values()));
   }
 
   /** All of them after a start, and then those that are new. */
@@ -148,7 +155,7 @@ export class Retention {
    * @param beforeMs older ones go
    * @param readBeforeMs of those that are older than this the oldest go, where all are too many
    */
-  private events(beforeMs: number, readBeforeMs: number, publishedSeq: number): Piece {
+  private events(beforeMs: number, readBeforeMs: number, deliveredSeq: number): Piece {
     const { store, keep } = this.parts;
     let sinceSeq = 0;
     /** Null: not known yet, because the piece before counts. */
@@ -162,7 +169,7 @@ export class Retention {
       let isDone = places.length < eventsPerPiece;
       for (const place of places) {
         const isTooMuch = freed < excess && place.timeMs < readBeforeMs;
-        if (place.seq > publishedSeq || (place.timeMs >= beforeMs && !isTooMuch)) {
+        if (place.seq > deliveredSeq || (place.timeMs >= beforeMs && !isTooMuch)) {
           isDone = true;
           break;
         }
@@ -203,6 +210,14 @@ export class Retention {
       return ended.length === jobsPerPiece;
     };
   }
+}
+
+/** Up to this event, every trigger has looked at all that it was for, as it is stored. One that is paused looks at nothing. */
+function triggersLookedAt(triggers: Iterable<StoredTrigger>): number {
+  const seqs = [...triggers].flatMap(({ eventSeq, isPaused }) =>
+    eventSeq === null || isPaused ? [] : [eventSeq],
+  );
+  return Math.min(...seqs, Number.POSITIVE_INFINITY);
 }
 
 /** Ids of jobs and arrays that these jobs name. */
