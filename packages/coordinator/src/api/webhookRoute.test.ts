@@ -78,6 +78,27 @@ test('a delivery starts a run with values of its body, and sent again it is the 
   expect(await runsOf()).toBe(count + 1);
 });
 
+test('a delivery that had to wait is answered with its run once that has started', async () => {
+  const specJson = JSON.stringify({ name: 'slow', steps: { train: { run: 'train' } } });
+  const made = await coordinator.api.createTrigger({
+    name: 'slow',
+    specJson,
+    webhook: true,
+    overlap: 'queue',
+  });
+  const sendTo = (id: string) => send({ id, to: 'slow', signedWith: made.secret ?? '' });
+  const first = (await sendTo('msg_first')).json as DeliveryAnswer;
+  expect((await sendTo('msg_next')).json).toEqual({ trigger: 'slow', run: null, repeated: false });
+  expect((await sendTo('msg_next')).json).toEqual({ trigger: 'slow', run: null, repeated: true });
+  await coordinator.api.stopPipeline(first.run ?? '', '');
+  await coordinator.pipelines.run();
+  await coordinator.triggers.run();
+  const [run] = (await coordinator.api.getTrigger('slow')).running;
+  expect((await sendTo('msg_next')).json).toEqual({ trigger: 'slow', run, repeated: true });
+  expect(await coordinator.api.getPipeline(run ?? '')).not.toHaveProperty('requestId');
+  await coordinator.api.deleteTrigger('slow');
+});
+
 describe('nothing is started, and no reason told, without the secret:', () => {
   test('by whatever is wrong', async () => {
     const before = await runsOf();

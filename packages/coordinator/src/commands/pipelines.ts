@@ -31,6 +31,7 @@ export interface NewRun {
   readonly usesCache: boolean;
   readonly rerunOf: string | null;
   readonly triggers: StoredPipeline['triggers'];
+  readonly requestId?: string;
   /** Steps that are taken from another run. */
   readonly kept: readonly StoredPipelineStep[];
   /** How many the file has. */

@@ -109,6 +109,8 @@ export interface TriggerFire {
   /** Names of the triggers that have led to it. */
   readonly after: readonly string[];
   readonly wanted: WantedRun;
+  /** Of one that somebody has asked for. Absent: nobody has. */
+  readonly requestId?: string;
 }
 
 /** A fire that somebody has asked for, by which it is known when it is sent again. */
@@ -132,7 +134,7 @@ export type WantedRun =
  */
 export function fireTrigger(
   draft: Draft,
-  { trigger: { name, createdAtMs }, isDue, moved, cause, after, wanted }: TriggerFire,
+  { trigger: { name, createdAtMs }, isDue, moved, cause, after, wanted, requestId }: TriggerFire,
   random: RandomBytes,
   nowMs: number,
 ): FireOutcome | null {
@@ -147,9 +149,9 @@ export function fireTrigger(
   const { params, note } = wanted;
   const { overlap } = trigger;
   const active = activeRuns(draft, name);
+  const fire: WaitingFire = { cause, params, after, ...(requestId !== undefined && { requestId }) };
   const isFree = active.length === 0 && trigger.waiting.length === 0;
-  if (isFree || overlap === 'allow')
-    return startRun(draft, trigger, { cause, params, after }, wanted, random, nowMs);
+  if (isFree || overlap === 'allow') return startRun(draft, trigger, fire, wanted, random, nowMs);
   const reason = withNote(`${active[0]?.id ?? 'an earlier fire'} of it has not ended`, note);
   if (overlap === 'skip')
     return settleFire(draft, trigger, { cause, outcome: 'skipped', run: null, reason }, nowMs);
@@ -157,7 +159,6 @@ export function fireTrigger(
     const full = withNote(`${waitingMax} fires of it wait already`, note);
     return settleFire(draft, trigger, { cause, outcome: 'skipped', run: null, reason: full }, nowMs);
   }
-  const fire = { cause, params, after };
   if (overlap === 'queue') {
     const queued = { ...trigger, waiting: [...trigger.waiting, fire] };
     return settleFire(draft, queued, { cause, outcome: 'queued', run: null, reason }, nowMs);
@@ -184,7 +185,9 @@ export function fireOnRequest(
   nowMs: number,
 ): RequestRecord {
   const { name } = fire.trigger;
-  const outcome = fireTrigger(draft, { ...fire, isDue: () => true, moved: {}, after: [] }, random, nowMs);
+  const { requestId } = request;
+  const wish = { ...fire, isDue: () => true, moved: {}, after: [], requestId };
+  const outcome = fireTrigger(draft, wish, random, nowMs);
   if (outcome === null) throw new MusterError('failed_precondition', `trigger ${name} is paused, or gone`);
   const run = outcome === 'started' ? (draft.pipelines.trigger(name)?.fires[0]?.run ?? null) : null;
   return draft.putRequest({ ...request, jobIds: [], arrayId: run, createdAtMs: nowMs });
@@ -228,7 +231,7 @@ export function activeRuns(draft: Draft, name: string): readonly StoredPipeline[
 function startRun(
   draft: Draft,
   trigger: StoredTrigger,
-  { cause, params, after }: WaitingFire,
+  { cause, params, after, requestId }: WaitingFire,
   { stepCount, note }: { readonly stepCount: number; readonly note: string | null },
   random: RandomBytes,
   nowMs: number,
@@ -237,7 +240,8 @@ function startRun(
   const fields = { name: pipeline, project, spec, params, usesCache, rerunOf: null, kept: [], stepCount };
   try {
     requireStandingOf(draft, trigger);
-    const { id: run } = addRun(draft, { ...fields, triggers: [...after, name] }, random, nowMs);
+    const wish = { ...fields, triggers: [...after, name], ...(requestId !== undefined && { requestId }) };
+    const { id: run } = addRun(draft, wish, random, nowMs);
     return settleFire(draft, trigger, { cause, outcome: 'started', run, reason: note }, nowMs);
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;

@@ -206,7 +206,7 @@ function requireChange(state: ClusterState, run: StoredPipeline, caller: Identit
 }
 
 function pipelineView(
-  { by: _by, usesCache: _usesCache, spec, triggers, ...rest }: StoredPipeline,
+  { by: _by, usesCache: _usesCache, requestId: _requestId, spec, triggers, ...rest }: StoredPipeline,
   steps: readonly PipelineStepView[],
 ): PipelineRunView {
   const trigger = triggers.at(-1) ?? null;

@@ -60,8 +60,14 @@ export function webhookDeliveries(parts: WebhookParts): DeliverWebhook {
     const { record, repeated } = await requests.once(request, () =>
       parts.triggers.fireByWebhook(trigger, { cause: `delivery ${id}`, facts, request }),
     );
-    return { trigger: trigger.name, run: record.arrayId, repeated };
+    return { trigger: trigger.name, run: record.arrayId ?? runStartedFor(parts, requestId), repeated };
   };
+}
+
+/** Of a delivery that had to wait: the run that it has started since. null: none yet, or it is no longer kept. */
+function runStartedFor({ state }: Pick<WebhookParts, 'state'>, requestId: string): string | null {
+  for (const run of state.pipelines.runs.values()) if (run.requestId === requestId) return run.id;
+  return null;
 }
 
 /** One answer for every reason: whoever does not have the secret learns not even whether there is such a trigger. */

@@ -21,6 +21,8 @@ export interface StoredPipeline {
   readonly rerunOf: string | null;
   /** Names of the triggers that have led to it, that which has started it last. Empty: a user has. */
   readonly triggers: readonly string[];
+  /** Id of the request, such as a delivery, that has fired its trigger. Absent: none has. */
+  readonly requestId?: string;
   readonly state: PipelineState;
   readonly reason: string | null;
   readonly createdAtMs: number;

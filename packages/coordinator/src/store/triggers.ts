@@ -34,6 +34,8 @@ export interface WaitingFire {
   readonly params: PipelineValues;
   /** Names of the triggers that have led to it. */
   readonly after: readonly string[];
+  /** Id of the request that somebody has asked for it with. Absent: nobody has. */
+  readonly requestId?: string;
 }
 
 export interface StoredTrigger {
