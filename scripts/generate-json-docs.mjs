@@ -76,6 +76,7 @@ const answers = [
     '`trigger create`, `trigger show`, `trigger pause`, `trigger resume`, `trigger delete`',
     '[Trigger](#trigger)',
   ],
+  ['`trigger run`', '[TriggerFire](#triggerfire)'],
   ['`trigger list`', '`{triggers: `[Trigger](#trigger)`[]}`'],
   ['`pipeline list`', '`{runs: `[PipelineRun](#pipelinerun)`[], more}`'],
   ['`secret set`, `secret remove`', '[Secret](#secret)'],

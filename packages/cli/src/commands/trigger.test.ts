@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TriggerView } from '@muster/common/triggers';
-import { triggerToWire } from '@muster/common/wire/codec';
+import type { TriggerFireView, TriggerView } from '@muster/common/triggers';
+import { triggerFireToWire, triggerToWire } from '@muster/common/wire/codec';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { clockText } from '../output/times.ts';
@@ -132,4 +132,34 @@ test('a trigger is paused, resumed and deleted', async () => {
   expect(resumed.stdout).toBe(`nightly fires next at ${nextAt}.\n`);
   const deleted = await run(['trigger', 'delete', 'nightly'], { DeleteTrigger: answer });
   expect(deleted.stdout).toBe('nightly is deleted. Its runs continue.\n');
+});
+
+test('a trigger is fired by hand, and says so when no run was started', async () => {
+  const typed = {
+    ...trigger,
+    spec: { name: 'vision', params: { lr: 0.1 }, steps: { train: { run: 'train' } } },
+  };
+  const fireOf = (fields: Partial<TriggerFireView>) => () =>
+    triggerFireToWire({
+      atMs: 1,
+      cause: 'by hand, ann',
+      outcome: 'started',
+      run: null,
+      reason: null,
+      ...fields,
+    });
+  const fired = (fields: Partial<TriggerFireView>, ...args: readonly string[]) =>
+    run(['trigger', 'run', 'nightly', ...args], {
+      GetTrigger: () => triggerToWire(typed),
+      RunTrigger: fireOf(fields),
+    });
+  const started = await fired({ run: 'pln_00000000000b' }, '--param', 'lr=0.5');
+  expect(started.stdout).toBe('pln_00000000000b\n');
+  expect(started.requests[1]).toMatchObject({ request: { name: 'nightly', paramsJson: '{"lr":0.5}' } });
+  const queued = await fired({ outcome: 'queued', reason: 'pln_1 of it has not ended' });
+  expect([queued.exitCode, queued.stdout]).toEqual([0, '']);
+  expect(queued.stderr).toContain('starts a run once others have ended: pln_1 of it has not ended');
+  const skipped = await fired({ outcome: 'skipped', reason: 'pln_1 of it has not ended' });
+  expect(skipped.exitCode).not.toBe(0);
+  expect(skipped.stderr).toContain('nightly has started no run: skipped: pln_1 of it has not ended');
 });

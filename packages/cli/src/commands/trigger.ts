@@ -2,13 +2,15 @@ import type { TriggerView } from '@muster/common/triggers';
 import { missedPolicies, overlapPolicies } from '@muster/common/triggers';
 import type { MusterApi } from '@muster/common/wire/client';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
-import { usageError } from '../errors.ts';
+import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
 import { printable } from '../output/text.ts';
 import { clockText } from '../output/times.ts';
+import { patiently } from '../patiently.ts';
 import { triggerDetail, triggerTable } from '../pipelines/triggerText.ts';
-import { ask, type QueryFlags, withQuery } from '../query.ts';
+import { ask, print, type QueryFlags, withQuery } from '../query.ts';
+import { withSession } from '../session.ts';
 import { exportChoice } from '../submit/exported.ts';
 
 interface CreateFlags extends QueryFlags {
@@ -136,6 +138,51 @@ const resume = ofOne('resume', 'let a trigger start runs again', {
     nextAtMs === null ? `${name} is no longer paused.\n` : `${name} fires next at ${clockText(nextAtMs)}.\n`,
 });
 
+interface RunFlags extends QueryFlags {
+  readonly param?: readonly string[];
+}
+
+const fire: Subcommand = {
+  name: 'run',
+  summary: 'fire a trigger now, whatever it waits for; prints the id of the run',
+  define(sub) {
+    sub
+      .argument('<name>', 'name of the trigger')
+      .option(
+        '--param <name=value>',
+        'value in the place of the one that the trigger has; repeatable',
+        collect,
+      );
+    withQuery(sub);
+    sub.addHelpText(
+      'after',
+      '\nWhile a run of it has not ended, its overlap policy says what happens. The run belongs to the user of the trigger.',
+    );
+  },
+  async run(context: Context, name: string, flags: RunFlags): Promise<ExitCode> {
+    const requestId = context.newRequestId();
+    return withSession(context, flags, async (session) => {
+      const { spec } = await session.api.getTrigger(name);
+      const { valuesForPipeline } = await import('../submit/pipeline.ts');
+      const paramsJson = JSON.stringify(valuesForPipeline(spec, flags.param ?? []));
+      const request = { name, paramsJson, requestId };
+      const fired = await patiently(session, context, (api) => api.runTrigger(request));
+      const { outcome, run, reason } = fired;
+      if (outcome !== 'started' && outcome !== 'queued')
+        throw new CliError(`${name} has started no run: ${outcome}: ${reason ?? 'no cause is known'}`, {
+          hints: [`See: ${context.environment.programName} trigger show ${name}`],
+        });
+      return print(
+        context,
+        flags,
+        fired,
+        () => (run === null ? '' : `${run}\n`),
+        () => (run === null ? `${name} starts a run once others have ended: ${reason ?? ''}\n` : ''),
+      );
+    });
+  },
+};
+
 const remove = ofOne('delete', 'delete a trigger; its runs continue', {
   call: (api, name) => api.deleteTrigger(name),
   text: ({ name }) => `${name} is deleted. Its runs continue.\n`,
@@ -147,7 +194,7 @@ export const command: CommandModule = {
     sub.addHelpText('after', '\nWithout a subcommand it lists triggers. All about them: docs/pipelines.md.');
   },
   run: listTriggers,
-  subcommands: [create, list, show, pause, resume, remove],
+  subcommands: [create, list, show, fire, pause, resume, remove],
 };
 
 /** Of a webhook the secret alone, so that a script can keep it. */

@@ -76,7 +76,30 @@ function valuesFrom(
   given: readonly string[],
   isTriggered: boolean,
 ): Readonly<Record<string, unknown>> {
-  const values = Object.fromEntries(
+  const values = typedValues(params, given, isTriggered);
+  const complete = completeValues(params, isTriggered ? withFireSamples(params, values) : values);
+  if (complete.ok) return values;
+  throw new CliError(complete.problems.join('; '), { code: 'invalid' });
+}
+
+/**
+ * Some values for a pipeline that the coordinator has, with the types of its parameters. They are not compared with them.
+ * @param given as typed: `NAME=VALUE` @throws {CliError} for another form
+ */
+export function valuesForPipeline(
+  file: Readonly<Record<string, unknown>>,
+  given: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const read = readPipeline(file);
+  return typedValues(read.ok ? read.pipeline.params : [], given, false);
+}
+
+function typedValues(
+  params: readonly PipelineParameter[],
+  given: readonly string[],
+  isTriggered: boolean,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
     given.map((pair) => {
       const at = pair.indexOf('=');
       if (at < 1)
@@ -88,9 +111,6 @@ function valuesFrom(
       return [name, typed(params.find((each) => each.name === name)?.type ?? 'string', pair.slice(at + 1))];
     }),
   );
-  const complete = completeValues(params, isTriggered ? withFireSamples(params, values) : values);
-  if (complete.ok) return values;
-  throw new CliError(complete.problems.join('; '), { code: 'invalid' });
 }
 
 /** A value of a list is a text; one that is meant as a number is written as JSON: `[1, 2]`. */

@@ -159,6 +159,7 @@ import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, Rotat
 import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from './muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from './muster/v1/RotateUserTokenRequest.ts';
 import type { RunPipelineRequest as _muster_v1_RunPipelineRequest, RunPipelineRequest__Output as _muster_v1_RunPipelineRequest__Output } from './muster/v1/RunPipelineRequest.ts';
+import type { RunTriggerRequest as _muster_v1_RunTriggerRequest, RunTriggerRequest__Output as _muster_v1_RunTriggerRequest__Output } from './muster/v1/RunTriggerRequest.ts';
 import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from './muster/v1/Secret.ts';
 import type { SeedRun as _muster_v1_SeedRun, SeedRun__Output as _muster_v1_SeedRun__Output } from './muster/v1/SeedRun.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from './muster/v1/SetMaintenanceRequest.ts';
@@ -365,6 +366,7 @@ export interface ProtoGrpcType {
       RotateSecretKeyResponse: MessageTypeDefinition<_muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyResponse__Output>
       RotateUserTokenRequest: MessageTypeDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_RotateUserTokenRequest__Output>
       RunPipelineRequest: MessageTypeDefinition<_muster_v1_RunPipelineRequest, _muster_v1_RunPipelineRequest__Output>
+      RunTriggerRequest: MessageTypeDefinition<_muster_v1_RunTriggerRequest, _muster_v1_RunTriggerRequest__Output>
       Secret: MessageTypeDefinition<_muster_v1_Secret, _muster_v1_Secret__Output>
       SeedRun: MessageTypeDefinition<_muster_v1_SeedRun, _muster_v1_SeedRun__Output>
       SetMaintenanceRequest: MessageTypeDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_SetMaintenanceRequest__Output>

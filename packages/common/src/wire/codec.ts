@@ -344,6 +344,7 @@ export const { toWire: lineageToWire, fromWire: lineageFromWire } = message<pipe
 const triggerFire = message<triggers.TriggerFireView>()('TriggerFire', {
   outcome: word(triggers.fireOutcomes, 'failed'),
 });
+export const { toWire: triggerFireToWire, fromWire: triggerFireFromWire } = triggerFire;
 export const { toWire: triggerToWire, fromWire: triggerFromWire } = message<triggers.TriggerView>()(
   'Trigger',
   {

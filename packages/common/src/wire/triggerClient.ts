@@ -1,6 +1,6 @@
 /** The part of the typed client that is about triggers of pipelines. */
-import type { TriggerView } from '../triggers.ts';
-import { triggerFromWire } from './codec.ts';
+import type { TriggerFireView, TriggerView } from '../triggers.ts';
+import { triggerFireFromWire, triggerFromWire } from './codec.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
 /** What is left out is as the coordinator chooses: see `CreateTriggerRequest`. */
@@ -31,6 +31,12 @@ export interface TriggerApi {
   deleteTrigger(name: string): Promise<TriggerView>;
   pauseTrigger(name: string): Promise<TriggerView>;
   resumeTrigger(name: string): Promise<TriggerView>;
+  /** @param request `paramsJson`: values in the place of those that the trigger has, as a JSON object */
+  runTrigger(request: {
+    readonly name: string;
+    readonly paramsJson?: string;
+    readonly requestId: string;
+  }): Promise<TriggerFireView>;
 }
 
 export function triggerClient(call: UnaryCall): TriggerApi {
@@ -40,6 +46,7 @@ export function triggerClient(call: UnaryCall): TriggerApi {
     getTrigger: async (name) => triggerFromWire(await call('GetTrigger', { name })),
     deleteTrigger: async (name) => triggerFromWire(await call('DeleteTrigger', { name })),
     pauseTrigger: async (name) => triggerFromWire(await call('PauseTrigger', { name })),
+    runTrigger: async (request) => triggerFireFromWire(await call('RunTrigger', request)),
     resumeTrigger: async (name) => triggerFromWire(await call('ResumeTrigger', { name })),
   };
 }

@@ -105,6 +105,7 @@ export const routesOfCalls: Rows = {
   DeleteTrigger: remove('/triggers/{name}'),
   PauseTrigger: post('/triggers/{name}/pause'),
   ResumeTrigger: post('/triggers/{name}/resume'),
+  RunTrigger: post('/triggers/{name}/run'),
   GetLineage: get('/lineage'),
 
   ListUsers: get('/users'),

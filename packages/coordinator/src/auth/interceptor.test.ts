@@ -108,7 +108,7 @@ const callsOf = {
   user:
     'Submit SetSecret ListSecrets RemoveSecret StopJobs RequeueJob ExtendJob RemoveLogs ' +
     'CreateAlert DeleteAlert SilenceAlert AcknowledgeAlert CreateSweep StopSweep ExtendSweep RunPipeline StopPipeline RerunPipeline ' +
-    'CreateTrigger DeleteTrigger PauseTrigger ResumeTrigger',
+    'CreateTrigger DeleteTrigger PauseTrigger ResumeTrigger RunTrigger',
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
     'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +

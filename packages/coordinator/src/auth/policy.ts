@@ -45,6 +45,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RunPipeline: 'submit',
   RerunPipeline: 'submit',
   CreateTrigger: 'submit',
+  RunTrigger: 'submit',
   SetSecret: 'submit',
   ListSecrets: 'submit',
   RemoveSecret: 'submit',

@@ -7,7 +7,7 @@ import type { JobSpec } from '@muster/common/spec/types';
 import { hasSweepEnded } from '@muster/common/sweeps';
 import type { PipelineValues } from '@muster/pipelines/model';
 import type { InstanceRef } from '@muster/pipelines/plan';
-import { budgetOf, traceparentOf, userOf } from '../caller.ts';
+import { budgetOf, type Caller, traceparentOf, userOf } from '../caller.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Draft } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
@@ -32,6 +32,8 @@ export interface NewRun {
   readonly rerunOf: string | null;
   readonly triggers: StoredPipeline['triggers'];
   readonly requestId?: string;
+  /** Whose it is. Absent: of the caller. */
+  readonly by?: Caller;
   /** Steps that are taken from another run. */
   readonly kept: readonly StoredPipelineStep[];
   /** How many the file has. */
@@ -59,7 +61,7 @@ export function createPipeline(
 /** @throws {MusterError} `resource_exhausted` */
 export function addRun(
   draft: Draft,
-  { stepCount, kept, ...fields }: NewRun,
+  { stepCount, kept, by = draft.by, ...fields }: NewRun,
   random: RandomBytes,
   nowMs: number,
 ): StoredPipeline {
@@ -69,7 +71,6 @@ export function addRun(
       'resource_exhausted',
       `${active} runs of pipelines have not ended; at most ${activePipelinesMax} at a time: wait for one, or stop one with muster pipeline stop`,
     );
-  const { by } = draft;
   const run: StoredPipeline = {
     ...fields,
     id: newPipelineId(random),

@@ -183,14 +183,23 @@ export function fireOnRequest(
   { request, ...fire }: RequestedFire,
   random: RandomBytes,
   nowMs: number,
-): RequestRecord {
+): { readonly record: RequestRecord; readonly fire: StoredTrigger['fires'][number] } {
   const { name } = fire.trigger;
   const { requestId } = request;
   const wish = { ...fire, isDue: () => true, moved: {}, after: [], requestId };
   const outcome = fireTrigger(draft, wish, random, nowMs);
-  if (outcome === null) throw new MusterError('failed_precondition', `trigger ${name} is paused, or gone`);
-  const run = outcome === 'started' ? (draft.pipelines.trigger(name)?.fires[0]?.run ?? null) : null;
-  return draft.putRequest({ ...request, jobIds: [], arrayId: run, createdAtMs: nowMs });
+  // The newest of them, as none was stored behind it.
+  const [newest] = draft.pipelines.trigger(name)?.fires ?? [];
+  if (outcome === null || newest === undefined)
+    throw new MusterError(
+      'failed_precondition',
+      `trigger ${name} is paused, or gone; muster trigger resume ${name} lets it start runs again`,
+    );
+  const arrayId = outcome === 'started' ? newest.run : null;
+  return {
+    record: draft.putRequest({ ...request, jobIds: [], arrayId, createdAtMs: nowMs }),
+    fire: newest,
+  };
 }
 
 /** All events up to this one were looked at, and none of them has fired the trigger. */
@@ -240,7 +249,8 @@ function startRun(
   const fields = { name: pipeline, project, spec, params, usesCache, rerunOf: null, kept: [], stepCount };
   try {
     requireStandingOf(draft, trigger);
-    const wish = { ...fields, triggers: [...after, name], ...(requestId !== undefined && { requestId }) };
+    const { by } = trigger;
+    const wish = { ...fields, by, triggers: [...after, name], ...(requestId !== undefined && { requestId }) };
     const { id: run } = addRun(draft, wish, random, nowMs);
     return settleFire(draft, trigger, { cause, outcome: 'started', run, reason: note }, nowMs);
   } catch (error) {

@@ -279,6 +279,13 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       return () => coordinator.api.resumeTrigger(aTrigger.name);
     },
   ],
+  RunTrigger: [
+    'trigger.fired',
+    async () => {
+      await coordinator.api.createTrigger(aTrigger);
+      return () => coordinator.api.runTrigger({ name: aTrigger.name, requestId: 't1' });
+    },
+  ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],
   AdvanceStore: [
     'store.advanced',

@@ -7,11 +7,12 @@ import { closest } from '@muster/common/spec/suggest';
 import {
   missedPolicies,
   overlapPolicies,
+  type TriggerFireView,
   type TriggerView,
   triggerNameForm,
   triggerNamePattern,
 } from '@muster/common/triggers';
-import { triggerToWire } from '@muster/common/wire/codec';
+import { triggerFireToWire, triggerToWire } from '@muster/common/wire/codec';
 import { completeValues } from '@muster/pipelines/parameters';
 import { referenceProblems, withFireSamples } from '@muster/pipelines/triggerValues';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
@@ -24,14 +25,18 @@ import { conditionsOfSteps } from '../pipelines/stepConditions.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { RequestRecord, Store } from '../store/store.ts';
 import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
 import { listData } from '../triggers/dataListing.ts';
 import { eventConditionOf } from '../triggers/eventCondition.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
 import { newWebhookSecret } from '../triggers/signature.ts';
-import { factNames, webhookSecretName } from '../triggers/triggerRunner.ts';
+import { factNames, type TriggerRunner, webhookSecretName } from '../triggers/triggerRunner.ts';
 import { type MusterCalls, unary } from './calls.ts';
+import { intentDigest } from './jobRequests.ts';
+import { Requests } from './requests.ts';
 import { seesSweep } from './visibleJobs.ts';
+import { runStartedFor } from './webhookDeliveries.ts';
 
 export interface TriggerCallParts extends StepCheckParts {
   readonly state: ClusterState;
@@ -41,15 +46,24 @@ export interface TriggerCallParts extends StepCheckParts {
   readonly wallMs: () => number;
   /** Directories below which triggers may watch. */
   readonly watchDirs: readonly string[];
+  readonly triggers: Pick<TriggerRunner, 'fireByHand'>;
+  readonly store: Pick<Store, 'readRequest'>;
 }
 
 type TriggerCalls = Pick<
   MusterCalls,
-  'CreateTrigger' | 'ListTriggers' | 'GetTrigger' | 'DeleteTrigger' | 'PauseTrigger' | 'ResumeTrigger'
+  | 'CreateTrigger'
+  | 'ListTriggers'
+  | 'GetTrigger'
+  | 'DeleteTrigger'
+  | 'PauseTrigger'
+  | 'ResumeTrigger'
+  | 'RunTrigger'
 >;
 
 export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
   const { state, loop, vault } = parts;
+  const requests = new Requests(parts.store);
 
   function shown(name: string): ReturnType<typeof triggerToWire> {
     const trigger = state.pipelines.triggers.get(name);
@@ -104,6 +118,20 @@ export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
         pauseTrigger(draft, name, { isPaused: false, nextAtMs }, nowMs);
       });
       return shown(name);
+    }),
+
+    RunTrigger: unary(async ({ name, paramsJson, requestId }, caller) => {
+      const trigger = requireChange(state, findTrigger(state, name, caller), caller);
+      requireProject(caller, trigger.project);
+      const params = decodeGiven(paramsJson);
+      const request = { requestId, digest: intentDigest(['run trigger', name, paramsJson]) };
+      let fire: TriggerFireView | null = null;
+      const { record } = await requests.once(request, async () => {
+        const fired = await parts.triggers.fireByHand(caller, trigger, { params, request });
+        ({ fire } = fired);
+        return fired.record;
+      });
+      return triggerFireToWire(fire ?? repeatedFire(state, trigger, record));
     }),
   };
 }
@@ -193,6 +221,30 @@ function invalid(path: string, message: string, expected: string): MusterError {
 /** A project may have lost the secret before. */
 function unlessMissing(error: unknown): void {
   if (!(error instanceof MusterError) || error.code !== 'not_found') throw error;
+}
+
+/** What has become of a fire that was asked for before. @throws {MusterError} `failed_precondition` when it has started nothing */
+function repeatedFire(
+  { pipelines }: Pick<ClusterState, 'pipelines'>,
+  { name }: StoredTrigger,
+  { requestId, arrayId, createdAtMs }: RequestRecord,
+): TriggerFireView {
+  const started = arrayId ?? runStartedFor(pipelines, requestId);
+  const isQueued =
+    pipelines.triggers.get(name)?.waiting.some((each) => each.requestId === requestId) === true;
+  if (started === null && !isQueued)
+    throw new MusterError(
+      'failed_precondition',
+      `this request was carried out before and has started no run; muster trigger show ${name} says why`,
+    );
+  const outcome = started === null ? 'queued' : 'started';
+  return {
+    atMs: createdAtMs,
+    cause: 'this request, which was repeated',
+    outcome,
+    run: started,
+    reason: null,
+  };
 }
 
 /** By name. */

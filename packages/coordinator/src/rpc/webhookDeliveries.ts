@@ -60,13 +60,20 @@ export function webhookDeliveries(parts: WebhookParts): DeliverWebhook {
     const { record, repeated } = await requests.once(request, () =>
       parts.triggers.fireByWebhook(trigger, { cause: `delivery ${id}`, facts, request }),
     );
-    return { trigger: trigger.name, run: record.arrayId ?? runStartedFor(parts, requestId), repeated };
+    return {
+      trigger: trigger.name,
+      run: record.arrayId ?? runStartedFor(parts.state.pipelines, requestId),
+      repeated,
+    };
   };
 }
 
-/** Of a delivery that had to wait: the run that it has started since. null: none yet, or it is no longer kept. */
-function runStartedFor({ state }: Pick<WebhookParts, 'state'>, requestId: string): string | null {
-  for (const run of state.pipelines.runs.values()) if (run.requestId === requestId) return run.id;
+/** Of a request that had to wait: the run that it has started since. null: none yet, or it is no longer kept. */
+export function runStartedFor(
+  { runs }: Pick<ClusterState['pipelines'], 'runs'>,
+  requestId: string,
+): string | null {
+  for (const run of runs.values()) if (run.requestId === requestId) return run.id;
   return null;
 }
 

@@ -183,6 +183,29 @@ test('of two that carry out the same fire, one does', async () => {
   expect(await runs()).toHaveLength(1);
 });
 
+test('a fire by hand follows the overlap policy, once for a request, with values of its own', async () => {
+  await coordinator.api.createTrigger(wish());
+  const byHand = (requestId: string, values: object = {}) =>
+    coordinator.api.runTrigger({ name: 'often', requestId, paramsJson: JSON.stringify(values) });
+  const first = await byHand('r1', { lr: 0.5 });
+  expect(first).toMatchObject({ outcome: 'started', cause: 'by hand, admin' });
+  expect(await coordinator.api.getPipeline(first.run ?? '')).toMatchObject({
+    params: { lr: 0.5 },
+    trigger: 'often',
+  });
+  expect(await byHand('r1', { lr: 0.5 })).toMatchObject({ outcome: 'started', run: first.run });
+  expect(await byHand('r2')).toMatchObject({ outcome: 'skipped', run: null });
+  expect(await refusal(byHand('r2'))).toMatch(/^failed_precondition: .* has started no run/);
+  expect(await byHand('r3', { lr: 'much' })).toMatchObject({ outcome: 'failed' });
+  await coordinator.api.pauseTrigger('often');
+  expect(await refusal(byHand('r4'))).toMatch(/^failed_precondition: .* is paused/);
+  expect(await runs()).toHaveLength(1);
+  // Its next time is what it was.
+  await endRuns();
+  await coordinator.api.resumeTrigger('often');
+  expect(outcomes(await passAtNext())[0]).toBe('started');
+});
+
 test('of the runs of one trigger that have ended, the newest 500 are kept', async () => {
   await coordinator.api.createTrigger(wish());
   const first = (await passAtNext()).running[0] ?? '';

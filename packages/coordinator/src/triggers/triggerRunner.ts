@@ -9,7 +9,7 @@ import { hasPipelineEnded } from '@muster/common/pipelines';
 import type { TriggerKind } from '@muster/common/triggers';
 import { completeValues } from '@muster/pipelines/parameters';
 import { fillFromFire } from '@muster/pipelines/triggerValues';
-import { coordinatorPart } from '../caller.ts';
+import { coordinatorPart, type Identity, userOf } from '../caller.ts';
 import {
   fireOnRequest,
   fireTrigger,
@@ -26,6 +26,7 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger } from '../store/triggers.ts';
+import { listData } from './dataListing.ts';
 import { DataWatch, type DataWatchParts } from './dataWatch.ts';
 import { eventFacts } from './eventCondition.ts';
 import { type TriggerEventParts, TriggerEvents } from './eventFollower.ts';
@@ -38,6 +39,9 @@ export const factNames: Readonly<Record<TriggerKind, readonly string[]>> = {
   webhook: ['time', 'body', 'delivery'],
   data: ['time', 'directory', 'files'],
 };
+
+/** What `${trigger.NAME}` may name, and values of parameters. */
+type FireFacts = Readonly<Record<string, unknown>>;
 
 /** Of the secret of its project that deliveries are signed with. */
 export function webhookSecretName(trigger: string): string {
@@ -175,21 +179,40 @@ export class TriggerRunner {
   /** Carries out a delivery. The caller sees to it that each is carried out once. */
   async fireByWebhook(
     trigger: StoredTrigger,
-    {
-      cause,
-      facts,
-      request,
-    }: Pick<RequestedFire, 'cause' | 'request'> & { readonly facts: Readonly<Record<string, unknown>> },
+    { cause, facts, request }: Pick<RequestedFire, 'cause' | 'request'> & { readonly facts: FireFacts },
   ): Promise<RequestRecord> {
     const { loop, random, pipelines } = this.parts;
     const fire = { trigger, cause, request, wanted: await this.wantedRun(trigger, facts, null) };
-    const record = await loop.run(
+    const { record } = await loop.run(
       trigger.by,
       (draft, nowMs) => fireOnRequest(draft, fire, random, nowMs),
       true,
     );
     pipelines.begin();
     return record;
+  }
+
+  /**
+   * As `fireByWebhook`, of one that a user has asked for, by whom it is stored. The run is that of the trigger all the same.
+   * @param params in the place of those that the trigger has
+   */
+  async fireByHand(
+    caller: Identity,
+    trigger: StoredTrigger,
+    { params, request }: Pick<RequestedFire, 'request'> & { readonly params: FireFacts },
+  ): Promise<ReturnType<typeof fireOnRequest>> {
+    const { loop, random, pipelines, watchDirs, wallMs } = this.parts;
+    const { source } = trigger;
+    const directory = source.kind === 'data' ? source.directory : null;
+    const listed =
+      directory === null ? {} : { directory, files: (await listData(directory, watchDirs)).files };
+    const facts = { ...listed, time: new Date(wallMs()).toISOString() };
+    const given = { ...trigger, params: { ...trigger.params, ...params } };
+    const wanted = await this.wantedRun(given, facts, null);
+    const fire = { trigger, cause: `by hand, ${userOf(caller)}`, request, wanted };
+    const fired = await loop.run(caller, (draft, nowMs) => fireOnRequest(draft, fire, random, nowMs));
+    pipelines.begin();
+    return fired;
   }
 
   private async fire(
@@ -207,11 +230,7 @@ export class TriggerRunner {
   }
 
   /** Every job is checked as when a user starts the run. What cannot be started is a fire that has failed. */
-  private async wantedRun(
-    trigger: StoredTrigger,
-    facts: Readonly<Record<string, unknown>>,
-    note: string | null,
-  ): Promise<WantedRun> {
+  private async wantedRun(trigger: StoredTrigger, facts: FireFacts, note: string | null): Promise<WantedRun> {
     const failed = (reason: string) => ({ kind: 'none', outcome: 'failed', reason }) as const;
     try {
       const { spec } = decodePipeline(trigger.spec);

@@ -103,6 +103,7 @@ import type { RotateSecretKeyRequest as _muster_v1_RotateSecretKeyRequest, Rotat
 import type { RotateSecretKeyResponse as _muster_v1_RotateSecretKeyResponse, RotateSecretKeyResponse__Output as _muster_v1_RotateSecretKeyResponse__Output } from '../../muster/v1/RotateSecretKeyResponse.ts';
 import type { RotateUserTokenRequest as _muster_v1_RotateUserTokenRequest, RotateUserTokenRequest__Output as _muster_v1_RotateUserTokenRequest__Output } from '../../muster/v1/RotateUserTokenRequest.ts';
 import type { RunPipelineRequest as _muster_v1_RunPipelineRequest, RunPipelineRequest__Output as _muster_v1_RunPipelineRequest__Output } from '../../muster/v1/RunPipelineRequest.ts';
+import type { RunTriggerRequest as _muster_v1_RunTriggerRequest, RunTriggerRequest__Output as _muster_v1_RunTriggerRequest__Output } from '../../muster/v1/RunTriggerRequest.ts';
 import type { Secret as _muster_v1_Secret, Secret__Output as _muster_v1_Secret__Output } from '../../muster/v1/Secret.ts';
 import type { SetMaintenanceRequest as _muster_v1_SetMaintenanceRequest, SetMaintenanceRequest__Output as _muster_v1_SetMaintenanceRequest__Output } from '../../muster/v1/SetMaintenanceRequest.ts';
 import type { SetProjectRequest as _muster_v1_SetProjectRequest, SetProjectRequest__Output as _muster_v1_SetProjectRequest__Output } from '../../muster/v1/SetProjectRequest.ts';
@@ -119,6 +120,7 @@ import type { SummarizeTrainingResponse as _muster_v1_SummarizeTrainingResponse,
 import type { Sweep as _muster_v1_Sweep, Sweep__Output as _muster_v1_Sweep__Output } from '../../muster/v1/Sweep.ts';
 import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Output as _muster_v1_TrainingStatus__Output } from '../../muster/v1/TrainingStatus.ts';
 import type { Trigger as _muster_v1_Trigger, Trigger__Output as _muster_v1_Trigger__Output } from '../../muster/v1/Trigger.ts';
+import type { TriggerFire as _muster_v1_TriggerFire, TriggerFire__Output as _muster_v1_TriggerFire__Output } from '../../muster/v1/TriggerFire.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from '../../muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from '../../muster/v1/Upkeep.ts';
 import type { User as _muster_v1_User, User__Output as _muster_v1_User__Output } from '../../muster/v1/User.ts';
@@ -677,6 +679,15 @@ export interface MusterClient extends grpc.Client {
   runPipeline(argument: _muster_v1_RunPipelineRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
   runPipeline(argument: _muster_v1_RunPipelineRequest, callback: grpc.requestCallback<_muster_v1_PipelineRun__Output>): grpc.ClientUnaryCall;
   
+  RunTrigger(argument: _muster_v1_RunTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  RunTrigger(argument: _muster_v1_RunTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  RunTrigger(argument: _muster_v1_RunTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  RunTrigger(argument: _muster_v1_RunTriggerRequest, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  runTrigger(argument: _muster_v1_RunTriggerRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  runTrigger(argument: _muster_v1_RunTriggerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  runTrigger(argument: _muster_v1_RunTriggerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  runTrigger(argument: _muster_v1_RunTriggerRequest, callback: grpc.requestCallback<_muster_v1_TriggerFire__Output>): grpc.ClientUnaryCall;
+  
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   SetMaintenance(argument: _muster_v1_SetMaintenanceRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -904,6 +915,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   RunPipeline: grpc.handleUnaryCall<_muster_v1_RunPipelineRequest__Output, _muster_v1_PipelineRun>;
   
+  RunTrigger: grpc.handleUnaryCall<_muster_v1_RunTriggerRequest__Output, _muster_v1_TriggerFire>;
+  
   SetMaintenance: grpc.handleUnaryCall<_muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster>;
   
   SetProject: grpc.handleUnaryCall<_muster_v1_SetProjectRequest__Output, _muster_v1_Project>;
@@ -993,6 +1006,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   RotateSecretKey: MethodDefinition<_muster_v1_RotateSecretKeyRequest, _muster_v1_RotateSecretKeyResponse, _muster_v1_RotateSecretKeyRequest__Output, _muster_v1_RotateSecretKeyResponse__Output>
   RotateUserToken: MethodDefinition<_muster_v1_RotateUserTokenRequest, _muster_v1_UserToken, _muster_v1_RotateUserTokenRequest__Output, _muster_v1_UserToken__Output>
   RunPipeline: MethodDefinition<_muster_v1_RunPipelineRequest, _muster_v1_PipelineRun, _muster_v1_RunPipelineRequest__Output, _muster_v1_PipelineRun__Output>
+  RunTrigger: MethodDefinition<_muster_v1_RunTriggerRequest, _muster_v1_TriggerFire, _muster_v1_RunTriggerRequest__Output, _muster_v1_TriggerFire__Output>
   SetMaintenance: MethodDefinition<_muster_v1_SetMaintenanceRequest, _muster_v1_Cluster, _muster_v1_SetMaintenanceRequest__Output, _muster_v1_Cluster__Output>
   SetProject: MethodDefinition<_muster_v1_SetProjectRequest, _muster_v1_Project, _muster_v1_SetProjectRequest__Output, _muster_v1_Project__Output>
   SetSecret: MethodDefinition<_muster_v1_SetSecretRequest, _muster_v1_Secret, _muster_v1_SetSecretRequest__Output, _muster_v1_Secret__Output>
