@@ -306,7 +306,7 @@ export const mutants = {
   'drained-gpus-get-no-work': {
     rule: 'A GPU that a condition drains is allocated to no job.',
     breaks: ['drains'],
-    seed: 26,
+    seed: 20,
     replacements: [
       nodeViews('freeGpusOf', (freeGpusOf) => (taken) => freeGpusOf({ ...taken, drained: new Set() })),
     ],
@@ -377,7 +377,7 @@ export const mutants = {
   'a-hello-is-answered-in-time': {
     rule: 'An agent that gets no Welcome dials again.',
     breaks: ['liveness'],
-    seed: 14,
+    seed: 19,
     replacements: [agentSession('awaitWelcome', () => () => setTimeout(() => {}, 0))],
   },
   'array-limit': {

@@ -99,7 +99,7 @@ export const trainingMutants = {
   'only-lower-priorities-are-preempted': {
     rule: 'Only jobs of lower priority are preempted.',
     breaks: ['preemption'],
-    seed: 14,
+    seed: 20,
     replacements: [preemptible('outranks', () => (priority, holder) => priority !== holder.priority)],
   },
   'only-preemptible-jobs-are-preempted': {
@@ -214,7 +214,7 @@ export const trainingMutants = {
   'progress-refills': {
     rule: 'What went wrong before a newer checkpoint is over.',
     breaks: ['retry'],
-    seed: 2,
+    seed: 5,
     circumstances: { faults: [], meanUserPauseMs: 400 },
     replacements: [
       checkpoints('afterProgress', (afterProgress) => (job) => {
