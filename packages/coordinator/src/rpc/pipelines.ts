@@ -129,7 +129,8 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
         project,
         spec: text,
         params,
-        usesCache: !noCache,
+        // Who names a step wants it to run, and not what it has made before.
+        usesCache: !noCache && fromStep === '',
         rerunOf: id,
         triggers: [],
         kept,
