@@ -71,9 +71,9 @@ describe('what is due', () => {
 describe('what is refused, with the field', () => {
   test.each([
     ['61 * * * *', 'UTC', /^cron: "61 \* \* \* \*": .*minute.*expected five fields/],
-    ['* * *', 'UTC', /^cron: .*expected five fields/],
+    ['* * *', 'UTC', /^cron: "\* \* \*" has 3 fields; expected five fields/],
     ['* * * * * *', 'UTC', /^cron: .*expected five fields/],
-    ['', 'UTC', /^cron: "": .*expected five fields/],
+    ['', 'UTC', /^cron: "" has 0 fields; expected five fields/],
     ['0 0 30 2 *', 'UTC', /^cron: "0 0 30 2 \*" is never due/],
     ['2020-01-01T00:00:00', 'UTC', /^cron: /],
     ['a b c d e', 'UTC', /^cron: /],

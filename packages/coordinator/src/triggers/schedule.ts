@@ -25,6 +25,10 @@ export function checkCron({ cron, timeZone }: Times, nowMs: number): void {
     );
   const form = 'five fields, such as "0 3 * * 1-5": minute, hour, day of the month, month, day of the week';
   if (cron.length > textLengthMax) throw invalid('cron', `${cron.length} characters`, form);
+  // What the library says of this names forms that are not taken here.
+  const fields = cron.split(/\s+/).filter((field) => field !== '').length;
+  if (fields !== 5 && !cron.trim().startsWith('@'))
+    throw invalid('cron', `"${cron}" has ${fields} field${fields === 1 ? '' : 's'}`, form);
   let nextAtMs: number | null;
   try {
     nextAtMs = timeAfter({ cron, timeZone }, nowMs);
