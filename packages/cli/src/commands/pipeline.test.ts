@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MusterError } from '@muster/common/errors';
 import type {
   LineageStepView,
   LineageView,
@@ -130,6 +131,21 @@ test('what is wrong is shown with its place, and nothing is sent', async () => {
   expect(untyped.stderr).toContain('--param: got "lr"; expected NAME=VALUE');
   expect([...refused.requests, ...missing.requests, ...untyped.requests]).toEqual([]);
   expect((await run(['pipeline', 'run'], {})).stderr).toContain('give the pipeline file with -f');
+});
+
+test('a condition that the coordinator refuses is shown with its place, and what is not of the file as it is', async () => {
+  const file = pipelineFile(text.replace('after: train', 'after: train\n    when: lrr > 1'));
+  const refusing = (path: string) => () => {
+    const problem = { path, message: 'column 1: unknown name "lrr"', expected: null, suggestion: null };
+    throw new MusterError('invalid', `${path}: refused`, { problems: [problem] });
+  };
+  const args = ['pipeline', 'run', '-f', file, '--param', 'lr=1'];
+  const placed = await run(args, { RunPipeline: refusing('steps.report.when') });
+  expect(placed.exitCode).toBe(exitCodes.usage);
+  expect(placed.stderr).toMatch(/pipeline\.yaml:13:\d+ {2}steps\.report\.when: column 1: unknown name "lrr"/);
+  const create = ['trigger', 'create', 'often', '-f', file, '--cron', 'x', '--param', 'lr=1'];
+  const trigger = await run(create, { CreateTrigger: refusing('cron') });
+  expect(trigger.stderr).toContain('muster: cron: refused');
 });
 
 test('a run is shown with its steps', async () => {

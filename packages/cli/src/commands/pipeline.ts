@@ -91,7 +91,11 @@ const run: Subcommand = {
       noCache: flags.cache === false,
     };
     return withSession(context, flags, async (session) => {
-      const started = await patiently(session, context, (api) => api.runPipeline(request));
+      const started = await patiently(session, context, (api) => api.runPipeline(request)).catch(
+        (error: unknown) => {
+          throw prepared.explainRefusal(error);
+        },
+      );
       const text = ({ id, steps }: PipelineRunView) =>
         request.dryRun ? `The pipeline is valid: ${steps.length} steps.\n` : `${id}\n`;
       return print(context, flags, started, text);

@@ -78,7 +78,7 @@ const create: Subcommand = {
         `Try: ${context.environment.programName} trigger create ${name} -f pipeline.yaml --cron "0 3 * * *"`,
       );
     const { pipelineFromFile } = await import('../submit/pipeline.ts');
-    const { json, paramsJson, notes } = await pipelineFromFile(
+    const { json, paramsJson, notes, explainRefusal } = await pipelineFromFile(
       flags.file,
       flags.param ?? [],
       context,
@@ -104,7 +104,10 @@ const create: Subcommand = {
     return ask(
       context,
       flags,
-      (api) => api.createTrigger(request),
+      (api) =>
+        api.createTrigger(request).catch((error: unknown) => {
+          throw explainRefusal(error);
+        }),
       (trigger) =>
         request.dryRun ? `Dry run, nothing was set. ${firstRun(trigger)}\n` : createdText(trigger),
       ({ secret }) =>
@@ -170,7 +173,11 @@ const fire: Subcommand = {
       const { outcome, run, reason } = fired;
       if (outcome !== 'started' && outcome !== 'queued')
         throw new CliError(`${name} has started no run: ${outcome}: ${reason ?? 'no cause is known'}`, {
-          hints: [`See: ${context.environment.programName} trigger show ${name}`],
+          hints: [
+            outcome === 'failed'
+              ? `With a value of its own: ${context.environment.programName} trigger run ${name} --param NAME=VALUE`
+              : `See: ${context.environment.programName} trigger show ${name}`,
+          ],
         });
       return print(
         context,

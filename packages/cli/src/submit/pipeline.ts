@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { messageOf } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 import { checkJobSpec } from '@muster/common/spec/validate';
 import { readPipeline } from '@muster/pipelines/file/pipelineFile';
 import type { PipelineParameter, PipelineSpec } from '@muster/pipelines/model';
@@ -14,6 +14,7 @@ import { completeValues } from '@muster/pipelines/parameters';
 import { refersToFire, withFireSamples } from '@muster/pipelines/triggerValues';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
+import { placedInFile } from './placedInFile.ts';
 import { asSentFromHere } from './spec.ts';
 import { readCheckedFile } from './specFile.ts';
 
@@ -22,22 +23,34 @@ export interface PreparedPipeline {
   readonly paramsJson: string;
   /** For people. */
   readonly notes: readonly string[];
+  /** What the coordinator refused, with the place in the file. */
+  explainRefusal(error: unknown): unknown;
 }
 
 export interface CheckedPipelineFile {
   /** As it is written. */
   readonly value: Readonly<Record<string, unknown>>;
   readonly spec: PipelineSpec;
+  readonly explainRefusal: PreparedPipeline['explainRefusal'];
 }
 
 /** @throws {CliError} with every problem and its place */
 export async function checkedPipelineFile(file: string, context: Context): Promise<CheckedPipelineFile> {
-  const { document, checked } = await readCheckedFile(file, context, {
+  const { document, checked, refuse } = await readCheckedFile(file, context, {
     noun: 'pipeline',
     expected: 'a pipeline: name and steps',
     check: readPipeline,
   });
-  return { value: document.value, spec: checked.pipeline };
+  return {
+    value: document.value,
+    spec: checked.pipeline,
+    explainRefusal: (error) => {
+      if (!(error instanceof MusterError) || error.code !== 'invalid') return error;
+      const problems = placedInFile(document, error.problems);
+      // What is not of the file, such as times of a trigger, is told as it is.
+      return problems.length === 0 || problems.some(({ line }) => line === null) ? error : refuse(problems);
+    },
+  };
 }
 
 /**
@@ -52,7 +65,7 @@ export async function pipelineFromFile(
   exports: string | undefined,
   isTriggered = false,
 ): Promise<PreparedPipeline> {
-  const { value, spec } = await checkedPipelineFile(file, context);
+  const { value, spec, explainRefusal } = await checkedPipelineFile(file, context);
   const params = valuesFrom(spec.params, given, isTriggered);
   const here = sentFromHere(spec, context, exports);
   const code = await codeOf(spec, context.environment.workingDir);
@@ -60,6 +73,7 @@ export async function pipelineFromFile(
     json: JSON.stringify({ ...value, ...here.settings, ...(code === null ? {} : { code }) }),
     paramsJson: JSON.stringify(params),
     notes: here.notes,
+    explainRefusal,
   };
 }
 

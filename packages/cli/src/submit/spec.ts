@@ -36,7 +36,7 @@ export async function specFromFile(
 ): Promise<PreparedSpec> {
   const text = await readSpecFile(file, context);
   if (text.startsWith('#!')) throw scriptAsJobFile(file, text, context);
-  const { parseJobSpec } = await import('@muster/common/spec/parse');
+  const { jobDocument, parseJobSpec } = await import('@muster/common/spec/parse');
   const source = { file: file === '-' ? 'stdin' : file, text };
   const result = parseJobSpec(text, { overrides, environment: context.environment.variables });
   if (!result.ok) throw refusal(result.problems, formatProblems(result.problems, source));
@@ -46,12 +46,20 @@ export async function specFromFile(
     json: encodeJobSpec(sent),
     notes,
     explainRefusal: async (error) => {
-      const problems = error.problems.map(withoutPlace);
-      return problems.length === 0
-        ? error
-        : refusal(problems, formatProblems(problems, { ...source, text: null }));
+      const { placedInFile } = await import('./placedInFile.ts');
+      const document = jobDocument(text);
+      const problems =
+        document !== null
+          ? placedInFile(document, error.problems, ([key]) => !isOverridden(overrides, String(key)))
+          : error.problems.map(withoutPlace);
+      return problems.length === 0 ? error : refusal(problems, formatProblems(problems, source));
     },
   };
+}
+
+/** A flag may stand for a key of the file, or for a key within it. */
+function isOverridden(overrides: SpecOverrides, key: string): boolean {
+  return key !== 'phases' && Object.values(overrides).some((value) => value !== undefined);
 }
 
 /** With what a job gets of the shell that submits it: environment, working directory and file mode mask. */
@@ -151,7 +159,12 @@ export function overridesOf(flags: object, commandLine: readonly string[] | null
  * The text of a job file; `-` is standard input. Anything too large to be one is refused before it is read.
  * @throws {CliError} naming the file and what is wrong with it
  */
-export async function readSpecFile(file: string, { io, environment }: Context): Promise<string> {
+/** @param noun what the file is @throws {CliError} where it cannot be read */
+export async function readSpecFile(
+  file: string,
+  { io, environment }: Context,
+  noun = 'job file',
+): Promise<string> {
   if (file === '-') {
     if (io.stdin.isTerminal)
       await io.stderr.write('Reading the job spec from the terminal; Ctrl-D ends the input.\n');
@@ -168,7 +181,7 @@ export async function readSpecFile(file: string, { io, environment }: Context): 
   } catch (error) {
     const reason = fileErrorReason(error);
     if (reason === null) throw error;
-    throw usageError(`cannot read the job file ${file}: ${reason}`);
+    throw usageError(`cannot read the ${noun} ${file}: ${reason}`);
   } finally {
     if (descriptor !== null) closeSync(descriptor);
   }

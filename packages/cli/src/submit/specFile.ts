@@ -29,7 +29,7 @@ export async function readCheckedFile<Checked extends { readonly ok: true } | Fa
   /** The error that shows problems with their places in the file. */
   readonly refuse: (problems: readonly SpecProblem[]) => CliError;
 }> {
-  const text = await readSpecFile(file, context);
+  const text = await readSpecFile(file, context, `${noun} file`);
   const source = { file: file === '-' ? 'stdin' : file, text };
   const refuse = (problems: readonly SpecProblem[]) =>
     new CliError(`not a valid ${noun}: ${count(problems.length, 'problem')}`, {

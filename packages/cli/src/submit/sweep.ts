@@ -1,7 +1,5 @@
 /** The JSON of a sweep that is sent, from a sweep file. */
-import type { MusterError, SpecProblemView } from '@muster/common/errors';
-import type { SpecDocument } from '@muster/common/spec/document';
-import { noOrigin, type Origin } from '@muster/common/spec/problems';
+import type { MusterError } from '@muster/common/errors';
 import { jobSpecToFile } from '@muster/common/spec/serialize';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { SweepView, TrialView } from '@muster/common/sweeps';
@@ -10,6 +8,7 @@ import { readSweep, sweepToFile } from '@muster/experiments/file/sweepFile';
 import type { Point } from '@muster/experiments/space';
 import { namesSeed, trialSpec, unusedParameters } from '@muster/experiments/trialSpec';
 import type { Context } from '../context.ts';
+import { placedInFile } from './placedInFile.ts';
 import { asSentFromHere } from './spec.ts';
 import { readCheckedFile } from './specFile.ts';
 
@@ -40,11 +39,7 @@ export async function sweepFromFile(
     json: JSON.stringify(sweepToFile({ ...sweep, job })),
     notes: [...notes, ...unusedNote(unused), ...seeded],
     explainRefusal: (error) => {
-      const problems = error.problems.map((problem) => ({
-        ...problem,
-        ...placeOf(problem, document),
-        flag: null,
-      }));
+      const problems = placedInFile(document, error.problems);
       return problems.length === 0 ? error : refuse(problems);
     },
   };
@@ -56,12 +51,6 @@ function unusedNote(unused: readonly string[]): readonly string[] {
   if (unused.length === 0) return [];
   const names = unused.map((name) => `{${name}}`).join(', ');
   return [`The job names ${names} nowhere: its program must read MUSTER_TRIAL_PARAMS.`];
-}
-
-/** Only constraints are checked by the coordinator alone. */
-function placeOf({ path }: SpecProblemView, document: SpecDocument): Origin {
-  const [, index] = /^constraints\[(\d+)\]$/.exec(path) ?? [];
-  return index === undefined ? noOrigin : document.originOf(['constraints', Number(index)], 'value');
 }
 
 /** The job of a trial with its first seed, without what makes it one. @throws {MusterError} `internal`: the spec is not that of a sweep */

@@ -1,4 +1,4 @@
-import { readSpecDocument } from './document.ts';
+import { readSpecDocument, type SpecDocument } from './document.ts';
 import type { Environment, SpecOverrides } from './overrides.ts';
 import { toProblems } from './problems.ts';
 import { resolveJobSpec } from './resolve.ts';
@@ -22,4 +22,10 @@ export function parseJobSpec(
   const read = readSpecDocument(text);
   if (!read.ok) return { ok: false, problems: toProblems(read.findings) };
   return resolveJobSpec(read.document, overrides, environment);
+}
+
+/** A job file as its reader sees it, for the places of problems that somebody else has found. null: it cannot be read. */
+export function jobDocument(text: string): SpecDocument | null {
+  const read = readSpecDocument(text);
+  return read.ok ? read.document : null;
 }
