@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { specPlaces } from '@muster/common/spec/fields';
 import { specFlags } from '@muster/common/spec/overrides';
-import { valueAt } from '@muster/common/spec/path';
+import { type SpecPath, valueAt } from '@muster/common/spec/path';
 import { decodeJobSpec, encodeJobSpec } from '@muster/common/spec/serialize';
 import { validateJobSpec } from '@muster/common/spec/validate';
 import { expect, test } from 'vitest';
@@ -85,6 +85,23 @@ const everySetting = {
       extend: { steps: 5, max: 2, finally: 'continue' },
     },
   ],
+  artifacts: {
+    url: 's3://models/runs',
+    endpoint: 'https://s3.example.com',
+    region: 'eu-central-1',
+    path_style: false,
+    secret: 's3',
+    inputs: [
+      {
+        name: 'data',
+        type: 'file',
+        url: 's3://models/a',
+        digest: `sha256:${'a'.repeat(64)}`,
+        path: 'data/a',
+      },
+    ],
+    outputs: [{ name: 'model', type: 'directory', path: 'model' }],
+  },
   array: '0-3',
   after: ['prepare'],
   labels: { a: 'b' },
@@ -99,6 +116,15 @@ const halves = [
   { ...everySetting, node_loss: undefined, evaluate: onBest, phases: ofTokens },
 ];
 
+/** The first of a list of mappings. */
+function inList(path: SpecPath): SpecPath {
+  const [first = '', second = ''] = path;
+  if (first === 'phases' && path.length > 1) return ['phases', 0, ...path.slice(1)];
+  const isOfArtifact =
+    first === 'artifacts' && (second === 'inputs' || second === 'outputs') && path.length > 2;
+  return isOfArtifact ? [first, second, 0, ...path.slice(2)] : path;
+}
+
 test('every setting survives the canonical text', () => {
   const lost = new Set(specPlaces.map(({ path }) => path.join('.')));
   for (const file of halves) {
@@ -108,7 +134,7 @@ test('every setting survives the canonical text', () => {
     expect(decodeJobSpec(text)).toEqual(result.spec);
     const written: unknown = JSON.parse(text);
     for (const { path } of specPlaces) {
-      const at = path[0] === 'phases' && path.length > 1 ? ['phases', 0, ...path.slice(1)] : path;
+      const at = inList(path);
       const value = valueAt(written, at);
       if (value === undefined) continue;
       const given = valueAt(file, at);
@@ -176,6 +202,22 @@ const withoutFlag = new Set([
   'checkpoint.keep_best',
   'checkpoint.keep_best.metric',
   'checkpoint.keep_best.mode',
+  'artifacts', // pipelines say it
+  'artifacts.url',
+  'artifacts.endpoint',
+  'artifacts.region',
+  'artifacts.path_style',
+  'artifacts.secret',
+  'artifacts.inputs',
+  'artifacts.inputs.name',
+  'artifacts.inputs.type',
+  'artifacts.inputs.url',
+  'artifacts.inputs.digest',
+  'artifacts.inputs.path',
+  'artifacts.outputs',
+  'artifacts.outputs.name',
+  'artifacts.outputs.type',
+  'artifacts.outputs.path',
 ]);
 
 test('every setting has a flag, or is known to have none', () => {

@@ -37,6 +37,9 @@ export interface WorkloadPlan {
   readonly phaseRandom: Random;
 }
 
+/** No simulated job has artifacts in a store, so none names a cause of theirs. */
+const simulatedCauses = retryableCauses.filter((kind) => !kind.startsWith('artifact_'));
+
 /** How what a job comes after has to end. */
 const endings = ['', ':any', ':fail', ''] as const;
 
@@ -217,11 +220,11 @@ export class Workload {
 
   private composeRetry(): NonNullable<JobSpecFile['retry']> {
     const { random } = this;
-    const some = retryableCauses.filter(() => random.chance(0.6));
+    const some = simulatedCauses.filter(() => random.chance(0.6));
     return {
       max_attempts: random.between(1, 5),
       backoff: { initial: '200ms', max: '2s' },
-      on: random.chance(0.5) ? [...retryableCauses] : random.chance(0.7) ? some : ['node_lost'],
+      on: random.chance(0.5) ? [...simulatedCauses] : random.chance(0.7) ? some : ['node_lost'],
       breaker: { failures: random.between(1, 4), pause: `${random.pick([0, 1_000, 4_000])}ms` },
       ...(random.chance(0.3) && { max_preemptions: random.between(0, 2) }),
     };

@@ -34,4 +34,5 @@ export const nothingRan: TaskEnd = {
   gpuUsage: null,
   failure: null,
   training: null,
+  artifacts: [],
 };

@@ -139,6 +139,21 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
     advice:
       'Check what the rank that stopped first was doing; if such long pauses are expected, raise on_hang.times or on_hang.at_least.',
   },
+  artifact_store: {
+    blame: 'storage',
+    advice:
+      'Check that the store is up and that the nodes reach endpoint under artifacts; then run the pipeline again from this step: muster pipeline rerun RUN.',
+  },
+  artifact_refused: {
+    blame: 'job',
+    advice:
+      'Correct url, region or secret under artifacts, or what the key may do in the bucket; then run the pipeline again from this step.',
+  },
+  artifact_invalid: {
+    blame: 'job',
+    advice:
+      'Run the step again that makes the artifact (muster pipeline rerun RUN --from STEP), and check that its program leaves what its outputs say.',
+  },
   phase_unmet: {
     blame: 'job',
     advice:

@@ -99,6 +99,9 @@ const exit = objectOf({
     }),
     null,
   ),
+  artifacts: listShape(
+    objectOf({ name: textShape('model'), bytes: whole(1_402_331_812), digest: textShape('sha256:4f1c0d…') }),
+  ),
 });
 
 const gpu = objectOf({

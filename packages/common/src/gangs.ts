@@ -65,11 +65,14 @@ export interface PreflightResult {
   readonly allReduceBytesPerS: number | null;
 }
 
-export const failureSources = ['error_file', 'log', 'exit', 'lease', 'kernel'] as const;
+export const failureSources = ['error_file', 'log', 'exit', 'lease', 'kernel', 'artifacts'] as const;
 
 /** The first thing that went wrong on one node. Which node's was first decides the cause of the attempt. */
 export interface TaskFailure {
-  /** Where it is known from: a torchelastic error file, the output, the exit alone, its node, which ended it for want of a lease, or the log of the kernel. */
+  /**
+   * Where it is known from: a torchelastic error file, the output, the exit alone, its node, which ended it for want of a lease, the log
+   * of the kernel, or its artifacts, which could not be kept after a good end.
+   */
   readonly source: (typeof failureSources)[number];
   /** It only follows from the end of another task: a peer's connection was lost, a watchdog ran out, it was asked to stop. */
   readonly consequence: boolean;

@@ -17,10 +17,14 @@ export function isProjectName(name: string): boolean {
 /** The secrets that a job names, each once. */
 export function secretNames({
   secrets,
+  artifacts,
 }: {
   readonly secrets: readonly { readonly name: string }[];
+  /** null: it moves no files. The secret of their store is for the agent alone. */
+  readonly artifacts: { readonly secret: string } | null;
 }): readonly string[] {
-  return [...new Set(secrets.map(({ name }) => name))];
+  const ofStore = artifacts === null ? [] : [artifacts.secret];
+  return [...new Set([...secrets.map(({ name }) => name), ...ofStore])];
 }
 
 export function isSecretName(name: string): boolean {

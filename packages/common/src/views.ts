@@ -88,6 +88,16 @@ export interface TaskEnd {
   readonly failure: TaskFailure | null;
   /** Where its training was. null: its output shows none. */
   readonly training: TrainingProgress | null;
+  /** What its agent has put into the store of its job. Empty: nothing was to be put there, or not all of it is there. */
+  readonly artifacts: readonly StoredArtifact[];
+}
+
+/** An output of a task that is in the store, complete. */
+export interface StoredArtifact {
+  readonly name: string;
+  readonly bytes: number;
+  /** `sha256:` and 64 hexadecimal digits. */
+  readonly digest: string;
 }
 
 /** What is recorded of a task, and shown as it is. */

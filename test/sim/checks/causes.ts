@@ -61,6 +61,11 @@ function isTrueCause(
       );
     case 'phase_unmet':
       return submission?.file.phases?.some(({ success }) => success !== undefined) === true;
+    case 'artifact_store':
+    case 'artifact_refused':
+    case 'artifact_invalid':
+      // No job of the simulation moves artifacts.
+      return false;
     case 'preempted':
       if (message.startsWith('preempted by ')) return submission?.file.preemptible === true;
       return message.includes(' is being drained') || workload.requeueSent.has(jobId);

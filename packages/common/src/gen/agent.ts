@@ -82,6 +82,7 @@ import type { RowUploadAck as _muster_v1_RowUploadAck, RowUploadAck__Output as _
 import type { SecretValue as _muster_v1_SecretValue, SecretValue__Output as _muster_v1_SecretValue__Output } from './muster/v1/SecretValue.ts';
 import type { Start as _muster_v1_Start, Start__Output as _muster_v1_Start__Output } from './muster/v1/Start.ts';
 import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output } from './muster/v1/Stop.ts';
+import type { StoredArtifact as _muster_v1_StoredArtifact, StoredArtifact__Output as _muster_v1_StoredArtifact__Output } from './muster/v1/StoredArtifact.ts';
 import type { Task as _muster_v1_Task, Task__Output as _muster_v1_Task__Output } from './muster/v1/Task.ts';
 import type { TaskExit as _muster_v1_TaskExit, TaskExit__Output as _muster_v1_TaskExit__Output } from './muster/v1/TaskExit.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from './muster/v1/TaskFailure.ts';
@@ -189,6 +190,7 @@ export interface ProtoGrpcType {
       SecretValue: MessageTypeDefinition<_muster_v1_SecretValue, _muster_v1_SecretValue__Output>
       Start: MessageTypeDefinition<_muster_v1_Start, _muster_v1_Start__Output>
       Stop: MessageTypeDefinition<_muster_v1_Stop, _muster_v1_Stop__Output>
+      StoredArtifact: MessageTypeDefinition<_muster_v1_StoredArtifact, _muster_v1_StoredArtifact__Output>
       Task: MessageTypeDefinition<_muster_v1_Task, _muster_v1_Task__Output>
       TaskExit: MessageTypeDefinition<_muster_v1_TaskExit, _muster_v1_TaskExit__Output>
       TaskFailure: MessageTypeDefinition<_muster_v1_TaskFailure, _muster_v1_TaskFailure__Output>

@@ -172,6 +172,7 @@ import type { StopJobsRequest as _muster_v1_StopJobsRequest, StopJobsRequest__Ou
 import type { StopJobsResponse as _muster_v1_StopJobsResponse, StopJobsResponse__Output as _muster_v1_StopJobsResponse__Output } from './muster/v1/StopJobsResponse.ts';
 import type { StopPipelineRequest as _muster_v1_StopPipelineRequest, StopPipelineRequest__Output as _muster_v1_StopPipelineRequest__Output } from './muster/v1/StopPipelineRequest.ts';
 import type { StopSweepRequest as _muster_v1_StopSweepRequest, StopSweepRequest__Output as _muster_v1_StopSweepRequest__Output } from './muster/v1/StopSweepRequest.ts';
+import type { StoredArtifact as _muster_v1_StoredArtifact, StoredArtifact__Output as _muster_v1_StoredArtifact__Output } from './muster/v1/StoredArtifact.ts';
 import type { SubmitRequest as _muster_v1_SubmitRequest, SubmitRequest__Output as _muster_v1_SubmitRequest__Output } from './muster/v1/SubmitRequest.ts';
 import type { SubmitResponse as _muster_v1_SubmitResponse, SubmitResponse__Output as _muster_v1_SubmitResponse__Output } from './muster/v1/SubmitResponse.ts';
 import type { SummarizeTrainingRequest as _muster_v1_SummarizeTrainingRequest, SummarizeTrainingRequest__Output as _muster_v1_SummarizeTrainingRequest__Output } from './muster/v1/SummarizeTrainingRequest.ts';
@@ -379,6 +380,7 @@ export interface ProtoGrpcType {
       StopJobsResponse: MessageTypeDefinition<_muster_v1_StopJobsResponse, _muster_v1_StopJobsResponse__Output>
       StopPipelineRequest: MessageTypeDefinition<_muster_v1_StopPipelineRequest, _muster_v1_StopPipelineRequest__Output>
       StopSweepRequest: MessageTypeDefinition<_muster_v1_StopSweepRequest, _muster_v1_StopSweepRequest__Output>
+      StoredArtifact: MessageTypeDefinition<_muster_v1_StoredArtifact, _muster_v1_StoredArtifact__Output>
       SubmitRequest: MessageTypeDefinition<_muster_v1_SubmitRequest, _muster_v1_SubmitRequest__Output>
       SubmitResponse: MessageTypeDefinition<_muster_v1_SubmitResponse, _muster_v1_SubmitResponse__Output>
       SummarizeTrainingRequest: MessageTypeDefinition<_muster_v1_SummarizeTrainingRequest, _muster_v1_SummarizeTrainingRequest__Output>

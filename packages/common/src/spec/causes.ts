@@ -38,6 +38,9 @@ const platformCauses = [
   'rendezvous_timeout',
   'hung',
   'phase_unmet',
+  'artifact_store',
+  'artifact_refused',
+  'artifact_invalid',
   'cancelled',
 ] as const;
 

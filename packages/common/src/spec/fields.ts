@@ -4,6 +4,7 @@
  *
  * A name on the left is that of `JobSpec`, with its unit last; the first argument is the key of the job file.
  */
+import { artifactSettings } from './artifactFields.ts';
 import { evaluationFields } from './evaluationFields.ts';
 import {
   absolutePath,
@@ -286,6 +287,12 @@ export const jobFields = {
       aliases: ['curriculum', 'stages'],
     },
   ),
+  /** null: its agent moves no files. Pipelines with an S3-compatible store set it. */
+  artifacts: optional('artifacts', artifactSettings, {
+    about:
+      'Files that the agent fetches from an S3-compatible store before the program starts, and keeps there when it has ended. ' +
+      'Steps of pipelines get it from their pipeline.',
+  }),
   /** null: it is one job. */
   array: optional('array', arrayIndexes, {
     about:

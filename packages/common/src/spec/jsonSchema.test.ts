@@ -77,8 +77,8 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
     );
   const defaults = defaultsOf(schema);
   // Alone it would keep nothing from being deleted, which is refused.
-  // And defaults alone do not say what is evaluated.
-  const { checkpoint: _best, evaluate: _none, ...rest } = defaults;
+  // And defaults alone do not say what is evaluated, nor where a store is.
+  const { checkpoint: _best, evaluate: _none, artifacts: _nowhere, ...rest } = defaults;
   const written = { command: ['a'], ...rest };
   expect(Object.keys(defaults)).toEqual([
     'project',
@@ -97,6 +97,7 @@ test('defaults shown to editors are the ones a job gets, and are valid themselve
     'retry',
     'checkpoint',
     'evaluate',
+    'artifacts',
   ]);
   expect(validateJobSpec(written)).toEqual(validateJobSpec({ command: ['a'] }));
 });

@@ -76,6 +76,7 @@ const end: TaskEnd = {
     line: 7,
   },
   training,
+  artifacts: [{ name: 'model', bytes: 2 ** 40, digest: `sha256:${'a'.repeat(64)}` }],
 };
 const bareTask = {
   gpuUuids: [],

@@ -45,6 +45,7 @@ export function evaluationSpec(
     args: evaluate.args.map(fill),
     env: { ...own.env, ...evaluate.env },
     secrets: own.secrets,
+    artifacts: own.artifacts === null ? null : { ...own.artifacts, outputs: [] },
     workdir: own.workdir,
     umask: own.umask,
     volumes: own.volumes,

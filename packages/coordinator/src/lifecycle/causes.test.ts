@@ -6,7 +6,7 @@ import type { TaskEnd } from '@muster/common/views';
 import { describe, expect, it, test } from 'vitest';
 import { aFailure, anExit, aTask, someMs } from '../modelFixture.ts';
 import { aGang, crash } from '../storyFixture.ts';
-import { causeOfEnd } from './causes.ts';
+import { causeOfEnd, endedWell } from './causes.ts';
 
 const failed = (failure: Partial<TaskFailure> = {}, fields: Partial<TaskEnd> = {}) =>
   anExit({ exitCode: 1, failure: aFailure(failure), ...fields });
@@ -38,6 +38,16 @@ describe('a cause', () => {
       'exit_code',
       'rank 0 on node-1 exited with code 1',
       'exit code 1',
+    ],
+    [
+      'outputs that could not be kept, although the program ended well',
+      anExit({
+        exitCode: 0,
+        failure: aFailure({ source: 'artifacts', kind: 'artifact_refused', message: 'output x: no bucket' }),
+      }),
+      'artifact_refused',
+      'rank 0 on node-1 ended with 0, and its outputs are not kept: output x: no bucket',
+      null,
     ],
     ['the signal alone', anExit(killed), 'exit_code', 'rank 0 on node-1 was ended by SIGKILL', 'SIGKILL'],
     [
@@ -163,4 +173,11 @@ describe('a fault of the GPU', () => {
       lastCause: { kind: 'preempted' },
     });
   });
+});
+
+test('an end is good when the program has ended with 0, and its outputs are kept', () => {
+  const good = anExit({ exitCode: 0 });
+  expect(endedWell(good)).toBe(true);
+  expect(endedWell({ ...good, failure: aFailure({ source: 'artifacts' }) })).toBe(false);
+  expect(endedWell(anExit({ exitCode: 1 }))).toBe(false);
 });

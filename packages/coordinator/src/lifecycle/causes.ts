@@ -17,7 +17,7 @@ const hardwareCauses: readonly CauseKind[] = ['gpu_fault', 'gpu_hw_ecc', 'gpu_hw
 const evidenceLengthMax = 500;
 
 export function endedWell(exit: TaskEnd): boolean {
-  return exit.exitCode === 0 && exit.startError === null;
+  return exit.exitCode === 0 && exit.startError === null && exit.failure?.source !== 'artifacts';
 }
 
 /**
@@ -84,6 +84,12 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
   }
   // For the job, this is the loss of a node: the program has no part in it.
   if (failure?.source === 'lease') return causeOf('node_lost', `${where} was ${failure.message}`, place);
+  // Its program has ended well.
+  if (failure?.source === 'artifacts') {
+    const message = `${where} ended with 0, and its outputs are not kept: ${failure.message}`;
+    const cause = causeOf(failure.kind ?? 'artifact_store', message, place);
+    return failure.blame === null ? cause : { ...cause, blame: failure.blame };
+  }
   const how = howItEnded(exit);
   // The message has the exit status already.
   const isExitAlone = failure?.source === 'exit' && failure.kind !== 'unknown';

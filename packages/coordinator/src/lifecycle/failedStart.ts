@@ -13,6 +13,7 @@ export const failedStartsMax = 5;
 /** What keeps a task from starting on one node and may well be different on another. */
 export const nodeSideCauses: readonly CauseKind[] = [
   'image_pull',
+  'artifact_store',
   'disk_full',
   'gpu_fault',
   'rendezvous',

@@ -155,6 +155,9 @@ const unrelatedToCheckpoint: readonly CauseKind[] = [
   'import_error',
   'command_not_found',
   'image_pull',
+  'artifact_store',
+  'artifact_refused',
+  'artifact_invalid',
 ];
 
 /**

@@ -93,6 +93,9 @@ export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvic
   rendezvous_timeout: 'other_node',
   hung: 'resume',
   phase_unmet: 'none',
+  artifact_store: 'none',
+  artifact_refused: 'none',
+  artifact_invalid: 'none',
   cancelled: 'none',
   unknown: 'no',
 };

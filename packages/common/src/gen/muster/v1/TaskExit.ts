@@ -4,6 +4,7 @@ import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Outp
 import type { GpuUsage as _muster_v1_GpuUsage, GpuUsage__Output as _muster_v1_GpuUsage__Output } from '../../muster/v1/GpuUsage.ts';
 import type { TaskFailure as _muster_v1_TaskFailure, TaskFailure__Output as _muster_v1_TaskFailure__Output } from '../../muster/v1/TaskFailure.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from '../../muster/v1/TrainingProgress.ts';
+import type { StoredArtifact as _muster_v1_StoredArtifact, StoredArtifact__Output as _muster_v1_StoredArtifact__Output } from '../../muster/v1/StoredArtifact.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface TaskExit {
@@ -17,6 +18,7 @@ export interface TaskExit {
   'gpuUsage'?: (_muster_v1_GpuUsage | null);
   'failure'?: (_muster_v1_TaskFailure | null);
   'training'?: (_muster_v1_TrainingProgress | null);
+  'artifacts'?: (_muster_v1_StoredArtifact)[];
   '_exitCode'?: "exitCode";
   '_signal'?: "signal";
   '_finishedAtMs'?: "finishedAtMs";
@@ -33,6 +35,7 @@ export interface TaskExit__Output {
   'gpuUsage': (_muster_v1_GpuUsage__Output | null);
   'failure': (_muster_v1_TaskFailure__Output | null);
   'training': (_muster_v1_TrainingProgress__Output | null);
+  'artifacts': (_muster_v1_StoredArtifact__Output)[];
   '_exitCode'?: "exitCode";
   '_signal'?: "signal";
   '_finishedAtMs'?: "finishedAtMs";
