@@ -22,6 +22,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['fence', 'host taskFacts', 'a fence must hold whatever has started the task'],
     ['logs', 'taskFacts', 'it reads files of tasks, whoever writes them'],
     ['secrets', 'taskFacts', 'it keeps what it is given, in memory'],
+    ['artifacts', '', 'it moves files to and from a store, whoever asks'],
     [
       'guard',
       'dataDir fence logs probes taskFacts',
@@ -59,7 +60,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'tasks',
-      'checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
+      'artifacts checkpoints drivers failure gpus launch host leases logs node rendezvous secrets taskFacts training',
       'it knows what to do, and not who has asked for it over which connection',
     ],
     [

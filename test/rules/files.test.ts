@@ -113,6 +113,7 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
   'packages/agent/src/drivers/process/accounts.test.ts': 'only root can start a process as another user',
   'test/e2e/sweeps.test.ts':
     'agents without a service manager limit memory by version 1 of control groups alone',
+  'packages/agent/src/artifacts/transfer.test.ts': 'only root can give files to another user',
   'test/e2e/hostileJob.test.ts': 'only root can start a process as another user',
   'packages/coordinator/src/store/sqlite/ownership.test.ts': 'only root can give files to another user',
 };

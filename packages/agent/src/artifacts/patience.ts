@@ -1,0 +1,47 @@
+/** Repeats requests to a store that does not answer, until nothing has succeeded for some time. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@muster/common/retry';
+import { ArtifactStoreError } from './store.ts';
+
+const pause = { initialMs: 250, maxMs: 10_000 } as const;
+
+export class Patience {
+  private readonly limitMs: number;
+  private readonly monotonicMs: () => number;
+  private succeededAtMs: number;
+
+  /** @param limitMs from the last success to the end of all repetitions */
+  constructor(limitMs: number, monotonicMs: () => number) {
+    this.limitMs = limitMs;
+    this.monotonicMs = monotonicMs;
+    this.succeededAtMs = monotonicMs();
+  }
+
+  /** Something has arrived. */
+  noteProgress(): void {
+    this.succeededAtMs = this.monotonicMs();
+  }
+
+  /**
+   * @param act may begin again where it has failed
+   * @throws {ArtifactStoreError} that the store gave last, and the reason of `abort`
+   */
+  async insist<T>(act: () => Promise<T>, abort: AbortSignal): Promise<T> {
+    for (let failures = 0; ; ) {
+      try {
+        const result = await act();
+        this.noteProgress();
+        return result;
+      } catch (error) {
+        abort.throwIfAborted();
+        const mayHelp = error instanceof ArtifactStoreError && error.kind === 'unreachable';
+        const spentMs = this.monotonicMs() - this.succeededAtMs;
+        if (!mayHelp || spentMs >= this.limitMs) throw error;
+        failures += 1;
+        await delay(Math.min(backoffMs(pause, failures), this.limitMs - spentMs), undefined, {
+          signal: abort,
+        });
+      }
+    }
+  }
+}
