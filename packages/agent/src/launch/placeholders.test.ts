@@ -1,9 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { fillPlaceholders, type PlaceholderValues } from './placeholders.ts';
+import { fillPlaceholders, fillVariables, type PlaceholderValues } from './placeholders.ts';
 
-const first: PlaceholderValues = { resumeFrom: null, batchScale: 1, lrScale: 1 };
-const again: PlaceholderValues = { resumeFrom: '/ckpt/step_10.pt', batchScale: 0.5, lrScale: 0.1 };
+const first: PlaceholderValues = { resumeFrom: null, artifacts: null, batchScale: 1, lrScale: 1 };
+const again: PlaceholderValues = {
+  resumeFrom: '/ckpt/step_10.pt',
+  artifacts: null,
+  batchScale: 0.5,
+  lrScale: 0.1,
+};
 
 const filled = (
   command: readonly string[],
@@ -109,4 +114,19 @@ describe('{name} of params', () => {
     const command = ['awk', '{print $1}', '{"lr": 1}', '{lr}', '{constructor}', '${HOME}', '{batch_size:x}'];
     expect(filled(command, again, { batch_size: 1 })).toEqual(command);
   });
+});
+
+test('the directory of artifacts stands in commands, quoted for a shell, and in variables', () => {
+  const values = { ...first, artifacts: '/data of agent/artifacts' };
+  expect(filled(['train', '--data={muster_artifacts}/inputs/data'], values)).toEqual([
+    'train',
+    '--data=/data of agent/artifacts/inputs/data',
+  ]);
+  expect(filled(['sh', '-c', 'cat {muster_artifacts}/inputs/data'], values)[2]).toBe(
+    "cat '/data of agent/artifacts'/inputs/data",
+  );
+  expect(filled(['train', '{muster_artifacts}'], first)).toEqual(['train', '{muster_artifacts}']);
+  const env = { A: '{muster_artifacts}/inputs/a\n{muster_artifacts}/inputs/b' };
+  expect(fillVariables(env, '/x')).toEqual({ A: '/x/inputs/a\n/x/inputs/b' });
+  expect(fillVariables(env, null)).toBe(env);
 });

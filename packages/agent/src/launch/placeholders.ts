@@ -6,15 +6,19 @@
  *     {resume}             the checkpoint to begin from; nothing on a first run
  *     {resume:--resume=}   the same after those words, or nothing at all
  *     {batch_size}         params.batch_size times the batch scale
+ *     {muster_artifacts}   the directory of the artifacts of a task with some; also in values of env
  */
 import { basename } from 'node:path';
 import { type Scales, scaledParam } from '@muster/common/scales';
+import { artifactsPlaceholder } from '@muster/common/spec/artifactFields';
 import { placeholder } from '@muster/common/spec/placeholder';
 import type { JobSpec } from '@muster/common/spec/types';
 
 export interface PlaceholderValues extends Scales {
   /** As the job sees it. null: it begins from nothing. */
   readonly resumeFrom: string | null;
+  /** The directory of its artifacts, as the job sees it. null: it has none. */
+  readonly artifacts: string | null;
 }
 
 type Commands = Pick<JobSpec, 'command' | 'args' | 'params'>;
@@ -34,6 +38,16 @@ export function fillPlaceholders(
   };
 }
 
+/** @returns the variables of a task, with the directory of its artifacts */
+export function fillVariables(env: JobSpec['env'], artifacts: string | null): JobSpec['env'] {
+  if (artifacts === null) return env;
+  const filled = Object.entries(env).map(([name, value]) => [
+    name,
+    value.replaceAll(artifactsPlaceholder, () => artifacts),
+  ]);
+  return Object.fromEntries(filled) as JobSpec['env'];
+}
+
 /** One that becomes empty by that is left out: an empty argument would be taken for a file name. */
 function filledArgument(
   argument: string,
@@ -49,6 +63,8 @@ function filledArgument(
         const path = isShellText ? quotedAt(argument, at, values.resumeFrom) : values.resumeFrom;
         return `${words ?? ''}${path}`;
       }
+      if (`{${name}}` === artifactsPlaceholder && values.artifacts !== null)
+        return isShellText ? quotedAt(argument, at, values.artifacts) : values.artifacts;
       const value = words === undefined && Object.hasOwn(params, name) ? params[name] : undefined;
       return value === undefined ? whole : scaledParam(name, value, values);
     },

@@ -109,6 +109,9 @@ export class TaskEffects {
         return this.follow(effect.how);
       case 'conclude':
         return this.conclude(effect);
+      case 'hurry':
+        for (const hook of this.hooks) hook.hurried?.(this.context(), effect.graceMs);
+        return;
       case 'close':
         for (const hook of this.hooks.toReversed()) hook.ended?.(this.context());
         if (this.parts.records.outputSize(this.task) === 0) this.owner.post({ kind: 'uploaded' });

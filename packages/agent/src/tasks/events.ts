@@ -65,6 +65,8 @@ export type Effect =
   | { readonly kind: 'follow'; readonly how: 'started' | 'found' | 'frozen' | 'unseen' }
   /** Reads what the task saved and printed last; `ended` is the answer. */
   | { readonly kind: 'conclude'; readonly exit: TaskExit | null; readonly isStopping: boolean }
+  /** A stop has come while the end is being concluded: what takes its time is given up after the grace. */
+  | { readonly kind: 'hurry'; readonly graceMs: number }
   /** The task has ended: hands over its output, and lets go of what it had. */
   | { readonly kind: 'close' }
   | { readonly kind: 'record'; readonly phase: Phase }

@@ -23,6 +23,7 @@ import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit, TaskLocation } from '../taskFacts/execution.ts';
+import { type ArtifactHookParts, artifactHook } from './artifactHook.ts';
 import { launchOf, type NodeFacts, writeLaunchFiles } from './launch.ts';
 import { logHook } from './logHook.ts';
 import { kindOfFileError, NotReady } from './notReady.ts';
@@ -42,7 +43,7 @@ export interface TrainingOfTasks {
   finish(task: TaskRef): Promise<TrainingProgress | null> | null;
 }
 
-export interface HookParts extends SecretHookParts {
+export interface HookParts extends SecretHookParts, ArtifactHookParts {
   readonly node: NodeFacts;
   readonly nodeName: string;
   /** Why these GPUs of this node cannot be used now. null: they can. */
@@ -118,6 +119,8 @@ export interface TaskHook {
   stopping?(task: TaskContext, graceMs: number): Promise<void> | undefined;
   /** The stop has failed, and its signal may not have reached the task. It is tried again, from `stopping` on. */
   notStopped?(task: TaskContext): void;
+  /** The end of the task is still being concluded, and nobody wants more of it than what this time brings. May come again. */
+  hurried?(task: TaskContext, graceMs: number): void;
   /** No process of the task is left. @returns what this hook knows of the end */
   conclude?(task: TaskContext, end: ExitOfTask): Promise<Partial<TaskEnd>>;
   /** Called when every `conclude` has come to an end. */
@@ -149,6 +152,7 @@ export function taskHooks(parts: HookParts): {
     checkpointDirectory(parts),
     checkpoints(parts),
     secretHook(parts),
+    artifactHook(parts),
     program(parts),
     ports,
     lease(parts),

@@ -8,12 +8,13 @@ import type { GpuDevice, TaskLaunch } from '../drivers/driver.ts';
 import { errorFileName } from '../failure/taskFailure.ts';
 import type { NodeNetwork } from '../host/addresses.ts';
 import { type AccountPolicy, accountOf } from '../launch/account.ts';
+import { artifactPlaces, artifactVolumes, outputDirectories } from '../launch/artifactPlaces.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import { processesPerNode, taskEnvironment } from '../launch/environment.ts';
 import { hostfilesOf, hostfileTexts } from '../launch/hostfile.ts';
 import { launchCommand } from '../launch/launcher.ts';
 import { networkEnvironment } from '../launch/networkEnvironment.ts';
-import { fillPlaceholders } from '../launch/placeholders.ts';
+import { fillPlaceholders, fillVariables } from '../launch/placeholders.ts';
 import type { TaskSecrets } from '../secrets/taskSecrets.ts';
 import { ownDirectory, type TaskAccount } from '../taskFacts/account.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
@@ -93,7 +94,8 @@ export function buildLaunch(
     : null;
   const { batchScale, lrScale } = assignment;
   const resume = resumeFrom === null ? null : { path: resumeFrom, step: assignment.resume?.step ?? null };
-  const filled = fillPlaceholders(spec, { resumeFrom, batchScale, lrScale });
+  const artifacts = artifactsOf(location, spec);
+  const filled = fillPlaceholders(spec, { resumeFrom, batchScale, lrScale, artifacts: artifacts.seen });
   const network = networkOf(node, spec, nodeCount);
   const seen = seenIn(network, release);
   const addresses = nodeCount === 1 ? addressesOf(seen) : (seen?.addresses ?? []);
@@ -102,7 +104,7 @@ export function buildLaunch(
   const ownPath = account === null ? location.directory : ownDirectory(location.directory);
   const environment = taskEnvironment({
     task,
-    spec,
+    spec: { ...spec, env: fillVariables(spec.env, artifacts.seen) },
     nodeCount,
     gpus,
     array: assignment.array,
@@ -140,13 +142,30 @@ export function buildLaunch(
     ownDirectories:
       account === null || inContainer
         ? []
-        : [...(checkpointDir === null || !isOwn ? [] : [checkpointDir]), ...secrets.directories],
+        : [
+            ...(checkpointDir === null || !isOwn ? [] : [checkpointDir]),
+            ...secrets.directories,
+            ...artifacts.directories,
+          ],
     variablesFile: inContainer ? secrets.script : null,
     ownFiles: account === null ? [] : secrets.files,
     volumes: spec.volumes,
-    ownVolumes: inContainer ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes] : [],
+    ownVolumes: inContainer
+      ? [...(hostfiles === null ? [] : [hostfiles.volume]), ...secrets.volumes, ...artifacts.volumes]
+      : [],
     network,
     lease: release?.lease ?? null,
+  };
+}
+
+/** What a launch says of the files that the agent has fetched, and will keep. */
+function artifactsOf({ directory }: TaskLocation, { artifacts, image }: JobSpec) {
+  if (artifacts === null) return { seen: null, directories: [], volumes: [] };
+  const places = artifactPlaces(directory, image !== null);
+  return {
+    seen: places.seen,
+    directories: [places.inputs, ...outputDirectories(places, artifacts)],
+    volumes: artifactVolumes(places),
   };
 }
 

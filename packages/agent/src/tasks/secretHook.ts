@@ -19,7 +19,9 @@ export function secretHook({ secrets: kept, readSecrets }: SecretHookParts): Tas
       throw isFinal ? new NotReady('unknown', error.message, { cause: error }) : error;
     });
     try {
-      kept.keep(key, spec.secrets, values);
+      // That of a store is for the agent alone, and not kept.
+      const own = values.filter(({ name }) => spec.secrets.some((used) => used.name === name));
+      kept.keep(key, spec.secrets, own);
     } catch (error) {
       const message = `no secrets: ${messageOf(error)}`;
       throw new NotReady(kindOfFileError(error), message, { cause: error });
@@ -35,4 +37,8 @@ export function secretHook({ secrets: kept, readSecrets }: SecretHookParts): Tas
 }
 
 /** Asked again, the coordinator would answer the same. */
-const finalCodes: ReadonlySet<string> = new Set(['not_found', 'failed_precondition', 'permission_denied']);
+export const finalCodes: ReadonlySet<string> = new Set([
+  'not_found',
+  'failed_precondition',
+  'permission_denied',
+]);

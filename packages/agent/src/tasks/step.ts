@@ -137,6 +137,8 @@ function ordered(state: TaskState, order: Order, now: TaskMoment): TaskStep {
     isPaused: state.isPaused && !isNew,
   };
   const cancel: readonly Effect[] = work !== null && !isWanted(state, order) ? [{ kind: 'cancel' }] : [];
+  if (state.life.kind === 'ending' && (order.kind === 'stop' || order.kind === 'forget'))
+    return { state: next, effects: [{ kind: 'hurry', graceMs: order.kind === 'stop' ? order.graceMs : 0 }] };
   if (order.kind === 'stop') {
     const shortened = withShorterGrace(next, order.graceMs, now);
     return { state: shortened.state, effects: [...shortened.effects, ...cancel] };
