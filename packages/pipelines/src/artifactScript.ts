@@ -3,7 +3,8 @@
  * each input with the digest that its maker has reported; after, it prints a line for each output. Pure.
  */
 import type { ArtifactView } from '@muster/common/pipelines';
-import { type ArtifactType, artifactTypes } from './model.ts';
+import { artifactTypes } from '@muster/common/spec/artifactFields';
+import type { ArtifactType } from './model.ts';
 
 /** An output that is to be made. */
 export interface WantedArtifact {

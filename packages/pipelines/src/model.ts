@@ -1,4 +1,5 @@
 /** What a pipeline file says once it has been checked. */
+import type { artifactTypes, StoreSpec } from '@muster/common/spec/artifactFields';
 import type { FileMapping } from '@muster/experiments/file/findings';
 
 export const parameterTypes = ['string', 'int', 'float', 'bool', 'list'] as const;
@@ -16,7 +17,6 @@ export interface PipelineParameter {
   readonly default: PipelineValue | null;
 }
 
-export const artifactTypes = ['directory', 'file'] as const;
 export type ArtifactType = (typeof artifactTypes)[number];
 
 export interface StepOutput {
@@ -60,6 +60,11 @@ export interface PipelineStep {
   readonly cache: { readonly ttlMs: number | null } | null;
 }
 
+/** Where the outputs of steps are kept. Its texts may hold `${params.NAME}`. */
+export type ArtifactPlace =
+  /** That all nodes share. */
+  { readonly kind: 'directory'; readonly path: string } | ({ readonly kind: 'store' } & StoreSpec);
+
 export interface PipelineSpec {
   readonly name: string;
   /** Of all its jobs. */
@@ -69,8 +74,8 @@ export interface PipelineSpec {
   /** Of its jobs; what a job sets itself counts. */
   readonly env: Readonly<Record<string, string>>;
   readonly params: readonly PipelineParameter[];
-  /** A directory that all nodes share, with the outputs of steps. May hold `${params.NAME}`. null: no step needs it. */
-  readonly artifacts: string | null;
+  /** null: no step needs it. */
+  readonly artifacts: ArtifactPlace | null;
   /** What the code of the steps is: a directory where the pipeline is submitted, or its digest. null: not said. */
   readonly code: { readonly directory: string } | { readonly digest: string } | null;
   /** Jobs and sweeps at the same time. null: no limit. */

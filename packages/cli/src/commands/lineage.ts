@@ -37,7 +37,7 @@ export const command: CommandModule = {
   },
 };
 
-/** Ids and digests have no slash. */
+/** Ids and digests have no slash, and what is in a store has a URL. */
 function absolute(subject: string, workingDir: string): string {
-  return subject.includes('/') ? resolve(workingDir, subject) : subject;
+  return subject.includes('/') && !subject.startsWith('s3://') ? resolve(workingDir, subject) : subject;
 }

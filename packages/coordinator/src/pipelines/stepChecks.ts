@@ -3,9 +3,11 @@ import { MusterError } from '@muster/common/errors';
 import type { Finding } from '@muster/common/spec/problems';
 import { noOrigin, toProblems } from '@muster/common/spec/problems';
 import type { JobSpec } from '@muster/common/spec/types';
+import { checkJobSpec } from '@muster/common/spec/validate';
 import { readSweep } from '@muster/experiments/file/sweepFile';
 import { itemsOf, stepJob, stepSweep } from '@muster/pipelines/file/stepJob';
 import type { PipelineSpec, PipelineStep, PipelineValues } from '@muster/pipelines/model';
+import { substitute } from '@muster/pipelines/substitute';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import type { SecretVault } from '../secrets/vault.ts';
@@ -22,6 +24,7 @@ export async function requireSteps(
   params: PipelineValues,
   { agents, vault }: StepCheckParts,
 ): Promise<void> {
+  await requireStore(spec, params, vault);
   for (const step of spec.steps) {
     const items = itemsOf(step, params) ?? [null];
     for (const [index, item] of items.entries()) {
@@ -43,6 +46,25 @@ export async function requireSteps(
       checkJobLease(job.leaseMs, agents.heartbeatIntervalMs);
       await vault.require(job);
     }
+  }
+}
+
+/** Its place with the values of parameters, and its secret: what a step would otherwise find out once it is its turn. */
+async function requireStore(
+  { artifacts, project }: PipelineSpec,
+  params: PipelineValues,
+  vault: StepCheckParts['vault'],
+): Promise<void> {
+  if (artifacts?.kind !== 'store') return;
+  const url = substitute(artifacts.url, { params, inputs: {}, outputs: {}, item: null });
+  const checked = checkJobSpec({ command: ['true'], project, artifacts: { url, secret: artifacts.secret } });
+  if (!checked.ok) throw refusal([], checked.findings);
+  try {
+    await vault.require(checked.spec);
+  } catch (error) {
+    if (!(error instanceof MusterError) || error.code !== 'not_found') throw error;
+    const finding = { path: ['artifacts', 'secret'], at: 'value', message: error.message } as const;
+    throw refusal([], [{ ...finding, expected: null, suggestion: null }]);
   }
 }
 

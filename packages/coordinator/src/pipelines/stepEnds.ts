@@ -2,8 +2,9 @@
 import type { JobId } from '@muster/common/ids';
 import { hasSweepEnded } from '@muster/common/sweeps';
 import { bestTrial, type Objective } from '@muster/experiments/objective';
-import { itemsOf, outputsOf } from '@muster/pipelines/file/stepJob';
+import { itemsOf, outputsOf, stepPlaceOf } from '@muster/pipelines/file/stepJob';
 import type { PipelineSpec } from '@muster/pipelines/model';
+import { storedOutputs } from '@muster/pipelines/storeArtifacts';
 import type { StepEnd } from '../commands/pipelines.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -59,10 +60,19 @@ export class StepEnds {
     if (step === undefined) return failed('the pipeline has no such step');
     const item = itemsOf(step, run.params)?.[index] ?? null;
     const { project, params } = run;
-    const wanted = outputsOf({ pipeline: spec, run: run.id, project, step, index, try: tries, item, params });
+    const of = { pipeline: spec, run: run.id, project, step, index, try: tries, item, params };
+    const wanted = outputsOf(of);
     const readsArtifacts = Object.keys(stored.inputs).length > 0;
     if (wanted.length === 0 && state.kind === 'succeeded') return succeeded([], null);
-    const attempt = attempts.at(-1)?.number ?? 0;
+    const last = attempts.at(-1) ?? null;
+    const attempt = last?.number ?? 0;
+    if (spec.artifacts?.kind === 'store') {
+      if (state.kind !== 'succeeded') return state.kind === 'failed' ? failed(state.cause.message) : null;
+      const kept = last?.tasks[0]?.exit?.artifacts ?? [];
+      const outputs = storedOutputs(stepPlaceOf(of), { id, attempt }, wanted, kept);
+      if (outputs.length === wanted.length) return succeeded(outputs, null);
+      return failed('its agent has not kept its outputs: it does not know stores; upgrade it');
+    }
     const report = await readStepReport(this.parts.logs, id, attempt, wanted);
     if (state.kind === 'succeeded') {
       if (report.outputs.length === wanted.length) return succeeded(report.outputs, null);

@@ -78,7 +78,8 @@ class AirflowWriter {
         ? ['from airflow.providers.standard.operators.python import ShortCircuitOperator']
         : []),
     ];
-    const root = this.expression(null, pipeline.artifacts ?? '/tmp/artifacts');
+    const { artifacts } = pipeline;
+    const root = this.expression(null, artifacts?.kind === 'directory' ? artifacts.path : '/tmp/artifacts');
     const head = `# Exported by muster pipeline export, for Airflow 3.\n${unmappedComment(this.unmapped)}`;
     const shared = `${helpers(root)}${this.hasPods() ? podHelper : ''}`;
     return {

@@ -35,6 +35,7 @@ const reasons: Readonly<Record<string, string>> = {
   secrets: 'secrets of Muster are not there; give them by the means of the target',
   launcher: 'no launcher starts the command; it is run as it is written',
   params: '{name} in the command is not replaced',
+  artifacts: 'the files of a store are not moved',
   workdir: 'it has no working directory of its own',
   volumes: 'directories of nodes are not mounted',
   on_hang: 'hangs are not detected',
@@ -51,6 +52,12 @@ export function commonlyUnmapped(spec: PipelineSpec, isMapped: (key: string) => 
     found.push({ step: null, key: 'project', why: 'use of GPUs is not accounted by project' });
   if (spec.code !== null)
     found.push({ step: null, key: 'code', why: 'the code is no part of what a cache compares' });
+  if (spec.artifacts?.kind === 'store')
+    found.push({
+      step: null,
+      key: 'artifacts',
+      why: 'nothing is fetched from the store or kept there; outputs are where the target keeps them',
+    });
   if (spec.steps.some(({ outputs }) => outputs.length > 0))
     found.push({
       step: null,

@@ -66,7 +66,7 @@ test('a file is read with what is not said, and its steps are in the order of th
     project: 'default',
     workdir: null,
     env: {},
-    artifacts: '/shared/artifacts',
+    artifacts: { kind: 'directory', path: '/shared/artifacts' },
     code: { directory: './src' },
     parallel: 4,
   });
@@ -154,7 +154,7 @@ test.each<readonly [object, readonly unknown[]]>([
     step({ outputs: { x: { type: 'file' } } }),
     [
       expect.stringContaining(
-        'artifacts: missing; expected a directory that all nodes share, for the outputs of train',
+        'artifacts: missing; expected a directory that all nodes share, or an S3-compatible store, for the outputs of train',
       ),
     ],
   ],
@@ -214,6 +214,67 @@ test.each<readonly [object, readonly unknown[]]>([
       steps: { a: { job: { command: 'true', resources: { gpus: `\${params.gpus}` } } } },
     },
     [expect.stringContaining('steps.a.job.resources.gpus: got "two"')],
+  ],
+])('%j is refused', (change, expected) => {
+  expect(problems(change)).toEqual(expected);
+});
+
+test('artifacts may be in a store, whose settings are those of a job', () => {
+  const store = { url: `s3://models/\${params.team}/`, endpoint: 'https://s3.example.com', secret: 's3' };
+  const read = readPipeline({ ...least, params: { team: 'vision' }, artifacts: store });
+  if (!read.ok) throw new Error(JSON.stringify(read.findings));
+  expect(read.pipeline.artifacts).toEqual({
+    kind: 'store',
+    url: `s3://models/\${params.team}`,
+    endpoint: 'https://s3.example.com',
+    region: 'us-east-1',
+    pathStyle: true,
+    secret: 's3',
+  });
+});
+
+test.each<readonly [object, readonly unknown[]]>([
+  [
+    { artifacts: 's3://models' },
+    [
+      expect.stringMatching(
+        /^artifacts: got "s3:\/\/models"; .*; meant \{url: s3:\/\/models, secret: NAME\}/,
+      ),
+    ],
+  ],
+  [{ artifacts: { url: 's3://models' } }, [expect.stringContaining('artifacts.secret: missing')]],
+  [
+    { artifacts: { url: 's3://A/b', secret: 's3' } },
+    [expect.stringContaining('artifacts.url: got "s3://A/b"; expected s3://BUCKET/PREFIX')],
+  ],
+  [
+    { artifacts: { url: 's3://models/../x', secret: 's3' } },
+    [expect.stringContaining('artifacts.url: got "s3://models/../x"')],
+  ],
+  [
+    { artifacts: { url: 's3://models', secret: 's3', endpoint: 'https://x/path', regoin: 'a' } },
+    [
+      expect.stringMatching(/artifacts\.regoin: unknown key.*region/),
+      expect.stringContaining('artifacts.endpoint: got "https://x/path"'),
+    ],
+  ],
+  [
+    {
+      artifacts: { url: 's3://models', secret: 's3' },
+      ...step({
+        outputs: {
+          a: { type: 'file', path: '/a' },
+          b: { type: 'directory' },
+          c: { type: 'file', path: 'b/c' },
+          d: { type: 'file', path: 'b.sha256' },
+        },
+      }),
+    },
+    [
+      expect.stringContaining('steps.train.outputs.a.path: got "/a"; expected a path below'),
+      "steps.train.outputs.c.path: b/c and b of b would be in each other's place in the store",
+      "steps.train.outputs.d.path: b.sha256 and b of b would be in each other's place in the store",
+    ],
   ],
 ])('%j is refused', (change, expected) => {
   expect(problems(change)).toEqual(expected);

@@ -3,7 +3,8 @@ import type { Finding } from '@muster/common/spec/problems';
 import { checkJobSpec } from '@muster/common/spec/validate';
 import { type FileMapping, FileReader } from '@muster/experiments/file/findings';
 import { type PipelineSpec, stepGroups } from '../model.ts';
-import { checkGraph, checkParamsOnly } from './graph.ts';
+import { checkStoredOutputs, readArtifacts } from './artifactPlace.ts';
+import { checkGraph } from './graph.ts';
 import { readParams } from './parameters.ts';
 import { readSteps } from './steps.ts';
 import { checkWork } from './work.ts';
@@ -50,8 +51,9 @@ export function readPipeline(value: unknown): PipelineFileResult {
     reader.wrong(
       ['artifacts'],
       undefined,
-      `a directory that all nodes share, for the outputs of ${needsRoot.name}; or absolute paths for them`,
+      `a directory that all nodes share, or an S3-compatible store, for the outputs of ${needsRoot.name}; or absolute paths for them`,
     );
+  checkStoredOutputs(reader, pipeline);
   for (const step of pipeline.steps) checkWork(reader, step, params);
   return reader.findings.length > 0 ? { ok: false, findings: reader.findings } : { ok: true, pipeline };
 }
@@ -79,16 +81,6 @@ function readCommon(
   }
   reader.findings.push(...checked.findings);
   return { project: 'default', workdir: null, env: {} };
-}
-
-function readArtifacts(reader: FileReader, value: unknown, paramNames: readonly string[]): string | null {
-  if (value === undefined) return null;
-  if (typeof value === 'string' && /^(?:\/|\$\{params\.)/.test(value) && !value.split('/').includes('..')) {
-    checkParamsOnly(reader, ['artifacts'], value, paramNames);
-    return value.length > 1 ? value.replace(/\/+$/, '') : value;
-  }
-  reader.wrong(['artifacts'], value, 'the absolute path of a directory that all nodes share');
-  return null;
 }
 
 function readCode(reader: FileReader, value: unknown): PipelineSpec['code'] {

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { storedOutputs } from '../storeArtifacts.ts';
 import { readPipeline } from './pipelineFile.ts';
-import { cacheText, outputsOf, type StepRun, stepJob, stepSweep } from './stepJob.ts';
+import { cacheText, outputsOf, type StepRun, stepJob, stepPlaceOf, stepSweep } from './stepJob.ts';
 
 const file = {
   name: 'vision',
@@ -123,6 +124,87 @@ test('the cache tells apart what may differ in its result, and nothing else', ()
   ];
   expect(new Set([same, ...others]).size).toBe(6);
   expect(cacheText(aRun('train', ofTrain), null)).toBeNull();
+});
+
+describe('with a store', () => {
+  const artifacts = {
+    kind: 'store',
+    url: `s3://models/\${params.lr}`,
+    endpoint: null,
+    region: 'eu-central-1',
+    pathStyle: false,
+    secret: 's3',
+  } as const;
+  const stored = { ...data, path: 's3://models/0.1/pln_0/prepare-1/job_1-1/data' };
+  const inStore = (name: string, change: Partial<StepRun> = {}) => {
+    const run = aRun(name, change);
+    return { ...run, pipeline: { ...run.pipeline, artifacts } };
+  };
+
+  test('the agent gets what to move, and the program where it is', () => {
+    const run = inStore('train', { ...ofTrain, inputs: { data: [stored, stored], lr: '0.1' }, try: 2 });
+    const step = { ...run.step, outputs: [{ name: 'model', type: 'file' as const, path: 'model.pt' }] };
+    const made = stepJob({ ...run, step });
+    if (!made.ok) throw new Error(JSON.stringify(made.findings));
+    const of = { name: 'data', type: 'directory', url: stored.path, digest: data.digest };
+    expect(made.job.artifacts).toEqual({
+      url: 's3://models/0.1/pln_1/train.1-2',
+      endpoint: null,
+      region: 'eu-central-1',
+      pathStyle: false,
+      secret: 's3',
+      inputs: [
+        { ...of, path: 'data/0/data' },
+        { ...of, path: 'data/1/data' },
+      ],
+      outputs: [{ name: 'model', type: 'file', path: 'model.pt' }],
+    });
+    expect(made.job.command).toEqual([
+      'train',
+      '--lr=0.1',
+      '{muster_artifacts}/inputs/data/0/data',
+      '{muster_artifacts}/inputs/data/1/data',
+      'b',
+    ]);
+    expect(made.job.env['MUSTER_OUTPUT_model']).toBe('{muster_artifacts}/outputs/model.pt');
+  });
+
+  test('a step without artifacts is a plain job, and the trials of a sweep get its inputs', () => {
+    const plain = { ...inStore('prepare'), inputs: {} };
+    const made = stepJob({ ...plain, step: { ...plain.step, outputs: [] } });
+    expect(made).toMatchObject({ ok: true, job: { artifacts: null, command: ['make', `\${outputs.data}`] } });
+    expect(stepSweep(inStore('tune', { inputs: { data: [stored] } }))).toMatchObject({
+      job: { artifacts: { inputs: [{ url: stored.path }], outputs: [] } },
+    });
+  });
+
+  test('the cache takes nothing of another bucket', () => {
+    const cached = (run: StepRun) =>
+      cacheText({ ...run, step: { ...run.step, cache: { ttlMs: null } } }, null);
+    const own = inStore('train', ofTrain);
+    const elsewhere = {
+      ...own,
+      pipeline: { ...own.pipeline, artifacts: { ...artifacts, url: 's3://other' } },
+    };
+    const inDirectory = aRun('train', ofTrain);
+    const moved = {
+      ...own,
+      pipeline: { ...own.pipeline, artifacts: { ...artifacts, url: 's3://models/b' } },
+    };
+    expect(new Set([own, elsewhere, inDirectory].map(cached)).size).toBe(3);
+    expect(cached(moved)).toBe(cached(own));
+  });
+
+  test('its outputs are what its agent has kept, all of them', () => {
+    const wanted = outputsOf(inStore('prepare'));
+    const kept = [{ name: 'data', bytes: 3, digest: data.digest }];
+    const of = { id: 'job_1', attempt: 2 };
+    const url = stepPlaceOf(inStore('prepare'));
+    expect(storedOutputs(url, of, wanted, kept)).toEqual([
+      { ...data, path: 's3://models/0.1/pln_1/prepare-1/job_1-2/data' },
+    ]);
+    expect(storedOutputs(url, of, wanted, [])).toEqual([]);
+  });
 });
 
 test('the job of a step has no phases', () => {

@@ -11,6 +11,7 @@ import {
   withArtifacts,
 } from '../artifactScript.ts';
 import type { PipelineSpec, PipelineStep, PipelineValue, PipelineValues, PlainValue } from '../model.ts';
+import { artifactsOfJob, inputPath, type StorePlace, storedOutputPath } from '../storeArtifacts.ts';
 import { type StepValues, substitute } from '../substitute.ts';
 
 /** Labels of the jobs of steps. */
@@ -44,16 +45,28 @@ export function countOfInstances(step: PipelineStep, params: PipelineValues): nu
   return itemsOf(step, params)?.length ?? 1;
 }
 
-/** Each run, step, item and try has a directory of its own, so that nothing that another step reads is written again. */
+/**
+ * Each run, step, item and try has a directory of its own, so that nothing that another step reads is written again. In a store the
+ * paths are below that directory (`stepPlaceOf`).
+ */
 export function outputsOf(run: Omit<StepRun, 'inputs'>): readonly WantedArtifact[] {
-  const { pipeline, step, index, params } = run;
   const values = valuesOf({ ...run, inputs: {} }, {});
-  const place = `${step.name}${step.forEach === null ? '' : `.${index}`}-${run.try}`;
-  const root = String(substitute(pipeline.artifacts ?? '', { ...values, params }));
-  return step.outputs.map(({ name, type, path }) => {
+  const isStored = run.pipeline.artifacts?.kind === 'store';
+  const root = stepPlaceOf(run);
+  return run.step.outputs.map(({ name, type, path }) => {
     const filled = String(substitute(path, values));
-    return { name, type, path: filled.startsWith('/') ? filled : `${root}/${run.run}/${place}/${filled}` };
+    return { name, type, path: isStored || filled.startsWith('/') ? filled : `${root}/${filled}` };
   });
+}
+
+/** A directory, or the URL of a store below which each attempt has a place of its own. */
+export function stepPlaceOf(run: Omit<StepRun, 'inputs'>): string {
+  const { pipeline, step, index, params } = run;
+  const place = `${step.name}${step.forEach === null ? '' : `.${index}`}-${run.try}`;
+  const { artifacts } = pipeline;
+  const text = artifacts === null ? '' : artifacts.kind === 'store' ? artifacts.url : artifacts.path;
+  const values = { ...valuesOf({ ...run, inputs: {} }, {}), params };
+  return `${String(substitute(text, values))}/${run.run}/${place}`;
 }
 
 export type StepJobResult =
@@ -64,12 +77,17 @@ export type StepJobResult =
 export function stepJob(run: StepRun): StepJobResult {
   const { pipeline, project, step, params } = run;
   const outputs = outputsOf(run);
-  const values = valuesOf(run, Object.fromEntries(outputs.map(({ name, path }) => [name, path])));
+  const isStored = pipeline.artifacts?.kind === 'store';
+  const seen = outputs.map(({ name, path }) => [name, isStored ? storedOutputPath(path) : path]);
+  const values = valuesOf(run, Object.fromEntries(seen) as StepValues['outputs']);
   const filled = fileOf(step, values);
-  const checked = checkJobSpec(isMapping(filled) ? withCommon(pipeline, project, filled) : filled);
+  const checked = checkJobSpec(
+    isMapping(filled) ? { ...withCommon(pipeline, project, filled), ...storeOf(run, outputs) } : filled,
+  );
   if (!checked.ok) return checked;
   const { spec } = checked;
   if (spec.phases.length > 0) return { ok: false, findings: [phasesInStep] };
+  const isMoved = spec.artifacts !== null;
   const checks = Object.values(run.inputs).flatMap((input) =>
     typeof input === 'string' ? [] : input.flatMap((each) => checkedOf(each)),
   );
@@ -78,7 +96,7 @@ export function stepJob(run: StepRun): StepJobResult {
     job: {
       ...spec,
       name: nameOf(pipeline.name, run),
-      command: withArtifacts(spec.command, checks, outputs),
+      command: isMoved ? spec.command : withArtifacts(spec.command, checks, outputs),
       env: { ...variablesOf(run, params, values), ...spec.env },
       labels: { ...spec.labels, [pipelineLabel]: run.run, [stepLabel]: step.name },
     },
@@ -105,6 +123,7 @@ export function stepSweep(run: StepRun): unknown {
     name: nameOf(pipeline.name, run),
     job: {
       ...withCommon(pipeline, project, job),
+      ...storeOf(run, []),
       labels: { ...labels, [pipelineLabel]: run.run, [stepLabel]: step.name },
     },
   };
@@ -138,7 +157,22 @@ export function cacheText(run: StepRun, code: string | null): string | null {
     pipeline.workdir,
     sorted(pipeline.env),
     code,
+    // What lies in another place is not taken, because these jobs could not read it.
+    ...(pipeline.artifacts?.kind === 'store' ? [storeText(pipeline.artifacts)] : []),
   ]);
+}
+
+/** The bucket of a store, wherever in it. */
+function storeText({ url, endpoint }: StorePlace): string {
+  return `${endpoint ?? ''} ${url.split('/')[2] ?? ''}`;
+}
+
+/** Of a job without artifacts nothing is moved. */
+function storeOf(run: StepRun, outputs: readonly WantedArtifact[]): Readonly<Record<string, unknown>> {
+  const { artifacts } = run.pipeline;
+  const hasInputs = Object.values(run.inputs).some((input) => typeof input !== 'string' && input.length > 0);
+  if (artifacts?.kind !== 'store' || !(hasInputs || outputs.length > 0)) return {};
+  return { artifacts: artifactsOfJob(artifacts, stepPlaceOf(run), run.inputs, outputs) };
 }
 
 /** What all jobs of a pipeline have, where they do not say it themselves. */
@@ -156,15 +190,22 @@ function fileOf({ work }: PipelineStep, values: StepValues): unknown {
   return substitute(work.kind === 'run' ? { command: work.command } : work.file, values);
 }
 
-function valuesOf({ params, inputs, item }: StepRun, outputs: StepValues['outputs']): StepValues {
-  const paths = Object.entries(inputs).map(([name, input]) => [name, pathsOf(input)] as const);
+function valuesOf({ pipeline, params, inputs, item }: StepRun, outputs: StepValues['outputs']): StepValues {
+  const isStored = pipeline.artifacts?.kind === 'store';
+  const paths = Object.entries(inputs).map(
+    ([name, input]) => [name, pathsOf(name, input, isStored)] as const,
+  );
   return { params, item, outputs, inputs: Object.fromEntries(paths) };
 }
 
-function pathsOf(input: readonly ArtifactView[] | string): string | readonly string[] {
+function pathsOf(
+  name: string,
+  input: readonly ArtifactView[] | string,
+  isStored: boolean,
+): string | readonly string[] {
   if (typeof input === 'string') return input;
-  const [only] = input;
-  return input.length === 1 && only !== undefined ? only.path : input.map(({ path }) => path);
+  const paths = input.map(({ path }, index) => (isStored ? inputPath(name, index, path) : path));
+  return paths.length === 1 ? (paths[0] ?? '') : paths;
 }
 
 function checkedOf({ name, type, path, digest }: ArtifactView): readonly CheckedArtifact[] {

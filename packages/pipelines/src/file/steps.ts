@@ -1,9 +1,9 @@
 /** The steps of a pipeline file, one by one. What they say of each other is checked in `graph.ts`. */
+import { artifactTypes } from '@muster/common/spec/artifactFields';
 import { parseDurationMs } from '@muster/common/spec/duration';
 import { isMapping, type SpecPath } from '@muster/common/spec/path';
 import type { FileMapping, FileReader } from '@muster/experiments/file/findings';
 import {
-  artifactTypes,
   type PipelineStep,
   type PlainValue,
   type StepGroup,
