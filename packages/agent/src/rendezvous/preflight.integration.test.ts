@@ -117,12 +117,12 @@ describe('with PyTorch', () => {
   test('who does not come is named', async () => {
     const preflight = await gangOf([realProgram, realProgram, says('cannot start today\n', 3)]);
     // Half of it is for the rendezvous; the other half is for a Python that takes long to import PyTorch.
-    const [first, second, third] = await preflight(60_000);
+    const [first, second, third] = await preflight(120_000);
     expect(third?.error).toBe('node-2: the preflight ended without a result: cannot start today');
     for (const [rank, result] of [first, second].entries()) {
       expect(result?.error).toMatch(
         new RegExp(
-          `^node-${rank}: (?:node-2|node rank 2 at 127\\.0\\.0\\.1) did not join the preflight within 30 s$`,
+          `^node-${rank}: (?:node-2|node rank 2 at 127\\.0\\.0\\.1) did not join the preflight within 60 s$`,
         ),
       );
     }
