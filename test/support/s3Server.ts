@@ -12,8 +12,8 @@ export interface S3Server {
   readonly endpoint: string;
   /** How many requests of a method have come, such as `PUT`. */
   count(method: string): number;
-  /** What happens to a request before it is served: `drop` ends its connection. */
-  intercept(act: ((method: string, url: string) => 'serve' | 'drop') | null): void;
+  /** What happens to a request: `drop` ends its connection, and `lose` does so once it has been served, without an answer. */
+  intercept(act: ((method: string, url: string) => 'serve' | 'drop' | 'lose') | null): void;
   close(): Promise<void>;
 }
 
@@ -36,8 +36,16 @@ export async function startS3Server(): Promise<S3Server> {
   server.httpServer.on('request', (request, response) => {
     const { method = '', url = '' } = request;
     counts.set(method, (counts.get(method) ?? 0) + 1);
-    if (intercepted?.(method, url) === 'drop') request.socket.destroy();
-    else serve?.(request, response);
+    const what = intercepted?.(method, url) ?? 'serve';
+    if (what === 'drop') request.socket.destroy();
+    if (what === 'lose') {
+      response.write = () => true;
+      response.end = () => {
+        request.socket.destroy();
+        return response;
+      };
+    }
+    if (what !== 'drop') serve?.(request, response);
   });
   return {
     endpoint: `http://127.0.0.1:${address.port}`,

@@ -4,6 +4,7 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   GetObjectCommand,
+  HeadObjectCommand,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
@@ -56,15 +57,25 @@ export function openS3Store(spec: StoreSpec, { id, secret }: StoreKey): Artifact
       );
       const upload = { Bucket, Key, UploadId: begun.UploadId };
       const parts = new Map<number, string | undefined>();
+      let bytes = 0;
+      let wasAsked = false;
+      const isWhole = async (abortSignal: AbortSignal) => {
+        const { ContentLength } = await client.send(new HeadObjectCommand({ Bucket, Key }), { abortSignal });
+        return ContentLength === bytes;
+      };
       return {
         part: (PartNumber, Body, signal) =>
           asked(Key, signal, async () => {
             const command = new UploadPartCommand({ ...upload, PartNumber, Body });
             const { ETag } = await client.send(command, { abortSignal: signal });
+            if (!parts.has(PartNumber)) bytes += Body.length;
             parts.set(PartNumber, ETag);
           }),
         complete: (signal) =>
           asked(Key, signal, async () => {
+            // Servers do not know an upload any longer that they have completed, and the answer may have been lost.
+            if (wasAsked && (await isWhole(signal).catch(() => false))) return;
+            wasAsked = true;
             const Parts = Array.from(parts, ([PartNumber, ETag]) => ({ PartNumber, ETag }));
             const command = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
             await client.send(command, { abortSignal: signal });

@@ -17,6 +17,7 @@ import { Directory, withDirectory } from '@muster/checkpoints/directories';
 import type { OutputSpec, StoreSpec } from '@muster/common/spec/artifactFields';
 import type { StoredArtifact } from '@muster/common/views';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { patienceMs } from '../../../../test/support/patience.ts';
 import { type S3Server, s3Bucket, s3Key, startS3Server } from '../../../../test/support/s3Server.ts';
 import { downloadInput } from './download.ts';
 import { readFileList } from './fileList.ts';
@@ -65,7 +66,7 @@ function settings(changes: Partial<StoreSpec> = {}): StoreSpec {
 }
 
 function parts(changes: Partial<TransferParts> = {}): TransferParts {
-  const patience = new Patience(5_000, () => performance.now());
+  const patience = new Patience(patienceMs, () => performance.now());
   return { store, patience, abort: new AbortController().signal, ...changes };
 }
 
@@ -117,7 +118,11 @@ describe('a file', () => {
     const content = randomBytes(3 * 1024 * 1024);
     writeFileSync(join(outputs, 'model'), content);
     let lost = 0;
-    server.intercept((_method, url) => (url.includes('flaky') && (lost += 1) % 2 === 1 ? 'drop' : 'serve'));
+    server.intercept((method, url) => {
+      if (!url.includes('flaky') || method === 'HEAD') return 'serve';
+      lost += 1;
+      return lost % 2 === 1 ? 'drop' : 'serve';
+    });
     const output = { name: 'model', type: 'file', path: 'model' } as const;
     const stored = await upload(output, 'flaky', { partBytes: 1024 * 1024 });
     const found = await download('file', 'flaky', stored.digest);
@@ -153,6 +158,22 @@ describe('a file', () => {
     expect(ranges).toHaveLength(3);
     expect(ranges[1]).toBeGreaterThan(0);
     expect(ranges[2]).toBeGreaterThan(ranges[1] ?? 0);
+  });
+
+  test('is in the store when the answer about its parts was lost', async () => {
+    const content = randomBytes(2 * 1024 * 1024 + 1);
+    writeFileSync(join(outputs, 'model'), content);
+    let completions = 0;
+    server.intercept((method, url) => {
+      if (method !== 'POST' || !url.includes('uploadId=')) return 'serve';
+      completions += 1;
+      return completions === 1 ? 'lose' : 'serve';
+    });
+    const output = { name: 'model', type: 'file', path: 'model' } as const;
+    const stored = await upload(output, 'completed', { partBytes: 1024 * 1024 });
+    expect(completions).toBe(1);
+    const found = await download('file', 'completed', stored.digest);
+    expect(readFileSync(found).equals(content)).toBe(true);
   });
 
   test('that has changed or vanished is named', async () => {
