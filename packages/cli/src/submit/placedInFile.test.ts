@@ -17,16 +17,3 @@ test('a criterion of a phase that the coordinator refuses is shown with its plac
   const { stderr } = await run(args, { Submit: refuse }, { environment: { workingDir: dir } });
   expect(stderr).toContain('job.yaml:6:14  phases[1].success: column 1: unknown name "los"\n');
 });
-
-test('what a flag may stand for has no place in the file', async () => {
-  const dir = temporaryDir();
-  writeFileSync(join(dir, 'job.yaml'), 'command: [python]\nlease: 60s\n');
-  const problem = { path: 'lease', message: 'got 60 s', expected: null, suggestion: null };
-  const refuse = () => {
-    throw new MusterError('invalid', 'the spec is wrong', { problems: [problem] });
-  };
-  const submit = (...flags: readonly string[]) =>
-    run(['submit', '-f', 'job.yaml', ...flags], { Submit: refuse }, { environment: { workingDir: dir } });
-  expect((await submit()).stderr).toContain('job.yaml:2:8  lease: got 60 s\n');
-  expect((await submit('--lease', '90s')).stderr).not.toContain('job.yaml:2:8');
-});

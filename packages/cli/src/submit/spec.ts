@@ -47,19 +47,15 @@ export async function specFromFile(
     notes,
     explainRefusal: async (error) => {
       const { placedInFile } = await import('./placedInFile.ts');
+      // No flag stands for a phase; for other keys one may, and the place would be wrong.
       const document = jobDocument(text);
       const problems =
         document !== null
-          ? placedInFile(document, error.problems, ([key]) => !isOverridden(overrides, String(key)))
+          ? placedInFile(document, error.problems, ([key]) => key === 'phases')
           : error.problems.map(withoutPlace);
       return problems.length === 0 ? error : refusal(problems, formatProblems(problems, source));
     },
   };
-}
-
-/** A flag may stand for a key of the file, or for a key within it. */
-function isOverridden(overrides: SpecOverrides, key: string): boolean {
-  return key !== 'phases' && Object.values(overrides).some((value) => value !== undefined);
 }
 
 /** With what a job gets of the shell that submits it: environment, working directory and file mode mask. */
