@@ -79,7 +79,11 @@ interface Task {
 async function tasks({ nodes }: BootedCluster): Promise<readonly Task[]> {
   const lists = await Promise.all(
     nodes.map((node) =>
-      node.must('sh', '-c', 'for p in $(pgrep -x sleep); do cut -d " " -f 1,22 /proc/$p/stat; done'),
+      node.must(
+        'sh',
+        '-c',
+        'for p in $(pgrep -fx "sleep 100000"); do cut -d " " -f 1,22 /proc/$p/stat; done',
+      ),
     ),
   );
   return lists.flatMap((list, node) =>
