@@ -8,12 +8,17 @@ const pause = { initialMs: 250, maxMs: 10_000 } as const;
 export class Patience {
   private readonly limitMs: number;
   private readonly monotonicMs: () => number;
+  private readonly onFailed: (message: string) => void;
   private succeededAtMs: number;
 
-  /** @param limitMs from the last success to the end of all repetitions */
-  constructor(limitMs: number, monotonicMs: () => number) {
+  /**
+   * @param limitMs from the last success to the end of all repetitions
+   * @param onFailed gets what the store said each time that a request will be repeated
+   */
+  constructor(limitMs: number, monotonicMs: () => number, onFailed: (message: string) => void) {
     this.limitMs = limitMs;
     this.monotonicMs = monotonicMs;
+    this.onFailed = onFailed;
     this.succeededAtMs = monotonicMs();
   }
 
@@ -38,6 +43,7 @@ export class Patience {
         const spentMs = this.monotonicMs() - this.succeededAtMs;
         if (!mayHelp || spentMs >= this.limitMs) throw error;
         failures += 1;
+        this.onFailed(error.message);
         await delay(Math.min(backoffMs(pause, failures), this.limitMs - spentMs), undefined, {
           signal: abort,
         });

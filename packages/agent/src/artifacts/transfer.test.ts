@@ -66,7 +66,11 @@ function settings(changes: Partial<StoreSpec> = {}): StoreSpec {
 }
 
 function parts(changes: Partial<TransferParts> = {}): TransferParts {
-  const patience = new Patience(patienceMs, () => performance.now());
+  const patience = new Patience(
+    patienceMs,
+    () => performance.now(),
+    () => {},
+  );
   return { store, patience, abort: new AbortController().signal, ...changes };
 }
 
@@ -278,7 +282,11 @@ describe('a directory', () => {
     mkdirSync(at());
     for (const name of ['a', 'b', 'c']) writeFileSync(at(name), name);
     server.intercept((method, url) => (method === 'PUT' && url.includes('/half/b?') ? 'drop' : 'serve'));
-    const patience = new Patience(0, () => performance.now());
+    const patience = new Patience(
+      0,
+      () => performance.now(),
+      () => {},
+    );
     await expect(upload(output, 'half', { patience })).rejects.toThrow(/cannot be used .*check endpoint/);
     await expect(download('directory', 'half', sha256(Buffer.from('')))).rejects.toThrow(
       `s3://${s3Bucket}/half.sha256 is not in the store`,

@@ -251,6 +251,12 @@ describe('a program that ended with 0', () => {
     const before = server.count('PUT');
     other.process.end(aKey, exited(0));
     await vi.waitFor(() => expect(server.count('PUT')).toBeGreaterThan(before), 20_000);
+    // Whoever wonders why it has not ended is told.
+    await vi.waitFor(() =>
+      expect(patient.manager.reports()).toMatchObject([
+        { state: 'running', doing: expect.stringMatching(/^retrying: the store at .* cannot be used/) },
+      ]),
+    );
     patient.order({ ...stop, graceMs: 10 });
     expect((await endOf(patient))?.failure?.message).toBe('it was stopped meanwhile');
   });

@@ -42,6 +42,12 @@ const defaultLimits = { inputsMs: 120_000, outputsMs: 600_000 } as const;
 const askAgainMs = 2_000;
 const messageLengthMax = 500;
 
+/** How a transfer is followed and ended. */
+interface Attended {
+  readonly onDoing: (text: string) => void;
+  readonly abort: AbortSignal;
+}
+
 interface TaskArtifacts extends TaskContext {
   readonly artifacts: ArtifactsSpec;
 }
@@ -55,7 +61,7 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
   const withStore = async <T>(
     { task, artifacts }: TaskArtifacts,
     limitMs: number,
-    abort: AbortSignal,
+    { onDoing, abort }: Attended,
     use: (transfer: TransferParts) => Promise<T>,
   ): Promise<T> => {
     const values = await parts.readSecrets(task);
@@ -63,13 +69,14 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
     if (value === undefined) throw new Error(`the coordinator has not sent the secret ${artifacts.secret}`);
     const store = await openArtifactStore(artifacts, storeKeyOf(value, artifacts));
     try {
-      return await use({ store, patience: new Patience(limitMs, () => performance.now()), abort });
+      const onFailed = (message: string) => onDoing(`retrying: ${message}`);
+      return await use({ store, patience: new Patience(limitMs, () => performance.now(), onFailed), abort });
     } finally {
       store.close();
     }
   };
 
-  const fetchInputs = async (task: TaskArtifacts, onDoing: (text: string) => void, abort: AbortSignal) => {
+  const fetchInputs = async (task: TaskArtifacts, attended: Attended) => {
     const { location, artifacts } = task;
     const places = artifactPlaces(location.directory, isContainer(task));
     const donePath = join(places.root, 'fetched');
@@ -82,9 +89,9 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
     await removeWritten(places.inputs);
     await makeDirectory(places.inputs, 0o755);
     if (artifacts.inputs.length > 0)
-      await withStore(task, limits.inputsMs, abort, async (transfer) => {
+      await withStore(task, limits.inputsMs, attended, async (transfer) => {
         for (const input of artifacts.inputs) {
-          onDoing(`fetches input ${input.name} from ${input.url}`);
+          attended.onDoing(`fetches input ${input.name} from ${input.url}`);
           await downloadInput(transfer, places.inputs, input).catch((error: unknown) => {
             throw aboutArtifact(`input ${input.name}`, error);
           });
@@ -94,17 +101,17 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
     await writeFile(donePath, parts.bootId);
   };
 
-  const keepOutputs = async (task: TaskArtifacts, abort: AbortSignal): Promise<readonly StoredArtifact[]> => {
+  const keepOutputs = async (task: TaskArtifacts, attended: Attended): Promise<readonly StoredArtifact[]> => {
     const { artifacts, location } = task;
     const { outputs: place } = artifactPlaces(location.directory, isContainer(task));
-    return withStore(task, limits.outputsMs, abort, (transfer) =>
+    return withStore(task, limits.outputsMs, attended, (transfer) =>
       Directory.open(place).then((directory) =>
         withDirectory(directory, async (base) => {
           const kept: StoredArtifact[] = [];
           for (const output of artifacts.outputs) {
-            const { key } = objectPlaceOf(
-              outputUrl(artifacts, task.task.jobId, task.task.attempt, output.path),
-            );
+            const url = outputUrl(artifacts, task.task.jobId, task.task.attempt, output.path);
+            const { key } = objectPlaceOf(url);
+            attended.onDoing(`keeps output ${output.name} at ${url}`);
             const stored = await uploadOutput(transfer, base, output, key).catch((error: unknown) => {
               throw aboutArtifact(`output ${output.name}`, error);
             });
@@ -116,7 +123,7 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
     );
   };
 
-  const concluded = async (task: TaskArtifacts): Promise<Partial<TaskEnd>> => {
+  const concluded = async (task: TaskArtifacts, onDoing: Attended['onDoing']): Promise<Partial<TaskEnd>> => {
     const key = taskKey(task.task);
     const given = new AbortController();
     uploads.set(key, given);
@@ -124,13 +131,14 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
     try {
       for (;;) {
         try {
-          return { artifacts: await keepOutputs(task, abort) };
+          return { artifacts: await keepOutputs(task, { onDoing, abort }) };
         } catch (error) {
           closing.signal.throwIfAborted();
           const kind = given.signal.aborted ? 'artifact_store' : endKindOf(error);
           if (kind === null) {
             // The coordinator is away. The end could not be reported either.
             parts.log.warn({ task: key, error: messageOf(error) }, 'outputs cannot be kept yet');
+            onDoing(`retrying: ${messageOf(error)}`);
             await delay(askAgainMs, undefined, { signal: abort }).catch(() => {});
             continue;
           }
@@ -158,7 +166,7 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
       const own = withArtifacts(task);
       if (own === null) return;
       try {
-        await fetchInputs(own, onDoing, AbortSignal.any([abort, closing.signal]));
+        await fetchInputs(own, { onDoing, abort: AbortSignal.any([abort, closing.signal]) });
       } catch (error) {
         abort.throwIfAborted();
         const kind = finalKindOf(error) ?? finalFileKindOf(error);
@@ -166,9 +174,9 @@ export function artifactHook(parts: ArtifactHookParts): TaskHook {
       }
     },
     // The program has ended with 0, and nobody had asked it to stop before: its outputs are what it was started for.
-    conclude: async (task, end) => {
+    conclude: async (task, end, onDoing) => {
       const own = withArtifacts(task);
-      return own === null || !hasOutputs(own, end) ? {} : concluded(own);
+      return own === null || !hasOutputs(own, end) ? {} : concluded(own, onDoing);
     },
     hurried({ task }, graceMs) {
       const given = uploads.get(taskKey(task));

@@ -356,11 +356,11 @@ export class TaskEffects {
       const fields = { task: this.location.key, error: messageOf(error) };
       if (!this.shared.closing.aborted) this.parts.log.error(fields, 'the end of a task is not fully known');
     };
-    void concludeTask(this.hooks, this.context(), { startedAtMs, exit, isStopping }, onUnknown).then(
-      (end) => {
-        if (!this.shared.closing.aborted) this.owner.post({ kind: 'ended', end });
-      },
-    );
+    const onDoing = (text: string) => this.owner.post({ kind: 'doing', text });
+    const of = { startedAtMs, exit, isStopping };
+    void concludeTask(this.hooks, this.context(), of, { onUnknown, onDoing }).then((end) => {
+      if (!this.shared.closing.aborted) this.owner.post({ kind: 'ended', end });
+    });
   }
 
   private async remove(): Promise<TaskEvent> {

@@ -50,20 +50,26 @@ async function endLoneLauncher(
   }
 }
 
+export interface ConclusionNews {
+  /** Why a hook could not tell what it knows of the end. */
+  readonly onUnknown: (error: unknown) => void;
+  /** What a hook is busy with, for people. */
+  readonly onDoing: (text: string) => void;
+}
+
 /**
- * @param onUnknown gets why a hook could not tell what it knows of the end
  * @returns the end of a task, when what it saved and printed last is known, and why it failed
  */
 export async function concludeTask(
   hooks: readonly TaskHook[],
   context: TaskContext,
   exit: ExitOfTask,
-  onUnknown: (error: unknown) => void,
+  { onUnknown, onDoing }: ConclusionNews,
 ): Promise<TaskEnd> {
   const concluded = await Promise.all(
     hooks.map(async (hook) => {
       try {
-        return await hook.conclude?.(context, exit);
+        return await hook.conclude?.(context, exit, onDoing);
       } catch (error) {
         return onUnknown(error);
       }

@@ -122,7 +122,7 @@ export interface TaskHook {
   /** The end of the task is still being concluded, and nobody wants more of it than what this time brings. May come again. */
   hurried?(task: TaskContext, graceMs: number): void;
   /** No process of the task is left. @returns what this hook knows of the end */
-  conclude?(task: TaskContext, end: ExitOfTask): Promise<Partial<TaskEnd>>;
+  conclude?(task: TaskContext, end: ExitOfTask, onDoing: (text: string) => void): Promise<Partial<TaskEnd>>;
   /** Called when every `conclude` has come to an end. */
   measure?(task: TaskContext): Partial<TaskEnd>;
   /** An earlier agent recorded the end of the task, and this one is about to report it. */

@@ -47,7 +47,8 @@ export function reportOf(
     case 'ending': {
       const { startedAtMs, startedBoottimeMs } = life;
       const runningForMs = Math.max(0, boottimeMs() - startedBoottimeMs);
-      return { ...report, ...seen, state: 'running', startedAtMs, runningForMs };
+      const doing = life.kind === 'ending' ? life.doing : null;
+      return { ...report, ...seen, state: 'running', startedAtMs, runningForMs, doing };
     }
     case 'ended': {
       const { end, started } = life;

@@ -87,6 +87,8 @@ export type Life =
       readonly isStopping: boolean;
       /** null: nobody knows how it ended. */
       readonly exit: TaskExit | null;
+      /** What the conclusion is busy with, for people. */
+      readonly doing: string | null;
     } & StartMoment)
   | {
       readonly kind: 'ended';

@@ -27,7 +27,7 @@ const lives = {
   checked: { ...ready, announced: 'yes', findings: findings(2) },
   starting: { kind: 'starting', prepared: null },
   running: { kind: 'running', ...started, isStopping: false, graceEndsAtMs: null },
-  ending: { kind: 'ending', ...started, isStopping: false, exit: exited(0) },
+  ending: { kind: 'ending', ...started, isStopping: false, exit: exited(0), doing: null },
   ended: { kind: 'ended', end: nothingRan, started: null, isUploaded: false },
   uploaded: { kind: 'ended', end: nothingRan, started: null, isUploaded: true },
   removed: { kind: 'removed' },

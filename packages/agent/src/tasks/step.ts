@@ -87,7 +87,7 @@ function applied(state: TaskState, event: TaskEvent, now: TaskMoment): TaskStep 
         life.kind === 'unrecorded' ? { ...state, life: { kind: 'assigned', doing: null } } : state,
       );
     case 'doing':
-      return unchanged(life.kind === 'assigned' ? { ...state, life: { ...life, doing: event.text } } : state);
+      return unchanged('doing' in life ? { ...state, life: { ...life, doing: event.text } } : state);
     case 'prepared': {
       const nothingSent = { announced: 'no', findings: null, areFindingsSent: false } as const;
       return unchanged(done(state, { kind: 'prepared', port: event.port, ...nothingSent }));
@@ -233,7 +233,7 @@ function exited(state: TaskState, exit: TaskExit | null): TaskStep {
   const { life } = state;
   if (life.kind !== 'running') return unchanged(state);
   const { startedAtMs, startedBoottimeMs, isStopping } = life;
-  const ending: Life = { kind: 'ending', startedAtMs, startedBoottimeMs, isStopping, exit };
+  const ending: Life = { kind: 'ending', startedAtMs, startedBoottimeMs, isStopping, exit, doing: null };
   return { state: { ...state, life: ending }, effects: [{ kind: 'conclude', exit, isStopping }] };
 }
 
