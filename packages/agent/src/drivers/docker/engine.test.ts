@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { dockerSocket, tempDir } from '../../../../../test/support/services.ts';
+import { tempDir } from '../../../../../test/support/services.ts';
 import { Engine } from './engine.ts';
 import type { PullStep } from './engineAnswers.ts';
 import { EngineError, exchange, readTextAnswer } from './engineHttp.ts';
@@ -155,14 +155,6 @@ describe('Engine', () => {
     await expect(new Engine(socketPath).identity()).rejects.toThrow(
       `there is no socket ${socketPath}; start it with \`systemctl start docker\``,
     );
-  });
-
-  it('knows the real engine', async () => {
-    const engine = new Engine(await dockerSocket());
-    expect(await engine.identity()).toMatchObject({ product: 'docker' });
-    expect((await engine.info()).cdiSpecDirs).toBeInstanceOf(Array);
-    expect(await engine.inspectContainer('muster-no-such-container')).toBeNull();
-    expect(await engine.inspectImage('muster-test/no-such-image:1')).toBeNull();
   });
 });
 

@@ -1,8 +1,7 @@
 /** A start that is no longer needed: a stop must not wait for a registry. */
 import { randomUUID } from 'node:crypto';
-import { expect, it, onTestFinished } from 'vitest';
-import { serveTestImage } from '../../../../../test/support/images.ts';
-import { dockerSocket, tempDir, waitFor } from '../../../../../test/support/services.ts';
+import { expect, it } from 'vitest';
+import { tempDir, waitFor } from '../../../../../test/support/services.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { containerName, labels } from './containerSpec.ts';
@@ -68,20 +67,4 @@ it('deletes a container whose creation could not be given up any more, and does 
   await expect(started).rejects.toBe(reason);
   expect(asked.at(-1)).toBe('DELETE /containers/c1');
   expect(asked).not.toContain('POST /containers/c1/start');
-});
-
-it('gives up a pull that takes hours, with the real engine', async () => {
-  const served = await serveTestImage({ isSlow: true });
-  onTestFinished(() => served.remove());
-  const launch = aTask(served.image);
-  const driver = aDriver(await dockerSocket());
-  const abort = new AbortController();
-  const started = driver.start(launch, abort.signal);
-  await waitFor('the engine gets a part of the image', () => served.openTransfers() > 0);
-  abort.abort(reason);
-
-  await expect(started).rejects.toBe(reason);
-  await waitFor('the engine has given the pull up', () => served.openTransfers() === 0);
-  expect(await driver.recover(launch)).toEqual({ kind: 'absent' });
-  expect(await driver.list()).toEqual([]);
 });
