@@ -20,6 +20,9 @@ export const nextCursor = z
   .nullable()
   .describe('pass it as cursor for the next page; null: there is no more');
 
+/** How many sweeps, or runs of pipelines, are asked of the coordinator: as many as it lists. */
+export const listedMax = 1_000;
+
 export function limitOf(most: number, usual: number) {
   return z.int().min(1).max(most).default(usual).describe(`at most so many, 1 to ${most}`);
 }

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
+import { seededChance } from '../../../../test/support/chance.ts';
 import { trialsOf } from '../../../../test/support/trials.ts';
 import { formatProblems } from './format.ts';
 import { parseJobSpec } from './parse.ts';
@@ -38,15 +39,9 @@ array: 0-9%4
 labels: {type: training}
 `;
 
-/** mulberry32: small, seeded, good enough to choose with. */
 function seeded(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
+  const chance = seededChance(seed);
+  return (below) => chance.integer(0, below - 1);
 }
 
 const fragments =

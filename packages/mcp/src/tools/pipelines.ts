@@ -10,7 +10,7 @@ import {
   pipelineStepStates,
 } from '@muster/common/pipelines';
 import * as z from 'zod';
-import { cursor, dryRun, limitOf, nextCursor, requestId } from '../parameters.ts';
+import { cursor, dryRun, limitOf, listedMax, nextCursor, requestId } from '../parameters.ts';
 import { brief, briefEntries, firstFitting, isoTime, pageFrom } from '../size.ts';
 import { tool } from '../tool.ts';
 
@@ -174,9 +174,6 @@ export const pipelineGet = tool({
     };
   },
 });
-
-/** As many as the coordinator lists. */
-const listedMax = 1_000;
 
 export const pipelineList = tool({
   name: 'pipeline_list',

@@ -2,7 +2,7 @@
 import { MusterError } from '@muster/common/errors';
 import { hasSweepEnded, type SweepView, sweepStates } from '@muster/common/sweeps';
 import * as z from 'zod';
-import { cursor, dryRun, limitOf, nextCursor, requestId } from '../parameters.ts';
+import { cursor, dryRun, limitOf, listedMax, nextCursor, requestId } from '../parameters.ts';
 import { brief, isoTime, pageFrom } from '../size.ts';
 import { sweepFileOf, sweepInput } from '../sweepFile.ts';
 import { tool } from '../tool.ts';
@@ -190,9 +190,6 @@ export const sweepList = tool({
     };
   },
 });
-
-/** As many as the coordinator lists. */
-const listedMax = 1_000;
 
 export const sweepStop = tool({
   name: 'sweep_stop',
