@@ -65,6 +65,9 @@ const retryPolicy = { initialMs: 100, maxMs: 5_000 };
 const exitOfSigkill = 137;
 const oomLooks = 10;
 const oomLookMs = 100;
+/** Long enough for an init with the least share of a CPU that the engine allows, 1 %. */
+const initLooks = 500;
+const initLookMs = 10;
 
 const never = new AbortController().signal;
 
@@ -214,7 +217,9 @@ class DockerDriver implements TaskDriver {
   async signal(task: TaskLocation, signal: string): Promise<void> {
     await explained(async () => {
       const container = await this.find(task.key);
-      if (container?.phase === 'running') await this.engine.killContainer(container.id, signal);
+      if (container?.phase !== 'running') return;
+      this.fences.learn(task, container);
+      await this.sendSignal(task, container, signal);
     });
   }
 
@@ -320,11 +325,29 @@ class DockerDriver implements TaskDriver {
     try {
       if (isPaused && this.fences.mayRun(task)) await this.engine.unpauseContainer(id);
       // The signal waits in a frozen container, and is the first that it sees.
-      await this.engine.killContainer(id, signal);
+      await this.sendSignal(task, container, signal);
       await this.fences.thawToSave(task);
       return await this.endsWithin(id, graceMs);
     } finally {
       this.saving.delete(task.key);
+    }
+  }
+
+  private async sendSignal(task: TaskLocation, container: Container, signal: string): Promise<void> {
+    if (container.hasInit) await this.untilInitForwards(task);
+    await this.engine.killContainer(container.id, signal);
+  }
+
+  /**
+   * The kernel drops signals for PID 1 of a container that it has neither blocked nor given a handler
+   * (pid_namespaces(7)). The init blocks them before it starts the task's program, so a second process in the container
+   * shows that none is lost. A frozen init starts nothing.
+   */
+  private async untilInitForwards(task: TaskLocation): Promise<void> {
+    for (let looks = 0; looks < initLooks; looks++) {
+      const isAlone = this.fences.processes(task)?.length === 1;
+      if (!isAlone || this.fences.isFrozen(task)) return;
+      await delay(initLookMs, undefined, { signal: this.closing.signal });
     }
   }
 

@@ -196,6 +196,21 @@ describe('what a task gets', () => {
   });
 });
 
+describe('a stop right after the start', () => {
+  it('reaches a task whose init has not got as far as its program', async () => {
+    const driver = aDriver();
+    for (let round = 0; round < 5; round++) {
+      // With 1 % of a CPU the init takes long to block signals: a third of those sent at once were lost.
+      const launch = aTask({ command: ['sleep', '1000'], cpus: 0.01 });
+      await driver.start(launch);
+      const exit = await driver.stop(launch, { signal: 'SIGTERM', graceMs: 60_000 });
+      expect(exit).toMatchObject({ signal: 'SIGTERM' });
+      await driver.remove(launch);
+    }
+    await driver.close();
+  });
+});
+
 describe('what cannot be started', () => {
   it('names a volume that is not there and does not make it', async () => {
     const source = join(tempDir('volume').path, 'missing');

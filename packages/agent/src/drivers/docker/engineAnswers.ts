@@ -44,6 +44,8 @@ export interface Container {
   /** 128 + n when signal n ended the main process, or when it exited with that number itself. Meaningless until ended. */
   readonly exitCode: number;
   readonly oomKilled: boolean;
+  /** PID 1 of the container is the engine's init, which forwards signals to the task. */
+  readonly hasInit: boolean;
   /** Whether the engine bounds its memory, so that the kernel can end it for reaching the bound. */
   readonly hasMemoryLimit: boolean;
   /** Epoch milliseconds; null: not yet. */
@@ -139,6 +141,7 @@ export interface ContainerAnswer {
     readonly DeviceRequests?: readonly DeviceRequest[] | null;
     /** Bytes; 0 stands for no limit. */
     readonly Memory?: number;
+    readonly Init?: boolean | null;
   };
 }
 
@@ -153,6 +156,7 @@ export function toContainer(answer: ContainerAnswer): Container {
     pid: phase === 'running' && state.Pid > 0 ? state.Pid : null,
     exitCode: state.ExitCode,
     oomKilled: state.OOMKilled,
+    hasInit: answer.HostConfig.Init === true,
     hasMemoryLimit: (answer.HostConfig.Memory ?? 0) > 0,
     startedAtMs: toEpochMs(state.StartedAt),
     finishedAtMs: toEpochMs(state.FinishedAt),

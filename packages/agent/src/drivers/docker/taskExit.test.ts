@@ -11,6 +11,7 @@ function aContainer(container: Partial<Container> = {}): Container {
     pid: null,
     exitCode: 0,
     oomKilled: false,
+    hasInit: true,
     hasMemoryLimit: false,
     startedAtMs: 1_000,
     finishedAtMs: 2_000,
