@@ -72,6 +72,20 @@ function withoutByteOrderMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
+/**
+ * The parser makes an error for each fault of a text. A broken text has thousands, and to capture their stacks, which
+ * nobody reads, takes most of the time.
+ */
+function withoutStacks<T>(parse: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return parse();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 const start: Origin = { line: 1, column: 1, flag: null };
 
 function whole(message: string, expected: string): Finding {
@@ -107,12 +121,12 @@ class DocumentReader {
   }
 
   read(): DocumentResult {
-    const tokens = [...new Parser(this.lines.addNewLine).parse(this.text)];
+    const tokens = withoutStacks(() => [...new Parser(this.lines.addNewLine).parse(this.text)]);
     this.refuseUnwantedTokens(tokens);
     if (this.findings.length > 0) return this.refusal();
 
     const composer = new Composer({ version: '1.2', schema: 'core', stringKeys: true, uniqueKeys: false });
-    const documents = [...composer.compose(tokens)];
+    const documents = withoutStacks(() => [...composer.compose(tokens)]);
     const [document, second] = documents;
     // A job file may begin so, too: to YAML this is a comment.
     if (this.text.startsWith('#!') && !isMap(document?.contents)) {
