@@ -1,5 +1,6 @@
 import { defaultExclude, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longestFirst.ts';
+import { memoryDirectory } from './test/support/memoryDirectory.ts';
 import { patienceMs, testPatienceMs } from './test/support/patience.ts';
 import { triesAll } from './test/support/trials.ts';
 
@@ -16,6 +17,8 @@ const patient = {
   maxWorkers: 5,
   sequence: { groupOrder: 0 },
 };
+
+const inMemory = memoryDirectory();
 
 /** Each file makes releases of several versions, and boots machines with them. */
 const longTrials = 'test/e2e/machines/**';
@@ -40,6 +43,7 @@ export default defineConfig({
           execArgv: ['--single-threaded-gc', '--initial-old-space-size=512'],
           setupFiles: [...patient.setupFiles, 'test/support/sharedProcess.ts'],
           globalSetup: ['test/support/compiledOnce.ts'],
+          ...(inMemory === null ? {} : { env: { TMPDIR: inMemory } }),
           include: [
             'packages/*/src/**/*.test.ts',
             'test/{rules,support}/**/*.test.ts',

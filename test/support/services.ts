@@ -94,7 +94,16 @@ export interface TempDir {
 
 /** An empty folder that is gone after the test file. Its path is short, so that unix sockets fit in it. */
 export function tempDir(name = 'test'): TempDir {
-  const path = mkdtempSync(join(tmpdir(), `muster-${name}-`));
+  return tempDirIn(tmpdir(), name);
+}
+
+/** The same on a disk, for tests of what differs there: the folder of a unit test is in memory. */
+export function tempDirOnDisk(name: string): TempDir {
+  return tempDirIn('/var/tmp', name);
+}
+
+function tempDirIn(parent: string, name: string): TempDir {
+  const path = mkdtempSync(join(parent, `muster-${name}-`));
   return { path, remove: releasable(() => rmSync(path, { recursive: true, force: true, maxRetries: 10 })) };
 }
 

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { tempDir } from '../../../../test/support/services.ts';
+import { tempDirOnDisk } from '../../../../test/support/services.ts';
 import { TaskSecrets } from './taskSecrets.ts';
 
 const key = 'job_0123456789ab.1.0';
@@ -146,7 +146,7 @@ test('nothing is put where others could exchange it, or on a disk', () => {
   expect(() => open().keep(key, used, values)).toThrow(`chmod +t ${memory}`);
   chmodSync(memory, 0o1777);
   open().keep(key, used, values);
-  const disk = tempDir('secrets').path;
+  const disk = tempDirOnDisk('secrets').path;
   mkdirSync(disk, { recursive: true });
   expect(() => new TaskSecrets(disk, '/data').keep(key, used, values)).toThrow('is not on a tmpfs');
 });

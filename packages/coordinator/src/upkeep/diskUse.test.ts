@@ -1,7 +1,7 @@
 import { mkdirSync, statfsSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { tempDir } from '../../../../test/support/services.ts';
+import { tempDirOnDisk } from '../../../../test/support/services.ts';
 import { type DiskBudget, measureDiskUse } from './diskUse.ts';
 
 const kibibyte = 1024;
@@ -11,7 +11,7 @@ const budgets: readonly DiskBudget[] = [
 ];
 
 function aDataDir(): string {
-  const { path, remove } = tempDir('disk-use');
+  const { path, remove } = tempDirOnDisk('disk-use');
   onTestFinished(remove);
   return path;
 }

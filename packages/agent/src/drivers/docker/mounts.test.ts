@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { tempDir } from '../../../../../test/support/services.ts';
+import { tempDirOnDisk } from '../../../../../test/support/services.ts';
 import { realPaths } from '../../probes/realPaths.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
 import { type ContainerPolicy, containerDefaults } from './containerPolicy.ts';
@@ -9,7 +9,7 @@ import { allowedVolumes, type MountRules } from './mounts.ts';
 
 /** A node on whose disk are data, scratch space, an agent and the socket of an engine. */
 function aNode() {
-  const root = tempDir('mounts').path;
+  const root = tempDirOnDisk('mounts').path;
   const paths = {
     root,
     data: join(root, 'data'),
