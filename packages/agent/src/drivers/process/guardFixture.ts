@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { readBootId } from '@muster/common/boot';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
-import { compileCache, waitFor } from '../../../../../test/support/services.ts';
+import { compileCache, tempDir, waitFor } from '../../../../../test/support/services.ts';
 import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/processes.ts';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
@@ -38,7 +38,8 @@ export interface GuardFixtureOptions {
 }
 
 export class GuardFixture {
-  readonly root = mkdtempSync(join(tmpdir(), 'guard-'));
+  // Removed when the guard has ended, and once more after the test file: a guard that ends writes what it has compiled.
+  readonly root = tempDir('guard').path;
   readonly runtimeDir = join(this.root, 'run');
   readonly guardArgv: readonly string[];
   private readonly limits: Pick<GuardFixtureOptions, 'outputLimits'>;
