@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from .errors import InputError
 from .profile import labels_of, numbers_of
-from .table import digest_of, read_table
+from .table import digest_of, moments, read_table
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,6 @@ def in_order(frame: pd.DataFrame, run: dict[str, Any]) -> pd.DataFrame:
             f'{run["data"]}: {int(times.isna().sum())} rows have no time in "{name}"; remove them'
         )
     return frame.iloc[np.argsort(times.to_numpy(), kind="stable")]
-
-
-def moments(column: pd.Series) -> pd.Series:
-    return pd.to_datetime(column.astype("string"), errors="coerce", utc=True)
 
 
 def features_of(frame: pd.DataFrame, run: dict[str, Any]) -> pd.DataFrame:

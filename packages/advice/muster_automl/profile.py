@@ -4,6 +4,7 @@ and how rows are split.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import pathlib
 import platform
@@ -16,7 +17,7 @@ from pandas.api import types
 
 from . import metrics
 from .errors import InputError, read_json, write_json
-from .table import digest_of, quoted, read_table
+from .table import digest_of, is_nested, moments, quoted, read_table
 
 rows_min = 20
 #: A whole number with more different values than that is a quantity, not a class.
@@ -75,6 +76,10 @@ def describe(frame: pd.DataFrame, options: Any) -> dict[str, Any]:
         raise InputError(
             f'{path}: the target "{target}" has no value in any row; give another --target'
         )
+    if is_nested(frame[target].dropna()):
+        raise InputError(
+            f'{path}: the target "{target}" has lists or records; give a column with one value in each row'
+        )
     if missing:
         notes.append(f'{missing} of {len(frame)} rows have no "{target}" and are not used')
         frame = frame[frame[target].notna()]
@@ -105,6 +110,8 @@ def describe(frame: pd.DataFrame, options: Any) -> dict[str, Any]:
         raise InputError(
             f"{path}: no column is left to learn from: {'; '.join(notes) or 'there is only the target'}"
         )
+    found, unusable = libraries()
+    notes += unusable
     smallest = min((count for _, count in classes), default=None) if classes else None
     rows = {"rows": len(frame), "missing_target": missing, "columns": columns, "notes": notes}
     return {
@@ -114,15 +121,30 @@ def describe(frame: pd.DataFrame, options: Any) -> dict[str, Any]:
         "classes": [name for name, _ in classes] if classes else None,
         "class_rows": [count for _, count in classes] if classes else None,
         "split": split_of(len(frame), smallest, time_column is not None),
-        "libraries": [
-            name for name in ("xgboost", "lightgbm") if importlib.util.find_spec(name) is not None
-        ],
+        "libraries": list(found),
         "versions": {
             "python": platform.python_version(),
             "sklearn": sklearn.__version__,
             "pandas": pd.__version__,
+            **found,
         },
     }
+
+
+def libraries() -> tuple[dict[str, str], list[str]]:
+    """Versions of the libraries of further models, and notes on those that are there in vain.
+    Where they need a library of the system that is missing, every trial with them would fail.
+    """
+    found: dict[str, str] = {}
+    notes: list[str] = []
+    for name in ("xgboost", "lightgbm"):
+        if importlib.util.find_spec(name) is None:
+            continue
+        try:
+            found[name] = str(importlib.import_module(name).__version__)
+        except Exception as error:  # whatever a library raises when it is loaded
+            notes.append(f"{name} is not tried: it cannot be loaded: {error}")
+    return found, notes
 
 
 def task_of(target: pd.Series) -> str:
@@ -183,7 +205,8 @@ def column_of(column: pd.Series, target: pd.Series, name: str, options: Any) -> 
     values = column.dropna()
     facts = {"missing": int(column.isna().sum()), "values": int(values.astype(str).nunique())}
     kind, why = kind_of(column, values, target, facts["values"])
-    if kind == "dropped" and name in options.keep and facts["values"] > 1:
+    usable = facts["values"] > 1 and not is_nested(values)
+    if kind == "dropped" and name in options.keep and usable:
         kind, why = ("number" if types.is_numeric_dtype(column) else "category"), None
     return {**facts, "kind": kind, "why": why}
 
@@ -193,6 +216,8 @@ def kind_of(
 ) -> tuple[str, Optional[str]]:
     if len(values) == 0:
         return "dropped", "it has no value in any row"
+    if is_nested(values):
+        return "dropped", "it has lists or records; give each of their values a column"
     if count == 1:
         return "dropped", "it has one value in all rows"
     if len(values) == len(column) and is_leak(column, target):
@@ -237,12 +262,13 @@ def is_leak(column: pd.Series, target: pd.Series) -> bool:
 def is_date(values: pd.Series) -> bool:
     if types.is_datetime64_any_dtype(values):
         return True
-    sample = values.astype(str).head(200)
-    if not bool(sample.str.match(r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$").all()):
+    texts = values.astype(str)
+    if not bool(texts.head(200).str.match(r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?$").all()):
         return False
-    return bool(
-        pd.to_datetime(values.astype(str), errors="coerce", utc=True).notna().mean() > 0.99
-    )
+    # Many tables have 9999-12-31 where there is no end.
+    years = pd.to_numeric(texts.str.slice(0, 4), errors="coerce")
+    usual = texts[years.between(1678, 2261)]
+    return len(usual) > 0 and bool(moments(usual).notna().mean() > 0.99)
 
 
 def split_of(rows: int, smallest_class: Optional[int], by_time: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import pathlib
 import re
 import shlex
+import sys
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Optional, Sequence
@@ -260,7 +261,8 @@ def reproduction_of(found: Findings) -> Section:
     options += [part for name in run["keep"] for part in ("--keep", name)]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(run["versions"].items()))
     params = json.dumps(result["params"], sort_keys=True)
-    python = f"PYTHONPATH={program} python3 -m muster_automl"
+    # The one with these versions: what `python3` stands for depends on who reads this.
+    python = f"PYTHONPATH={program} {quote(sys.executable)} -m muster_automl"
     return Section(
         "How to reproduce",
         [

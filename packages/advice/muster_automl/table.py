@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import csv
+import decimal
 import hashlib
 import importlib.util
 import pathlib
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 import pandas as pd
+from pandas.api import types
 
 from .errors import InputError
 
 separators = ",;\t|"
+#: Without it, pandas 2 takes the form of the first date for all others, and drops those that differ.
+any_form = {} if pd.__version__.startswith("1.") else {"format": "ISO8601"}
 
 
 def read_table(path: str, encoding: str) -> pd.DataFrame:
-    """Infinite numbers become missing ones, because no model can use them."""
     file = pathlib.Path(path)
     if not file.is_file():
         raise InputError(f"{path}: not a file on this node; give a path that every node can read")
@@ -28,7 +31,37 @@ def read_table(path: str, encoding: str) -> pd.DataFrame:
         raise InputError(f"{path}: the table has columns and no rows; give a table with rows")
     frame.columns = [str(name) for name in frame.columns]
     refuse_duplicates(path, list(frame.columns))
-    return frame.replace([np.inf, -np.inf], np.nan)
+    return pd.DataFrame({name: plain(frame[name]) for name in frame.columns}, index=frame.index)
+
+
+def plain(column: pd.Series) -> pd.Series:
+    """Values that CSV does not have, as those that it has. Infinite numbers become missing ones,
+    because no model can use them.
+    """
+    if types.is_timedelta64_dtype(column):
+        return column.dt.total_seconds()
+    if types.is_float_dtype(column):
+        return column.replace([np.inf, -np.inf], np.nan)
+    if not types.is_object_dtype(column):
+        return column
+    kinds = {type(value) for value in column.dropna()}
+    if kinds == {decimal.Decimal}:
+        return pd.to_numeric(column)
+    if kinds == {bytes}:
+        return column.map(lambda value: value.decode("utf-8", "replace"), na_action="ignore")
+    return column
+
+
+def is_nested(values: pd.Series) -> bool:
+    """Whether values are lists or records, which Parquet has."""
+    return any(isinstance(value, (list, tuple, dict, np.ndarray)) for value in values.head(1))
+
+
+def moments(column: pd.Series) -> pd.Series:
+    """What is not a date is missing, as is one of a year that this pandas does not have."""
+    if types.is_datetime64_any_dtype(column):
+        return pd.to_datetime(column, utc=True)
+    return pd.to_datetime(column.astype("string"), errors="coerce", utc=True, **any_form)
 
 
 def read_parquet(path: str) -> pd.DataFrame:
@@ -38,9 +71,25 @@ def read_parquet(path: str) -> pd.DataFrame:
             "install it (pip install pyarrow), or give the table as CSV"
         )
     try:
-        return pd.read_parquet(path, engine="pyarrow")
+        frame = frame_of_parquet(path)
     except Exception as error:  # pyarrow has no common class for what is wrong with a file
         raise InputError(f"{path}: not a readable Parquet file: {error}") from error
+    # An index with names has columns of the table, such as its times. One without numbers the rows.
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(drop=not named)
+
+
+def frame_of_parquet(path: str) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    # The names of directories above a file are not columns of it.
+    table = parquet.read_table(path, partitioning=None)
+    try:
+        return table.to_pandas()
+    except pyarrow.ArrowInvalid:
+        # Before version 2, pandas holds no times after 2262, such as the 9999-12-31 that stands for "no end".
+        return table.to_pandas(timestamp_as_object=True)
 
 
 def read_csv(path: str, encoding: str) -> pd.DataFrame:

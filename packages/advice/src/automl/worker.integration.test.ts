@@ -1,6 +1,6 @@
 /** The Python program that jobs of AutoML run, on small tables that are made here. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -135,6 +135,8 @@ describe('a classification', () => {
     ])
       expect(markdown).toContain(`## ${section}\n`);
     expect(markdown).toContain('--target species --task classification --metric log_loss --seed 0');
+    expect(markdown).toMatch(/^With pandas .*, sklearn .*, xgboost \d/m);
+    expect(markdown).toMatch(/^PYTHONPATH=\S+ \/\S+python[\d.]* -m muster_automl profile/m);
     const html = read('run/report.html');
     expect(html).toContain('<svg ');
     expect(html).toContain('&lt;i&gt;colour&lt;/i&gt;');
@@ -282,4 +284,75 @@ test('rows without a target are not used, and a key and an empty column are left
     code: 2,
     output: expect.stringContaining('notes: the directory has another run'),
   });
+});
+
+/** What Parquet has and CSV has not, as pyarrow would return it: Debian has no pyarrow, and tests install nothing. */
+const pyarrow = `
+class ArrowInvalid(Exception): pass
+`;
+const parquet = `
+import datetime, decimal
+import pandas as pd
+from . import ArrowInvalid
+
+class Table:
+    def to_pandas(self, timestamp_as_object=False):
+        if not timestamp_as_object: raise ArrowInvalid("would result in out of bounds timestamp")
+        count = range(40)
+        start = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+        return pd.DataFrame({
+            "price": [decimal.Decimal(index) / 7 if index else None for index in count],
+            "took": [datetime.timedelta(seconds=index * index) for index in count],
+            "place": [b"Ulm" if index % 3 else b"Bonn" for index in count],
+            "until": [datetime.datetime(9999, 12, 31) if index % 2 else start + datetime.timedelta(hours=index) for index in count],
+            "tags": [[index % 2] for index in count],
+            "y": [index % 2 for index in count],
+        }, index=pd.Index([start + datetime.timedelta(days=index * 7 % 40) for index in count], name="sold"))
+
+def read_table(path, partitioning): return Table()
+`;
+
+test('values of Parquet that CSV does not have are used as those that it has', async () => {
+  mkdirSync(join(dir, 'arrow/pyarrow'), { recursive: true });
+  write('arrow/pyarrow/__init__.py', pyarrow);
+  write('arrow/pyarrow/parquet.py', parquet);
+  write('sold.parquet', 'PAR1');
+  const code = [
+    // pandas comes first, because it looks at the version of pyarrow.
+    'import pandas, pathlib, sys; sys.path.insert(0, "arrow")',
+    'from muster_automl import dataset, errors; from muster_automl.__main__ import main',
+    'table = ["--data", "sold.parquet", "--target", "y", "--time-column", "sold", "--keep", "tags"]',
+    'assert main(["profile", "--run", "arrow", *table]) == 0',
+    'features = dataset.load(errors.read_json(pathlib.Path("arrow/run.json"))).features',
+    'names = ["price", "took", "place", "until (hour)"]',
+    'print(features[names].head(3).round(3).to_json(orient="values"))',
+  ].join('\n');
+  const { output } = await run(['-c', code]);
+  expect(json('arrow/run.json')['columns']).toMatchObject({
+    sold: { kind: 'date' },
+    price: { kind: 'number', missing: 1 },
+    took: { kind: 'number' },
+    place: { kind: 'category' },
+    until: { kind: 'date' },
+    tags: { kind: 'dropped', why: 'it has lists or records; give each of their values a column' },
+  });
+  const inOrder = [
+    [null, 0, 'Bonn', 0],
+    [3.286, 529, 'Ulm', null],
+    [0.857, 36, 'Bonn', 6],
+  ];
+  expect(JSON.parse(output.trim().split('\n').at(-1) ?? '')).toEqual(inOrder);
+});
+
+test('a library that cannot be loaded is not tried, and the profile says why', async () => {
+  mkdirSync(join(dir, 'broken'));
+  write('broken/lightgbm.py', 'raise OSError("libgomp.so.1: cannot open shared object file")');
+  const code = [
+    'import sys; sys.path.insert(0, "broken"); from muster_automl.profile import libraries',
+    'found, notes = libraries(); print(list(found), *notes)',
+  ].join('\n');
+  const { output } = await run(['-c', code]);
+  expect(output).toBe(
+    "['xgboost'] lightgbm is not tried: it cannot be loaded: libgomp.so.1: cannot open shared object file\n",
+  );
 });
