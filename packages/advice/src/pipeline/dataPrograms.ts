@@ -2,6 +2,7 @@
 
 /** Reads a table, or a directory of images by class; the other programs import it. */
 export const dataHelper = `"""What the programs of this pipeline share: reading data, and scores of predictions."""
+import decimal
 import json
 import os
 
@@ -13,8 +14,18 @@ IMAGE_SIZE = 32
 def read_table(path):
     import pandas as pd
     if path.endswith((".parquet", ".pq")):
-        return pd.read_parquet(path)
+        return with_numbers(pd.read_parquet(path))
     return pd.read_csv(path)
+
+
+def with_numbers(table):
+    """Decimals of Parquet as numbers: as they are, each of them would be a text, and a class."""
+    import pandas as pd
+    for name in table.columns:
+        values = table[name].dropna()
+        if len(values) > 0 and isinstance(values.iloc[0], decimal.Decimal):
+            table[name] = pd.to_numeric(table[name])
+    return table
 
 
 def read_images(path):

@@ -52,16 +52,25 @@ test.each([
   ['pytorch', 16, 'torchrun', { nodes: 2, gpus: 8 }],
   ['pytorch', 1, 'python3', { nodes: 1, gpus: 1 }],
   ['tensorflow', 16, 'python3', { nodes: 1, gpus: 8 }],
-  ['lightgbm', 4, 'python3', { cpus: 8 }],
 ])('%s on %d GPUs: %s with %j', (framework, gpu_count, program, resources) => {
   const { pipeline_config: config, files } = design({
     framework,
     data: { path: '/d.csv' },
     compute_requirements: { gpu_count },
   });
-  const file = parse(files[0]?.text ?? '') as { steps: { train: { job: { resources: object } } } };
   expect(config.steps[2]?.command[0]).toBe(program);
-  expect(file.steps.train.job.resources).toEqual(resources);
+  expect(parse(files[0]?.text ?? '')).toMatchObject({ steps: { train: { job: { resources } } } });
+});
+
+test('lightgbm runs on as many CPUs as a parameter says, so that smaller nodes run it too', () => {
+  const { files } = design({
+    framework: 'lightgbm',
+    data: { path: '/d.csv' },
+    compute_requirements: { gpu_count: 4 },
+  });
+  const file = parse(files[0]?.text ?? '') as unknown;
+  expect(file).toMatchObject({ params: { cpus: 8 } });
+  expect(file).toMatchObject({ steps: { train: { job: { resources: { cpus: `\${params.cpus}` } } } } });
 });
 
 test('without data there is nothing to design', () => {

@@ -174,7 +174,7 @@ function trainStep(context: TrainingContext): Step {
     param('seed'),
   ];
   const { nodes, gpus } = gpusOf(context);
-  const resources = gpus === 0 ? { cpus: cpuNode.cores } : { nodes, gpus, ...gpuTypeOf(context) };
+  const resources = gpus === 0 ? { cpus: param('cpus') } : { nodes, gpus, ...gpuTypeOf(context) };
   const command =
     nodes * gpus > 1 && context.framework === 'pytorch'
       ? ['torchrun', param('code', '/train.py'), ...words]
@@ -213,6 +213,8 @@ function pipelineOf(context: TrainingContext, steps: Readonly<Record<string, Ste
         lr: 0.001,
       }
     : { lr: 0.1, trees: 500, leaves: 31 };
+  // A node with fewer of them runs the pipeline as well, with another value of the parameter.
+  const cpus = gpusOf(context).gpus === 0 ? { cpus: cpuNode.cores } : {};
   return {
     name,
     artifacts: param('artifacts'),
@@ -225,6 +227,7 @@ function pipelineOf(context: TrainingContext, steps: Readonly<Record<string, Ste
       test_size: 0.2,
       seed: 1,
       ...settings,
+      ...cpus,
     },
     steps,
   };
@@ -245,7 +248,7 @@ function reasonsOf(context: TrainingContext): readonly string[] {
   const { nodes, gpus } = gpusOf(context);
   return [
     gpus === 0
-      ? `train runs on ${cpuNode.cores} CPUs${compute.gpuCount === null ? '' : `: ${framework} does not use the GPUs here`}.`
+      ? `train runs on ${cpuNode.cores} CPUs, or as many as --param cpus=N says${compute.gpuCount === null ? '' : `; ${framework} does not use the GPUs here`}.`
       : `train runs on ${nodes * gpus} GPUs${nodes * gpus === compute.gpuCount ? '' : `, not ${compute.gpuCount}: MirroredStrategy has one node`}.`,
     modelType === 'timeseries'
       ? 'Rows are a series in time: the last ones are the test set, so that nothing is known of the future.'

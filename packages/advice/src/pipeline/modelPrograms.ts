@@ -11,6 +11,9 @@ export interface ModelPrograms {
 const boostedTrain = `"""Trains, with early stopping by a validation set, and prints losses as Muster reads them."""
 import argparse
 import os
+import sys
+
+import numpy as np
 
 from model import fit, save_model
 from pipeline_data import load_split, validation_split
@@ -25,8 +28,19 @@ parser.add_argument("--seed", type=int, default=1)
 given = parser.parse_args()
 
 arrays, meta = load_split(given.data)
-rows = validation_split(arrays["X_train"], arrays["y_train"], meta, given.seed)
-model = fit(rows, meta, given)
+X, y, X_valid, y_valid = validation_split(arrays["X_train"], arrays["y_train"], meta, given.seed)
+seen = None
+if meta["task"] == "classification":
+    # Not all classes need be among these rows, and some libraries take them only from 0 on without a gap.
+    seen, y = np.unique(y.astype(int), return_inverse=True)
+    if len(seen) < 2:
+        sys.exit(f"all rows to train on are {meta['classes'][seen[0]]}: there is nothing to learn")
+    known = np.isin(y_valid, seen)
+    X_valid, y_valid = X_valid[known], np.searchsorted(seen, y_valid[known])
+if len(y_valid) == 0:
+    X_valid, y_valid = X, y
+model = fit((X, y, X_valid, y_valid), meta, given)
+model.seen_classes = seen
 os.makedirs(given.out, exist_ok=True)
 save_model(model, given.out)
 `;
@@ -36,9 +50,9 @@ const boostedEnd = `
 def predict(model, X, meta):
     if meta["task"] == "regression":
         return model.predict(X)
-    # A class that no training row has, has no column of its own.
+    # A class that no training row has, has no column of its own. While it is trained, a model knows the others by their order.
     outputs = np.zeros((len(X), len(meta["classes"])))
-    outputs[:, model.classes_.astype(int)] = model.predict_proba(X)
+    outputs[:, getattr(model, "seen_classes", model.classes_)] = model.predict_proba(X)
     return outputs
 
 

@@ -55,7 +55,8 @@ function stepsIn(python: string, place: string, csv: string) {
   return {
     check: (target: string) =>
       run('check_data.py', '--data', data, '--target', target, '--out', at('report')),
-    preprocess: () => run('preprocess.py', '--data', data, '--target', 'label', '--out', at('split')),
+    preprocess: (...words: string[]) =>
+      run('preprocess.py', '--data', data, '--target', 'label', '--out', at('split'), ...words),
     train: (...words: string[]) => run('train.py', '--data', at('split'), '--out', at('model'), ...words),
     evaluate: () => run('evaluate.py', '--data', at('split'), '--model', at('model'), '--out', at('metrics')),
     register: () => {
@@ -113,6 +114,33 @@ test('data that is not there in full, and a model that is no better than a const
     status: 1,
     output: expect.stringContaining('label has one value only') as string,
   });
+});
+
+test('a class that is first seen among the newest rows stops no training of a series in time', async () => {
+  const python = await pythonWithSklearn();
+  const lines = table(true).trim().split('\n');
+  // In the order of names before the others, and with rows in the validation set and in the test.
+  const later = [235, 238, 290].map((row) => row + 1);
+  const csv = lines.map((line, row) => (later.includes(row) ? line.replace(/yes$|no$/, 'maybe') : line));
+  const steps = stepsIn(python, programsOf('xgboost'), `${csv.join('\n')}\n`);
+  expect(steps.preprocess('--ordered')).toMatchObject(done);
+  expect(steps.train('--trees', '60')).toMatchObject(done);
+  expect(steps.evaluate()).toMatchObject(done);
+  const { accuracy } = JSON.parse(readFileSync(steps.at('metrics'), 'utf8')) as { accuracy: number };
+  expect(accuracy).toBeGreaterThan(0.8);
+});
+
+test('decimals of Parquet are numbers', async () => {
+  const code = [
+    'import decimal, sys; sys.path.insert(0, sys.argv[1])',
+    'import pandas as pd; from pipeline_data import task_of, with_numbers',
+    'price = [None, *(decimal.Decimal(index) / 7 for index in range(40))]',
+    'table = with_numbers(pd.DataFrame({"name": "x", "price": price}))',
+    'print(table.dtypes["price"], task_of(table["price"]))',
+  ].join('\n');
+  const args = ['-c', code, programsOf('sklearn')];
+  const { stdout } = spawnSync(await pythonWithSklearn(), args, { encoding: 'utf8' });
+  expect(stdout).toBe('float64 regression\n');
 });
 
 test.each(['pytorch', 'tensorflow', 'sklearn', 'xgboost', 'lightgbm'])(
