@@ -1,10 +1,15 @@
 /** The probability that a normal distribution gives to an interval. */
 
+/** Standard deviations. */
+const negligible = 8.5;
+
 /**
  * The natural logarithm of the mass between two numbers of standard deviations.
  * Relative error of the mass: below 1e-6 where the interval is wider than 1e-3, and as for its middle otherwise.
  */
 export function logMass(from: number, to: number): number {
+  // Most components of a density are far from both of its bounds.
+  if (from < -negligible && to > negligible) return 0;
   // Where the tails meet, the difference of two numbers near 1 would be noise.
   if (from > 0) return logMass(-to, -from);
   const width = to - from;
@@ -15,9 +20,6 @@ export function logMass(from: number, to: number): number {
   const above = to > negligible ? 0 : lowerTail(-to);
   return Math.log1p(-below - above);
 }
-
-/** Standard deviations. */
-const negligible = 8.5;
 
 export const logRootTwoPi = Math.log(2 * Math.PI) / 2;
 
@@ -32,13 +34,16 @@ function lowerTail(deviations: number): number {
  */
 function complementaryError(x: number): number {
   const t = 1 / (1 + x / 2);
-  let sum = 0;
-  for (const coefficient of chebyshev) sum = sum * t + coefficient;
+  // Written out, because a loop over the coefficients takes twice as long.
+  let sum = 0.17087277;
+  sum = sum * t - 0.82215223;
+  sum = sum * t + 1.48851587;
+  sum = sum * t - 1.13520398;
+  sum = sum * t + 0.27886807;
+  sum = sum * t - 0.18628806;
+  sum = sum * t + 0.09678418;
+  sum = sum * t + 0.37409196;
+  sum = sum * t + 1.00002368;
+  sum = sum * t - 1.26551223;
   return t * Math.exp(-x * x + sum);
 }
-
-/** Of the highest power first. */
-const chebyshev = [
-  0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196,
-  1.00002368, -1.26551223,
-];

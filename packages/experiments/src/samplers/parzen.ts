@@ -34,6 +34,8 @@ const countedValuesMax = 4_096;
 
 /** Differences of logarithms beyond that change a sum over 10,000 components by less than 1e-13 of it. */
 const negligible = 40;
+/** Half their square is more than `negligible`, and 30 that the prior may be below with 10,000 components and 4,096 values. */
+const farthestDeviations = 12;
 
 /** One parameter of all components. */
 interface Axis {
@@ -45,43 +47,45 @@ interface Axis {
 export class ParzenEstimator {
   private readonly parameters: readonly Parameter[];
   private readonly axes: readonly Axis[];
-  private readonly weights: Float64Array;
-  private readonly weightSum: number;
-  private readonly logWeights: Float64Array;
-  /** Of the components, for one point at a time. */
-  private readonly sums: Float64Array;
+  private readonly weights: ComponentWeights;
 
-  /** @param points of earlier trials, in their order; each has all of the parameters */
-  constructor(parameters: readonly Parameter[], points: readonly Point[]) {
+  /**
+   * @param points of earlier trials, in their order; each has all of the parameters
+   * @param weights of the components; several densities over as many trials may share them
+   */
+  constructor(
+    parameters: readonly Parameter[],
+    points: readonly Point[],
+    weights: ComponentWeights = componentWeights(points.length),
+  ) {
     this.parameters = parameters;
     const share = parameters.length === 1 ? ownBandwidthShare : bandwidthShare;
     const bandwidth = share * Math.max(points.length, 1) ** (-1 / (parameters.length + 4));
-    this.axes = parameters.map((parameter) => {
-      const values = points.map((point) => point[parameter.name] ?? '');
-      return parameter.type === 'categorical'
-        ? new CategoricalAxis(parameter, values)
-        : new NumericAxis(parameter, values.map(Number), bandwidth);
-    });
-    this.weights = weightsOf(points.length);
-    this.weightSum = this.weights.reduce((sum, weight) => sum + weight, 0);
-    this.logWeights = this.weights.map((weight) => Math.log(weight / this.weightSum));
-    this.sums = new Float64Array(this.weights.length);
+    this.axes = parameters.map((parameter) =>
+      parameter.type === 'categorical'
+        ? new CategoricalAxis(parameter, points)
+        : new NumericAxis(parameter, points, bandwidth),
+    );
+    this.weights = weights;
   }
 
   draw(chance: Chance): Point {
-    const component = chance.weighted(this.weights, this.weightSum);
+    const component = chance.weighted(this.weights.each, this.weights.sum);
     return Object.fromEntries(
       this.parameters.map(({ name }, index) => [name, this.axes[index]?.draw(component, chance) ?? '']),
     );
   }
 
   logDensity(point: Point): number {
-    const { sums } = this;
-    sums.set(this.logWeights);
+    const sums = this.weights.scratch;
+    sums.set(this.weights.logShares);
     for (const [index, { name }] of this.parameters.entries())
       this.axes[index]?.addLogDensities(point[name] ?? '', sums);
     let most = Number.NEGATIVE_INFINITY;
-    for (let index = 0; index < sums.length; index += 1) most = Math.max(most, sums[index] ?? most);
+    for (let index = 0; index < sums.length; index += 1) {
+      const sum = sums[index] ?? most;
+      if (sum > most) most = sum;
+    }
     let total = 0;
     // Most components are too far away to count, and their exponentials take more time than all else.
     for (let index = 0; index < sums.length; index += 1) {
@@ -92,7 +96,24 @@ export class ParzenEstimator {
   }
 }
 
-/** Of the trials, oldest first, and of the prior. */
+/** Of the components of a density: of the trials, oldest first, and of the prior. */
+export interface ComponentWeights {
+  readonly each: Float64Array;
+  readonly sum: number;
+  /** Logarithms of the parts of the sum. */
+  readonly logShares: Float64Array;
+  /** A place for a number of each component, which whoever computes with these weights overwrites. */
+  readonly scratch: Float64Array;
+}
+
+/** @param count of the trials */
+export function componentWeights(count: number): ComponentWeights {
+  const each = weightsOf(count);
+  const sum = each.reduce((total, weight) => total + weight, 0);
+  const logShares = each.map((weight) => Math.log(weight / sum));
+  return { each, sum, logShares, scratch: new Float64Array(count + 1) };
+}
+
 function weightsOf(count: number): Float64Array {
   const weights = new Float64Array(count + 1).fill(1);
   weights[count] = priorWeight;
@@ -107,19 +128,21 @@ class NumericAxis implements Axis {
   private readonly low: number;
   private readonly high: number;
   /** Middles of the components, the prior last. */
-  private readonly middles: Float64Array;
+  private readonly middles: readonly number[];
   private readonly sigma: number;
   private readonly priorSigma: number;
   /** Of each component: what its density must be divided by, because it ends at the bounds. */
-  private readonly logNorms: Float64Array;
+  private readonly logNorms: readonly number[];
   /** With steps: the logarithm of the mass of a value, by its distance from the middle in steps; NaN: not computed yet. */
   private readonly massAtDistance: Float64Array | null;
   private readonly step: number;
+  /** In steps: at a greater distance the mass is less than `negligible` beside that of the prior. */
+  private readonly farthest: number;
 
-  constructor(parameter: FloatParameter | IntParameter, values: readonly number[], bandwidth: number) {
+  constructor(parameter: FloatParameter | IntParameter, points: readonly Point[], bandwidth: number) {
     const { low, high } = boundsOf(parameter);
     const range = high - low;
-    const count = values.length + 1;
+    const count = points.length + 1;
     const isStepped = parameter.step !== null && !parameter.log && valueCount(parameter) <= countedValuesMax;
     this.parameter = parameter;
     this.low = low;
@@ -131,12 +154,18 @@ class NumericAxis implements Axis {
       range,
     );
     this.priorSigma = range;
-    this.middles = Float64Array.from([...values.map((value) => toScale(parameter, value)), (low + high) / 2]);
+    this.farthest = (farthestDeviations * this.sigma) / this.step;
+    const middles = points.map((point) => toScale(parameter, Number(point[parameter.name] ?? '')));
+    middles.push((low + high) / 2);
+    this.middles = middles;
     this.massAtDistance = isStepped ? new Float64Array(valueCount(parameter)).fill(Number.NaN) : null;
-    this.logNorms = this.middles.map((middle, index) => {
-      const sigma = index === count - 1 ? this.priorSigma : this.sigma;
-      const mass = logMass((low - middle) / sigma, (high - middle) / sigma);
-      return isStepped ? mass : mass + Math.log(sigma) + logRootTwoPi;
+    const { sigma, priorSigma } = this;
+    const [logSigma, logPriorSigma] = [Math.log(sigma), Math.log(priorSigma)];
+    this.logNorms = middles.map((middle, index) => {
+      const isPrior = index === count - 1;
+      const width = isPrior ? priorSigma : sigma;
+      const mass = logMass((low - middle) / width, (high - middle) / width);
+      return isStepped ? mass : mass + (isPrior ? logPriorSigma : logSigma) + logRootTwoPi;
     });
   }
 
@@ -177,6 +206,7 @@ class NumericAxis implements Axis {
   }
 
   private massOf(masses: Float64Array, distance: number): number {
+    if (distance > this.farthest) return Number.NEGATIVE_INFINITY;
     const known = masses[distance] ?? Number.NaN;
     if (!Number.isNaN(known)) return known;
     const mass = logMass(
@@ -195,10 +225,11 @@ class CategoricalAxis implements Axis {
   private readonly ownWeight: number;
   private readonly otherWeight: number;
 
-  constructor({ values }: CategoricalParameter, earlier: readonly ParameterValue[]) {
+  constructor({ name, values }: CategoricalParameter, points: readonly Point[]) {
     this.values = values;
-    this.chosen = Int32Array.from([...earlier.map((value) => values.indexOf(value)), -1]);
-    const share = priorWeight / (earlier.length + 1);
+    this.chosen = new Int32Array(points.length + 1).fill(-1);
+    for (const [index, point] of points.entries()) this.chosen[index] = values.indexOf(point[name] ?? '');
+    const share = priorWeight / (points.length + 1);
     const sum = 1 + share * values.length;
     this.ownWeight = (1 + share) / sum;
     this.otherWeight = share / sum;

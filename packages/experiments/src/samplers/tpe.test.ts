@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Parameter, Point } from '../space.ts';
 import { standardFunctions } from '../testing/functions.ts';
@@ -95,6 +96,22 @@ test('every third trial combines good values of different trials', () => {
   const every = (rest: number) => found.filter((_, number) => number % 3 === rest);
   expect(share(every(0), isBoth)).toBeGreaterThan(0.15);
   expect(share([...every(1), ...every(2)], isBoth)).toBeLessThan(0.1);
+});
+
+test('what it suggests is what it has suggested before it was made faster', () => {
+  const lossOf = ({ lr, layers, momentum = 0 }: Point) =>
+    Math.round(Math.abs(Math.log10(Number(lr)) + 3) + Number(layers) + Number(momentum));
+  const states = ['complete', 'pruned', 'complete', 'infeasible', 'running', 'complete'] as const;
+  const suggested = createHash('sha256');
+  for (const count of [16, 60, 300]) {
+    const history = earlier(everyKind, count, lossOf).map((each, number): Observation => {
+      const state = states[number % states.length] ?? 'complete';
+      const hasLoss = state === 'complete' || state === 'pruned';
+      return { ...each, state, step: number % 5, loss: hasLoss ? each.loss : null };
+    });
+    suggested.update(JSON.stringify(suggestions(everyKind, history)));
+  }
+  expect(suggested.digest('hex').slice(0, 16)).toBe('1f1cee9b4307ccc7');
 });
 
 test('until ten trials have a result its points are random ones', () => {
