@@ -85,7 +85,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
   return `${lines.join('')}${next === '' ? '' : `\n${next}`}`;
 }
 
-/** `12 of 50 trials, 3.5 of 100 GPU-hours, 7.25 USD, 1.5 of 12 hours` */
+/** `12 of 50 trials, 3.5 of 100 GPU-hours, 7.25 USD, 1 h 30 min of 12 h` */
 function useText(use: SweepUseView): string {
   const part = (used: number, limit: number | null, unit: string) =>
     `${shortNumber(used)}${limit === null ? '' : ` of ${shortNumber(limit)}`} ${unit}`;
@@ -93,8 +93,12 @@ function useText(use: SweepUseView): string {
     part(use.trials, use.trialsLimit, 'trials'),
     part(use.gpuHours, use.gpuHoursLimit, 'GPU-hours'),
     ...(use.usd === null ? [] : [part(use.usd, use.usdLimit, 'USD')]),
-    part(use.wallClockHours, use.wallClockHoursLimit, 'hours'),
+    `${hoursText(use.wallClockHours)}${use.wallClockHoursLimit === null ? '' : ` of ${hoursText(use.wallClockHoursLimit)}`}`,
   ].join(', ');
+}
+
+function hoursText(hours: number): string {
+  return durationText(Math.round(hours * 3_600_000));
 }
 
 interface ShownObjective {

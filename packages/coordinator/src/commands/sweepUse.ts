@@ -1,5 +1,6 @@
 /** What a sweep has used of its budget: of jobs that have ended as it was booked, of those that run up to now. */
 import type { JobId } from '@muster/common/ids';
+import { formatDuration } from '@muster/common/spec/duration';
 import type { SweepBudget } from '@muster/experiments/file/budget';
 import { gpuCountOf } from '../lifecycle/ledger.ts';
 import { type Attempt, currentAttempt } from '../model.ts';
@@ -83,13 +84,12 @@ export function limitReached(
   { gpuSeconds, usd, wallClockMs }: TrialUse & { readonly wallClockMs: number },
 ): string | null {
   const hours = gpuSeconds / 3600;
-  const passed = wallClockMs / 3_600_000;
   if (budget.gpuHours !== null && hours >= budget.gpuHours)
     return `the budget of ${figureOf(budget.gpuHours)} GPU-hours is used up: ${figureOf(hours)}`;
   if (budget.usd !== null && usd >= budget.usd)
     return `the budget of ${figureOf(budget.usd)} USD is used up: ${figureOf(usd)}`;
   if (budget.wallClockMs !== null && wallClockMs >= budget.wallClockMs)
-    return `the budget of ${figureOf(budget.wallClockMs / 3_600_000)} hours is used up: ${figureOf(passed)}`;
+    return `the budget of ${formatDuration(budget.wallClockMs)} of wall clock is used up`;
   return null;
 }
 

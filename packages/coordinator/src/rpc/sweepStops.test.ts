@@ -156,7 +156,7 @@ test('once its budget is used up no more trials are started, and it is done when
   await startJob(coordinator, second?.jobId as JobId);
   coordinator.clock.nowMs += 3_600_000;
   await coordinator.sweeps.run();
-  const reason = 'the budget of 1 hours is used up: 1';
+  const reason = 'the budget of 1h of wall clock is used up';
   expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({ state: 'running', reason, running: 1 });
   await finish(second?.jobId as JobId, 1);
   expect(await trialsOf(sweep.id)).toHaveLength(2);
