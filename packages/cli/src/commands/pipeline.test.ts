@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
 import type {
   LineageStepView,
   LineageView,
@@ -11,7 +12,7 @@ import { lineageToWire, pipelineToWire } from '@muster/common/wire/codec';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { exitCodes } from '../exitCodes.ts';
-import { submittedAtMs } from '../testing/fakeCoordinator.ts';
+import { aJob, submittedAtMs, wire } from '../testing/fakeCoordinator.ts';
 import { run, temporaryDir } from '../testing/testContext.ts';
 
 const id = 'pln_00000000000a';
@@ -162,6 +163,23 @@ test('a run is shown with its steps', async () => {
   });
   expect(list.stdout).toMatch(/pln_00000000000a +vision +failed +ann/);
   expect(list.stderr).toBe('There are older runs, which are not shown.\n');
+});
+
+test('a step whose job waits in the queue shows why', async () => {
+  const started: PipelineStepView = { ...step, state: 'running', reason: null, endedAtMs: null };
+  const pending = {
+    kind: 'never_fits',
+    message: 'no node has 8 CPUs (largest has 2 CPUs)',
+    remedy: null,
+  } as const;
+  const { stdout, requests } = await run(['pipeline', 'show', id], {
+    GetPipeline: () => pipelineToWire({ ...shown, state: 'running', reason: null, steps: [started] }),
+    ListJobs: () => ({ jobs: [wire.job(aJob({ id: started.jobId as JobId, state: 'queued', pending }))] }),
+  });
+  expect(stdout).toMatch(/train\[2\] +running .* in the queue: no node has 8 CPUs/);
+  expect(requests.at(-1)).toMatchObject({
+    request: { label: `muster.pipeline=${id}`, states: ['JOB_STATE_QUEUED'] },
+  });
 });
 
 test('lineage is shown with the steps before and after', async () => {

@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import type { PipelineRunView } from '@muster/common/pipelines';
+import type { MusterApi } from '@muster/common/wire/client';
 import { type ExportTarget, exportTargets, unmappedLine } from '@muster/pipelines/export/unmapped';
 import { Option } from 'commander';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
 import { CliError, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
+import { whyText } from '../jobs/summary.ts';
 import { printable } from '../output/text.ts';
 import { patiently } from '../patiently.ts';
 import { pipelineDetail, pipelineTable } from '../pipelines/pipelineText.ts';
@@ -117,9 +119,22 @@ const show: Subcommand = {
     sub.argument(...named);
     withQuery(sub);
   },
-  run: (context: Context, reference: string, flags: QueryFlags) =>
-    ask(context, flags, (api) => api.getPipeline(reference), pipelineDetail),
+  async run(context: Context, reference: string, flags: QueryFlags): Promise<ExitCode> {
+    const [answer, waits] = await withSession(context, flags, async ({ api }) => {
+      const found = await api.getPipeline(reference);
+      return [found, flags.output === 'json' ? new Map() : await waitsOf(api, found)] as const;
+    });
+    return print(context, flags, answer, (found, view) => pipelineDetail(found, view, waits));
+  },
 };
+
+/** Why jobs of its steps are in the queue, by job: the step runs, and only its job tells that it waits, perhaps for ever. */
+async function waitsOf(api: MusterApi, { id, steps }: PipelineRunView): Promise<ReadonlyMap<string, string>> {
+  if (!steps.some(({ state, jobId }) => state === 'running' && jobId !== null)) return new Map();
+  const { pipelineLabel } = await import('@muster/pipelines/file/stepJob');
+  const { jobs } = await api.listJobs({ label: `${pipelineLabel}=${id}`, states: ['queued'], brief: true });
+  return new Map(jobs.map((job) => [job.id, `in the queue: ${whyText(job)}`]));
+}
 
 const stop: Subcommand = {
   name: 'stop',

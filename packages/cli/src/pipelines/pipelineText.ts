@@ -40,7 +40,12 @@ export function pipelineTable(runs: readonly PipelineRunView[], view: View): str
   return formatTable(runs, columns, view);
 }
 
-export function pipelineDetail(run: PipelineRunView, view: View): string {
+/** @param waits why jobs of steps are in the queue, by job */
+export function pipelineDetail(
+  run: PipelineRunView,
+  view: View,
+  waits: ReadonlyMap<string, string> = new Map(),
+): string {
   const { id, name, state, reason, user, project, params, rerunOf, trigger, createdAtMs, endedAtMs, steps } =
     run;
   const values = Object.entries(params).map(
@@ -60,10 +65,14 @@ export function pipelineDetail(run: PipelineRunView, view: View): string {
     state === 'failed'
       ? `\nNext: ${view.programName} pipeline rerun ${id}    repeat what has not succeeded\n`
       : '';
-  return `${lines.join('')}\n${stepTable(steps, view)}${next}`;
+  return `${lines.join('')}\n${stepTable(steps, view, waits)}${next}`;
 }
 
-function stepTable(steps: readonly PipelineStepView[], view: View): string {
+function stepTable(
+  steps: readonly PipelineStepView[],
+  view: View,
+  waits: ReadonlyMap<string, string>,
+): string {
   const columns: readonly Column<PipelineStepView>[] = [
     { header: 'STEP', cell: stepText },
     { header: 'STATE', cell: ({ state }) => state, style: ({ state }) => stepStyles[state] },
@@ -75,7 +84,11 @@ function stepTable(steps: readonly PipelineStepView[], view: View): string {
     },
     { header: 'TOOK', cell: tookText, align: 'right' },
     { header: 'JOB', cell: ({ jobId, sweepId, cachedFrom }) => jobId ?? sweepId ?? cachedFrom ?? '-' },
-    { header: 'REASON', cell: ({ reason }) => reason ?? '-', narrow: 'drop' },
+    {
+      header: 'REASON',
+      cell: ({ reason, jobId }) => reason ?? waits.get(jobId ?? '') ?? '-',
+      narrow: 'drop',
+    },
   ];
   return formatTable(steps, columns, view);
 }
