@@ -150,6 +150,7 @@ const shown = [
   'PipelineRun',
   'PipelineStep',
   'Trigger',
+  'TriggerBlock',
   'TriggerFire',
   'Artifact',
   'Lineage',

@@ -390,6 +390,20 @@ export const eventKinds = {
     when: 'a trigger that was paused starts runs again',
     data: triggerData,
   },
+  'trigger.blocked': {
+    subject: 'cluster',
+    when: 'the directory of a trigger by data cannot be listed, so that new data in it starts no run',
+    data: {
+      ...triggerData,
+      cause: textShape('"/data/incoming" may not be watched, or is not there'),
+      remedy: textShape("provide a directory of the coordinator's machine below /data"),
+    },
+  },
+  'trigger.unblocked': {
+    subject: 'cluster',
+    when: 'the directory of a trigger that was blocked can be listed again',
+    data: triggerData,
+  },
   'trigger.fired': {
     subject: 'cluster',
     when: 'a trigger has started `run`, or `reason` says why it has not',

@@ -51,6 +51,14 @@ export interface TriggerFireView {
   readonly reason: string | null;
 }
 
+/** What keeps a trigger from seeing what it waits for. */
+export interface TriggerBlock {
+  readonly cause: string;
+  readonly remedy: string;
+  /** When it was found first, wall clock. */
+  readonly sinceMs: number;
+}
+
 export interface TriggerView {
   readonly name: string;
   readonly kind: TriggerKind;
@@ -67,6 +75,8 @@ export interface TriggerView {
   readonly condition: string | null;
   /** Of a trigger by data: what it watches, on the coordinator's machine. */
   readonly directory: string | null;
+  /** Of a trigger by data whose directory cannot be listed, until it can be. */
+  readonly blocked: TriggerBlock | null;
   readonly overlap: OverlapPolicy;
   readonly paused: boolean;
   /** Of a cron trigger, wall clock. null: never again. */

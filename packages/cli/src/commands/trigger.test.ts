@@ -19,6 +19,7 @@ const trigger: TriggerView = {
   missed: 'run_once',
   condition: null,
   directory: null,
+  blocked: null,
   overlap: 'queue',
   paused: false,
   nextAtMs: submittedAtMs + 60_000,
@@ -58,6 +59,32 @@ function pipelineFile(): { readonly file: string; readonly environment: { readon
   );
   return { file, environment: { workingDir } };
 }
+
+test('list and show tell of a directory that cannot be listed: cause, since when, and remedy', async () => {
+  const blocked = {
+    cause: '"/data/in" may not be watched, or is not there',
+    remedy: "provide a directory of the coordinator's machine below /data",
+    sinceMs: submittedAtMs,
+  };
+  const arrived: TriggerView = {
+    ...trigger,
+    name: 'arrived',
+    kind: 'data',
+    cron: null,
+    directory: '/data/in',
+    blocked,
+  };
+  const answers = {
+    GetTrigger: () => triggerToWire(arrived),
+    ListTriggers: () => ({ triggers: [answer(), triggerToWire(arrived)] }),
+  };
+  const listed = await run(['trigger', 'list'], answers);
+  expect(listed.stdout).toMatch(/arrived .* blocked /);
+  const since = clockText(submittedAtMs);
+  expect(listed.stderr).toBe(`arrived is blocked since ${since}: ${blocked.cause}; ${blocked.remedy}\n`);
+  const shown = await run(['trigger', 'show', 'arrived'], answers);
+  expect(shown.stdout).toContain(`Blocked:  ${blocked.cause}, since ${since}\nRemedy:   ${blocked.remedy}\n`);
+});
 
 test('trigger create sends the file with values, also those that a fire has', async () => {
   const { file, environment } = pipelineFile();

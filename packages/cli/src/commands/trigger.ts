@@ -8,7 +8,7 @@ import { collect } from '../flags.ts';
 import { printable } from '../output/text.ts';
 import { clockText } from '../output/times.ts';
 import { patiently } from '../patiently.ts';
-import { triggerDetail, triggerTable } from '../pipelines/triggerText.ts';
+import { blockedNote, triggerDetail, triggerTable } from '../pipelines/triggerText.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
 import { exportChoice } from '../submit/exported.ts';
@@ -249,5 +249,6 @@ function listTriggers(context: Context, flags: QueryFlags): Promise<ExitCode> {
     flags,
     async (api) => ({ triggers: await api.listTriggers() }),
     ({ triggers }, view) => triggerTable(triggers, view),
+    ({ triggers }) => blockedNote(triggers),
   );
 }

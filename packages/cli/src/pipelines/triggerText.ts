@@ -18,7 +18,11 @@ export function triggerTable(triggers: readonly TriggerView[], view: View): stri
     { header: 'NAME', cell: ({ name }) => name },
     { header: 'PIPELINE', cell: ({ pipeline }) => pipeline, narrow: { cutTo: 10 } },
     { header: 'WHEN', cell: whenText, narrow: { cutTo: 20 } },
-    { header: 'NEXT', cell: nextText },
+    {
+      header: 'NEXT',
+      cell: nextText,
+      style: ({ blocked }) => (blocked === null ? null : 'red'),
+    },
     {
       header: 'LAST',
       cell: ({ fires: [last] }) =>
@@ -30,14 +34,31 @@ export function triggerTable(triggers: readonly TriggerView[], view: View): stri
   return formatTable(triggers, columns, view);
 }
 
+/** Of those that are blocked; may be empty. */
+export function blockedNote(triggers: readonly TriggerView[]): string {
+  return triggers
+    .flatMap(({ name, blocked }) => {
+      if (blocked === null) return [];
+      const { cause, sinceMs, remedy } = blocked;
+      return `${name} is blocked since ${clockText(sinceMs)}: ${printable(cause)}; ${printable(remedy)}\n`;
+    })
+    .join('');
+}
+
 export function triggerDetail(trigger: TriggerView, view: View): string {
-  const { name, pipeline, overlap, missed, user, project, params, running, queued, fires } = trigger;
+  const { name, pipeline, overlap, missed, user, project, params, running, queued, fires, blocked } = trigger;
   const values = Object.entries(params).map(([key, value]) => `${key}=${String(value)}`);
   const lines = [
     ['Trigger', name],
     ['Pipeline', pipeline],
     ['When', whenText(trigger)],
     ['Next', nextText(trigger)],
+    ...(blocked === null
+      ? []
+      : [
+          ['Blocked', `${blocked.cause}, since ${clockText(blocked.sinceMs)}`],
+          ['Remedy', blocked.remedy],
+        ]),
     ...(values.length === 0 ? [] : [['Params', values.join(' ')]]),
     ['Overlap', overlap],
     ...(missed === null ? [] : [['Missed', missed]]),
@@ -67,8 +88,9 @@ export function whenText({ kind, cron, timeZone, condition, directory }: Trigger
   return `${cron ?? '-'} (${timeZone ?? 'UTC'})`;
 }
 
-function nextText({ kind, paused, nextAtMs }: TriggerView): string {
+function nextText({ kind, paused, nextAtMs, blocked }: TriggerView): string {
   if (paused) return 'paused';
+  if (blocked !== null) return 'blocked';
   if (kind !== 'cron') return '-';
   return nextAtMs === null ? 'never' : clockText(nextAtMs);
 }

@@ -191,6 +191,7 @@ import type { TrainingStatus as _muster_v1_TrainingStatus, TrainingStatus__Outpu
 import type { TrainingSummary as _muster_v1_TrainingSummary, TrainingSummary__Output as _muster_v1_TrainingSummary__Output } from './muster/v1/TrainingSummary.ts';
 import type { Trial as _muster_v1_Trial, Trial__Output as _muster_v1_Trial__Output } from './muster/v1/Trial.ts';
 import type { Trigger as _muster_v1_Trigger, Trigger__Output as _muster_v1_Trigger__Output } from './muster/v1/Trigger.ts';
+import type { TriggerBlock as _muster_v1_TriggerBlock, TriggerBlock__Output as _muster_v1_TriggerBlock__Output } from './muster/v1/TriggerBlock.ts';
 import type { TriggerFire as _muster_v1_TriggerFire, TriggerFire__Output as _muster_v1_TriggerFire__Output } from './muster/v1/TriggerFire.ts';
 import type { UndrainNodeRequest as _muster_v1_UndrainNodeRequest, UndrainNodeRequest__Output as _muster_v1_UndrainNodeRequest__Output } from './muster/v1/UndrainNodeRequest.ts';
 import type { Upkeep as _muster_v1_Upkeep, Upkeep__Output as _muster_v1_Upkeep__Output } from './muster/v1/Upkeep.ts';
@@ -400,6 +401,7 @@ export interface ProtoGrpcType {
       TrainingSummary: MessageTypeDefinition<_muster_v1_TrainingSummary, _muster_v1_TrainingSummary__Output>
       Trial: MessageTypeDefinition<_muster_v1_Trial, _muster_v1_Trial__Output>
       Trigger: MessageTypeDefinition<_muster_v1_Trigger, _muster_v1_Trigger__Output>
+      TriggerBlock: MessageTypeDefinition<_muster_v1_TriggerBlock, _muster_v1_TriggerBlock__Output>
       TriggerFire: MessageTypeDefinition<_muster_v1_TriggerFire, _muster_v1_TriggerFire__Output>
       UndrainNodeRequest: MessageTypeDefinition<_muster_v1_UndrainNodeRequest, _muster_v1_UndrainNodeRequest__Output>
       Upkeep: MessageTypeDefinition<_muster_v1_Upkeep, _muster_v1_Upkeep__Output>

@@ -352,6 +352,7 @@ export const { toWire: triggerToWire, fromWire: triggerFromWire } = message<trig
     overlap: word(triggers.overlapPolicies, 'skip'),
     missed: word(triggers.missedPolicies, 'run_once'),
     fires: triggerFire,
+    blocked: message<triggers.TriggerBlock>()('TriggerBlock'),
     spec: json,
     params: json,
   },

@@ -4,7 +4,7 @@ import { clusterSubject } from '@muster/common/eventKinds';
 import type { RandomBytes } from '@muster/common/ids';
 import { verbsOf } from '@muster/common/people';
 import { hasPipelineEnded } from '@muster/common/pipelines';
-import type { FireOutcome } from '@muster/common/triggers';
+import type { FireOutcome, TriggerBlock } from '@muster/common/triggers';
 import type { PipelineValues } from '@muster/pipelines/model';
 import type { Draft } from '../state/state.ts';
 import type { StoredPipeline } from '../store/pipelines.ts';
@@ -21,7 +21,7 @@ const firesMax = 20;
 
 export type NewTrigger = Omit<
   StoredTrigger,
-  'user' | 'by' | 'isPaused' | 'eventSeq' | 'waiting' | 'fires' | 'createdAtMs'
+  'user' | 'by' | 'isPaused' | 'eventSeq' | 'blocked' | 'waiting' | 'fires' | 'createdAtMs'
 >;
 
 /** Repeated with the same definition, it changes nothing. @throws {MusterError} `already_exists`, or `resource_exhausted` */
@@ -81,7 +81,7 @@ export function deleteTrigger(draft: Draft, name: string, nowMs: number): void {
 }
 
 /**
- * A trigger that is paused already, or not, stays as it is.
+ * A trigger that is paused already, or not, stays as it is. Nobody watches the directory of one that is paused.
  * @param nextAtMs of one that is resumed: what was due meanwhile is not carried out
  * @throws {MusterError} `not_found`
  */
@@ -94,7 +94,7 @@ export function pauseTrigger(
   const trigger = requireTrigger(draft, name);
   if (trigger.isPaused === wish.isPaused) return;
   const eventSeq = trigger.source.kind === 'event' ? draft.nextEventSeq - 1 : null;
-  const changed = { ...trigger, ...wish, eventSeq };
+  const changed = { ...trigger, ...wish, eventSeq, blocked: null };
   draft.pipelines.putTrigger(changed);
   emitChange(draft, wish.isPaused ? 'trigger.paused' : 'trigger.resumed', changed, nowMs);
 }
@@ -213,6 +213,26 @@ export function noteTriggerSeq(
   draft.pipelines.putTrigger({ ...trigger, eventSeq: seq });
 }
 
+/** @param found why its directory cannot be listed. null: it can be */
+export function noteBlock(
+  draft: Draft,
+  { name, createdAtMs }: TriggerFire['trigger'],
+  found: Omit<TriggerBlock, 'sinceMs'> | null,
+  nowMs: number,
+): void {
+  const trigger = draft.pipelines.trigger(name);
+  if (trigger?.createdAtMs !== createdAtMs || trigger.isPaused) return;
+  const { blocked: before = null } = trigger;
+  // Another cause of the same block is no news of its own.
+  const blocked = found === null ? null : { ...found, sinceMs: before?.sinceMs ?? nowMs };
+  draft.pipelines.putTrigger({ ...trigger, blocked });
+  if (before === null && found !== null) {
+    const data = { ...factsOf(trigger), ...found };
+    draft.emit({ kind: 'trigger.blocked', subject: clusterSubject, data }, nowMs);
+  }
+  if (before !== null && found === null) emitChange(draft, 'trigger.unblocked', trigger, nowMs);
+}
+
 /** Starts the first of those that wait, once no run of the trigger is left. */
 export function startWaitingFire(
   draft: Draft,
@@ -290,20 +310,23 @@ function settleFire(draft: Draft, trigger: StoredTrigger, fire: SettledFire, now
 /** @returns the trigger with the fire, to be stored */
 function noteFire(draft: Draft, trigger: StoredTrigger, fire: SettledFire, nowMs: number): StoredTrigger {
   const fires = [{ atMs: nowMs, ...fire }, ...trigger.fires].slice(0, firesMax);
-  const { name, user, project, pipeline, source } = trigger;
-  const data = { trigger: name, kind: source.kind, pipeline, user, project, ...fire };
+  const data = { ...factsOf(trigger), ...fire };
   draft.emit({ kind: 'trigger.fired', subject: clusterSubject, data }, nowMs);
   return { ...trigger, fires };
 }
 
 function emitChange(
   draft: Draft,
-  kind: 'trigger.created' | 'trigger.deleted' | 'trigger.paused' | 'trigger.resumed',
-  { name, user, project, pipeline, source }: StoredTrigger,
+  kind: 'trigger.created' | 'trigger.deleted' | 'trigger.paused' | 'trigger.resumed' | 'trigger.unblocked',
+  trigger: StoredTrigger,
   nowMs: number,
 ): void {
-  const data = { trigger: name, kind: source.kind, pipeline, user, project };
-  draft.emit({ kind, subject: clusterSubject, data }, nowMs);
+  draft.emit({ kind, subject: clusterSubject, data: factsOf(trigger) }, nowMs);
+}
+
+/** What each event of it has. */
+function factsOf({ name, user, project, pipeline, source }: StoredTrigger) {
+  return { trigger: name, kind: source.kind, pipeline, user, project };
 }
 
 function requireTrigger(draft: Draft, name: string): StoredTrigger {

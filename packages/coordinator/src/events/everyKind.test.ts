@@ -72,6 +72,8 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'trigger.deleted': calls,
   'trigger.paused': calls,
   'trigger.resumed': calls,
+  'trigger.blocked': `${coordinator}/triggers/dataTriggers.test.ts`,
+  'trigger.unblocked': `${coordinator}/triggers/dataTriggers.test.ts`,
   'trigger.fired': `${coordinator}/triggers/triggerRunner.test.ts`,
   'project.changed': calls,
   'secret.set': calls,

@@ -301,6 +301,7 @@ function triggerView({ pipelines }: ClusterState, trigger: StoredTrigger): Trigg
     missed,
     condition: source.kind === 'event' ? source.condition : null,
     directory: source.kind === 'data' ? source.directory : null,
+    blocked: trigger.blocked ?? null,
     overlap,
     paused: isPaused,
     nextAtMs: isPaused ? null : nextAtMs,

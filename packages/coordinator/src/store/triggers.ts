@@ -1,5 +1,5 @@
 /** Triggers of pipelines as a store keeps them. */
-import type { MissedPolicy, OverlapPolicy, TriggerFireView } from '@muster/common/triggers';
+import type { MissedPolicy, OverlapPolicy, TriggerBlock, TriggerFireView } from '@muster/common/triggers';
 import type { PipelineValues } from '@muster/pipelines/model';
 import type { Caller } from '../caller.ts';
 
@@ -60,6 +60,8 @@ export interface StoredTrigger {
   readonly eventSeq: number | null;
   /** Of a trigger by data: digest of what lay there when it was created, or has fired it last. Moved in the commit that carries a fire out. */
   readonly dataDigest: string | null;
+  /** Of a trigger by data whose directory cannot be listed. Absent in what was stored before there was such a key: nothing is known. */
+  readonly blocked?: TriggerBlock | null;
   /** In the order in which they are started. */
   readonly waiting: readonly WaitingFire[];
   /** Newest first, some. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, opendir, realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
-import { MusterError } from '@muster/common/errors';
+import { MusterError, messageOf } from '@muster/common/errors';
 
 /** A directory with more is refused: it is read again every few seconds. */
 const filesMax = 100_000;
@@ -77,6 +77,23 @@ async function readInto(lines: string[], root: string, directory: string, depth:
     if (lines.length > filesMax)
       throw invalid(root, `has more than ${filesMax} files`, 'a directory with the new data alone');
   }
+}
+
+/** What is wrong with a directory that could not be listed, for its users. */
+export interface ListingProblem {
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+/** @param error as `listData` has thrown it */
+export function listingProblemOf(directory: string, error: unknown): ListingProblem {
+  const [problem] = error instanceof MusterError ? error.problems : [];
+  if (problem !== undefined) return { cause: problem.message, remedy: `provide ${problem.expected ?? ''}` };
+  const isRefused = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  const remedy = isRefused
+    ? `let the user of the coordinator read it and the directories in it, such as by chmod -R a+rX ${directory}`
+    : `check the file system on the coordinator's machine, such as by ls -lR ${directory}`;
+  return { cause: `"${directory}" cannot be listed: ${messageOf(error)}`, remedy };
 }
 
 function unlessGone(error: unknown): null {

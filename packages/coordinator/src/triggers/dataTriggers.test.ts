@@ -2,11 +2,12 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { silentLogger } from '@muster/common/log';
 import type { TriggerView } from '@muster/common/triggers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { listData } from './dataListing.ts';
-import { settledAfterMs } from './dataWatch.ts';
+import { listData, listingProblemOf } from './dataListing.ts';
+import { DataWatch, listedWithinMs, settledAfterMs } from './dataWatch.ts';
 
 let shared: string;
 let incoming: string;
@@ -123,6 +124,83 @@ test('a directory that has vanished starts nothing, and its return with the same
   renameSync(join(shared, 'away'), incoming);
   await pass(2 * settledAfterMs);
   expect(await fires()).toEqual([]);
+});
+
+describe('a directory that cannot be listed', () => {
+  const blocked = async () => (await coordinator.api.getTrigger('arrived')).blocked;
+  const told = () =>
+    [...coordinator.memory.events.values()]
+      .filter(({ kind }) => kind === 'trigger.blocked' || kind === 'trigger.unblocked')
+      .map(({ kind, data }) => ({ kind, data }));
+
+  test('is told by the trigger and by one event, over a restart, until it can be listed again', async () => {
+    await create();
+    await pass(10_000);
+    expect(await blocked()).toBeNull();
+    renameSync(incoming, join(shared, 'away'));
+    await pass(10_000);
+    const since = await blocked();
+    const cause = `"${incoming}" may not be watched, or is not there`;
+    const remedy = `provide a directory of the coordinator's machine below ${shared}`;
+    expect(since).toMatchObject({ cause, remedy });
+    await restart();
+    await pass(settledAfterMs);
+    expect(await blocked()).toEqual(since);
+    writeFileSync(incoming, '');
+    await pass(10_000);
+    expect(await blocked()).toMatchObject({
+      cause: `"${incoming}" is not a directory`,
+      sinceMs: since?.sinceMs,
+    });
+    expect(told()).toMatchObject([{ kind: 'trigger.blocked', data: { trigger: 'arrived', cause, remedy } }]);
+    rmSync(incoming);
+    renameSync(join(shared, 'away'), incoming);
+    await pass(10_000);
+    expect(await blocked()).toBeNull();
+    expect(told()).toMatchObject([{ kind: 'trigger.blocked' }, { kind: 'trigger.unblocked' }]);
+  });
+
+  test('is not watched while the trigger is paused', async () => {
+    await create();
+    renameSync(incoming, join(shared, 'away'));
+    await pass(10_000);
+    expect(await blocked()).not.toBeNull();
+    await coordinator.api.pauseTrigger('arrived');
+    await pass(10_000);
+    expect(await blocked()).toBeNull();
+    await coordinator.api.resumeTrigger('arrived');
+    await pass(10_000);
+    expect(await blocked()).not.toBeNull();
+  });
+
+  test('has a remedy for what the file system refuses', () => {
+    const refused = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+    expect(listingProblemOf('/data/in', refused)).toEqual({
+      cause: '"/data/in" cannot be listed: EACCES: permission denied',
+      remedy:
+        'let the user of the coordinator read it and the directories in it, such as by chmod -R a+rX /data/in',
+    });
+  });
+
+  test('is one whose listing does not end, too', async () => {
+    const watch = new DataWatch(
+      {
+        watchDirs: [shared],
+        monotonicMs: () => nowMs,
+        log: silentLogger,
+        list: () => new Promise(() => undefined),
+      },
+      () => undefined,
+    );
+    let nowMs = 0;
+    await create();
+    const [trigger] = coordinator.memory.pipelines.triggers.values();
+    if (trigger === undefined) throw new Error('no trigger was stored');
+    watch.newData(trigger);
+    expect(watch.problem(trigger)).toBeUndefined();
+    nowMs = listedWithinMs;
+    expect(watch.problem(trigger)).toMatchObject({ cause: expect.stringContaining('within 5 minutes') });
+  });
 });
 
 describe('refuses', () => {

@@ -5,29 +5,43 @@
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import type { StoredTrigger } from '../store/triggers.ts';
-import { type DataListing, listData } from './dataListing.ts';
+import { type DataListing, type ListingProblem, listData, listingProblemOf } from './dataListing.ts';
 
 /** Between two listings of a directory. */
 const listEveryMs = 10_000;
 /** Data that has not changed for so long is complete. */
 export const settledAfterMs = 30_000;
 
+/** A listing that takes longer is one that does not end: the file system does not respond. */
+export const listedWithinMs = 5 * 60_000;
+
 export interface DataWatchParts {
   /** Directories below which triggers may watch. */
   readonly watchDirs: readonly string[];
   readonly monotonicMs: () => number;
   readonly log: Logger;
+  /** Lists a directory; default: as `listData`. */
+  readonly list?: typeof listData;
 }
 
 interface Watched {
   readonly listing: DataListing | null;
+  /** Of the last listing that has ended. */
+  readonly problem: ListingProblem | null;
   /** When the listing was seen first, and when the directory was looked at last; monotonic. */
   readonly sinceMs: number;
   readonly lookedAtMs: number;
-  readonly isListing: boolean;
+  /** When the listing has begun that has not ended, monotonic. null: there is none. */
+  readonly listingSinceMs: number | null;
 }
 
-const unseen: Watched = { listing: null, sinceMs: 0, lookedAtMs: Number.NEGATIVE_INFINITY, isListing: false };
+const unseen: Watched = {
+  listing: null,
+  problem: null,
+  sinceMs: 0,
+  lookedAtMs: Number.NEGATIVE_INFINITY,
+  listingSinceMs: null,
+};
 
 export class DataWatch {
   private readonly parts: DataWatchParts;
@@ -50,8 +64,8 @@ export class DataWatch {
     const { directory } = trigger.source;
     const nowMs = this.parts.monotonicMs();
     const known = this.watched.get(directory) ?? unseen;
-    if (!known.isListing && nowMs - known.lookedAtMs >= listEveryMs) {
-      this.watched.set(directory, { ...known, isListing: true });
+    if (known.listingSinceMs === null && nowMs - known.lookedAtMs >= listEveryMs) {
+      this.watched.set(directory, { ...known, listingSinceMs: nowMs });
       const listing = this.list(directory).finally(() => this.listings.delete(listing));
       this.listings.add(listing);
     }
@@ -61,6 +75,19 @@ export class DataWatch {
     return listing.files === 0 || listing.digest === trigger.dataDigest ? null : listing;
   }
 
+  /** @returns why the directory of the trigger cannot be listed. null: it can be. undefined: that is not known yet */
+  problem({ source }: StoredTrigger): ListingProblem | null | undefined {
+    if (source.kind !== 'data') return null;
+    const { directory } = source;
+    const { problem, lookedAtMs, listingSinceMs } = this.watched.get(directory) ?? unseen;
+    if (listingSinceMs !== null && this.parts.monotonicMs() - listingSinceMs >= listedWithinMs)
+      return {
+        cause: `"${directory}" is not listed within ${listedWithinMs / 60_000} minutes: its file system does not respond, or is slow`,
+        remedy: `check the file system on the coordinator's machine, such as by ls -lR ${directory}`,
+      };
+    return lookedAtMs === unseen.lookedAtMs ? undefined : problem;
+  }
+
   /** Resolves when the listings that have begun have ended. */
   async listed(): Promise<void> {
     await Promise.all(this.listings);
@@ -68,9 +95,11 @@ export class DataWatch {
 
   private async list(directory: string): Promise<void> {
     const known = this.watched.get(directory) ?? unseen;
-    const { watchDirs, monotonicMs, log } = this.parts;
-    const listing = await listData(directory, watchDirs).catch((error: unknown) => {
-      if (known.listing !== null || known === unseen)
+    const { watchDirs, monotonicMs, log, list = listData } = this.parts;
+    let problem: ListingProblem | null = null;
+    const listing = await list(directory, watchDirs).catch((error: unknown) => {
+      problem = listingProblemOf(directory, error);
+      if (known.problem === null)
         log.warn({ directory, error: messageOf(error) }, 'a directory that triggers watch cannot be listed');
       return null;
     });
@@ -78,9 +107,10 @@ export class DataWatch {
     const isSame = listing !== null && listing.digest === known.listing?.digest;
     this.watched.set(directory, {
       listing,
+      problem,
       sinceMs: isSame ? known.sinceMs : nowMs,
       lookedAtMs: nowMs,
-      isListing: false,
+      listingSinceMs: null,
     });
     this.onListed();
   }

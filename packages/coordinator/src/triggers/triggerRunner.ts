@@ -13,6 +13,7 @@ import { coordinatorPart, type Identity, userOf } from '../caller.ts';
 import {
   fireOnRequest,
   fireTrigger,
+  noteBlock,
   noteTriggerSeq,
   type RequestedFire,
   startWaitingFire,
@@ -117,6 +118,7 @@ export class TriggerRunner {
     if (trigger.waiting.length > 0 && !this.hasActiveRun(trigger)) await this.startWaiting(trigger);
     await this.fireByTime(trigger);
     await this.fireByData(trigger);
+    await this.noteBlock(trigger);
   }
 
   private hasActiveRun({ name }: StoredTrigger): boolean {
@@ -159,6 +161,15 @@ export class TriggerRunner {
     const isDue = (now: StoredTrigger) => now.dataDigest === trigger.dataDigest;
     const cause = `data in ${directory}: ${files} file${files === 1 ? '' : 's'}`;
     await this.fire(trigger, { isDue, moved: { dataDigest: digest }, cause, after: [], wanted });
+  }
+
+  /** Stored, so that since when it is, and that it was told, outlast a restart. */
+  private async noteBlock(trigger: StoredTrigger): Promise<void> {
+    const found = this.data.problem(trigger);
+    const { blocked = null } = trigger;
+    if (found === undefined || (found?.cause === blocked?.cause && found?.remedy === blocked?.remedy)) return;
+    const by = coordinatorPart('triggers');
+    await this.parts.loop.run(by, (draft, nowMs) => noteBlock(draft, trigger, found, nowMs));
   }
 
   private fireByEvents(): Promise<void> {

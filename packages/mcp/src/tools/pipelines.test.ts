@@ -57,6 +57,7 @@ function aTrigger(given: Partial<TriggerView> = {}): TriggerView {
     missed: 'run_once',
     condition: null,
     directory: null,
+    blocked: null,
     overlap: 'skip',
     paused: false,
     nextAtMs: someMs,

@@ -23,6 +23,10 @@ const triggerRow = z.object({
   when: z.string().describe('the times, the condition or the directory'),
   overlap: z.enum(overlapPolicies),
   paused: z.boolean(),
+  blocked: z
+    .object({ cause: z.string(), remedy: z.string(), since: z.string() })
+    .nullable()
+    .describe('why its directory cannot be listed, so that new data starts no run'),
   nextAt: z.string().nullable().describe('of one by times; null: never again, or of another kind'),
   running: z.array(z.string()).describe('ids of its runs that have not ended, newest first, as many as 5'),
   queued: z.number().describe('fires that wait for them'),
@@ -45,7 +49,8 @@ const runsShownMax = 5;
 const firesShownMax = 3;
 
 function triggerRowOf(trigger: TriggerView): z.input<typeof triggerRow> {
-  const { kind, pipeline, overlap, paused, nextAtMs, running, queued, fires, project, user } = trigger;
+  const { kind, pipeline, overlap, paused, blocked, nextAtMs, running, queued, fires, project, user } =
+    trigger;
   return {
     name: trigger.name,
     kind,
@@ -53,6 +58,14 @@ function triggerRowOf(trigger: TriggerView): z.input<typeof triggerRow> {
     when: whenOf(trigger),
     overlap,
     paused,
+    blocked:
+      blocked === null
+        ? null
+        : {
+            cause: brief(blocked.cause, 400),
+            remedy: brief(blocked.remedy, 400),
+            since: isoTime(blocked.sinceMs),
+          },
     nextAt: isoTime(nextAtMs),
     running: running.slice(0, runsShownMax),
     queued,

@@ -1,6 +1,7 @@
 // Original file: proto/muster/v1/muster.proto
 
 import type { TriggerFire as _muster_v1_TriggerFire, TriggerFire__Output as _muster_v1_TriggerFire__Output } from '../../muster/v1/TriggerFire.ts';
+import type { TriggerBlock as _muster_v1_TriggerBlock, TriggerBlock__Output as _muster_v1_TriggerBlock__Output } from '../../muster/v1/TriggerBlock.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Trigger {
@@ -24,6 +25,7 @@ export interface Trigger {
   'secret'?: (string);
   'condition'?: (string);
   'directory'?: (string);
+  'blocked'?: (_muster_v1_TriggerBlock | null);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
@@ -54,6 +56,7 @@ export interface Trigger__Output {
   'secret'?: (string);
   'condition'?: (string);
   'directory'?: (string);
+  'blocked': (_muster_v1_TriggerBlock__Output | null);
   '_cron'?: "cron";
   '_timeZone'?: "timeZone";
   '_missed'?: "missed";
