@@ -20,7 +20,7 @@ import { lineageGet, pipelineGet, pipelineList, pipelineRun, pipelineStop } from
 import { requirementsValidate } from './tools/requirements.ts';
 import { workloadSubmit } from './tools/submit.ts';
 import { sweepExtend, sweepGet, sweepList, sweepStart, sweepStop, sweepTrials } from './tools/sweeps.ts';
-import { triggerCreate, triggerDelete, triggerList } from './tools/triggers.ts';
+import { triggerCreate, triggerDelete, triggerList, triggerRun } from './tools/triggers.ts';
 
 export const toolTable: readonly Tool[] = [
   requirementsValidate,
@@ -56,6 +56,7 @@ export const toolTable: readonly Tool[] = [
   lineageGet,
   triggerCreate,
   triggerList,
+  triggerRun,
   triggerDelete,
   nodeList,
   eventsSince,

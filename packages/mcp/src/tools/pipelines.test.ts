@@ -175,6 +175,38 @@ test('lineage tells what an artifact comes from, or what has used it', async () 
   expect(used.data).toMatchObject({ steps: [{ step: 'test', startedAt: someTime }] });
 });
 
+test('a trigger is fired once for a request, and says what has become of that', async () => {
+  const calls: unknown[] = [];
+  let outcome: 'started' | 'skipped' = 'started';
+  const api = fakeApi({
+    runTrigger: (request) => {
+      calls.push(request);
+      const run = outcome === 'started' ? 'pln_00000000000a' : null;
+      const reason = run === null ? 'pln_00000000000a of it has not ended' : null;
+      return Promise.resolve({ atMs: someMs, cause: 'by hand, ann', outcome, run, reason });
+    },
+    getTrigger: (name) =>
+      Promise.resolve(aTrigger({ paused: name === 'still', running: ['pln_00000000000a'] })),
+  });
+  const session = await openSession(api);
+  const given = { name: 'nightly', parameters: { lr: 0.5 }, requestId: 'one' };
+  const fired = await session.call('trigger_run', given);
+  expect(calls).toEqual([{ name: 'nightly', paramsJson: '{"lr":0.5}', requestId: 'one' }]);
+  expect(fired).toMatchObject({
+    text: 'Started pln_00000000000a.',
+    data: { fire: { at: someTime, outcome: 'started', runId: 'pln_00000000000a' } },
+  });
+  outcome = 'skipped';
+  const skipped = await session.call('trigger_run', { name: 'nightly' });
+  expect(skipped.text).toBe('No run has started, skipped: pln_00000000000a of it has not ended.');
+  const tried = await session.call('trigger_run', { name: 'nightly', dryRun: true });
+  expect(tried.data).toEqual({ dryRun: true, fire: null, running: ['pln_00000000000a'] });
+  expect((await session.call('trigger_run', { name: 'still', dryRun: true })).text).toContain(
+    'still is paused',
+  );
+  expect(calls).toHaveLength(2);
+});
+
 test('triggers are created, listed and deleted', async () => {
   const calls: unknown[] = [];
   const api = fakeApi({

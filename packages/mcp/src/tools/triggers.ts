@@ -1,20 +1,35 @@
 /** Triggers: what starts runs of a pipeline by itself. */
+
+import { MusterError } from '@muster/common/errors';
 import {
   fireOutcomes,
   missedPolicies,
   overlapPolicies,
+  type TriggerFireView,
   type TriggerView,
   triggerKinds,
   triggerNameForm,
   triggerNamePattern,
 } from '@muster/common/triggers';
 import * as z from 'zod';
-import { cursor, dryRun, limitOf, nextCursor } from '../parameters.ts';
+import { cursor, dryRun, limitOf, nextCursor, requestId } from '../parameters.ts';
 import { brief, isoTime, pageFrom } from '../size.ts';
 import { tool } from '../tool.ts';
 import { pipelineFile, pipelineParams } from './pipelines.ts';
 
 const name = z.string().regex(triggerNamePattern, `expected ${triggerNameForm}`);
+
+const fireRow = z.object({
+  at: z.string(),
+  cause: z.string(),
+  outcome: z.enum(fireOutcomes),
+  runId: z.string().nullable(),
+  reason: z.string().nullable(),
+});
+
+function fireRowOf({ atMs, cause, outcome, run, reason }: TriggerFireView): z.input<typeof fireRow> {
+  return { at: isoTime(atMs), cause: brief(cause, 200), outcome, runId: run, reason: brief(reason, 200) };
+}
 
 const triggerRow = z.object({
   name: z.string(),
@@ -30,17 +45,7 @@ const triggerRow = z.object({
   nextAt: z.string().nullable().describe('of one by times; null: never again, or of another kind'),
   running: z.array(z.string()).describe('ids of its runs that have not ended, newest first, as many as 5'),
   queued: z.number().describe('fires that wait for them'),
-  fires: z
-    .array(
-      z.object({
-        at: z.string(),
-        cause: z.string(),
-        outcome: z.enum(fireOutcomes),
-        runId: z.string().nullable(),
-        reason: z.string().nullable(),
-      }),
-    )
-    .describe('what has become of the newest 3, newest first'),
+  fires: z.array(fireRow).describe('what has become of the newest 3, newest first'),
   project: z.string(),
   user: z.string(),
 });
@@ -69,13 +74,7 @@ function triggerRowOf(trigger: TriggerView): z.input<typeof triggerRow> {
     nextAt: isoTime(nextAtMs),
     running: running.slice(0, runsShownMax),
     queued,
-    fires: fires.slice(0, firesShownMax).map(({ atMs, cause, outcome, run, reason }) => ({
-      at: isoTime(atMs),
-      cause: brief(cause, 200),
-      outcome,
-      runId: run,
-      reason: brief(reason, 200),
-    })),
+    fires: fires.slice(0, firesShownMax).map(fireRowOf),
     project,
     user,
   };
@@ -163,6 +162,54 @@ export const triggerList = tool({
       data: { triggers: [...page], nextCursor: next },
       text: `${page.length} of ${triggers.length} triggers${next === null ? '' : '; pass nextCursor for more'}.`,
     };
+  },
+});
+
+export const triggerRun = tool({
+  name: 'trigger_run',
+  title: 'Fire a trigger now',
+  about:
+    'Starts a run as the trigger would, whatever it waits for. While a run of it has not ended, its overlap policy decides: the answer says ' +
+    'whether the run has started, waits, or was skipped. With a requestId a repeated call fires once. Follow the run with pipeline_get.',
+  verb: 'submit',
+  effect: 'change',
+  idempotent: false,
+  input: z.strictObject({
+    name,
+    parameters: pipelineParams.describe(
+      'in the place of those that the trigger has, such as what only a delivery or an event has',
+    ),
+    requestId,
+    dryRun,
+  }),
+  output: z.object({
+    dryRun: z.boolean(),
+    fire: fireRow.nullable().describe('null: a dry run'),
+    running: z.array(z.string()).describe('of a dry run: ids of its runs that have not ended, as many as 5'),
+  }),
+  async run(given, { api, newRequestId }) {
+    if (given.dryRun) {
+      const { pipeline, overlap, paused, running } = await api.getTrigger(given.name);
+      if (paused)
+        throw new MusterError(
+          'failed_precondition',
+          `${given.name} is paused; resume it, then it can be fired`,
+        );
+      const first = running.length === 0 ? '' : ` ${running.length} of them have not ended: ${overlap}.`;
+      return {
+        data: { dryRun: true, fire: null, running: running.slice(0, runsShownMax) },
+        text: `Dry run, nothing was fired. It starts runs of ${pipeline}.${first}`,
+      };
+    }
+    const fire = await api.runTrigger({
+      name: given.name,
+      paramsJson: JSON.stringify(given.parameters),
+      requestId: given.requestId ?? newRequestId(),
+    });
+    const { outcome, run } = fire;
+    const why = fire.reason === null ? '' : `: ${brief(fire.reason, 200)}`;
+    const text = run === null ? `No run has started, ${outcome}${why}.` : `Started ${run}.`;
+    return { data: { dryRun: false, fire: fireRowOf(fire), running: [] }, text };
   },
 });
 
