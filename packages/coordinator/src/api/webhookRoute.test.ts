@@ -74,7 +74,12 @@ test('a delivery starts a run with values of its body, and sent again it is the 
   const record = [...coordinator.memory.requests.values()].find(({ arrayId }) => arrayId === run);
   expect(record?.requestId).toMatch(/^webhook\/pushed\//);
   const other = await send({ body: JSON.stringify({ ref: 'other', lr: 1 }) });
-  expect(other.status).toBe(409);
+  expect(problemIn(other)).toMatchObject({
+    status: 409,
+    detail:
+      `webhook-id: a delivery with the id msg_${deliveries} and another body was carried out before; ` +
+      'give each delivery an id of its own; one that is repeated keeps its body',
+  });
   expect(await runsOf()).toBe(count + 1);
 });
 

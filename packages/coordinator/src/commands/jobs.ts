@@ -92,9 +92,10 @@ export function sameIntent(
   command: Pick<SubmitCommand, 'digest' | 'requestId'>,
 ): RequestRecord {
   if (record.digest === command.digest) return record;
+  const made = record.arrayId ?? record.jobIds[0];
   throw new MusterError(
     'already_exists',
-    `request id ${command.requestId} was used for another request (${record.arrayId ?? record.jobIds[0]}); choose a new one`,
+    `request id ${command.requestId} was used for another request${made === undefined ? '' : ` (${made})`}; choose a new one`,
   );
 }
 

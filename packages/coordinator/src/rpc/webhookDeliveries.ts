@@ -57,15 +57,26 @@ export function webhookDeliveries(parts: WebhookParts): DeliverWebhook {
     const facts = { body: bodyOf(delivery.body), delivery: id, time: new Date(sentMs).toISOString() };
     const requestId = `webhook/${trigger.name}/${trigger.createdAtMs}/${digestOf(id).slice(0, 32)}`;
     const request = { requestId, digest: digestOf(delivery.body) };
-    const { record, repeated } = await requests.once(request, () =>
-      parts.triggers.fireByWebhook(trigger, { cause: `delivery ${id}`, facts, request }),
-    );
+    const { record, repeated } = await requests
+      .once(request, () => parts.triggers.fireByWebhook(trigger, { cause: `delivery ${id}`, facts, request }))
+      .catch((error: unknown) => {
+        throw error instanceof MusterError && error.code === 'already_exists' ? idOfAnother(id) : error;
+      });
     return {
       trigger: trigger.name,
       run: record.arrayId ?? runStartedFor(parts.state.pipelines, requestId),
       repeated,
     };
   };
+}
+
+/** The request id that the delivery was stored with means nothing to its sender. */
+function idOfAnother(id: string): MusterError {
+  return new MusterError(
+    'already_exists',
+    `webhook-id: a delivery with the id ${id.slice(0, 80)} and another body was carried out before; ` +
+      'give each delivery an id of its own; one that is repeated keeps its body',
+  );
 }
 
 /** Of a request that had to wait: the run that it has started since. null: none yet, or it is no longer kept. */
