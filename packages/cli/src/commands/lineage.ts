@@ -17,7 +17,7 @@ export const command: CommandModule = {
     sub
       .argument(
         '<subject>',
-        'digest or path of an artifact, path of a checkpoint, id of a run of a pipeline or of a job of one',
+        'digest or path of an artifact, path of a checkpoint, id of a run of a pipeline or `latest`, or of a job of one',
       )
       .addOption(
         new Option('--graph <format>', 'print it as a graph: for Graphviz, as SVG, or as a page').choices(

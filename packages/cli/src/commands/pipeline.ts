@@ -49,7 +49,7 @@ interface ExportFlags {
 
 const named = [
   '<run>',
-  'id of the run, the beginning of it, or the name of its pipeline: the newest',
+  'id of the run, the beginning of it, the name of its pipeline (its newest run), or `latest`',
 ] as const;
 
 const run: Subcommand = {

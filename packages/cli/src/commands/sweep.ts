@@ -44,7 +44,7 @@ interface StopFlags extends QueryFlags {
   readonly reason?: string;
 }
 
-const named = ['<sweep>', 'id of the sweep, the beginning of it, or its name'] as const;
+const named = ['<sweep>', 'id of the sweep, the beginning of it, its name, or `latest`'] as const;
 
 const list: Subcommand = {
   name: 'list',

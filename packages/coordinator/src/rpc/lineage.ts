@@ -9,7 +9,7 @@ import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { Store } from '../store/store.ts';
 import { type MusterCalls, unary } from './calls.ts';
-import { seesSweep } from './visibleJobs.ts';
+import { visibleRuns } from './pipelines.ts';
 
 export interface LineageCallParts {
   readonly state: ClusterState;
@@ -30,13 +30,11 @@ interface Meant {
 export function lineageCalls({ state, store }: LineageCallParts): Pick<MusterCalls, 'GetLineage'> {
   return {
     GetLineage: unary(async ({ subject }, caller) => {
-      const runs = [...state.pipelines.runs.values()].filter((run) =>
-        seesSweep(state.people, caller, { ...run }),
-      );
+      const runs = visibleRuns(state, caller);
       const steps = runs.flatMap(({ id }) => [...(state.pipelines.steps.get(id)?.values() ?? [])]);
       const graph = new LineageGraph(steps);
       const meant =
-        meantBy(subject, steps, graph) ??
+        meantBy(subject === 'latest' ? (runs[0]?.id ?? subject) : subject, steps, graph) ??
         (subject.startsWith('/') ? await saverOf(subject, steps, store) : null);
       if (meant === null)
         throw new MusterError(

@@ -233,6 +233,7 @@ test('the lineage of an artifact leads back to its parameters and nodes, and for
     'train',
     'report',
   ]);
+  expect((await api.getLineage('latest')).madeBy).toEqual((await api.getLineage(second)).madeBy);
   expect(await refusal(api.getLineage('/nowhere'))).toMatch(/^not_found: no pipeline knows \/nowhere/);
 });
 

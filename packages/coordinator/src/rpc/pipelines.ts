@@ -181,7 +181,7 @@ function keptSteps(
 }
 
 /** Newest first. */
-function visibleRuns(state: ClusterState, caller: Identity): readonly StoredPipeline[] {
+export function visibleRuns(state: ClusterState, caller: Identity): readonly StoredPipeline[] {
   return [...state.pipelines.runs.values()]
     .filter((run) => seesSweep(state.people, caller, { ...run }))
     .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1));

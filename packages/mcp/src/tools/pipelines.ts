@@ -30,7 +30,7 @@ const runId = z
   .min(1)
   .max(128)
   .describe(
-    'id of the run (pln_…), the unique beginning of one, or the name of a pipeline for its newest run',
+    'id of the run (pln_…), the unique beginning of one, the name of a pipeline for its newest run, or latest',
   );
 
 const artifactRow = z.object({ name: z.string(), path: z.string(), bytes: z.number(), digest: z.string() });

@@ -12,7 +12,7 @@ const sweepId = z
   .string()
   .min(1)
   .max(128)
-  .describe('id of the sweep (swp_…), the unique beginning of one, or its name');
+  .describe('id of the sweep (swp_…), the unique beginning of one, its name, or latest');
 
 const sweepRow = z.object({
   sweepId: z.string(),
