@@ -45,6 +45,8 @@ export interface PipelineStep {
   readonly name: string;
   readonly group: StepGroup;
   readonly work: StepWork;
+  /** Settings of the job file that the step says itself, for its jobs that do not. May hold `${params.NAME}`. */
+  readonly jobSettings: FileMapping;
   readonly after: readonly string[];
   readonly inputs: readonly StepInput[];
   readonly outputs: readonly StepOutput[];

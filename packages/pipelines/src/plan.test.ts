@@ -8,6 +8,7 @@ function aStep(name: string, change: Partial<PipelineStep> = {}): PipelineStep {
     name,
     group: 'steps',
     work: { kind: 'run', command: 'true' },
+    jobSettings: {},
     after: [],
     inputs: [],
     outputs: [],

@@ -67,21 +67,30 @@ export function commonlyUnmapped(spec: PipelineSpec, isMapped: (key: string) => 
   return [...found, ...spec.steps.flatMap((step) => ofStep(step, isMapped))];
 }
 
-function ofStep({ name, work }: PipelineStep, isMapped: (key: string) => boolean): UnmappedSetting[] {
-  if (work.kind === 'run') return [];
+function ofStep(
+  { name, work, jobSettings }: PipelineStep,
+  isMapped: (key: string) => boolean,
+): UnmappedSetting[] {
+  const own = Object.keys(jobSettings).map((key) => ({ step: name, key, why: whyOf(key) }));
+  if (work.kind === 'run') return own;
   if (work.kind === 'sweep')
     return [
+      ...own,
       {
         step: name,
         key: 'sweep',
         why: 'there are no sweeps; its task fails, and those that need it do not run',
       },
     ];
-  return settingsOf(work.file).flatMap(([key, value]) => {
+  const ofJob = settingsOf(work.file).flatMap(([key, value]) => {
     if (mapped.has(key) || isMapped(key) || (key === 'resources.nodes' && value === 1)) return [];
-    const why = reasons[key] ?? reasons[key.split('.')[0] ?? ''] ?? 'it has no counterpart';
-    return [{ step: name, key: `job.${key}`, why }];
+    return [{ step: name, key: `job.${key}`, why: whyOf(key) }];
   });
+  return [...own, ...ofJob];
+}
+
+function whyOf(key: string): string {
+  return reasons[key] ?? reasons[key.split('.')[0] ?? ''] ?? 'it has no counterpart';
 }
 
 function settingsOf(file: Readonly<Record<string, unknown>>): readonly (readonly [string, unknown])[] {

@@ -87,8 +87,9 @@ function checkReferences(reader: FileReader, step: PipelineStep, params: readonl
     inputs: step.inputs.map(({ name }) => name),
     outputs: step.outputs.map(({ name }) => name),
   };
-  const { work } = step;
-  const texts = work.kind === 'run' ? { run: work.command } : { [work.kind]: work.file };
+  const { work, jobSettings } = step;
+  const own = work.kind === 'run' ? { run: work.command } : { [work.kind]: work.file };
+  const texts = { ...own, ...jobSettings };
   for (const { kind, name, path: place } of referencesIn(texts)) {
     const at = [...path, ...place];
     if (kind === 'item') {

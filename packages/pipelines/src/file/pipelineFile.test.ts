@@ -170,6 +170,21 @@ test.each<readonly [object, readonly unknown[]]>([
   ],
   [step({ retries: 3 }), ['steps.train.retries: got 3; expected a mapping such as {max: 2}']],
   [step({ timeout: 'soon' }), [expect.stringContaining('steps.train.timeout: got "soon"')]],
+  [
+    step({ prepare_timeout: '2d' }),
+    [expect.stringContaining('steps.train.prepare_timeout: got "2d"; expected a duration from 1s to 1d')],
+  ],
+  [
+    step({ prepare_timeout: `\${params.wait}` }),
+    [
+      'steps.train.prepare_timeout: the pipeline has no params "wait"',
+      expect.stringContaining('steps.train.prepare_timeout: got'),
+    ],
+  ],
+  [
+    { params: { wait: 'long' }, ...step({ prepare_timeout: `\${params.wait}` }) },
+    [expect.stringContaining('steps.train.prepare_timeout: got "long"; expected a duration from 1s to 1d')],
+  ],
   [step({ cache: 'yes' }), [expect.stringContaining('steps.train.cache: got "yes"')]],
   [step({ when: '' }), [expect.stringContaining('steps.train.when: got ""')]],
   [{ finally: { train: { run: 'true' } } }, ['finally.train: steps has a step "train" too']],

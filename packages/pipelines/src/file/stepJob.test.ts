@@ -88,6 +88,35 @@ test('a step finds its parameters, inputs and outputs in its command and its env
   expect(job.command).toContain(data.digest);
 });
 
+test('a step says how long its jobs may take until they are ready, where they do not', () => {
+  const jobSettings = { prepare_timeout: `\${params.wait}` };
+  const timed = (name: string) => {
+    const run = aRun(name, ofTrain);
+    return { ...run, params: { ...run.params, wait: '2h' }, step: { ...run.step, jobSettings } };
+  };
+  const timeOf = (run: StepRun) => {
+    const made = stepJob(run);
+    return made.ok ? made.job.prepareTimeoutMs : made.findings;
+  };
+  expect(timeOf(aRun('prepare'))).toBe(600_000);
+  expect(timeOf(timed('prepare'))).toBe(7_200_000);
+  expect(stepSweep(timed('tune'))).toMatchObject({ job: { prepare_timeout: '2h' } });
+  const train = timed('train');
+  const timedFile = { ...('file' in train.step.work ? train.step.work.file : {}), prepare_timeout: '20m' };
+  expect(timeOf({ ...train, step: { ...train.step, work: { kind: 'job', file: timedFile } } })).toBe(
+    1_200_000,
+  );
+  expect(timeOf({ ...train, params: { ...train.params, wait: 'soon' } })).toMatchObject([
+    { path: ['prepare_timeout'], message: 'got "soon"' },
+  ]);
+  // It changes nothing of the result.
+  const cache = { ttlMs: null };
+  const texts = [{}, jobSettings].map((each) =>
+    cacheText(aRun('prepare', { step: { ...aRun('prepare').step, cache, jobSettings: each } }), null),
+  );
+  expect(texts[0]).toBe(texts[1]);
+});
+
 test('each try writes to a directory of its own', () => {
   const paths = [1, 2].map((each) => outputsOf(aRun('prepare', { try: each }))[0]?.path);
   expect(paths).toEqual(['/shared/pln_1/prepare-1/data', '/shared/pln_1/prepare-2/data']);

@@ -75,14 +75,14 @@ export type StepJobResult =
 
 /** The job of a step that is a job or a command. */
 export function stepJob(run: StepRun): StepJobResult {
-  const { pipeline, project, step, params } = run;
+  const { pipeline, step, params } = run;
   const outputs = outputsOf(run);
   const isStored = pipeline.artifacts?.kind === 'store';
   const seen = outputs.map(({ name, path }) => [name, isStored ? storedOutputPath(path) : path]);
   const values = valuesOf(run, Object.fromEntries(seen) as StepValues['outputs']);
   const filled = fileOf(step, values);
   const checked = checkJobSpec(
-    isMapping(filled) ? { ...withCommon(pipeline, project, filled), ...storeOf(run, outputs) } : filled,
+    isMapping(filled) ? { ...withCommon(run, values, filled), ...storeOf(run, outputs) } : filled,
   );
   if (!checked.ok) return checked;
   const { spec } = checked;
@@ -113,8 +113,9 @@ const phasesInStep: Finding = {
 
 /** The sweep file of a step that is a sweep, as a plain value. */
 export function stepSweep(run: StepRun): unknown {
-  const { pipeline, project, step } = run;
-  const filled = fileOf(step, valuesOf(run, {}));
+  const { pipeline, step } = run;
+  const values = valuesOf(run, {});
+  const filled = fileOf(step, values);
   if (!isMapping(filled) || !isMapping(filled['job'])) return filled;
   const { job } = filled;
   const labels = isMapping(job['labels']) ? job['labels'] : {};
@@ -122,7 +123,7 @@ export function stepSweep(run: StepRun): unknown {
     ...filled,
     name: nameOf(pipeline.name, run),
     job: {
-      ...withCommon(pipeline, project, job),
+      ...withCommon(run, values, job),
       ...storeOf(run, []),
       labels: { ...labels, [pipelineLabel]: run.run, [stepLabel]: step.name },
     },
@@ -175,15 +176,16 @@ function storeOf(run: StepRun, outputs: readonly WantedArtifact[]): Readonly<Rec
   return { artifacts: artifactsOfJob(artifacts, stepPlaceOf(run), run.inputs, outputs) };
 }
 
-/** What all jobs of a pipeline have, where they do not say it themselves. */
+/** What all jobs of a pipeline or of a step have, where they do not say it themselves. */
 function withCommon(
-  { workdir, env }: StepRun['pipeline'],
-  project: string,
+  { pipeline: { workdir, env }, project, step: { jobSettings } }: StepRun,
+  values: StepValues,
   job: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const own = isMapping(job['env']) ? job['env'] : {};
   const place = workdir === null || job['image'] !== undefined ? {} : { workdir };
-  return { project, ...place, ...job, env: { ...env, ...own } };
+  const settings = substitute(jobSettings, values) as Readonly<Record<string, unknown>>;
+  return { project, ...place, ...settings, ...job, env: { ...env, ...own } };
 }
 
 function fileOf({ work }: PipelineStep, values: StepValues): unknown {

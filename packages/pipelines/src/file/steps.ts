@@ -22,6 +22,8 @@ const stepName = /^[a-z](?:[a-z0-9_-]{0,38}[a-z0-9])?$/;
 export const stepNameForm =
   '1 to 40 lower-case letters, digits, "-" and "_", with a letter first and a letter or digit last';
 const outputReference = /^([a-z][a-z0-9_-]{0,39})\.([A-Za-z_][A-Za-z0-9_]{0,63})$/;
+/** Of a job file: a step has them too, because a command has no job file of its own. */
+const jobKeys = ['prepare_timeout'] as const;
 const stepKeys = [
   'job',
   'sweep',
@@ -34,6 +36,7 @@ const stepKeys = [
   'retries',
   'timeout',
   'cache',
+  ...jobKeys,
 ] as const;
 
 export function readSteps(reader: FileReader, group: StepGroup, value: unknown): readonly PipelineStep[] {
@@ -66,6 +69,9 @@ function readStep(
 ): Omit<PipelineStep, 'name' | 'group'> | null {
   const work = readWork(reader, path, file);
   const rest = {
+    jobSettings: Object.fromEntries(
+      jobKeys.flatMap((key) => (file[key] === undefined ? [] : [[key, file[key]]])),
+    ),
     after: readAfter(reader, [...path, 'after'], file['after']),
     inputs: readInputs(reader, [...path, 'inputs'], file['inputs']),
     outputs: readOutputs(reader, [...path, 'outputs'], file['outputs']),

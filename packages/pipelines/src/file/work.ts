@@ -2,7 +2,7 @@
 import { isMapping, type SpecPath, valueAt } from '@muster/common/spec/path';
 import type { Finding } from '@muster/common/spec/problems';
 import { checkJobSpec } from '@muster/common/spec/validate';
-import type { FileReader } from '@muster/experiments/file/findings';
+import type { FileMapping, FileReader } from '@muster/experiments/file/findings';
 import { readSweep } from '@muster/experiments/file/sweepFile';
 import type { PipelineParameter, PipelineParameterType, PipelineStep, PipelineValue } from '../model.ts';
 import { referencesIn, type StepValues, substitute } from '../substitute.ts';
@@ -21,8 +21,7 @@ export function checkWork(
   step: PipelineStep,
   params: readonly PipelineParameter[],
 ): void {
-  const { work, forEach } = step;
-  if (work.kind === 'run') return;
+  const { work, forEach, jobSettings } = step;
   const items = forEach !== null && 'parameter' in forEach ? samples.list : forEach;
   const values: StepValues = {
     params: Object.fromEntries(params.map((each) => [each.name, each.default ?? samples[each.type]])),
@@ -30,14 +29,22 @@ export function checkWork(
     outputs: Object.fromEntries(step.outputs.map(({ name }) => [name, `/outputs/${name}`])),
     item: Array.isArray(items) ? (items[0] ?? null) : null,
   };
-  const filled = substitute(work.file, values);
-  const path = [step.group, step.name, work.kind];
-  for (const finding of findingsOf(work.kind, filled)) {
-    if (!dependsOnRun(valueAt(work.file, finding.path), params))
-      reader.findings.push({ ...finding, path: [...path, ...finding.path] });
-  }
+  const place = [step.group, step.name];
+  const check = (path: SpecPath, file: FileMapping, sent: unknown, kind: 'job' | 'sweep') => {
+    for (const finding of findingsOf(kind, sent)) {
+      if (!dependsOnRun(valueAt(file, finding.path), params))
+        reader.findings.push({ ...finding, path: [...path, ...finding.path] });
+    }
+  };
+  check(place, jobSettings, substitute({ ...someJob, ...jobSettings }, values), 'job');
+  if (work.kind === 'run') return;
+  const path = [...place, work.kind];
+  check(path, work.file, substitute(work.file, values), work.kind);
   refuseJobSettings(reader, path, step);
 }
+
+/** What a job file must have. */
+const someJob = { command: ['true'] };
 
 function findingsOf(kind: 'job' | 'sweep', value: unknown): readonly Finding[] {
   const checked = kind === 'job' ? checkJobSpec(value) : readSweep(value);
