@@ -89,6 +89,11 @@ export interface TaskFailure {
   readonly atBoottimeMs: number;
 }
 
+/** Why the outputs of a task are not in its store, although its program has ended well. null: that is not so. */
+export function lossOfOutputs({ failure }: { readonly failure: TaskFailure | null }): TaskFailure | null {
+  return failure?.source === 'artifacts' ? failure : null;
+}
+
 /** The newest measurement of a path, by a preflight. */
 export interface PathBandwidth {
   readonly peer: string;

@@ -187,6 +187,27 @@ test('an attempt that runs or went well', async () => {
   expect(await diagnoseJob(well, [outOfMemory + steps])).toMatchObject({ state: 'completed', cause: null });
 });
 
+test('a task that has lost its upload of artifacts has failed, although its program has completed', async () => {
+  const message = 'model: the store at s3.example.com does not answer';
+  const failure = {
+    source: 'artifacts',
+    kind: 'artifact_store',
+    message,
+    consequence: false,
+    rank: null,
+    blame: null,
+    line: null,
+    atBoottimeMs: 1,
+  } as const;
+  const lost = aTask({ state: 'ended', exit: anEnd({ exitCode: 0, failure }) });
+  const found = { cause: 'artifact_store', retry: 'other_node', evidence: { text: message } };
+  // Another task of the gang still runs.
+  const running = { state: 'running', tasks: [lost, aTask({ nodeRank: 1 })] } as const;
+  expect(await diagnoseJob(running, [steps, steps])).toMatchObject({ state: 'running', ...found });
+  const cause = aCause('artifact_store', `rank 0 on node-1 ended with 0: ${message}`);
+  expect(await diagnoseJob({ cause, tasks: [lost] }, [steps])).toMatchObject({ state: 'failed', ...found });
+});
+
 test('a job that has not run, an attempt that is not there, a job that is not there', async () => {
   const pending = { kind: 'no_gpus_free', message: 'no GPUs are free', remedy: null } as const;
   const waiting = await run(['diagnose', jobId], { GetJob: () => wire.job(aJob({ pending })) });

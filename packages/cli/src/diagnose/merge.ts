@@ -4,10 +4,11 @@
  * Pure.
  */
 import { adviceOn } from '@muster/common/causeText';
+import { lossOfOutputs } from '@muster/common/gangs';
 import type { CauseKind } from '@muster/common/spec/causes';
 import type { AttemptView, Cause, TaskView } from '@muster/common/views';
 import { LogDiagnosis } from '@muster/diagnosis/diagnose';
-import { type FailureFinding, isStronger, retryAdviceOf } from '@muster/diagnosis/failure/finding';
+import { type FailureFinding, finding, isStronger, retryAdviceOf } from '@muster/diagnosis/failure/finding';
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
 import type { Diagnosis } from '@muster/diagnosis/model';
 
@@ -26,8 +27,13 @@ interface RankDiagnosis {
 export function mergeRanks(logs: ReadonlyMap<number, LogDiagnosis>, attempt: AttemptView): Diagnosis {
   const ranks = [...logs]
     .map(([nodeRank, log]): RankDiagnosis => {
-      const end = endOf(attempt.tasks.find((task) => task.nodeRank === nodeRank));
-      return { nodeRank, diagnosis: log.result(end), found: log.finding(end) };
+      const task = attempt.tasks.find((each) => each.nodeRank === nodeRank);
+      const end = endOf(task);
+      const diagnosis = log.result(end);
+      const lost = outputsNotKept(task);
+      return lost === null
+        ? { nodeRank, diagnosis, found: log.finding(end) }
+        : { nodeRank, diagnosis: withFound(diagnosis, lost), found: lost };
     })
     .sort((a, b) => a.nodeRank - b.nodeRank);
   const { cause } = attempt;
@@ -48,6 +54,25 @@ function endOf(task: TaskView | undefined): ProcessEnd | null {
   if (task === undefined || task.exit === null || task.exit.startError !== null) return null;
   const { exitCode, signal, oomKilled } = task.exit;
   return { exitCode, signal, oomKilled };
+}
+
+/** The output of such a task is that of one that has completed. What another task has printed of its own end counts more. */
+function outputsNotKept(task: TaskView | undefined): FailureFinding | null {
+  const loss = task?.exit == null ? null : lossOfOutputs(task.exit);
+  if (loss === null) return null;
+  const { kind, blame, consequence, message } = loss;
+  return finding({
+    kind: kind ?? 'artifact_store',
+    strength: 'exit',
+    consequence,
+    evidence: { line: null, text: message, rank: null },
+    ...(blame === null ? {} : { blame }),
+  });
+}
+
+function withFound(diagnosis: Diagnosis, found: FailureFinding): Diagnosis {
+  const { kind: cause, blame, evidence, retry, advice } = found;
+  return { ...diagnosis, state: 'failed', cause, blame, evidence, retry, advice };
 }
 
 function stateOf({ state, cause }: AttemptView): Diagnosis['state'] {

@@ -1,4 +1,5 @@
 /** Everything about one job, for a person. Pure. */
+import { lossOfOutputs } from '@muster/common/gangs';
 import { isSimulatedUuid } from '@muster/common/hardware';
 import { phaseInShort, phaseLines } from '@muster/common/phaseText';
 import { scaleTexts } from '@muster/common/scales';
@@ -211,7 +212,7 @@ function taskStateText({ state, frozen, doing }: TaskView): string {
 }
 
 function endStyle({ exit }: TaskView): 'red' | null {
-  return exit === null || exit.exitCode === 0 ? null : 'red';
+  return exit === null || (exit.exitCode === 0 && lossOfOutputs(exit) === null) ? null : 'red';
 }
 
 function nextCommands(job: JobView, programName: string): readonly string[] {

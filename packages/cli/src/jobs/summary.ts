@@ -1,5 +1,6 @@
 /** A job in a few words. Pure. */
 
+import { lossOfOutputs } from '@muster/common/gangs';
 import { phaseInShort } from '@muster/common/phaseText';
 import { signMarks, signSummary } from '@muster/common/signText';
 import { normalizeJobSpec, normalizeLabels, normalizeResources } from '@muster/common/spec/serialize';
@@ -106,7 +107,7 @@ export function newestAttempt(job: JobView): AttemptView | null {
   );
 }
 
-/** `exit code 1`, `SIGKILL (out of memory)`, `lost: …`, `not started`; empty while it runs. */
+/** `exit code 1`, `exit code 0, outputs not kept`, `SIGKILL (out of memory)`, `lost: …`, `not started`; empty while it runs. */
 export function endText(end: TaskEnd | null): string {
   if (end === null) return '';
   const { startError, statusLost } = end;
@@ -114,6 +115,7 @@ export function endText(end: TaskEnd | null): string {
   if (statusLost) return startError === null ? 'status lost' : `lost: ${startError.message}`;
   if (startError !== null) return `not started: ${startError.message}`;
   const how = end.signal ?? (end.exitCode === null ? 'not started' : `exit code ${end.exitCode}`);
+  if (lossOfOutputs(end) !== null) return `${how}, outputs not kept`;
   return end.oomKilled ? `${how} (out of memory)` : how;
 }
 

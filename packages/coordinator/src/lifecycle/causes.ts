@@ -3,6 +3,7 @@
  * read in the output, and from faults of their GPUs.
  */
 import { causeOf } from '@muster/common/cause';
+import { lossOfOutputs } from '@muster/common/gangs';
 import type { CauseKind, Evidence } from '@muster/common/spec/causes';
 import type { Cause, TaskEnd } from '@muster/common/views';
 import type { Task } from '../model.ts';
@@ -17,7 +18,7 @@ const hardwareCauses: readonly CauseKind[] = ['gpu_fault', 'gpu_hw_ecc', 'gpu_hw
 const evidenceLengthMax = 500;
 
 export function endedWell(exit: TaskEnd): boolean {
-  return exit.exitCode === 0 && exit.startError === null && exit.failure?.source !== 'artifacts';
+  return exit.exitCode === 0 && exit.startError === null && lossOfOutputs(exit) === null;
 }
 
 /**
@@ -84,11 +85,11 @@ export function causeOfEnd(task: Task, gpuFault: GpuFault | null = null): Cause 
   }
   // For the job, this is the loss of a node: the program has no part in it.
   if (failure?.source === 'lease') return causeOf('node_lost', `${where} was ${failure.message}`, place);
-  // Its program has ended well.
-  if (failure?.source === 'artifacts') {
-    const message = `${where} ended with 0, and its outputs are not kept: ${failure.message}`;
-    const cause = causeOf(failure.kind ?? 'artifact_store', message, place);
-    return failure.blame === null ? cause : { ...cause, blame: failure.blame };
+  const loss = lossOfOutputs(exit);
+  if (loss !== null) {
+    const message = `${where} ended with 0, and its outputs are not kept: ${loss.message}`;
+    const cause = causeOf(loss.kind ?? 'artifact_store', message, place);
+    return loss.blame === null ? cause : { ...cause, blame: loss.blame };
   }
   const how = howItEnded(exit);
   // The message has the exit status already.

@@ -93,9 +93,9 @@ export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvic
   rendezvous_timeout: 'other_node',
   hung: 'resume',
   phase_unmet: 'none',
-  artifact_store: 'none',
-  artifact_refused: 'none',
-  artifact_invalid: 'none',
+  artifact_store: 'other_node',
+  artifact_refused: 'after_change',
+  artifact_invalid: 'after_change',
   cancelled: 'none',
   unknown: 'no',
 };
