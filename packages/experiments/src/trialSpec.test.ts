@@ -1,3 +1,4 @@
+import { retriedCauses } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import { validateJobSpec } from '@muster/common/spec/validate';
 import { expect, test } from 'vitest';
@@ -129,7 +130,7 @@ test('a trial that must not shrink its batch is not retried when memory is too s
   const job = jobOf({ command: ['true', '{lr}'] });
   const point = { lr: 1, optimizer: 'adam' };
   const causesOf = (onOom: OnOom) =>
-    trialSpec({ job, parameters, number: 0, point, seed: null, onOom }, null).retry.on;
+    retriedCauses(trialSpec({ job, parameters, number: 0, point, seed: null, onOom }, null).retry.on);
   expect(causesOf('shrink')).toContain('cuda_oom');
   expect(causesOf('infeasible')).toEqual(causesOf('shrink').filter((cause) => cause !== 'cuda_oom'));
 });

@@ -1,4 +1,5 @@
 /** The job of a trial: the job of the sweep with the values of the parameters filled in. Pure. */
+import { retriedCauses } from '@muster/common/spec/causes';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Parameter, Point } from './space.ts';
 
@@ -78,7 +79,7 @@ export function trialSpec(
     retry:
       onOom === 'shrink'
         ? job.retry
-        : { ...job.retry, on: job.retry.on.filter((cause) => cause !== 'cuda_oom') },
+        : { ...job.retry, on: retriedCauses(job.retry.on).filter((cause) => cause !== 'cuda_oom') },
     params: { ...job.params, ...Object.fromEntries(params) },
     labels:
       sweepId === null

@@ -100,3 +100,16 @@ export const defaultRetryCauses: readonly RetryableCause[] = [
   'loss_divergence',
   'loss_scale_exhausted',
 ];
+
+/** They have joined the default since, and no spec names them: the digest of every stored spec would change with an upgrade. */
+const laterDefaultCauses: readonly RetryableCause[] = ['artifact_store'];
+
+/**
+ * The causes that a job is retried on.
+ * @param on of its spec: exactly the list of the first version, where its file has none
+ */
+export function retriedCauses(on: readonly RetryableCause[]): readonly RetryableCause[] {
+  const isDefault =
+    on.length === defaultRetryCauses.length && on.every((each, index) => each === defaultRetryCauses[index]);
+  return isDefault ? [...on, ...laterDefaultCauses] : on;
+}

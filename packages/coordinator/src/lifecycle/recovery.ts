@@ -12,7 +12,7 @@ import type { NodeName } from '@muster/common/ids';
 import { paramsInPhase } from '@muster/common/phases';
 import { backoffMs } from '@muster/common/retry';
 import { leastBatch } from '@muster/common/scales';
-import type { CauseKind } from '@muster/common/spec/causes';
+import { type CauseKind, retriedCauses } from '@muster/common/spec/causes';
 import { isDivergence } from '@muster/common/training';
 import type { Cause } from '@muster/common/views';
 import type { Attempt, FailureRecord, Job } from '../model.ts';
@@ -63,6 +63,12 @@ const retryOnOtherNodes: RecoveryAction = (failed) => {
   const nodes = cause.node === null ? [] : [cause.node as NodeName];
   return { isFree: true, job: withExcludedNodes(job, cause, nodes), sparesCheckpoint: true };
 };
+
+/**
+ * For outputs that could not be sent. The way to the store may be better from another node. It counts, because more often the store is
+ * away for all of them, and a program without checkpoints repeats all of its work.
+ */
+const sendFromOtherNodes: RecoveryAction = (failed) => ({ ...retryOnOtherNodes(failed), isFree: false });
 
 /** For lost nodes. Such a node is silent, and can be used again once it answers. */
 const retryAnywhere: RecoveryAction = ({ job }) => ({ isFree: true, job, sparesCheckpoint: true });
@@ -136,6 +142,8 @@ const recoveryActions: Readonly<Partial<Record<CauseKind, RecoveryAction>>> = {
   nccl_timeout: excludeSlowNode,
   hung: excludeSlowNode,
 
+  artifact_store: sendFromOtherNodes,
+
   cuda_oom: reduceBatch,
 
   nan_loss: resumeBeforeDivergence,
@@ -155,7 +163,6 @@ const unrelatedToCheckpoint: readonly CauseKind[] = [
   'import_error',
   'command_not_found',
   'image_pull',
-  'artifact_store',
   'artifact_refused',
   'artifact_invalid',
 ];
@@ -212,7 +219,7 @@ function outcomeOf(job: Job, { isFree, isExhausted }: ActionResult, cause: Cause
 
 /** Whether the job asks to be retried after failures of this cause. */
 export function isRetriedAfter({ spec }: Job, cause: CauseKind): boolean {
-  return (spec.retry.on as readonly CauseKind[]).includes(cause);
+  return (retriedCauses(spec.retry.on) as readonly CauseKind[]).includes(cause);
 }
 
 /** Whether the job has no attempt left, by `retry.max_attempts`, once the current failure is charged to it. */
@@ -239,7 +246,7 @@ function failedSoBefore({ recentFailures }: Job, { cause, resume }: FailureRecor
 
 function isInfrastructure(kind: CauseKind): boolean {
   const action = recoveryActions[kind];
-  return action === retryOnOtherNodes || action === retryAnywhere;
+  return action === retryOnOtherNodes || action === retryAnywhere || action === sendFromOtherNodes;
 }
 
 /**
