@@ -14,7 +14,7 @@ import { startProgress } from '../output/screen.ts';
 import { printable } from '../output/text.ts';
 import { print } from '../query.ts';
 import { withSession } from '../session.ts';
-import { exportChoice } from '../submit/exported.ts';
+import { exportChoice, exportFlag } from '../submit/exported.ts';
 import { writeNewFiles } from '../submit/writeNewFiles.ts';
 
 interface AutomlFlags extends Omit<ConnectionFlags, 'data'>, OutputFlags {
@@ -35,10 +35,7 @@ export const command: CommandModule = {
         '--write <dir>',
         'with --dry-run: write the jobs, the sweep and the pipeline there; existing files are never overwritten',
       )
-      .option(
-        '--export <what>',
-        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
-      );
+      .option(...exportFlag);
     withAutomlFlags(sub);
     withConnectionElsewhere(withOutput(sub));
     sub.addHelpText(

@@ -15,7 +15,7 @@ import { patiently } from '../patiently.ts';
 import { pipelineDetail, pipelineTable } from '../pipelines/pipelineText.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
-import { exportChoice } from '../submit/exported.ts';
+import { exportChoice, exportFlag } from '../submit/exported.ts';
 
 interface RunFlags extends QueryFlags {
   readonly file?: string;
@@ -61,10 +61,7 @@ const run: Subcommand = {
       .option('--param <name=value>', 'value of a parameter; repeatable', collect)
       .option('--dry-run', 'check the pipeline, and start nothing')
       .option('--no-cache', 'take no step from an earlier run')
-      .option(
-        '--export <what>',
-        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
-      );
+      .option(...exportFlag);
     withQuery(sub);
     sub.addHelpText(
       'after',

@@ -17,7 +17,7 @@ import { writeJson } from '../output/json.ts';
 import { startProgress } from '../output/screen.ts';
 import { printable, shellText, wrapText } from '../output/text.ts';
 import { explainingSilence, type Session, submitPatienceMs, withSession } from '../session.ts';
-import { exportChoice } from '../submit/exported.ts';
+import { exportChoice, exportFlag } from '../submit/exported.ts';
 import {
   overridesOf,
   type PreparedSpec,
@@ -56,10 +56,7 @@ export const command: CommandModule = {
         '--resume-from <job|path>',
         'continue from the newest verified checkpoint of this job, or from the checkpoint at this path',
       )
-      .option(
-        '--export <what>',
-        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
-      )
+      .option(...exportFlag)
       .option(
         '--dry-run',
         'validate the job, and report where it would start now or why it would wait; submit nothing',

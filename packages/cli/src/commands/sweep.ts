@@ -12,7 +12,7 @@ import { printable } from '../output/text.ts';
 import { patiently } from '../patiently.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
-import { exportChoice } from '../submit/exported.ts';
+import { exportChoice, exportFlag } from '../submit/exported.ts';
 import { type PlotName, plotNames } from '../sweeps/plots/names.ts';
 import { sweepDetail, sweepTable, trialCsv, trialTable } from '../sweeps/sweepText.ts';
 
@@ -263,10 +263,7 @@ export const command: CommandModule = {
     sub
       .option('-f, --file <file>', 'sweep file, YAML or JSON; - reads standard input')
       .option('--dry-run', 'check the sweep, and start nothing')
-      .option(
-        '--export <what>',
-        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
-      );
+      .option(...exportFlag);
     withQuery(sub);
     sub.addHelpText(
       'after',

@@ -11,7 +11,7 @@ import { patiently } from '../patiently.ts';
 import { blockedNote, triggerDetail, triggerTable } from '../pipelines/triggerText.ts';
 import { ask, print, type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
-import { exportChoice } from '../submit/exported.ts';
+import { exportChoice, exportFlag } from '../submit/exported.ts';
 
 interface CreateFlags extends QueryFlags {
   readonly file?: string;
@@ -59,10 +59,7 @@ const create: Subcommand = {
       )
       .option('--param <name=value>', 'value of a parameter for each run; repeatable', collect)
       .option('--no-cache', 'take no step from an earlier run')
-      .option(
-        '--export <what>',
-        'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
-      )
+      .option(...exportFlag)
       .option('--dry-run', 'check everything, and set nothing');
     withQuery(sub);
     sub.addHelpText(

@@ -15,6 +15,12 @@ interface Wanted {
   readonly set: ReadonlySet<string>;
 }
 
+/** Of every command that sends jobs. */
+export const exportFlag = [
+  '--export <what>',
+  'your variables to send: all, none, or NAME,NAME=VALUE; default: the active venv, conda, uv, poetry or pixi environment',
+] as const;
+
 /**
  * What `--export` says: `all` and `none` in either case, as sbatch takes them.
  * @returns `all`, `none`, or `NAME` and `NAME=VALUE` with commas between, of which one may be `all`; undefined: not given
