@@ -212,7 +212,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     [
       'main.ts',
       'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts prometheus reconcilers rows ' +
-        'rpc secrets state store tls tracing upkeep work',
+        'rpc secrets state store tls tracing triggers upkeep work',
       'it brings the ports of a machine',
     ],
   ],

@@ -73,6 +73,7 @@ import { TelemetryFile } from './telemetry/telemetryFile.ts';
 import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
 import { statusOf as statusOfJob } from './training/status.ts';
+import type { ListData } from './triggers/dataListing.ts';
 import { TriggerRunner } from './triggers/triggerRunner.ts';
 import type { Contained, ContainedWork } from './work/contained.ts';
 
@@ -86,8 +87,6 @@ export interface CoordinatorSettings {
   readonly telemetryBytes: number;
   /** Of GPUs; empty: jobs have no cost. */
   readonly prices: Parameters<typeof costOf>[2];
-  /** Below which triggers may watch for data; empty: none may. */
-  readonly watchDirs: readonly string[];
   /** Where readings are kept over a restart, absolute; null: nowhere. */
   readonly telemetryPath: string | null;
   /** Of those that are built in, the alerts that are switched on. */
@@ -108,6 +107,8 @@ export interface CoordinatorPorts {
   readonly reserve: Pick<DiskReserve, 'requireSpace' | 'restoreBallast' | 'dropBallast'>;
   /** Opens what is kept on disk beside the store: the output of tasks, their rows of metrics and status pages. */
   readonly openOutput: OpenOutput;
+  /** Lists what triggers watch. */
+  readonly listData: ListData;
   /** Asks the Prometheus that scrapes this cluster; null: there is none. */
   readonly readPast: ReadPast | null;
   /** Which traces are recorded. Absent: none is. */
@@ -261,7 +262,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const evaluations = new EvaluationRunner({ ...common, runningMs });
   const phases = new PhaseRunner({ state, store, loop, log });
   const pipelines = new PipelineRunner({ ...common, logs: output.parts.logs, runningMs });
-  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines, watchDirs: settings.watchDirs });
+  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines, listData: ports.listData });
   output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
@@ -360,7 +361,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...sweepCalls({ ...parts, costOf: costAtPrices, hasPrices: settings.prices.length > 0 }),
         ...adviceCalls(settings),
         ...pipelineCalls(parts),
-        ...triggerCalls({ ...parts, watchDirs: settings.watchDirs }),
+        ...triggerCalls({ ...parts, listData: ports.listData }),
         ...lineageCalls(parts),
       },
       agentHub: agentHubCalls({

@@ -37,6 +37,7 @@ import { ClusterState } from './state/state.ts';
 import { Memory, MemoryStore } from './store/memory/memoryStore.ts';
 import { type Credential, type Store, StoreError } from './store/store.ts';
 import type { ServerTls } from './tls/serverTls.ts';
+import { listData } from './triggers/dataListing.ts';
 import { certificateEnds } from './upkeep/certificates.ts';
 import { measureDiskUse } from './upkeep/diskUse.ts';
 import { Contained } from './work/contained.ts';
@@ -132,7 +133,6 @@ export async function startTestCoordinator(
       leaseFreeBootId: null,
       telemetryBytes: options.telemetryBytes ?? 2 ** 20,
       prices: somePrices,
-      watchDirs: options.watchDirs ?? [],
       telemetryPath: null,
       builtInAlerts: options.builtInAlerts ?? [],
     },
@@ -154,6 +154,7 @@ export async function startTestCoordinator(
       log: silentLogger,
       onFatal,
     }),
+    listData: (watched) => listData(watched, options.watchDirs ?? []),
     readPast: options.readPast ?? null,
     runFenceCommand: null,
     secretKeys: memoryKeys(),

@@ -41,6 +41,7 @@ import { openStore } from './store/openStore.ts';
 import { readAttached } from './store/sqlite/attached.ts';
 import { StoreError } from './store/store.ts';
 import { addressesForOthers, openServerTls } from './tls/serverTls.ts';
+import { listData } from './triggers/dataListing.ts';
 import { certificateEnds } from './upkeep/certificates.ts';
 import { measureDiskUse } from './upkeep/diskUse.ts';
 import { Contained } from './work/contained.ts';
@@ -104,10 +105,10 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         leaseFreeBootId: options.localLeases ? null : ownBootId(),
         telemetryBytes: options.telemetryBytes,
         prices: options.prices,
-        watchDirs: options.watchDirs,
         telemetryPath: join(options.dataDir, 'telemetry.snapshot'),
         builtInAlerts: options.builtInAlerts,
       },
+      listData: (directory) => listData(directory, options.watchDirs),
       state,
       store,
       clock,

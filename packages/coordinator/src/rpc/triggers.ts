@@ -27,7 +27,7 @@ import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { RequestRecord, Store } from '../store/store.ts';
 import type { StoredTrigger, TriggerSource } from '../store/triggers.ts';
-import { listData } from '../triggers/dataListing.ts';
+import type { ListData } from '../triggers/dataListing.ts';
 import { eventConditionOf } from '../triggers/eventCondition.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
 import { newWebhookSecret } from '../triggers/signature.ts';
@@ -44,8 +44,7 @@ export interface TriggerCallParts extends StepCheckParts {
   readonly vault: SecretVault;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
-  /** Directories below which triggers may watch. */
-  readonly watchDirs: readonly string[];
+  readonly listData: ListData;
   readonly triggers: Pick<TriggerRunner, 'fireByHand'>;
   readonly store: Pick<Store, 'readRequest'>;
 }
@@ -162,7 +161,7 @@ async function wishOf(
   await conditionsOfSteps(pipeline);
   await requireSteps(pipeline, complete.values, parts);
   const nextAtMs = source.kind === 'cron' ? timeAfter(source, parts.wallMs()) : null;
-  const present = source.kind === 'data' ? await listData(source.directory, parts.watchDirs) : null;
+  const present = source.kind === 'data' ? await parts.listData(source.directory) : null;
   return {
     name,
     project,

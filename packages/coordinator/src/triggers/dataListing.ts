@@ -17,6 +17,9 @@ export interface DataListing {
   readonly files: number;
 }
 
+/** Of a directory that a trigger watches. @throws {MusterError} `invalid`, with the remedy */
+export type ListData = (directory: string) => Promise<DataListing>;
+
 /**
  * Lists regular files below the directory. Links are not followed, and names that begin with a point are ignored: programs that copy
  * files give them such names until they are complete.

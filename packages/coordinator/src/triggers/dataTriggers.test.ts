@@ -185,10 +185,9 @@ describe('a directory that cannot be listed', () => {
   test('is one whose listing does not end, too', async () => {
     const watch = new DataWatch(
       {
-        watchDirs: [shared],
         monotonicMs: () => nowMs,
         log: silentLogger,
-        list: () => new Promise(() => undefined),
+        listData: () => new Promise(() => undefined),
       },
       () => undefined,
     );

@@ -5,7 +5,7 @@
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import type { StoredTrigger } from '../store/triggers.ts';
-import { type DataListing, type ListingProblem, listData, listingProblemOf } from './dataListing.ts';
+import { type DataListing, type ListData, type ListingProblem, listingProblemOf } from './dataListing.ts';
 
 /** Between two listings of a directory. */
 const listEveryMs = 10_000;
@@ -16,12 +16,9 @@ export const settledAfterMs = 30_000;
 export const listedWithinMs = 5 * 60_000;
 
 export interface DataWatchParts {
-  /** Directories below which triggers may watch. */
-  readonly watchDirs: readonly string[];
   readonly monotonicMs: () => number;
   readonly log: Logger;
-  /** Lists a directory; default: as `listData`. */
-  readonly list?: typeof listData;
+  readonly listData: ListData;
 }
 
 interface Watched {
@@ -42,6 +39,11 @@ const unseen: Watched = {
   lookedAtMs: Number.NEGATIVE_INFINITY,
   listingSinceMs: null,
 };
+
+/** Seen unchanged for so long, and not merely not looked at. */
+export function hasSettled(sinceMs: number, lookedAtMs: number): boolean {
+  return lookedAtMs - sinceMs >= settledAfterMs;
+}
 
 export class DataWatch {
   private readonly parts: DataWatchParts;
@@ -70,8 +72,7 @@ export class DataWatch {
       this.listings.add(listing);
     }
     const { listing, sinceMs, lookedAtMs } = known;
-    // Seen unchanged for so long, and not merely not looked at.
-    if (listing === null || lookedAtMs - sinceMs < settledAfterMs) return null;
+    if (listing === null || !hasSettled(sinceMs, lookedAtMs)) return null;
     return listing.files === 0 || listing.digest === trigger.dataDigest ? null : listing;
   }
 
@@ -95,9 +96,9 @@ export class DataWatch {
 
   private async list(directory: string): Promise<void> {
     const known = this.watched.get(directory) ?? unseen;
-    const { watchDirs, monotonicMs, log, list = listData } = this.parts;
+    const { listData, monotonicMs, log } = this.parts;
     let problem: ListingProblem | null = null;
-    const listing = await list(directory, watchDirs).catch((error: unknown) => {
+    const listing = await listData(directory).catch((error: unknown) => {
       problem = listingProblemOf(directory, error);
       if (known.problem === null)
         log.warn({ directory, error: messageOf(error) }, 'a directory that triggers watch cannot be listed');

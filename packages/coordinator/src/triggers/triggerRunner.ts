@@ -27,7 +27,6 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger } from '../store/triggers.ts';
-import { listData } from './dataListing.ts';
 import { DataWatch, type DataWatchParts } from './dataWatch.ts';
 import { eventFacts } from './eventCondition.ts';
 import { type TriggerEventParts, TriggerEvents } from './eventFollower.ts';
@@ -212,11 +211,10 @@ export class TriggerRunner {
     trigger: StoredTrigger,
     { params, request }: Pick<RequestedFire, 'request'> & { readonly params: FireFacts },
   ): Promise<ReturnType<typeof fireOnRequest>> {
-    const { loop, random, pipelines, watchDirs, wallMs } = this.parts;
+    const { loop, random, pipelines, listData, wallMs } = this.parts;
     const { source } = trigger;
     const directory = source.kind === 'data' ? source.directory : null;
-    const listed =
-      directory === null ? {} : { directory, files: (await listData(directory, watchDirs)).files };
+    const listed = directory === null ? {} : { directory, files: (await listData(directory)).files };
     const facts = { ...listed, time: new Date(wallMs()).toISOString() };
     const given = { ...trigger, params: { ...trigger.params, ...params } };
     const wanted = await this.wantedRun(given, facts, null);
