@@ -14,6 +14,7 @@ import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { grpcHandlers } from '@muster/coordinator/rpc/calls';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { type Store, StoreError } from '@muster/coordinator/store/store';
+import type { ListData } from '@muster/coordinator/triggers/dataListing';
 import { noUpkeep } from '@muster/coordinator/upkeep/upkeepFixture';
 import type { ContainedWork } from '@muster/coordinator/work/contained';
 import { clockRateError } from './clock.ts';
@@ -33,6 +34,7 @@ export interface CoordinatorParts {
   readonly hasBallast: () => boolean;
   /** What the jobs of steps of pipelines have printed. */
   readonly logs: StepLogs;
+  readonly listData: ListData;
   /** It gave up on its store. */
   readonly onFatal: (error: Error) => void;
 }
@@ -62,6 +64,8 @@ export type UnaryName =
   | 'ListPipelines'
   | 'StopPipeline'
   | 'CreateTrigger'
+  | 'PauseTrigger'
+  | 'ResumeTrigger'
   | 'DeleteTrigger';
 
 export interface CoordinatorProcess {
@@ -105,7 +109,6 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
       leaseFreeBootId: null,
       telemetryBytes: 2 ** 20,
       prices: [],
-      watchDirs: [],
       telemetryPath: null,
       builtInAlerts: ['job_failed', 'node_lost'],
     },
@@ -117,6 +120,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     contained: { run: runUncontained },
     reserve: { requireSpace() {}, restoreBallast() {}, dropBallast: parts.hasBallast },
     openOutput: () => outputWith(parts.logs),
+    listData: parts.listData,
     runFenceCommand: null,
     secretKeys: { read: () => [], write() {} },
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },

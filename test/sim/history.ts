@@ -53,6 +53,9 @@ export type Fact =
   | { readonly kind: 'tokenIssued'; readonly id: string; readonly budget: TokenBudget }
   | ConditionFact
   | ClearAnswered
+  /** So many files are in the directory that triggers watch, one of which is new; it is away, or is back. */
+  | { readonly kind: 'dataCame'; readonly files: number }
+  | { readonly kind: 'dataAway'; readonly isAway: boolean }
   /** A person has looked: the power of this machine is off. */
   | { readonly kind: 'seenDead'; readonly machine: string };
 

@@ -1,6 +1,7 @@
 /** Pipelines as users of the simulation write them, and what their steps promise to the checks. */
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { OverlapPolicy } from '@muster/common/triggers';
+import { watchedDirectory } from './dataPlace.ts';
 import { plainProgram } from './machine.ts';
 import type { Random } from './random.ts';
 import type { Submission } from './workload.ts';
@@ -29,8 +30,11 @@ export interface TriggerFile {
   readonly name: string;
   readonly pipeline: PipelineFile;
   readonly overlap: OverlapPolicy;
-  /** - `jobs`: jobs of users that have failed; `pipelines`: runs that have ended, but for those that it has led to itself */
-  readonly on: 'cron' | 'jobs' | 'pipelines';
+  /**
+   * - `jobs`: jobs of users that have failed; `pipelines`: runs that have ended, but for those that it has led to itself
+   * - `data`: files that have come to the directory
+   */
+  readonly on: 'cron' | 'jobs' | 'pipelines' | 'data';
 }
 
 /** Whether the trigger by jobs is for a job with this name that has failed. */
@@ -45,7 +49,12 @@ const conditions = {
 
 /** What is asked of the API to create it. */
 export function triggerRequest({ name, pipeline, overlap, on }: TriggerFile): object {
-  const source = on === 'cron' ? { cron: '* * * * *' } : { condition: conditions[on] };
+  const source =
+    on === 'cron'
+      ? { cron: '* * * * *' }
+      : on === 'data'
+        ? { directory: watchedDirectory }
+        : { condition: conditions[on] };
   return { name, specJson: pipeline.specJson, paramsJson: '', overlap, noCache: false, ...source };
 }
 
@@ -57,7 +66,7 @@ export function composeTrigger(
   others: readonly TriggerFile[],
 ): TriggerFile {
   const overlap = random.pick(['skip', 'queue', 'stop_previous', 'allow'] as const);
-  const drawn = random.pick(['cron', 'jobs', 'jobs', 'pipelines'] as const);
+  const drawn = random.pick(['cron', 'data', 'jobs', 'jobs', 'pipelines'] as const);
   const on = others.some((other) => other.on === drawn) ? 'jobs' : drawn;
   return { name, pipeline, overlap, on };
 }

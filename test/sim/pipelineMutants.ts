@@ -2,6 +2,7 @@
 import type * as pipelineCommandsModule from '@muster/coordinator/commands/pipelines';
 import type * as triggerCommandsModule from '@muster/coordinator/commands/triggers';
 import type * as pipelineStateModule from '@muster/coordinator/state/pipelines';
+import type * as dataWatchModule from '@muster/coordinator/triggers/dataWatch';
 import type * as graphModule from '@muster/pipelines/file/graph';
 import type * as planModule from '@muster/pipelines/plan';
 import { type Mutant, replacing } from './mutant.ts';
@@ -10,6 +11,7 @@ import { faultsOf } from './plan.ts';
 const coordinator = 'packages/coordinator/src';
 const pipelineCommands = replacing<typeof pipelineCommandsModule>(`${coordinator}/commands/pipelines.ts`);
 const triggerCommands = replacing<typeof triggerCommandsModule>(`${coordinator}/commands/triggers.ts`);
+const dataWatch = replacing<typeof dataWatchModule>(`${coordinator}/triggers/dataWatch.ts`);
 const pipelineState = replacing<typeof pipelineStateModule>(`${coordinator}/state/pipelines.ts`);
 const graph = replacing<typeof graphModule>('packages/pipelines/src/file/graph.ts');
 const plan = replacing<typeof planModule>('packages/pipelines/src/plan.ts');
@@ -90,6 +92,54 @@ export const pipelineMutants = {
             triggers: stored.triggers.map((each) => ({ ...each, eventSeq: (each.eventSeq ?? 0) + 100 })),
           }),
       ),
+    ],
+  },
+  'a-paused-trigger-starts-nothing': {
+    rule: 'A trigger that is paused starts nothing until it is resumed.',
+    breaks: ['trigger'],
+    seed: 3,
+    circumstances: often,
+    replacements: [
+      pipelineState(
+        'DraftedPipelines.putTrigger',
+        (putTrigger) =>
+          function (trigger) {
+            putTrigger.call(this, { ...trigger, isPaused: false });
+          },
+      ),
+    ],
+  },
+  'what-happens-in-a-pause-is-over': {
+    rule: 'A trigger looks at no event that came while it was paused.',
+    breaks: ['trigger'],
+    seed: 8,
+    circumstances: { ...often, faultPhaseMs: 60_000, meanUserPauseMs: 400 },
+    replacements: [
+      triggerCommands('pauseTrigger', (pauseTrigger) => (draft, name, wish, nowMs) => {
+        const before = draft.pipelines.trigger(name);
+        pauseTrigger(draft, name, wish, nowMs);
+        const after = draft.pipelines.trigger(name);
+        if (before !== undefined && after !== undefined)
+          draft.pipelines.putTrigger({ ...after, eventSeq: before.eventSeq });
+      }),
+    ],
+  },
+  'data-has-settled': {
+    rule: 'Data fires a trigger once it has stayed as it is for a while.',
+    breaks: ['trigger'],
+    seed: 1,
+    circumstances: often,
+    replacements: [dataWatch('hasSettled', () => () => true)],
+  },
+  'a-block-ends': {
+    rule: 'A trigger whose directory can be listed again is no longer blocked.',
+    breaks: ['trigger'],
+    seed: 1,
+    circumstances: often,
+    replacements: [
+      triggerCommands('noteBlock', (noteBlock) => (draft, trigger, found, nowMs) => {
+        if (found !== null) noteBlock(draft, trigger, found, nowMs);
+      }),
     ],
   },
   'fires-follow-their-policy': {

@@ -35,7 +35,7 @@ import { strikeAtPhases } from './gangFaults.ts';
 import type { Fact } from './history.ts';
 import { operate } from './operator.ts';
 import type { PipelineFile, TriggerFile } from './pipelineFiles.ts';
-import { usePipelines } from './pipelineUsers.ts';
+import { bringData, usePipelines } from './pipelineUsers.ts';
 import { type Circumstances, type Plan, planOf } from './plan.ts';
 import { replaceTimers } from './timeline.ts';
 import { Workload } from './workload.ts';
@@ -196,7 +196,10 @@ async function runFaultPhase(
     void watchWithAlerts(client, world.random('users of alerts'), timeline, plan.faultPhaseMs);
   if (plan.hasPipelines) {
     const random = world.random('users of pipelines');
-    void usePipelines({ client, random, timeline, workload, gpus: plan.gpus, ...files }, plan.faultPhaseMs);
+    const { data } = world;
+    const parts = { client, random, timeline, workload, data, gpus: plan.gpus, ...files };
+    void usePipelines(parts, plan.faultPhaseMs);
+    void bringData({ ...parts, random: world.random('arrivals') }, plan.faultPhaseMs);
   }
   for (let number = 1; number <= plan.budgets; number += 1) {
     const user = `program-${number}`;

@@ -9,6 +9,7 @@ import { startAgent } from './agentProcess.ts';
 import { Artifacts } from './artifacts.ts';
 import { MachineClock } from './clock.ts';
 import { startCoordinator } from './coordinatorProcess.ts';
+import { DataPlace } from './dataPlace.ts';
 import { Fabric } from './fabric.ts';
 import { Guard } from './guard.ts';
 import { History } from './history.ts';
@@ -69,6 +70,8 @@ export class World {
   /** Storage that every machine sees. */
   private readonly shelves = new Shelves();
   private readonly artifacts: Artifacts;
+  /** What triggers watch. */
+  readonly data: DataPlace;
   private coordinatorRuns = 0;
   private readonly gangLuck: Random;
   /** A real one, for what the product writes itself. */
@@ -86,6 +89,7 @@ export class World {
       trace: (line) => this.print(line),
     });
     this.artifacts = new Artifacts(this.timeline, this.random('artifacts'));
+    this.data = new DataPlace(this.history);
     this.sites = parts.gpus.map((gpuCount, index) => {
       const name = `node-${index + 1}`;
       const random = this.random(name);
@@ -160,6 +164,7 @@ export class World {
         heartbeatIntervalMs,
         hasBallast: () => true,
         logs: this.artifacts.logs,
+        listData: this.data.list,
         onFatal: fatal,
       }).then((running) => {
         this.network.coordinator = running;

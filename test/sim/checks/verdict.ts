@@ -17,7 +17,8 @@ export const guarantees = {
     'Phases go forward; each end of one is judged once, before the next attempt, which runs the phase that follows.',
   pipeline:
     'A try of a step is one job, which starts once what it waits for has ended and is there; a run ends once, after what tidies up.',
-  trigger: 'What a trigger is for fires it once, none is missed, and fires follow its overlap policy.',
+  trigger:
+    'What a trigger is for fires it once but in a pause, none is missed, and fires follow its overlap policy.',
   retry: 'Causes, number and pace of retries are those that the job asks for.',
   drains: 'A drained GPU or node gets no new work, and is empty by its deadline.',
   'array limit': 'No more jobs of an array run at the same time than its spec allows.',
