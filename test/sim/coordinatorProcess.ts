@@ -170,7 +170,7 @@ const outputWith = (logs: StepLogs): OutputFiles => ({
     logEvents: unused('logEvents') as OutputParts['logEvents'],
     intake: unused('intake') as OutputParts['intake'],
     rowKeeping: {
-      rows: unused('rows') as RowKeeping['rows'],
+      rows: unused('rows', { lookAt: rowOf }) as RowKeeping['rows'],
       budget: unused('rowBudget') as RowKeeping['budget'],
       intake: unused('rowIntake') as RowKeeping['intake'],
       onComplete: () => {},
@@ -183,6 +183,14 @@ const outputWith = (logs: StepLogs): OutputFiles => ({
   committed() {},
   async close() {},
 });
+
+/** Every job has printed one loss, which is always the same one. */
+const rowOf: RowKeeping['rows']['lookAt'] = (jobId, use) => {
+  const evalLoss = Number.parseInt(jobId.slice(-4), 36);
+  const row = { atMs: 0, values: { step: 1, eval_loss: evalLoss }, notFinite: 0, bucket: null };
+  const frame = { attempt: 1, nodeRank: 0, position: 1, rows: [row] };
+  return use({ isThinned: false, firstSteps: new Map(), read: async (onFrame) => onFrame(frame) });
+};
 
 function unused(name: string, used: object = {}): object {
   return new Proxy(used, {

@@ -8,6 +8,7 @@ import type { JobId, TaskRef } from '@muster/common/ids';
 import type { TokenBudget } from '@muster/common/people';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { StoredPipelineStep } from '@muster/coordinator/store/pipelines';
+import type { StoredTrial } from '@muster/coordinator/store/sweeps';
 import type { Quality, ResumeState } from './shelf.ts';
 
 export type Fact =
@@ -64,6 +65,8 @@ export interface Committed {
   readonly events: readonly StoredEvent[];
   /** Rows of steps of pipelines. */
   readonly steps: readonly StoredPipelineStep[];
+  /** Rows of trials of sweeps. */
+  readonly trials: readonly StoredTrial[];
 }
 
 /** Something is wrong with a machine, or well again. */

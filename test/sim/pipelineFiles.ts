@@ -37,6 +37,11 @@ export interface TriggerFile {
   readonly on: 'cron' | 'jobs' | 'pipelines' | 'data';
 }
 
+/** Whether a job with this name is a trial of the sweep that is a step. */
+export function isTrialName(name: string): boolean {
+  return /^pipe-\d+-tune-\d+$/.test(name);
+}
+
 /** Whether the trigger by jobs is for a job with this name that has failed. */
 export function concernsJob(name: string): boolean {
   return name.startsWith('job-') && name.endsWith('3');
@@ -118,6 +123,7 @@ export function composePipeline(random: Random, name: string, gpusMax: number): 
     return file;
   };
 
+  const trials = random.between(1, 3);
   const items = Array.from({ length: width }, (_, index) => index);
   const file = {
     name,
@@ -135,6 +141,17 @@ export function composePipeline(random: Random, name: string, gpusMax: number): 
         ...maybeCached(),
       },
       gather: { job: job('gather', null), inputs: { parts: 'spread.part' }, when: 'flag' },
+      tune: {
+        sweep: {
+          sampler: 'random',
+          trials,
+          objective: { metric: 'eval_loss' },
+          parameters: { x: { type: 'float', min: 0, max: 1 } },
+          job: job('tune', trials),
+        },
+        after: 'make',
+        retries: { max: 1 },
+      },
       report: { job: job('report', null), after: 'spread', timeout: random.pick(['20s', '1h']) },
     },
     on_failure: { alarm: { job: job('alarm', null) } },
@@ -148,6 +165,7 @@ export function composePipeline(random: Random, name: string, gpusMax: number): 
       { ...usual, name: 'make' },
       { ...usual, name: 'spread', count: width, retries, needs: ['make'] },
       { ...usual, name: 'gather', needs: ['spread'], holds },
+      { ...usual, name: 'tune', retries: 1, needs: ['make'] },
       { ...usual, name: 'report', needs: ['spread'] },
       { ...usual, name: 'alarm', group: 'on_failure' },
       { ...usual, name: 'tidy', group: 'finally', retries: 1 },

@@ -33,6 +33,21 @@ export const pipelineMutants = {
       ),
     ],
   },
+  'sweeps-of-steps-are-stored-with-them': {
+    rule: 'A step that starts and its sweep are one commit.',
+    breaks: ['pipeline'],
+    seed: 1,
+    circumstances: often,
+    replacements: [
+      pipelineState(
+        'DraftedPipelines.putStep',
+        (putStep) =>
+          function (row) {
+            if (row.state !== 'running' || row.sweepId === null) putStep.call(this, row);
+          },
+      ),
+    ],
+  },
   'steps-wait-for-what-they-need': {
     rule: 'A step starts once the steps that it waits for have ended.',
     breaks: ['pipeline'],

@@ -26,6 +26,7 @@ import { PreemptionCheck } from './checks/preemptions.ts';
 import { ResumeCheck } from './checks/resumes.ts';
 import { RetryCheck } from './checks/retries.ts';
 import { checkSettled, type SettledParts } from './checks/settled.ts';
+import { SweepStepCheck } from './checks/sweepSteps.ts';
 import { TokenBudgetCheck } from './checks/tokenBudgets.ts';
 import { TriggerCheck } from './checks/triggers.ts';
 import { Verdict, type Violation } from './checks/verdict.ts';
@@ -131,6 +132,7 @@ function watchHistory(
   const dependencies = new DependencyCheck(verdict, stories);
   const phases = new PhaseCheck(verdict, stories);
   const pipelines = new PipelineCheck(verdict, written.pipelines);
+  const sweepSteps = new SweepStepCheck(verdict);
   const triggers = new TriggerCheck(verdict, written.triggers, written.isTimeSteady);
   const alerts = new AlertCheck(verdict);
   const tokenBudgets = new TokenBudgetCheck(verdict, stories);
@@ -147,6 +149,7 @@ function watchHistory(
     clients.see(fact, nowMs);
     drains.see(fact, nowMs);
     pipelines.see(fact);
+    sweepSteps.see(fact);
     triggers.see(fact, nowMs);
     // One after the other: each event is judged by what was before it and itself.
     for (const each of singly(fact)) {
@@ -168,7 +171,7 @@ function watchHistory(
     }
   });
   const looking = { leases, graces, leaving, tokenBudgets };
-  const settled = { alerts, preemptions, ledgers, executions, pipelines, triggers };
+  const settled = { alerts, preemptions, ledgers, executions, pipelines, sweepSteps, triggers };
   return { looking, gangs, leases, log, clients, paths, ...settled };
 }
 

@@ -81,7 +81,8 @@ export class SimulatedStore extends MemoryStore {
 
   private async persist(batch: Batch): Promise<void> {
     await super.commit(batch);
-    const { events, pipelineSteps: steps } = batch;
-    if (events.length > 0 || steps.length > 0) this.parts.history.add({ kind: 'committed', events, steps });
+    const { events, pipelineSteps: steps, sweepTrials: trials } = batch;
+    if (events.length > 0 || steps.length > 0 || trials.length > 0)
+      this.parts.history.add({ kind: 'committed', events, steps, trials });
   }
 }

@@ -12,6 +12,7 @@ import type { ExecutionCheck } from './executions.ts';
 import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
 import type { PipelineCheck } from './pipelines.ts';
+import type { SweepStepCheck } from './sweepSteps.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface CauseCheckParts {
@@ -21,6 +22,7 @@ export interface CauseCheckParts {
   readonly log: LogCheck;
   readonly paths: PathsCheck;
   readonly pipelines: PipelineCheck;
+  readonly sweepSteps: SweepStepCheck;
   readonly verdict: Verdict;
 }
 
@@ -57,6 +59,7 @@ function isTrueCause(
       return (
         workload.stopSent.has(jobId) ||
         parts.pipelines.wasStopped(jobId) ||
+        parts.sweepSteps.isTrial(jobId) ||
         (message.includes('budget') && submission?.budget?.gpuHours != null)
       );
     case 'phase_unmet':

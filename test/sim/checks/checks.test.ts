@@ -66,7 +66,7 @@ function committed(seq: number, ...events: readonly Partial<StoredEvent>[]): Fac
     peer: '',
     ...event,
   }));
-  return { kind: 'committed', events: numbered, steps: [] };
+  return { kind: 'committed', events: numbered, steps: [], trials: [] };
 }
 
 const submitted = { kind: 'job.submitted' } as const;

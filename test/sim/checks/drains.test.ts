@@ -27,7 +27,7 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'data'>[]): Fa
       peer: '',
     };
   });
-  return { kind: 'committed', events: full, steps: [] };
+  return { kind: 'committed', events: full, steps: [], trials: [] };
 }
 
 const gpus = ['GPU-1', 'GPU-2'].map((uuid) => ({ uuid }));

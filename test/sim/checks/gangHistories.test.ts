@@ -41,7 +41,7 @@ function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'd
     by: 'test',
     peer: '',
   }));
-  return { kind: 'committed', events: stored, steps: [] };
+  return { kind: 'committed', events: stored, steps: [], trials: [] };
 }
 
 const ofJob = (kind: StoredEvent['kind'], data: object) =>

@@ -35,7 +35,7 @@ function judge(...facts: readonly Fact[]): readonly string[] {
 
 function committed(...events: readonly Pick<StoredEvent, 'kind' | 'subject' | 'data'>[]): Fact {
   const more = { seq: 1, id: 'c-1', subjectSeq: 1, timeMs: 0, by: 'test', peer: '' };
-  return { kind: 'committed', events: events.map((event) => ({ ...event, ...more })), steps: [] };
+  return { kind: 'committed', events: events.map((event) => ({ ...event, ...more })), steps: [], trials: [] };
 }
 
 const ofNodes = (kind: StoredEvent['kind'], ...nodes: readonly string[]) =>

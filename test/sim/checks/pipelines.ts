@@ -6,7 +6,7 @@ import { hasPipelineEnded, type PipelineState } from '@muster/common/pipelines';
 import type { StoredEvent } from '@muster/coordinator/model';
 import type { StoredPipelineStep } from '@muster/coordinator/store/pipelines';
 import type { Committed, Fact } from '../history.ts';
-import type { PipelineFile, StepPromise } from '../pipelineFiles.ts';
+import { isTrialName, type PipelineFile, type StepPromise } from '../pipelineFiles.ts';
 import type { Verdict } from './verdict.ts';
 
 interface Run {
@@ -75,7 +75,7 @@ export class PipelineCheck {
     const name = String(data['name']);
     if (this.jobNames.size === 0)
       for (const { submissions, name: pipeline } of this.files.values())
-        for (const each of submissions) this.jobNames.set(each.name, pipeline);
+        for (const each of submissions) if (!isTrialName(each.name)) this.jobNames.set(each.name, pipeline);
     return this.jobNames.has(name);
   }
 

@@ -35,7 +35,7 @@ function judgeOn(network: 'lasting' | 'lossy', history: readonly (Event | Fact)[
     }
     const event = { ...each, seq: 1, id: 'c-1', subjectSeq: 1, timeMs: 0, by: 'test', peer: '' };
     stories.follow(event);
-    check.see({ kind: 'committed', events: [event], steps: [] });
+    check.see({ kind: 'committed', events: [event], steps: [], trials: [] });
   }
   return verdict.violations.map(({ what }) => what);
 }

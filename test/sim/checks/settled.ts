@@ -25,6 +25,7 @@ import type { LogCheck } from './log.ts';
 import type { PathsCheck } from './paths.ts';
 import type { PipelineCheck } from './pipelines.ts';
 import type { PreemptionCheck } from './preemptions.ts';
+import type { SweepStepCheck } from './sweepSteps.ts';
 import type { TriggerCheck } from './triggers.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -55,6 +56,7 @@ export interface SettledParts {
   readonly alerts: AlertCheck;
   readonly pipelines: PipelineCheck;
   readonly triggers: TriggerCheck;
+  readonly sweepSteps: SweepStepCheck;
   readonly verdict: Verdict;
 }
 
@@ -86,6 +88,7 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
   }
   parts.pipelines.requireSettled();
   parts.triggers.requireSettled();
+  parts.sweepSteps.requireSettled();
   checkCauses(parts);
   parts.ledgers.requireSums(jobs);
   parts.preemptions.requireCounts(jobs);
