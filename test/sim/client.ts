@@ -9,7 +9,8 @@ import type { TokenBudget } from '@muster/common/people';
 import type { JobView } from '@muster/common/views';
 import { jobFromWire, nodeFromWire } from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
-import type { UnaryName } from './coordinatorProcess.ts';
+import type { DeliveryAnswer, WebhookDelivery } from '@muster/coordinator/rpc/webhookDeliveries';
+import type { CoordinatorProcess, UnaryName } from './coordinatorProcess.ts';
 import type { History } from './history.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
@@ -45,10 +46,30 @@ export class Client {
 
   /** @param token of a user. null: the admin's @throws {CallError} */
   call<Response>(name: UnaryName, request: object, token: string | null = null): Promise<Response> {
-    const { network, timeline, life } = this.parts;
     const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } =
       musterService[name];
     const wire = requestDeserialize(requestSerialize(request));
+    return this.exchange(
+      (coordinator, answer) => coordinator.unary(name, wire, token, answer),
+      (response) => responseDeserialize(responseSerialize(response as never)) as Response,
+    );
+  }
+
+  /** Sends a delivery to a trigger until there is an answer. @returns null: it was refused */
+  deliver(delivery: WebhookDelivery): Promise<DeliveryAnswer | null> {
+    return this.untilAnswered(() =>
+      this.exchange(
+        (coordinator, answer) => coordinator.deliver(delivery, answer),
+        (response) => response as DeliveryAnswer,
+      ),
+    );
+  }
+
+  private exchange<Response>(
+    send: (coordinator: CoordinatorProcess, answer: (error: unknown, response: unknown) => void) => void,
+    read: (response: unknown) => Response,
+  ): Promise<Response> {
+    const { network, timeline, life } = this.parts;
     return new Promise<Response>((resolve, reject) => {
       let isOver = false;
       const fail = (message: string, delayMs: number) =>
@@ -64,11 +85,10 @@ export class Client {
       fail('deadline exceeded', callTimeoutMs);
       coordinator.life.onEnd(() => fail('connection reset', network.latencyMs()));
       timeline.at(network.latencyMs(), coordinator.life, () => {
-        coordinator.unary(name, wire, token, (error, response) => {
+        send(coordinator, (error, response) => {
           timeline.at(network.latencyMs(), life, () => {
             isOver = true;
-            if (error === null)
-              resolve(responseDeserialize(responseSerialize(response as never)) as Response);
+            if (error === null) resolve(read(response));
             else reject(refusal(error));
           });
         });
@@ -77,10 +97,14 @@ export class Client {
   }
 
   /** Asks again until there is an answer. @returns null: it was refused, as where somebody else was first */
-  async callUntilAnswered<Response>(name: UnaryName, request: object): Promise<Response | null> {
+  callUntilAnswered<Response>(name: UnaryName, request: object): Promise<Response | null> {
+    return this.untilAnswered(() => this.call<Response>(name, request));
+  }
+
+  private async untilAnswered<Response>(ask: () => Promise<Response>): Promise<Response | null> {
     for (;;) {
       try {
-        return await this.call<Response>(name, request);
+        return await ask();
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
         if (!error.isUnanswered) return null;

@@ -1,6 +1,7 @@
 /** One run of the coordinator, by its own composition root, on a simulated store, clock and network. */
 import { Metadata } from '@grpc/grpc-js';
 import type { Clock } from '@muster/common/clock';
+import { MusterError } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { musterService } from '@muster/common/wire/service';
 import { statusOfCode } from '@muster/common/wire/statusCodes';
@@ -12,6 +13,8 @@ import type { Identity } from '@muster/coordinator/caller';
 import { openCoordinator } from '@muster/coordinator/coordinator';
 import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { grpcHandlers } from '@muster/coordinator/rpc/calls';
+import { type WebhookDelivery, webhookDeliveries } from '@muster/coordinator/rpc/webhookDeliveries';
+import type { SecretKeys } from '@muster/coordinator/secrets/keyFile';
 import { ClusterState } from '@muster/coordinator/state/state';
 import { type Store, StoreError } from '@muster/coordinator/store/store';
 import type { ListData } from '@muster/coordinator/triggers/dataListing';
@@ -35,6 +38,8 @@ export interface CoordinatorParts {
   /** What the jobs of steps of pipelines have printed. */
   readonly logs: StepLogs;
   readonly listData: ListData;
+  /** On its disk. */
+  readonly secretKeys: SecretKeys;
   /** It gave up on its store. */
   readonly onFatal: (error: Error) => void;
 }
@@ -79,6 +84,8 @@ export interface CoordinatorProcess {
     token: string | null,
     answer: (error: unknown, response: unknown) => void,
   ): void;
+  /** Over HTTP, from somebody without a token. */
+  deliver(delivery: WebhookDelivery, answer: (error: unknown, response: unknown) => void): void;
   watchEvents(call: object): void;
 }
 
@@ -122,7 +129,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     openOutput: () => outputWith(parts.logs),
     listData: parts.listData,
     runFenceCommand: null,
-    secretKeys: { read: () => [], write() {} },
+    secretKeys: parts.secretKeys,
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
     backup: noBackup,
     readPast: null,
@@ -137,6 +144,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
   });
   const muster = grpcHandlers(calls.muster);
   const { agentHub } = calls;
+  const deliver = webhookDeliveries(coordinator);
   setInterval(() => void coordinator.reconcile().catch(() => {}), coordinator.tickMs);
   coordinator.loop.wake();
 
@@ -150,6 +158,11 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
         answer({ code: statusOfCode[code], details: message }, null);
       } else callUnary(muster, name, request, established?.caller ?? admin, answer);
     },
+    deliver: (delivery, answer) =>
+      void deliver(delivery).then(
+        (done) => answer(null, done),
+        (error: unknown) => answer(asStatus(error), null),
+      ),
     watchEvents: (call) =>
       muster.WatchEvents(
         Object.assign(call, { metadata: metadataOf(admin) }) as Parameters<typeof muster.WatchEvents>[0],
@@ -199,6 +212,11 @@ function unused(name: string, used: object = {}): object {
       throw new Error(`the simulation has no ${name}, and ${String(member)} was used`);
     },
   });
+}
+
+/** As the caller of an RPC sees it, which is what clients of the simulation know. */
+function asStatus(error: unknown): unknown {
+  return error instanceof MusterError ? { code: statusOfCode[error.code], details: error.message } : error;
 }
 
 function callUnary(

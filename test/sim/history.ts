@@ -57,6 +57,13 @@ export type Fact =
   /** So many files are in the directory that triggers watch, one of which is new; it is away, or is back. */
   | { readonly kind: 'dataCame'; readonly files: number }
   | { readonly kind: 'dataAway'; readonly isAway: boolean }
+  /** A delivery to a trigger was answered. */
+  | {
+      readonly kind: 'deliveryAnswered';
+      readonly trigger: string;
+      readonly id: string;
+      readonly run: string | null;
+    }
   /** A person has looked: the power of this machine is off. */
   | { readonly kind: 'seenDead'; readonly machine: string };
 

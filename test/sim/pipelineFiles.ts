@@ -33,8 +33,9 @@ export interface TriggerFile {
   /**
    * - `jobs`: jobs of users that have failed; `pipelines`: runs that have ended, but for those that it has led to itself
    * - `data`: files that have come to the directory
+   * - `webhook`: deliveries of somebody who has its secret
    */
-  readonly on: 'cron' | 'jobs' | 'pipelines' | 'data';
+  readonly on: 'cron' | 'jobs' | 'pipelines' | 'data' | 'webhook';
 }
 
 /** Whether a job with this name is a trial of the sweep that is a step. */
@@ -47,20 +48,17 @@ export function concernsJob(name: string): boolean {
   return name.startsWith('job-') && name.endsWith('3');
 }
 
-const conditions = {
-  jobs: "kind == 'job.failed' && job.startsWith('job-') && job.endsWith('3')",
-  pipelines: "kind == 'pipeline.ended' && data.state == 'failed'",
+const sources = {
+  cron: { cron: '* * * * *' },
+  jobs: { condition: "kind == 'job.failed' && job.startsWith('job-') && job.endsWith('3')" },
+  pipelines: { condition: "kind == 'pipeline.ended' && data.state == 'failed'" },
+  data: { directory: watchedDirectory },
+  webhook: { webhook: true },
 } as const;
 
 /** What is asked of the API to create it. */
 export function triggerRequest({ name, pipeline, overlap, on }: TriggerFile): object {
-  const source =
-    on === 'cron'
-      ? { cron: '* * * * *' }
-      : on === 'data'
-        ? { directory: watchedDirectory }
-        : { condition: conditions[on] };
-  return { name, specJson: pipeline.specJson, paramsJson: '', overlap, noCache: false, ...source };
+  return { name, specJson: pipeline.specJson, paramsJson: '', overlap, noCache: false, ...sources[on] };
 }
 
 /** @param others of them one at most is for pipelines, so that the fires of a failure do not multiply */
@@ -71,7 +69,7 @@ export function composeTrigger(
   others: readonly TriggerFile[],
 ): TriggerFile {
   const overlap = random.pick(['skip', 'queue', 'stop_previous', 'allow'] as const);
-  const drawn = random.pick(['cron', 'data', 'jobs', 'jobs', 'pipelines'] as const);
+  const drawn = random.pick(['cron', 'data', 'webhook', 'jobs', 'jobs', 'pipelines'] as const);
   const on = others.some((other) => other.on === drawn) ? 'jobs' : drawn;
   return { name, pipeline, overlap, on };
 }

@@ -157,6 +157,18 @@ export const pipelineMutants = {
       }),
     ],
   },
+  'deliveries-are-stored-with-their-fires': {
+    rule: 'A delivery, and that it has fired its trigger, are one commit.',
+    breaks: ['trigger'],
+    seed: 7,
+    circumstances: often,
+    replacements: [
+      triggerCommands('fireOnRequest', (fireOnRequest) => (draft, { request, ...fire }, random, nowMs) => {
+        const other = { ...request, requestId: `${request.requestId.slice(0, 90)}/${nowMs}` };
+        return fireOnRequest(draft, { ...fire, request: other }, random, nowMs);
+      }),
+    ],
+  },
   'fires-follow-their-policy': {
     rule: 'While a run of its trigger has not ended, a fire is skipped or waits.',
     breaks: ['trigger'],

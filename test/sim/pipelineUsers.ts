@@ -1,6 +1,8 @@
 /** People who run pipelines, stop some of the runs, and set triggers. */
+import { createHmac } from 'node:crypto';
 import type { Client } from './client.ts';
 import type { DataPlace } from './dataPlace.ts';
+import type { History } from './history.ts';
 import {
   composePipeline,
   composeTrigger,
@@ -12,6 +14,8 @@ import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
 import type { Workload } from './workload.ts';
 
+/** Wall clock at the start of the world. */
+const epochMs = 1_700_000_000_000;
 const meanPauseMs = 4_000;
 const meanArrivalMs = 8_000;
 /** Of the quiet phase, in which those that are set to times must still fire. */
@@ -23,6 +27,7 @@ export interface PipelineUserParts {
   readonly timeline: Timeline;
   readonly workload: Workload;
   readonly data: DataPlace;
+  readonly history: History;
   /** GPUs of each machine. */
   readonly gpus: readonly number[];
   /** What was written, for the checks. */
@@ -41,7 +46,8 @@ export async function usePipelines(parts: PipelineUserParts, untilMs: number): P
     else if (what < 0.65 && triggers.size < 3) {
       const trigger = composeTrigger(random, `trigger-${count}`, random.pick(files), [...triggers.values()]);
       triggers.set(trigger.name, trigger);
-      const created = await client.callUntilAnswered('CreateTrigger', triggerRequest(trigger));
+      const created = await client.callUntilAnswered<Created>('CreateTrigger', triggerRequest(trigger));
+      if (created?.secret !== undefined) void deliver(parts, trigger.name, created.secret, untilMs);
       // What is away cannot be watched.
       if (created === null && trigger.on !== 'data') throw new Error(`${trigger.name} was refused`);
       if (created === null) triggers.delete(trigger.name);
@@ -62,11 +68,39 @@ export async function usePipelines(parts: PipelineUserParts, untilMs: number): P
   workload.callsUnderway -= 1;
 }
 
-/** Files come until `untilMs`; now and then the directory is away for a while. */
-export async function bringData(
-  { client, random, timeline, data }: Pick<PipelineUserParts, 'client' | 'random' | 'timeline' | 'data'>,
+interface Created {
+  /** Of one by webhook. */
+  readonly secret?: string;
+}
+
+/** Somebody with the secret of a trigger sends deliveries until `untilMs`, some of them again. */
+async function deliver(
+  { client, random, timeline, workload, history }: PipelineUserParts,
+  trigger: string,
+  secret: string,
   untilMs: number,
 ): Promise<void> {
+  workload.callsUnderway += 1;
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  for (let count = 1; timeline.nowMs < untilMs; count += 1) {
+    await client.pause(random.waitMs(meanArrivalMs));
+    const id = `${trigger}-${random.chance(0.3) ? Math.max(1, count - 1) : count}`;
+    const body = JSON.stringify({ id });
+    const timestamp = String(Math.floor((epochMs + timeline.nowMs) / 1_000));
+    const mac = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+    const sent = { trigger, id, timestamp, signature: `v1,${mac}`, body: Buffer.from(body), peer: null };
+    const answer = await client.deliver(sent);
+    if (answer !== null) history.add({ kind: 'deliveryAnswered', trigger, id, run: answer.run });
+  }
+  workload.callsUnderway -= 1;
+}
+
+/** Files come until `untilMs`; now and then the directory is away for a while. */
+export async function bringData(
+  { client, random, timeline, workload, data }: PipelineUserParts,
+  untilMs: number,
+): Promise<void> {
+  workload.callsUnderway += 1;
   while (timeline.nowMs < untilMs) {
     await client.pause(random.waitMs(meanArrivalMs));
     const isAway = random.chance(0.3);
@@ -75,6 +109,7 @@ export async function bringData(
     if (isAway) data.setAway(false);
     data.add(random.between(1, 3));
   }
+  workload.callsUnderway -= 1;
 }
 
 function compose({ random, workload, gpus, pipelines }: PipelineUserParts, name: string): PipelineFile {

@@ -200,7 +200,7 @@ async function runFaultPhase(
   if (plan.hasPipelines) {
     const random = world.random('users of pipelines');
     const { data } = world;
-    const parts = { client, random, timeline, workload, data, gpus: plan.gpus, ...files };
+    const parts = { client, random, timeline, workload, history, data, gpus: plan.gpus, ...files };
     void usePipelines(parts, plan.faultPhaseMs);
     void bringData({ ...parts, random: world.random('arrivals') }, plan.faultPhaseMs);
   }

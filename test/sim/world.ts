@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import { memoryKeys } from '@muster/coordinator/coordinatorFixture';
 import { Memory } from '@muster/coordinator/store/memory/memoryStore';
 import { startAgent } from './agentProcess.ts';
 import { Artifacts } from './artifacts.ts';
@@ -72,6 +73,7 @@ export class World {
   private readonly artifacts: Artifacts;
   /** What triggers watch. */
   readonly data: DataPlace;
+  private readonly secretKeys = memoryKeys();
   private coordinatorRuns = 0;
   private readonly gangLuck: Random;
   /** A real one, for what the product writes itself. */
@@ -165,6 +167,7 @@ export class World {
         hasBallast: () => true,
         logs: this.artifacts.logs,
         listData: this.data.list,
+        secretKeys: this.secretKeys,
         onFatal: fatal,
       }).then((running) => {
         this.network.coordinator = running;

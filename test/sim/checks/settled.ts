@@ -35,8 +35,8 @@ const patienceMs = 600_000;
 const cleanUpMs = 40_000;
 /** Longer than a run waits for the last output of a step. */
 const stepPatienceMs = 150_000;
-/** Of a coordinator that may be paused still. */
-const firePatienceMs = 30_000;
+/** Of a coordinator that may be paused still, and of data that has to stay as it is for a while. */
+const firePatienceMs = 90_000;
 const lookEveryMs = 2_000;
 /** More than two looks of the coordinator at everything. */
 const alertsSettleMs = 25_000;

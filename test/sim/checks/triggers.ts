@@ -70,6 +70,7 @@ export class TriggerCheck {
       this.filesNow = fact.files;
       this.cameMs.set(fact.files, nowMs);
     }
+    if (fact.kind === 'deliveryAnswered') this.onAnswer(fact);
     if (fact.kind === 'dataAway') {
       this.isAway = fact.isAway;
       this.awayChangedMs = nowMs;
@@ -128,6 +129,18 @@ export class TriggerCheck {
     if (file.on === 'jobs') return kind === 'job.failed' && concernsJob(this.jobNames.get(subject) ?? '');
     if (file.on !== 'pipelines' || kind !== 'pipeline.ended' || data['state'] !== 'failed') return false;
     return !this.chainOf(String(data['pipeline'])).includes(name);
+  }
+
+  private onAnswer({ trigger, id, run }: Extract<Fact, { kind: 'deliveryAnswered' }>): void {
+    const outcome = this.known.get(trigger)?.outcomes.get(`delivery ${id}`);
+    this.must(
+      outcome !== undefined,
+      () => `${trigger} was never fired by the delivery ${id}, which was answered`,
+    );
+    this.must(
+      run === null || outcome === 'started',
+      () => `the delivery ${id} was ${outcome}, and has the run ${run}`,
+    );
   }
 
   private hasSeenData({ file, files }: Known): boolean {
@@ -269,6 +282,7 @@ export class TriggerCheck {
       known.hasFired = true;
       return;
     }
+    if (known.file.on === 'webhook') return;
     const [, seq = ''] = /^event (\d+): /.exec(cause) ?? [];
     this.must(known.due.delete(Number(seq)), () => `${what()}, which is not for it`);
   }
