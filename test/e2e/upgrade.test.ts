@@ -6,6 +6,7 @@ import { Releases } from '../support/releases.ts';
 import { waitFor } from '../support/services.ts';
 
 const muster = '/usr/local/bin/muster';
+const dataDir = '/var/lib/muster';
 
 /** While this file is there, an agent that would end does not start either, and stays. */
 const hangFile = '/etc/hang';
@@ -37,6 +38,8 @@ beforeAll(async () => {
     }),
   };
   machine = await bootMachine('gpu-1', { '/media/releases': releases.folder });
+  // A disk that a test can fill.
+  await machine.must('sh', '-ec', `mkdir -p ${dataDir}; mount -t tmpfs -o size=128m tmpfs ${dataDir}`);
   return () => machine.remove();
 });
 
@@ -70,7 +73,8 @@ async function ask(...argv: readonly string[]): Promise<Answer> {
 
 test('an unpacked archive installs itself, and may go', async () => {
   await machine.must('sh', '-ec', `mkdir /tmp/new; tar -xzf /media/releases/${archives.first} -C /tmp/new`);
-  await machine.must('sh', '-ec', '/tmp/new/*/bin/muster install coordinator agent; rm -r /tmp/new');
+  const install = '/tmp/new/*/bin/muster install coordinator';
+  await machine.must('sh', '-ec', `${install} --set reserve_mb=8; ${install} agent; rm -r /tmp/new`);
   expect(await machine.must(muster, '--version')).toBe('muster 0.1.0\n');
   expect(await machine.must(muster, 'install', 'coordinator', 'agent')).toBe('');
   await machine.must(muster, 'submit', '--name', 'long', '--', 'sleep', '100000');
@@ -98,6 +102,23 @@ test('an upgrade leaves the task alone, and loses no submit', async () => {
   ]);
   // The guard has the task, so it keeps the release that it runs.
   expect(await machine.must('ls', '/opt/muster')).toBe('0.1.0\n0.2.0\ncurrent\n');
+});
+
+test('a disk that becomes full once the store is copied leaves the old release, and loses nothing', async () => {
+  const before = await taskPid();
+  const job = await machine.must(muster, 'submit', '--', 'true');
+  const fill = `until [ -e ${dataDir}/before-0.3.0.backup ]; do sleep 0.02; done; exec head -c 1G /dev/zero`;
+  await machine.must('systemd-run', '--quiet', '--collect', 'sh', '-c', `${fill} > ${dataDir}/filler`);
+  const { exitCode, said } = await upgrade(archives.sickAgent);
+  expect(said).toMatch(/the coordinator is not healthy: .*\/var\/lib\/muster has .* free at least \d+ MiB/);
+  expect(said).toContain('the old release runs again');
+  expect(exitCode).not.toBe(0);
+  await isAsBefore(before, job.trim());
+  // The store was never changed, so none was put back; what is left of the copy goes with the next one.
+  const left = await machine.must('ls', dataDir);
+  expect(left).not.toContain('replaced-');
+  expect(left).not.toContain('.reserve');
+  await machine.must('rm', `${dataDir}/filler`);
 });
 
 test.each([

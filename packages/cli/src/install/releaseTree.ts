@@ -11,15 +11,14 @@ import {
   readSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { makeDirectories, syncDirectory } from '@muster/common/files';
+import { requireSpace } from '../diskSpace.ts';
 import { CliError, fileErrorReason } from '../errors.ts';
-import { bytesText } from '../output/times.ts';
 
 /** Where the releases of a machine lie, a folder each, with a link to the one that is used. */
 export const releasesDir = '/opt/muster';
@@ -28,7 +27,7 @@ export const currentLink = `${releasesDir}/current`;
 export const releaseLauncher = `${currentLink}/lib/muster/muster`;
 
 /** Below the top of a release: sums of all its other files, as `sha256sum --check` reads them. */
-const sumsPath = 'lib/muster/SHA256SUMS';
+export const sumsPath = 'lib/muster/SHA256SUMS';
 const aboutPath = 'lib/muster/release.json';
 
 export interface ReleaseTree {
@@ -97,6 +96,23 @@ export function isReleaseAt(tree: ReleaseTree, place: string): boolean {
   }
 }
 
+/**
+ * A release that lies intact beside others.
+ * @param releases absolute folder of them, which need not exist
+ * @param sums text of its list of sums, which no other release has
+ */
+export function releaseWithSums(releases: string, sums: string): ReleaseTree | null {
+  if (!existsSync(releases)) return null;
+  for (const entry of readdirSync(releases, { withFileTypes: true })) {
+    const top = join(releases, entry.name);
+    const list = join(top, sumsPath);
+    if (!entry.isDirectory() || !existsSync(list) || readFileSync(list, 'utf8') !== sums) continue;
+    const tree = readReleaseTree(top);
+    if (firstDamage(tree) === null) return tree;
+  }
+  return null;
+}
+
 function isSameRelease(one: ReleaseTree, other: ReleaseTree): boolean {
   return (
     one.sums.size === other.sums.size && [...one.sums].every(([path, sum]) => other.sums.get(path) === sum)
@@ -158,18 +174,6 @@ export function putInPlace(part: string, place: string): void {
 /** Where the folder of a release lies while it is made. */
 function partPath(place: string): string {
   return join(dirname(place), `.${basename(place)}.part`);
-}
-
-/** @throws {CliError} @param folder that exists @param what needs the space, for the error */
-export function requireSpace(folder: string, bytes: number, what: string): void {
-  const { bavail, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
-  // Folders and blocks that are not full take a little more.
-  const needed = Math.ceil(bytes * 1.05) + 4 * 1024 * 1024;
-  if (free >= needed) return;
-  throw new CliError(`${folder} has ${bytesText(free)} free, and ${what} takes ${bytesText(needed)}`, {
-    hints: [`Nothing was changed. Which folders are large: du -xh --max-depth=2 ${folder} | sort -h | tail`],
-  });
 }
 
 /** Has everything below a folder written to the disk. */

@@ -9,6 +9,7 @@ import { isNodeName } from '@muster/common/ids';
 import { toLabel } from '@muster/common/spec/forms';
 import type { NodeView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
+import { reportsFullDisk } from '../diskSpace.ts';
 import { CliError } from '../errors.ts';
 import {
   type AgentMode,
@@ -189,7 +190,7 @@ async function copyRelease(
     if (exitCode === 0) return;
     const isWrong = exitCode === scriptExits.wrongSum || exitCode === scriptExits.incomplete;
     if (!isWrong || attempt === attemptsMax) {
-      if (isDiskFull(stderr)) throw diskFull(shell.host, mode);
+      if (reportsFullDisk(stderr)) throw diskFull(shell.host, mode);
       const why = isWrong ? 'what arrived there differs from what was sent' : lastLine(stderr);
       throw new CliError(`the release was not unpacked on ${shell.host}: ${why}`);
     }
@@ -213,7 +214,7 @@ async function send(
   const { exitCode, stderr } = await shell.run(receiveScript(archive, offset, mode), { input: file });
   file.destroy();
   if (exitCode === 0) return;
-  if (isDiskFull(stderr)) throw diskFull(shell.host, mode);
+  if (reportsFullDisk(stderr)) throw diskFull(shell.host, mode);
   const isOther = exitCode === scriptExits.busy || exitCode === scriptExits.changed;
   throw new CliError(
     isOther
@@ -221,11 +222,6 @@ async function send(
       : `the release was not copied to ${shell.host}: ${lastLine(stderr)}`,
     { hints: ['What has arrived stays, and the same command continues there.'] },
   );
-}
-
-/** As `cat`, `mkdir` and `tar` say it; `tar` says more behind it. */
-function isDiskFull(stderr: string): boolean {
-  return /No space left on device|Disk quota exceeded/.test(stderr);
 }
 
 function diskFull(host: string, mode: AgentMode): CliError {

@@ -64,8 +64,8 @@ test('a disk that becomes full while an archive is unpacked gets its space back'
   const tar = execFileSync('which', ['tar'], { encoding: 'utf8' }).trim();
   const script = [
     '#!/bin/sh',
-    `[ "$1" = -tzf ] && exec ${tar} "$@"`,
-    'echo part > "$4/part"; echo "tar: lib/muster/node: Cannot write: No space left on device" >&2; exit 2',
+    `[ "$1" = -xzf ] || exec ${tar} "$@"`,
+    'echo part > "$4/part"; echo "tar: lib/muster/node: Wrote only 1536 of 10240 bytes" >&2; exit 2',
   ];
   writeFileSync(join(bin, 'tar'), script.join('\n'));
   chmodSync(join(bin, 'tar'), 0o755);
@@ -73,12 +73,35 @@ test('a disk that becomes full while an archive is unpacked gets its space back'
   process.env['PATH'] = `${bin}:${before}`;
   try {
     await expect(unpackArchive(archive, releases, process.arch)).rejects.toMatchObject({
-      message: expect.stringContaining('No space left on device'),
-      hints: ['Nothing was changed.'],
+      message: expect.stringContaining('the disk became full while new.tar.gz was unpacked'),
+      code: 'resource_exhausted',
+      hints: expect.arrayContaining([expect.stringContaining('Nothing was changed.')]),
     });
   } finally {
     process.env['PATH'] = before;
   }
   expectUnchanged();
   expect((await unpackArchive(archive, releases, process.arch)).folder).toBe('0.2.0');
+});
+
+test('a release that lies there intact takes no space, and one that is damaged is unpacked again', async () => {
+  const { archive, releases } = aMachine();
+  await unpackArchive(archive, releases, process.arch);
+  const kept = join(releases, '0.2.0/share/doc/README.md');
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', releases]);
+  try {
+    makeSmallRelease(join(releases, '0.2.0'), '0.2.0');
+    writeFileSync(join(releases, 'filler'), Buffer.alloc(20_000));
+    expect(await unpackArchive(archive, releases, process.arch)).toMatchObject({
+      folder: '0.2.0',
+      isNew: false,
+    });
+    writeFileSync(join(releases, '0.2.0/share/doc/README.md'), 'changed');
+    await expect(unpackArchive(archive, releases, process.arch)).rejects.toThrow(/free at least \d+ MiB$/);
+  } finally {
+    execFileSync('umount', [releases]);
+  }
+  writeFileSync(kept, 'changed');
+  expect((await unpackArchive(archive, releases, process.arch)).isNew).toBe(true);
+  expect(readFileSync(kept, 'utf8')).not.toBe('changed');
 });

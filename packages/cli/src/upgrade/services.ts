@@ -1,25 +1,21 @@
 /** The services of this machine as `switchRelease` needs them: systemd, the daemons' answers, the store of the coordinator. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@muster/common/errors';
 import type { Context } from '../context.ts';
-import { CliError } from '../errors.ts';
+import { CliError, fileErrorReason } from '../errors.ts';
 import { newestLog, openMachine, pointLink } from '../install/machine.ts';
 import { unitsIn } from '../install/release.ts';
-import {
-  currentLink,
-  type ReleaseTree,
-  releaseLauncher,
-  releasesDir,
-  requireSpace,
-} from '../install/releaseTree.ts';
+import { currentLink, type ReleaseTree, releaseLauncher, releasesDir } from '../install/releaseTree.ts';
 import { type MachineRole, roleFacts, unitFilesOf } from '../install/roles.ts';
 import { runningTasks } from '../install/runningTasks.ts';
 import { withSession } from '../session.ts';
+import { isNoSpace } from '../storeFiles.ts';
 import { fetchPage, programOf, readAgentPage, untilHealthy } from './health.ts';
-import type { ServiceMachine, StoreCopy } from './switchRelease.ts';
+import { storeCopy } from './storeCopy.ts';
+import type { ServiceMachine } from './switchRelease.ts';
 import { type BegunUpgrade, isNoted, noteBegun, noteEnded } from './unfinished.ts';
 
 export interface ServicesParts {
@@ -37,6 +33,8 @@ export interface ServicesParts {
 
 const pauseMs = 250;
 
+const unitsDir = '/etc/systemd/system';
+
 /** Nothing is left to go back to from the old release, so it gets more time than a new one. */
 const oldWaitMinMs = 5 * 60_000;
 
@@ -52,20 +50,26 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
     role === 'coordinator'
       ? coordinatorProblem(treeOf(which), context)
       : agentProblem(treeOf(which), wasInContact, parts);
-  const store = roles.includes('coordinator') ? storeCopy(parts) : null;
+  const { dataDir } = roleFacts.coordinator;
+  const store = roles.includes('coordinator') ? storeCopy({ ...parts, dataDir }) : null;
   const begun = { from: basename(old.top), to: basename(fresh.top), storeCopy: store?.file ?? null };
   return {
     store,
     wasCutOff: isNoted(releasesDir),
-    noteBegun: () => noteBegun(releasesDir, begun),
-    noteEnded: () => noteEnded(releasesDir),
+    noteBegun: () => writing(releasesDir, () => noteBegun(releasesDir, begun)),
+    noteEnded() {
+      store?.endReserve();
+      noteEnded(releasesDir);
+    },
     useRelease(which) {
       const tree = treeOf(which);
       const units = unitsIn(join(tree.top, 'lib/muster/systemd'));
       const machine = openMachine('/');
-      pointLink(currentLink, basename(tree.top));
+      const target = basename(tree.top);
+      // A disk that is full may not take a link; where nothing has changed yet, the way back needs none.
+      if (readlinkSync(currentLink) !== target) writing(releasesDir, () => pointLink(currentLink, target));
       for (const step of roles.flatMap((role) => unitFilesOf(role, units, releaseLauncher)))
-        if (machine.difference(step) !== null) machine.apply(step);
+        if (machine.difference(step) !== null) writing(unitsDir, () => machine.apply(step));
       machine.settle();
     },
     restart: (unit) => systemctl('restart', '--no-block', unit),
@@ -79,6 +83,9 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
         const what = await problemOf(role, which);
         if (what === null) return null;
         const ends = Number(property(unit, 'NRestarts')) - endsBefore;
+        const missing = role === 'coordinator' && which === 'new' ? store?.spaceProblem() : null;
+        if (ends > 0 && typeof missing === 'string')
+          return { what: `it has ended; ${missing}`, isFinal: true };
         if (ends < endsMax) return { what };
         return { what: `it has ended ${ends} times since it was restarted`, isFinal: which === 'new' };
       };
@@ -91,6 +98,21 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
     // A machine whose admin is no longer connected is upgraded to the end, or back.
     say: (sentence) => context.io.stderr.write(`${sentence}\n`).catch(() => {}),
   };
+}
+
+/** @throws {CliError} for what the system refuses, with the place */
+function writing(folder: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    const reason = fileErrorReason(error);
+    if (reason === null) throw error;
+    const sizes = `Some KiB are enough. Which folders are large: du -xh --max-depth=2 ${folder} | sort -h | tail`;
+    throw new CliError(`cannot write below ${folder}: ${reason}`, {
+      cause: error,
+      hints: isNoSpace(error) ? [sizes] : [],
+    });
+  }
 }
 
 /** @throws {CliError} with the last line of what it said */
@@ -139,47 +161,4 @@ async function agentProblem(
   if (answer.version !== tree.version)
     return `it answers with version ${answer.version}, not ${tree.version}`;
   return wasInContact && !answer.isInContact ? 'it is not in contact with the coordinator' : null;
-}
-
-/**
- * Made by the old release and put back by it: it knows the form that the store has before.
- * @returns null: the form of the store stays
- */
-function storeCopy({
-  old,
-  fresh,
-  unfinished,
-}: ServicesParts): (StoreCopy & { readonly file: string }) | null {
-  const { dataDir } = roleFacts.coordinator;
-  const run = (...words: readonly string[]) => {
-    const launcher = join(old.top, 'lib/muster/muster');
-    const { status, stderr } = spawnSync(launcher, [...words, '--data', dataDir], { encoding: 'utf8' });
-    if (status === 0) return;
-    const [reason = 'it was ended', ...hints] = (stderr ?? '').trim().split('\n');
-    throw new CliError(`muster ${words.join(' ')} failed: ${reason.replace(/^muster: /, '')}`, { hints });
-  };
-  const copyAt = (file: string, isMade: boolean) => ({
-    file,
-    isMade,
-    copy: () => run('backup', file),
-    putBack: () => run('restore', file, '--force'),
-  });
-  if (unfinished !== null) return unfinished.storeCopy === null ? null : copyAt(unfinished.storeCopy, true);
-  // Going back to a release whose store was restored: the newer one can read it too.
-  if (old.storeSchema >= fresh.storeSchema) return null;
-  const file = join(dataDir, `before-${fresh.version}.backup`);
-  // One of an earlier trial is of no use, because the coordinator has run since, and it takes space.
-  rmSync(file, { force: true });
-  const bytes = ['muster.db', 'muster.db-wal'].map((name) => sizeOf(join(dataDir, name)));
-  // Going back has to fit as well: it keeps the store that it replaces.
-  requireSpace(
-    dataDir,
-    bytes.reduce((sum, each) => sum + each, 0) * 3,
-    'a copy of the store, its new form, and going back',
-  );
-  return copyAt(file, false);
-}
-
-function sizeOf(path: string): number {
-  return existsSync(path) ? statSync(path).size : 0;
 }

@@ -25,7 +25,9 @@ function aMachine({ hasStoreCopy = false, hasTasks = false, sick = [] }: Options
       return isSick ? 'it does not answer' : null;
     },
     newestLog: () => ['out of luck'],
-    store: hasStoreCopy ? { isMade: false, copy: note('copy store'), putBack: note('put store back') } : null,
+    store: hasStoreCopy
+      ? { isMade: false, copy: note('copy store'), putBack: async () => note('put store back')() }
+      : null,
     wasCutOff: false,
     noteBegun: note('note it'),
     noteEnded: note('forget it'),
@@ -94,7 +96,7 @@ test('a store that cannot be copied leaves the old release and its coordinator r
   const copy = () => {
     throw new CliError('no space');
   };
-  const full: ServiceMachine = { ...machine, store: { isMade: false, copy, putBack: () => {} } };
+  const full: ServiceMachine = { ...machine, store: { isMade: false, copy, putBack: async () => {} } };
   await expect(switchRelease(both, full)).rejects.toThrow('no space; the old release runs again');
   expect(done).toEqual([
     'note it',

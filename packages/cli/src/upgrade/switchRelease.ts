@@ -33,7 +33,7 @@ export interface StoreCopy {
   /** By an upgrade that was cut off: the store may have the new form since, so no other copy can be made. */
   readonly isMade: boolean;
   copy(): void;
-  putBack(): void;
+  putBack(): Promise<void>;
 }
 
 export interface Switched {
@@ -103,7 +103,7 @@ export async function goBack(
   if (isCopied) {
     machine.stop(coordinatorUnit);
     try {
-      machine.store?.putBack();
+      await machine.store?.putBack();
     } catch (error) {
       // Leases go on: the coordinator of the new release can read its own store.
       machine.restart(coordinatorUnit);

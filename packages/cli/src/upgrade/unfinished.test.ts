@@ -104,7 +104,7 @@ class ModelMachine {
         if (this.store.form === 'new') throw new Error('the old release cannot read it');
         this.copied = this.store;
       },
-      putBack: () => {
+      putBack: async () => {
         this.step();
         stopped();
         if (this.isDiskFull) throw new Error('no space left on the disk');

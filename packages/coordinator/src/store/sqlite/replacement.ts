@@ -49,6 +49,11 @@ export function commitReplacement(paths: StorePaths, replacement: Replacement): 
   writeFileDurably(join(stagingOf(paths), replacementName), `${JSON.stringify(replacement)}\n`, 0o600);
 }
 
+/** Whether one was begun, so that the new store counts. */
+export function hasReplacement(paths: StorePaths): boolean {
+  return existsSync(join(stagingOf(paths), replacementName));
+}
+
 /**
  * Completes an exchange that was begun. The caller holds the lock of the directory. May be repeated after a kill at any step.
  * @returns null: none was begun
@@ -57,9 +62,8 @@ export function commitReplacement(paths: StorePaths, replacement: Replacement): 
 export function finishReplacement(paths: StorePaths): CompletedReplacement | null {
   const { dataDir } = paths;
   const staging = stagingOf(paths);
-  const record = join(staging, replacementName);
-  if (!existsSync(record)) return null;
-  const replacement = JSON.parse(readFileSync(record, 'utf8')) as Replacement;
+  if (!hasReplacement(paths)) return null;
+  const replacement = JSON.parse(readFileSync(join(staging, replacementName), 'utf8')) as Replacement;
   const { about, takes, leaves, keptName, replaced } = replacement;
   const keptIn = keptName === null ? null : join(dataDir, keptName);
   for (const name of leaves) {

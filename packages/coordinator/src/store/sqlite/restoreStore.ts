@@ -34,7 +34,13 @@ import {
   readMarker,
 } from './open.ts';
 import { giveStoreToItsOwner } from './ownership.ts';
-import { commitReplacement, finishReplacement, type ReplacedStore, stagingOf } from './replacement.ts';
+import {
+  commitReplacement,
+  finishReplacement,
+  hasReplacement,
+  type ReplacedStore,
+  stagingOf,
+} from './replacement.ts';
 import { createWitness, firstWitness, readWitness, type Witness } from './witness.ts';
 
 const everything = { pagesMs: Number.POSITIVE_INFINITY, monotonicMs: () => 0 };
@@ -64,7 +70,11 @@ export async function restoreStore(
       // The same restore once more, because the first one was killed.
       if (completed !== null && isDeepStrictEqual(completed.about, backup.about)) return completed.replaced;
       if (!replaces) refuseStoreThere(paths, backup.about);
-      await stage(paths, backup, nowMs);
+      await stage(paths, backup, nowMs).catch((error: unknown) => {
+        // A disk that is full has better use for a part of a store.
+        if (!hasReplacement(paths)) rmSync(stagingOf(paths), { recursive: true, force: true });
+        throw error;
+      });
       const done = finishReplacement(paths);
       if (done === null) throw new StoreError('io', `${dataDir} has no restored store to complete`);
       return done.replaced;
