@@ -74,7 +74,7 @@ test('a machine that is away ends the waves, and the same command continues when
     expect.stringMatching(/^gpu-3: not upgraded: gpu-3 accepts no ssh connections/),
     'gpu-4: upgraded from 0.1.0 to 0.2.0',
   ]);
-  expect(cut.stderr).toContain('gpu-3 did not come back healthy with 0.2.0');
+  expect(cut.stderr).toContain('gpu-3 was not upgraded to 0.2.0');
   expect(cut.exitCode).not.toBe(0);
   await startSshdOn(third, cluster.publicKey);
   const rest = await upgrade(archives.next);
@@ -98,7 +98,7 @@ test('a machine whose new agent does not start goes back by itself, and those af
     'gpu-1: upgraded from 0.2.0 to 0.3.0',
     expect.stringMatching(/^gpu-2: not upgraded: .*the agent is not healthy.*the old release runs again/),
   ]);
-  expect(cut.stderr).toContain('gpu-2 did not come back healthy with 0.3.0; gpu-3, gpu-4 were not touched');
+  expect(cut.stderr).toContain('gpu-2 was not upgraded to 0.3.0; gpu-3, gpu-4 were not touched');
   expect(cut.exitCode).not.toBe(0);
   await waitFor('gpu-2 with its old agent', async () => (await versions()).includes('gpu-2 0.2.0'));
   await second.must('rm', sickFile);

@@ -65,9 +65,17 @@ test('a release takes the place of another, and the one before the last is remov
   expect((await upgrade(archiveOf('1.4.0'))).complaint).toBe(
     'Nothing to change: 1.4.0 is the current release.\n',
   );
-  // Back to the one before, which is there still.
-  await upgrade(archiveOf('1.3.0'));
-  expect(current(root)).toBe('1.3.0');
+  // Back to the one before, which is there still and takes no more space.
+  const disk = join(root, 'opt/muster');
+  cpSync(disk, join(root, 'kept'), { recursive: true, verbatimSymlinks: true });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]);
+  try {
+    cpSync(join(root, 'kept'), disk, { recursive: true, verbatimSymlinks: true });
+    const back = await upgrade(archiveOf('1.3.0'));
+    expect(current(root), back.complaint).toBe('1.3.0');
+  } finally {
+    execFileSync('umount', [disk]);
+  }
 });
 
 test.each([
@@ -193,6 +201,27 @@ test('the second of two is told who was first and since when', async () => {
   }
   // However the first one ended, it no longer counts.
   expect((await upgrade(archive)).exitCode).toBe(exitCodes.ok);
+});
+
+test('of two admins who log in from elsewhere the second is told where the first one is', async () => {
+  const { root } = await anImage();
+  const archive = archiveOf('1.3.0');
+  // Comparing it takes a moment, in which the second one begins.
+  const sum = execFileSync('sha256sum', [archive], { encoding: 'utf8' }).slice(0, 64);
+  writeFileSync(join(archive, '../SHA256SUMS'), `${sum}  ${archive.split('/').at(-1)}\n`);
+  const upgrade = async (variables: Readonly<Record<string, string>>) => {
+    const { context, stderr } = newCall(null, { environment: { programDir: '/x', uid: 0, variables } });
+    return { exitCode: await runCli(['upgrade', archive, '--root', root], context), complaint: stderr() };
+  };
+  const [first, second] = await Promise.all([
+    upgrade({ SUDO_USER: 'ada', SSH_CONNECTION: '10.0.0.7 50000 10.0.0.1 22' }),
+    upgrade({}),
+  ]);
+  expect(first.exitCode, first.complaint).toBe(exitCodes.ok);
+  expect(second.complaint).toContain(
+    'this machine is being upgraded: ada from 10.0.0.7 runs `muster upgrade',
+  );
+  expect(second.complaint).toContain('Nothing was changed. Once that has ended, the same command');
 });
 
 test("a machine with Debian's package and one with a checkout are told what upgrades them", async () => {

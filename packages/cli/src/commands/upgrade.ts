@@ -80,8 +80,12 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
   requireRoot(environment, 'upgrade', false);
   requireArchive(file, root, environment.programName);
   const releases = join(root, releasesDir);
-  const who = environment.variables['SUDO_USER'] ?? 'root';
-  const holder = { who, sinceMs: clock.wallMs(), pid: process.pid, file: basename(file) };
+  const holder = {
+    who: whoCalls(environment.variables),
+    sinceMs: clock.wallMs(),
+    pid: process.pid,
+    file: basename(file),
+  };
   // A closed terminal or a lost ssh connection does not leave the machine half-way.
   const dispose = io.onStopRequest(() => {});
   try {
@@ -117,6 +121,12 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
   } finally {
     dispose();
   }
+}
+
+/** For a second admin, who would find only root in the list of processes. */
+function whoCalls(variables: Context['environment']['variables']): string {
+  const [address = ''] = (variables['SSH_CONNECTION'] ?? '').split(' ');
+  return `${variables['SUDO_USER'] ?? 'root'}${address === '' ? '' : ` from ${address}`}`;
 }
 
 /** @returns whether the guard has the new release @throws {CliError} when this machine stays with the old one */

@@ -6,6 +6,7 @@ import { makeDirectories } from '@muster/common/files';
 import { CliError } from '../errors.ts';
 
 interface Holder {
+  /** The account, and the machine where it is not this one. */
   readonly who: string;
   /** Epoch milliseconds. */
   readonly sinceMs: number;
@@ -26,7 +27,7 @@ export async function upgradingAlone<T>(runDir: string, holder: Holder, work: ()
   const lock = takeFileLock(path);
   if (lock === null)
     throw new CliError(`this machine is being upgraded: ${describe(about)}`, {
-      hints: ['Wait until that has ended.'],
+      hints: ['Nothing was changed. Once that has ended, the same command does what is left to do.'],
     });
   try {
     writeFileSync(about, JSON.stringify(holder), { mode: 0o600 });

@@ -1,5 +1,5 @@
 /** Which machines are upgraded, in which order, and where it ends; the machines are shells that copy, and only note what else they are told. */
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -59,7 +59,8 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
   const ran: string[] = [];
   const shellOf = (host: string, isRoot: boolean): RemoteShell => ({
     host,
-    async run(script) {
+    async run(script, call) {
+      if (call?.input instanceof Readable) return sh(script, await buffer(call.input));
       if (script === 'id -u') return { exitCode: 0, stdout: '1000\n', stderr: '' };
       if (!isRoot) throw new Error('not as root');
       if (script.startsWith('rm ')) return sh(script);
@@ -72,21 +73,19 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
       }
       return { exitCode: 0, stdout: '', stderr: '' };
     },
-    async must(script, call) {
-      if (call?.input instanceof Readable) {
-        const outcome = sh(script, await buffer(call.input));
-        if (outcome.exitCode !== 0) throw new CliError(`${host}: ${outcome.stderr}`);
-        return outcome;
-      }
-      return shellOf(host, isRoot).run(script);
-    },
+    must: (script) => shellOf(host, isRoot).run(script),
     elevated: (sudo) => shellOf(host, sudo),
   });
   const upgrade = (wave: number) =>
     upgradeInWaves(
       {
         hosts: nodeHosts('a=a,b=b,c=c,d=d,e=e', {}),
-        archive: { path, sum: createHash('sha256').update('the release').digest('hex'), version: '0.2.0' },
+        archive: {
+          path,
+          bytes: 11,
+          sum: createHash('sha256').update('the release').digest('hex'),
+          version: '0.2.0',
+        },
         wave,
         waitMs: 1_000,
       },
@@ -117,16 +116,12 @@ test('every machine gets the release, and one that has it is left alone', async 
 
 test('the wave with a machine that fails or does not come back is the last one', async () => {
   const full = aCluster([], ['b']);
-  await expect(full.upgrade(2)).rejects.toThrow(
-    'b did not come back healthy with 0.2.0; c, d, e were not touched',
-  );
+  await expect(full.upgrade(2)).rejects.toThrow('b was not upgraded to 0.2.0; c, d, e were not touched');
   expect(full.said).toContain('b: not upgraded: b: no space\n  Free some.\n');
   expect(full.ran).toEqual(['a']);
 
   const silent = aCluster(['d']);
-  await expect(silent.upgrade(1)).rejects.toThrow(
-    'd did not come back healthy with 0.2.0; e was not touched',
-  );
+  await expect(silent.upgrade(1)).rejects.toThrow('d was not upgraded to 0.2.0; e was not touched');
   expect(silent.ran).toEqual(['a', 'b', 'c', 'd']);
   expect(silent.said.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
 });
@@ -145,7 +140,22 @@ test('an archive that arrives as something else is not used, and not kept', asyn
   const { upgrade, said, ran, path, incoming } = aCluster();
   writeFileSync(path, 'half of it');
   await expect(upgrade(1)).rejects.toThrow('b, c, d, e were not touched');
-  expect(said).toEqual(['a: not upgraded: a: what arrived differs from what was sent\n\n']);
+  expect(said).toEqual(['a: not upgraded: a: what arrived differs from what was sent\n']);
   expect(ran).toEqual([]);
   expect(existsSync(incoming) && readdirSync(incoming)).toEqual([]);
+});
+
+test('a machine whose disk has no room for the archive is named with what it takes, and nothing stays there', async () => {
+  const { upgrade, said, ran, path, incoming } = aCluster();
+  writeFileSync(path, Buffer.alloc(16 * 1024));
+  mkdirSync(incoming);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', incoming]);
+  try {
+    await expect(upgrade(1)).rejects.toThrow('a was not upgraded to 0.2.0; b, c, d, e were not touched');
+    expect(said.join('')).toContain('the disk of a is full: the archive (11 B) does not fit into /var/cache');
+    expect(ran).toEqual([]);
+    expect(readdirSync(incoming)).toEqual([]);
+  } finally {
+    execFileSync('umount', [incoming]);
+  }
 });

@@ -2,8 +2,10 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeView } from '@muster/common/views';
+import { reportsFullDisk } from '../diskSpace.ts';
 import { CliError, failureOf, usageError } from '../errors.ts';
 import { shellText } from '../output/text.ts';
+import { bytesText } from '../output/times.ts';
 import type { AddedHost } from '../remote/hostsFile.ts';
 import type { ReleaseArchive } from '../remote/releaseArchive.ts';
 import type { RemoteShell } from '../remote/remoteShell.ts';
@@ -48,7 +50,7 @@ function byName(a: string, b: string): number {
 
 export interface NodesPlan {
   readonly hosts: readonly NodeHost[];
-  readonly archive: Pick<ReleaseArchive, 'path' | 'sum' | 'version'>;
+  readonly archive: Pick<ReleaseArchive, 'path' | 'bytes' | 'sum' | 'version'>;
   /** How many machines at a time. */
   readonly wave: number;
   /** How long each daemon, and then the node, may take to become healthy. */
@@ -63,7 +65,7 @@ export interface NodesTools {
   readonly signal: AbortSignal;
 }
 
-/** @throws {CliError} once a wave has a machine that did not come back healthy: the machines after it are left as they are */
+/** @throws {CliError} once a wave has a machine that was not upgraded: the machines after it are left as they are */
 export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promise<void> {
   const { hosts, wave } = plan;
   for (let first = 0; first < hosts.length; first += wave) {
@@ -81,14 +83,17 @@ export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promis
     );
     if (failed.length === 0) continue;
     const left = hosts.slice(first + wave).map(({ node }) => node);
-    const rest =
-      left.length === 0 ? '' : `; ${left.join(', ')} ${left.length === 1 ? 'was' : 'were'} not touched`;
-    throw new CliError(`${failed.join(', ')} did not come back healthy with ${plan.archive.version}${rest}`, {
+    const rest = left.length === 0 ? '' : `; ${wereNot(left)} touched`;
+    throw new CliError(`${wereNot(failed)} upgraded to ${plan.archive.version}${rest}`, {
       hints: [
-        'The same command continues once that is fixed: machines that have the release are left alone.',
+        'The reason is in the line of each. The same command continues: machines that have the release are left alone.',
       ],
     });
   }
+}
+
+function wereNot(nodes: readonly string[]): string {
+  return `${nodes.join(', ')} ${nodes.length === 1 ? 'was' : 'were'} not`;
 }
 
 /** For root alone; programs are not run from it. Each call has a folder of its own in it: two admins may upgrade at the same time. */
@@ -108,7 +113,8 @@ async function upgradeOne(
   const isRoot = (await login.must('id -u')).stdout.trim() === '0';
   const shell = login.elevated(!isRoot);
   const input = createReadStream(archive.path);
-  const received = await shell.must(receiveArchive(archive), { input }).finally(() => input.destroy());
+  const received = await shell.run(receiveArchive(archive), { input }).finally(() => input.destroy());
+  if (received.exitCode !== 0) throw notReceived(shell.host, received.stderr, archive.bytes);
   const folder = received.stdout.trim();
   const wait = `${Math.ceil(waitMs / 1_000)}s`;
   try {
@@ -131,6 +137,18 @@ function receiveArchive({ sum, version }: NodesPlan['archive']): string {
     `[ "$(sha256sum <${file} | cut -d ' ' -f 1)" = ${sum} ] || { echo "what arrived differs from what was sent" >&2; exit 1; }`,
     `trap - EXIT; echo "$d"`,
   ].join('; ');
+}
+
+function notReceived(host: string, said: string, bytes: number): CliError {
+  const line = said.trim().split('\n').at(-1) ?? '';
+  if (!reportsFullDisk(said)) return new CliError(`${host}: ${line || 'the archive was not copied'}`);
+  return new CliError(
+    `the disk of ${host} is full: the archive (${bytesText(bytes)}) does not fit into /var/cache`,
+    {
+      code: 'resource_exhausted',
+      hints: ['Nothing was changed there. Which folders are large: du -xh --max-depth=2 / | sort -h | tail'],
+    },
+  );
 }
 
 /** Where Muster is Debian's package, that one says how it is upgraded. */
