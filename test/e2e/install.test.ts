@@ -91,6 +91,15 @@ test('a job outlives kills of the agent and the guard and an upgrade; the servic
   }
   await isOnline();
   const [agent, guard] = [await pidOf('muster-agent'), await pidOf('muster-guard')];
+  // A package of which only a part has arrived leaves the one that is installed as it is.
+  await machine.must('sh', '-c', `head --bytes=20000000 ${deb} > /var/tmp/part.deb`);
+  const part = await dpkg('--install', '/var/tmp/part.deb');
+  expect(part.exitCode).not.toBe(0);
+  expect(part.stderr).toContain('unexpected end of file');
+  const state = await machine.must('dpkg-query', '--show', '--showformat=${Status}', 'muster');
+  expect(state).toBe('install ok installed');
+  expect(await machine.must('find', '/usr/lib/muster', '-name', '*.dpkg-*')).toBe('');
+  expect(await pidOf('muster-agent')).toBe(agent);
   await mustDpkg('--install', deb);
   await isAnother('muster-agent', agent);
   expect(await pidOf('muster-guard')).toBe(guard);
