@@ -1,4 +1,5 @@
 /** Clocks that are wrong by a day, and a cluster that was off for weeks. */
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
 import { stablePort } from '../support/places.ts';
@@ -24,7 +25,7 @@ test('nodes whose clocks are a day ahead or behind join over TLS, say so, and ru
   expect(job.endedAtMs).toBeLessThanOrEqual(Date.now());
 });
 
-test('a cluster that was off for three weeks names the nodes that must join anew, and runs jobs once they have', async () => {
+test('a cluster that was off for three weeks names whose credentials have expired, and keeps its job once nodes have joined anew', async () => {
   let aheadMs = -21 * dayMs;
   const cluster = await startCluster({
     nodes: 2,
@@ -32,6 +33,17 @@ test('a cluster that was off for three weeks names the nodes that must join anew
     clockAheadMs: () => aheadMs,
     expectedComplaints: /certificate of node node-\d expired on/,
   });
+  const made = async (...words: readonly string[]) => {
+    const { exitCode, stdout, stderr } = await cluster.muster(words);
+    expect(exitCode, stderr).toBe(0);
+    return stdout.trim();
+  };
+  await made('user', 'add', 'ada', '--no-login');
+  const token = await made('token', 'issue', 'long', '--user', 'ada');
+  const shortToken = await made('token', 'issue', 'short', '--user', 'ada', '--expires', '7d');
+  const [code, joinToken] = [await made('user', 'code', 'ada'), await made('token', 'create', 'node-3')];
+  const running = await cluster.submit({ command: 'echo began; exec sleep 100000' });
+  await cluster.untilOutput(running, 'began\n');
   const daemons = [cluster.coordinator, ...cluster.agents];
   for (const daemon of daemons.toReversed()) await daemon.stop();
 
@@ -48,7 +60,27 @@ test('a cluster that was off for three weeks names the nodes that must join anew
     await agent.start();
   }
   await cluster.untilOnline();
+  expect(await cluster.api.getJob(running)).toMatchObject({ state: 'running', attempts: { length: 1 } });
   expect(await cluster.run({ command: 'true', resources: { nodes: 2 } })).toMatchObject({
     state: 'succeeded',
   });
+  await cluster.api.stopJobs([running]);
+  await cluster.untilEnded(running);
+
+  const jobsOf = (ofUser: string) => cluster.muster(['jobs'], { env: { MUSTER_TOKEN: ofUser } });
+  expect((await jobsOf(token)).exitCode).toBe(0);
+  const { stderr } = await jobsOf(shortToken);
+  expect(stderr).toMatch(
+    /the credential user:ada:\w+ has expired: it was valid until .* the clock of the coordinator/,
+  );
+  expect(stderr).toContain('muster token issue LABEL --user NAME');
+  const login = await cluster.muster(['login', cluster.address], { stdin: code });
+  expect(login.stderr).toContain('expired');
+  expect(login.stderr).toContain('muster user code NAME');
+  const place = ['--data', join(cluster.workDir, 'node-3'), '--coordinator', cluster.address];
+  const third = await cluster.muster(['agent', '--name', 'node-3', '--metrics', 'off', ...place], {
+    env: { MUSTER_JOIN_TOKEN: joinToken },
+  });
+  expect(third.stderr).toContain('expired');
+  expect(third.stderr).toContain('muster token create node-3');
 });

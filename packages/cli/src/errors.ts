@@ -60,13 +60,17 @@ function failure(
   return { message, code, hints, problems, exitCode: exitCodeOf[code] };
 }
 
+const expiredHint =
+  'An admin creates another one: `muster user code NAME` to log in, `muster token issue LABEL --user NAME` for a program.';
+
 function hintsFor(error: MusterError): readonly string[] {
   const hint: Partial<Record<ErrorCode, string>> = {
     unauthenticated: 'Check MUSTER_TOKEN, --token-file or --data.',
     deadline_exceeded: 'The coordinator is there but busy or stuck; its log says more.',
     internal: "The coordinator's log says more.",
   };
-  const found = hint[error.code];
+  const isExpired = error.code === 'unauthenticated' && error.message.includes(' has expired: ');
+  const found = isExpired ? expiredHint : hint[error.code];
   return found === undefined ? [] : [found];
 }
 

@@ -103,7 +103,15 @@ async function loginWithCode(
 ): Promise<LoggedIn> {
   const pin = pinInToken(code);
   const ca = named ?? (pin === null ? saved : await fetchCa(address, pin));
-  return { ...(await withApi(address, code, ca, (api) => api.login(token))), ca };
+  const entered = withApi(address, code, ca, (api) => api.login(token)).catch((error: unknown) => {
+    if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
+    throw new CliError('the login code is unknown to this coordinator, was used, or has expired', {
+      code: error.code,
+      cause: error,
+      hints: ['A code works once, for 24 hours. An admin creates another one: muster user code NAME'],
+    });
+  });
+  return { ...(await entered), ca };
 }
 
 async function loginAtIssuer(
