@@ -32,6 +32,7 @@ export const phaseEndData = {
   verdict: nullable(oneOf(phaseVerdicts)),
   values: phaseValues,
   step: nullable(real(1_500)),
+  tokens: nullable(real(98_304_000)),
   end: whole(1_500),
   checkpoint: nullable(resume),
   next: oneOf(['next', 'succeeded', 'failed']),

@@ -90,6 +90,7 @@ const aboutTraining: Readonly<Record<TrainingMetricName, string>> = {
   step_seconds: 'time of a step',
   tokens_per_second: 'speed in tokens',
   samples_per_second: 'speed in samples',
+  tokens: 'tokens since the beginning of the training',
 };
 
 function about(prometheus: string, what: string): About {

@@ -13,10 +13,11 @@ export function phaseLines({ phases, unit }: PhasesView): readonly string[] {
 }
 
 function lineOf(phase: PhaseView, unit: PhasesView['unit']): string {
-  const { state, start, target, extensions, step } = phase;
+  const { state, start, target, extensions, step, tokens } = phase;
   const range = `${unit} ${start}-${start + target}`;
   const added = extensions === 0 ? '' : `, extended ${extensions === 1 ? 'once' : `${extensions} times`}`;
-  const at = step === null ? '' : `, step ${step}`;
+  const atStep = step === null ? '' : `, step ${step}`;
+  const at = unit === 'steps' || tokens === null ? atStep : `${atStep}, ${tokens} tokens`;
   switch (state) {
     case 'waiting':
       return `waiting, ${range}`;

@@ -28,6 +28,8 @@ export interface EndedPhase {
   readonly extensions: number;
   /** The last step that its output showed. null: none. */
   readonly step: number | null;
+  /** The last count of tokens that its output showed. null: none. Absent: of a version that did not read them. */
+  readonly tokens?: number | null;
   /** null: it has no criterion. */
   readonly verdict: PhaseVerdict | null;
   readonly values: PhaseValues;
@@ -49,6 +51,8 @@ export interface PhaseView {
   readonly extensions: number;
   /** The newest step that its output showed. null: none. */
   readonly step: number | null;
+  /** The newest count of tokens that its output showed, from the beginning of the training. null: none. */
+  readonly tokens: number | null;
   /** null: it has not ended, or has no criterion. */
   readonly verdict: PhaseVerdict | null;
   /** Those that are known. */

@@ -10,6 +10,7 @@ export const trainingMetrics = {
   step_seconds: 'seconds',
   tokens_per_second: 'tokens/s',
   samples_per_second: 'samples/s',
+  tokens: 'tokens',
 } as const;
 export type TrainingMetricName = keyof typeof trainingMetrics;
 
@@ -20,7 +21,7 @@ export function isTrainingMetricName(name: string): name is TrainingMetricName {
 /** One line of metrics under canonical names; only finite values. */
 export type TrainingValues = Readonly<Partial<Record<TrainingMetricName, number>>>;
 
-/** In the order in which they are listed and stored. */
+/** In the order in which they are listed, and stored by their index: a new one is the last. */
 export const trainingMetricNames = Object.keys(trainingMetrics).filter(isTrainingMetricName);
 
 /** Which values of a metric are better; null: neither. */
@@ -34,6 +35,7 @@ export const betterValues: Readonly<Record<TrainingMetricName, 'low' | 'high' | 
   step_seconds: 'low',
   tokens_per_second: 'high',
   samples_per_second: 'high',
+  tokens: null,
 };
 
 /** One line of metrics, as it is kept for the life of its job. */

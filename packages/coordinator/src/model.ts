@@ -50,6 +50,14 @@ export interface Job extends JobFacts {
   readonly traceparent: string | null;
 }
 
+/** The attempt that has ended a phase, and where its output ended. */
+export interface AwaitedVerdict {
+  readonly attempt: number;
+  readonly step: number | null;
+  /** Absent: of a version that did not read them. */
+  readonly tokens?: number | null;
+}
+
 /** Where a job is in its phases. It stays as it was when the job has ended. */
 export interface PhaseProgress {
   /** Of the current phase, or of the last, from 0. */
@@ -61,7 +69,7 @@ export interface PhaseProgress {
   /** How often it was extended. */
   readonly extensions: number;
   /** It has ended well, and its criterion was not judged yet: until then the job gets no attempt. null: nothing is to be judged. */
-  readonly awaiting: { readonly attempt: number; readonly step: number | null } | null;
+  readonly awaiting: AwaitedVerdict | null;
   /** The phases that have ended, oldest first. */
   readonly ended: readonly EndedPhase[];
 }

@@ -17,6 +17,7 @@ export function progressText(progress: TrainingProgress, { isOver = false } = {}
   const parts = [
     step === undefined ? null : `step ${step}${totalSteps === null ? '' : ` of ${totalSteps}`}`,
     epoch === undefined ? null : `epoch ${number(epoch)}`,
+    latest.tokens === undefined ? null : `${latest.tokens} tokens`,
     latest.train_loss === undefined ? null : `loss ${number(latest.train_loss)}`,
     latest.eval_loss === undefined ? null : `eval loss ${number(latest.eval_loss)}`,
     latest.learning_rate === undefined ? null : `learning rate ${number(latest.learning_rate)}`,

@@ -65,6 +65,7 @@ export const jobFacts: Readonly<Record<keyof typeof jobFactNames, JobFact>> = {
   step: latest('step'),
   tokens_per_second: latest('tokens_per_second'),
   samples_per_second: latest('samples_per_second'),
+  tokens: latest('tokens'),
   progress_age: (_job, around) => since(around.training()?.atMs ?? null, around.nowMs),
   hung: (job, around) => {
     const attempt = running(job);
@@ -185,7 +186,8 @@ function latest(
     | 'epoch'
     | 'step'
     | 'tokens_per_second'
-    | 'samples_per_second',
+    | 'samples_per_second'
+    | 'tokens',
 ): JobFact {
   return (_job, around) => around.training()?.latest[name] ?? null;
 }

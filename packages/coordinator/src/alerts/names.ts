@@ -53,6 +53,7 @@ export const jobFactNames = {
   step: double('newest step'),
   tokens_per_second: double('newest speed in tokens'),
   samples_per_second: double('newest speed in samples'),
+  tokens: double('newest count of tokens since the beginning of the training'),
   progress_age: duration('since the last line of metrics in its output'),
   hung: bool('whether its attempt hangs'),
   diverged: bool('whether the loss of its attempt has diverged, or is not a number'),

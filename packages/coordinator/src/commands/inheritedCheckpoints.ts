@@ -5,7 +5,7 @@ import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isTerminal } from '@muster/common/states';
-import { inheritedPhase } from '../lifecycle/phases.ts';
+import { inheritedPhase, startAt } from '../lifecycle/phases.ts';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import { type Job, lineageMax } from '../model.ts';
 import { ownSpec } from '../spec/ownSpec.ts';
@@ -64,7 +64,9 @@ export function inheritedCheckpointsOf(
     : { checkpoints: readFromOutside(predecessor, successor) };
   const [best] = resumeCandidates({ checkpoints: inherited.checkpoints, resumeChoice: from });
   const resumedFrom = best === undefined ? null : { jobId: predecessor.id, name: best.name, step: best.step };
-  const phase = inheritedPhase(predecessor, successor.spec, from, best?.step ?? 0);
+  const { spec } = successor;
+  const start = best === undefined ? 0 : startAt(spec, best);
+  const phase = inheritedPhase(predecessor, spec, from, start);
   return { ...inherited, resumeChoice: from, resumedFrom, phase };
 }
 

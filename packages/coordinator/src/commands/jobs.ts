@@ -4,7 +4,7 @@ import { MusterError } from '@muster/common/errors';
 import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { budgetOf, traceparentOf, userOf } from '../caller.ts';
-import { firstPhase } from '../lifecycle/phases.ts';
+import { firstPhase, startAt } from '../lifecycle/phases.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Job, JobArray } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -81,7 +81,8 @@ export function submit(
     random,
   );
   // Where it continues from a path, the step of that is where its first phase begins.
-  const phase = firstPhase(command.spec, inherited?.resumedFrom?.step ?? 0);
+  const from = inherited?.resumedFrom ?? null;
+  const phase = firstPhase(command.spec, from === null ? 0 : startAt(command.spec, from));
   addJob(draft, { ...job, phase, ...inherited }, nowMs);
   return draft.putRequest({ requestId, digest, jobIds: [job.id], arrayId: null, createdAtMs: nowMs });
 }

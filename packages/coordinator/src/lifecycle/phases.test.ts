@@ -51,7 +51,7 @@ test('without a criterion the next phase follows at once, and the next attempt i
 test('a criterion is awaited in the queue, without an attempt, and judged once', () => {
   const story = ranTo(ranTo(curriculum(), 100), 150);
   expect(story.job.state.kind).toBe('queued');
-  expect(phaseOf(story)?.awaiting).toEqual({ attempt: 2, step: 150 });
+  expect(phaseOf(story)?.awaiting).toEqual({ attempt: 2, step: 150, tokens: null });
   expect(() => story.allocated()).toThrow('awaits the verdict');
   const waiting = story.job;
   expect(judged(story, 'met', 1).job).toBe(waiting);

@@ -15,7 +15,7 @@
  * - Phases only go forward, unless a user requeues the job from an earlier step, or from scratch.
  */
 import { causeOf } from '@muster/common/cause';
-import type { ResumeChoice } from '@muster/common/checkpoints';
+import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { NewEvent } from '@muster/common/eventKinds';
 import {
   type EndedPhase,
@@ -43,6 +43,9 @@ interface Judged {
   readonly values: PhaseValues;
 }
 
+/** The metrics that a target counts. */
+type PhaseCount = 'step' | 'tokens';
+
 /** What comes of a phase, in the words of its event. */
 type PhaseEnding = 'next' | 'succeeded' | 'failed';
 
@@ -50,6 +53,17 @@ type PhaseEnding = 'next' | 'succeeded' | 'failed';
 export function firstPhase({ phases }: Pick<JobSpec, 'phases'>, start: number): PhaseProgress | null {
   if (phases.length === 0) return null;
   return { index: 0, start, firstAttempt: null, extensions: 0, awaiting: null, ended: [] };
+}
+
+/**
+ * Where a job begins to count that continues another training, in the unit of its phases.
+ * @returns 0: the checkpoint does not tell
+ */
+export function startAt(
+  { phases }: Pick<JobSpec, 'phases'>,
+  checkpoint: Pick<Checkpoint, 'step'> & Partial<Pick<Checkpoint, 'metrics'>>,
+): number {
+  return (phaseUnitOf(phases) === 'steps' ? checkpoint.step : checkpoint.metrics?.['tokens']) ?? 0;
 }
 
 /** The phase whose criterion is to be judged. null: nothing is */
@@ -79,7 +93,12 @@ export function afterGoodEnd(job: Job, nowMs: number): PhaseStep | null {
   if (phase === null || current === undefined) return null;
   // Its user has sent it elsewhere meanwhile: this attempt was of the phase where it was then.
   if (phase.firstAttempt === null) return { job, events: [], next: 'waits' };
-  const awaiting = { attempt: job.lastAttempt, step: stepOf(currentAttempt(job)) };
+  const last = currentAttempt(job);
+  const awaiting = {
+    attempt: job.lastAttempt,
+    step: newestOf(last, 'step'),
+    tokens: newestOf(last, 'tokens'),
+  };
   const reached: Job = { ...job, phase: { ...phase, awaiting } };
   if (current.success !== null) return { job: reached, events: [], next: 'waits' };
   return endPhase(reached, { verdict: null, values: {} }, nowMs);
@@ -217,6 +236,7 @@ function withEnded(
     target: phaseTarget(current, extensions),
     extensions,
     step: awaiting?.step ?? null,
+    tokens: awaiting?.tokens ?? null,
     verdict,
     values,
     checkpoint: best === undefined ? null : { name: best.name, step: best.step },
@@ -228,6 +248,7 @@ function withEnded(
     verdict,
     values,
     step: ended.step,
+    tokens: awaiting?.tokens ?? null,
     end: start + ended.target,
     checkpoint: ended.checkpoint,
     next: ending,
@@ -248,10 +269,10 @@ function rewarded(job: Job): Job {
 }
 
 /** By the lowest rank that shows one. */
-function stepOf(attempt: Attempt | null): number | null {
+function newestOf(attempt: Attempt | null, metric: PhaseCount): number | null {
   for (const { exit } of attempt?.tasks ?? []) {
-    const step = exit?.training?.latest.step;
-    if (step !== undefined) return step;
+    const value = exit?.training?.latest[metric];
+    if (value !== undefined) return value;
   }
   return null;
 }

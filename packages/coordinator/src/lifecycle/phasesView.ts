@@ -4,6 +4,9 @@ import type { PhaseSpec } from '@muster/common/spec/types';
 import type { TrainingProgress } from '@muster/common/training';
 import type { Job, PhaseProgress } from '../model.ts';
 
+type Counts = Pick<PhaseView, 'step' | 'tokens'>;
+const notCounted: Counts = { step: null, tokens: null };
+
 type PhasedJob = Pick<Job, 'phase' | 'spec'> & { readonly state: { readonly kind: Job['state']['kind'] } };
 
 /** @param training where it is, by its output @returns null: the job has no phases */
@@ -13,12 +16,12 @@ export function phasesView(
 ): PhasesView | null {
   if (phase === null) return null;
   const unit = phaseUnitOf(spec.phases);
-  const step = training?.latest.step ?? null;
+  const { step = null, tokens = null } = training?.latest ?? {};
   const phases: PhaseView[] = [];
   for (const [index, each] of spec.phases.entries()) {
     const before = phases.at(-1);
     const start = before === undefined ? phase.start : before.start + before.target;
-    phases.push(phaseView(each, index, phase, start, step));
+    phases.push(phaseView(each, index, phase, start, { step, tokens }));
   }
   const [first] = phases;
   const last = phases.at(-1);
@@ -39,7 +42,7 @@ function phaseView(
   index: number,
   phase: PhaseProgress,
   start: number,
-  step: number | null,
+  newest: Counts,
 ): PhaseView {
   const { name } = spec;
   const ended = phase.ended[index];
@@ -47,25 +50,29 @@ function phaseView(
     const { target, extensions, verdict, checkpoint, endedAtMs } = ended;
     const known = Object.entries(ended.values).filter((pair): pair is [string, number] => pair[1] !== null);
     const values = Object.fromEntries(known);
-    const place = { start: ended.start, target, extensions, step: ended.step };
+    const place = { start: ended.start, target, extensions, step: ended.step, tokens: ended.tokens ?? null };
     return { name, state: 'ended', ...place, verdict, values, checkpoint, endedAtMs };
   }
   const nothing = { verdict: null, values: {}, checkpoint: null, endedAtMs: null } as const;
   if (index !== phase.index) {
     const target = phaseTarget(spec, 0);
-    return { name, state: 'waiting', start, target, extensions: 0, step: null, ...nothing };
+    return { name, state: 'waiting', start, target, extensions: 0, ...notCounted, ...nothing };
   }
-  const { extensions, awaiting, firstAttempt } = phase;
+  const { extensions, awaiting } = phase;
   const target = phaseTarget(spec, extensions);
   const state = awaiting === null ? 'current' : 'judged';
-  // Before its first attempt, the newest step is that of the phase before.
-  const own = awaiting?.step ?? (firstAttempt === null ? null : step);
-  return { name, state, start: phase.start, target, extensions, step: own, ...nothing };
+  return { name, state, start: phase.start, target, extensions, ...countsOf(phase, newest), ...nothing };
 }
 
-/** Of steps the newest that was shown; nobody prints how many tokens there were, so these count at the end of a phase. */
-function reachedIn({ start, target, step, state }: PhaseView, unit: PhasesView['unit']): number {
+/** Before the first attempt of a phase, what is newest is of the phase before. */
+function countsOf({ awaiting, firstAttempt }: PhaseProgress, newest: Counts): Counts {
+  if (firstAttempt === null) return notCounted;
+  return { step: awaiting?.step ?? newest.step, tokens: awaiting?.tokens ?? newest.tokens };
+}
+
+/** The newest count that was shown; a phase whose output shows none counts once it has ended. */
+function reachedIn({ start, target, step, tokens, state }: PhaseView, unit: PhasesView['unit']): number {
   if (state === 'judged') return start + target;
-  if (unit === 'tokens' || step === null) return start;
-  return Math.min(Math.max(step, start), start + target);
+  const count = unit === 'tokens' ? tokens : step;
+  return count === null ? start : Math.min(Math.max(count, start), start + target);
 }

@@ -53,13 +53,22 @@ async function runTo(
   change: Parameters<typeof anExit>[0] = {},
 ): Promise<void> {
   await startJob(coordinator, id);
+  await endAt(id, latest, change);
+}
+
+async function endAt(
+  id: JobId,
+  latest: TrainingValues,
+  change: Parameters<typeof anExit>[0] = {},
+): Promise<void> {
   const attempt = coordinator.state.jobs.get(id)?.lastAttempt ?? 0;
   const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
   const task = { jobId: id, attempt, nodeRank: 0 };
   const ended = aReport(task, { state: 'ended', exit: anExit({ training, ...change }) });
   await coordinator.loop.run(aCaller, (draft, nowMs) => {
     const saved = { kind: 'checkpoint', attempt, nodeRank: 0, shared: true, afterStop: false } as const;
-    applyJobEvent(draft, id, { ...saved, checkpoint: aCheckpoint(latest.step ?? 1) }, nowMs);
+    const checkpoint = aCheckpoint(latest.step ?? 1, { metrics: latest });
+    applyJobEvent(draft, id, { ...saved, checkpoint }, nowMs);
     return report(draft, aNode('node-1').name, [ended], () => null, nowMs);
   });
 }
@@ -102,6 +111,42 @@ test('the end of a phase is judged by what it has printed, over restarts, and on
   await coordinator.phases.run();
   expect(await shown(id)).toMatchObject({ state: 'succeeded', phases: { done: 175, percent: 100 } });
   expect(kinds().slice(2)).toEqual(['phase.started', 'phase.extended', 'phase.ended']);
+});
+
+test('phases in tokens follow those of the output, also in a job that continues from a checkpoint', async () => {
+  const phases = [
+    { name: 'broad', tokens: 4_000 },
+    { name: 'domain', tokens: 1_000, success: 'tokens >= 5000.0' },
+  ];
+  const { phases: _steps, ...rest } = file;
+  const spec = { ...rest, command: ['train', '--tokens={phase_end}'], checkpoint: { dir: '/ckpt' }, phases };
+  const id = await submitJob(coordinator, 'train', JSON.stringify(spec));
+  await startJob(coordinator, id);
+  const task = { jobId: id, attempt: 1, nodeRank: 0 };
+  const training = { framework: null, latest: { step: 7, tokens: 1_000 }, totalSteps: null, etaMs: null };
+  coordinator.taskStatus.record(aReport(task, { training: { ...training, rows: 1, atMs: 0 } }));
+  expect((await shown(id)).phases).toMatchObject({
+    unit: 'tokens',
+    done: 1_000,
+    total: 5_000,
+    percent: 20,
+    phases: [
+      { state: 'current', step: 7, tokens: 1_000 },
+      { state: 'waiting', tokens: null },
+    ],
+  });
+  await endAt(id, { step: 30, tokens: 4_010 });
+  expect((await shown(id)).phases).toMatchObject({ done: 4_000, phases: [{ step: 30, tokens: 4_010 }, {}] });
+  await runTo(id, { step: 40, tokens: 5_000 });
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({
+    state: 'succeeded',
+    phases: { phases: [{}, { verdict: 'met', values: { tokens: 5_000 }, tokens: 5_000 }] },
+  });
+  // Steps say nothing of where a count of tokens begins: what the checkpoint is known by does.
+  const other = JSON.stringify({ ...spec, phases: [{ name: 'tuning', tokens: 500 }] });
+  const next = await coordinator.api.requeueJob(id, 'tuning', { kind: 'newest' }, other);
+  expect((await shown(next.jobId as JobId)).phases?.phases).toMatchObject([{ start: 5_000, target: 500 }]);
 });
 
 test('a metric that was not printed, or a loss that became NaN, meets nothing, and the job says so', async () => {

@@ -44,6 +44,16 @@ const names: Readonly<Record<TrainingMetricName, readonly string[]>> = {
     'wps',
   ],
   samples_per_second: ['samples_per_s', 'samples_per_second', 'samples_per_sec'],
+  // All since the beginning of the training. Names of the tokens of one batch, such as `ntokens`, are not among them.
+  tokens: [
+    'tokens_seen',
+    'consumed_tokens',
+    'num_input_tokens_seen',
+    'num_tokens',
+    'total_tokens',
+    'throughput_total_tokens',
+    'tokens',
+  ],
 };
 
 interface Metric {

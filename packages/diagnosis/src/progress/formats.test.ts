@@ -66,7 +66,7 @@ test.each<[Framework, string, Values, ProgressRow['canonical']]>([
     'hf_trainer',
     "{'loss': '0.8125', 'grad_norm': 'nan', 'learning_rate': '1e-04', 'num_tokens': '5.225e+04', 'epoch': '0.25'}",
     { loss: 0.8125, grad_norm: null, learning_rate: 1e-4, num_tokens: 52_250, epoch: 0.25 },
-    { train_loss: 0.8125, learning_rate: 1e-4, epoch: 0.25 },
+    { train_loss: 0.8125, learning_rate: 1e-4, epoch: 0.25, tokens: 52_250 },
   ],
   [
     'hf_trainer',

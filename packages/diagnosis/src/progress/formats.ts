@@ -256,7 +256,7 @@ const plainHead = /^\s{0,8}\[?(?:global[_ ]step|step|iteration|iter|epoch)[:= ]/
 const plainPair = new RegExp(
   [
     String.raw`(?:^|[\s,;|([])`,
-    String.raw`(global[_ ]step|step|iteration|iter|epoch|lr|learning[_ ]rate|grad[_ ]norm|gnorm`,
+    String.raw`(global[_ ]step|step|iteration|iter|epoch|lr|learning[_ ]rate|grad[_ ]norm|gnorm|(?:consumed[_ ])?tokens(?:[_ ]seen)?`,
     String.raw`|(?:(?:train|training|val|valid|validation|eval)[_ /])?loss)`,
     String.raw`\s{0,2}[:= ]\s{0,4}([-+.\w]{1,40})(?:\s?\/\s?(\d{1,9}))?(?=[\s,;:|)\]]|$)`,
   ].join(''),
@@ -328,7 +328,7 @@ export const jsonLines: LineFormat = {
   },
 };
 const counts =
-  /^(?:global_|train_|trainer\/global_)?(?:step|steps|iteration|iter|num_updates|update|epoch)$/i;
+  /^(?:global_|train_|trainer\/global_)?(?:step|steps|iteration|iter|num_updates|update|epoch|tokens|tokens_seen|consumed_tokens)$/i;
 const measures =
   /(?:^|[_/.\s-])(?:loss|lr|learning_rate|grad_norm|gnorm|perplexity|ppl|tokens_per_s(?:ec(?:ond)?)?|samples_per_s(?:ec(?:ond)?)?)$/i;
 /** One of these is in every such name; parsing costs much more. */

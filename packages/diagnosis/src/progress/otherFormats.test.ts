@@ -33,6 +33,7 @@ test.each<[Framework, string, ProgressRow['canonical']]>([
       grad_norm: 3.5,
       step_seconds: 1.5,
       tokens_per_second: 1_400_000,
+      tokens: 41_900_000,
     },
   ],
   [
@@ -58,6 +59,17 @@ test.each<[Framework, string, ProgressRow['canonical']]>([
   ['plain', 'step 10: loss 2.3125, grad norm 1.5', { step: 10, train_loss: 2.3125, grad_norm: 1.5 }],
   ['plain', '[step 10/250] loss=2.3125 | lr=0.001', { step: 10, train_loss: 2.3125, learning_rate: 0.001 }],
   ['plain', 'Step: 10, Loss: 2.3125', { step: 10, train_loss: 2.3125 }],
+  [
+    'plain',
+    'step 10 | loss 2.3125 | tokens seen 81920 | tokens/s 512',
+    { step: 10, train_loss: 2.3125, tokens: 81_920 },
+  ],
+  ['json_lines', '{"tokens_seen": 81920, "loss": 2.3125}', { train_loss: 2.3125, tokens: 81_920 }],
+  [
+    'json_lines',
+    '{"step": 10, "loss": 2.3125, "tokens": 4096, "consumed_tokens": 81920}',
+    { step: 10, train_loss: 2.3125, tokens: 81_920 },
+  ],
   [
     'plain',
     'Iteration 10 | train loss 2.3125 | val loss 2.5',

@@ -14,9 +14,11 @@ export interface JobPhase {
   'values'?: ({[key: string]: number | string});
   'checkpoint'?: (_muster_v1_Resume | null);
   'endedAtMs'?: (number | string | Long);
+  'tokens'?: (number | string);
   '_step'?: "step";
   '_verdict'?: "verdict";
   '_endedAtMs'?: "endedAtMs";
+  '_tokens'?: "tokens";
 }
 
 export interface JobPhase__Output {
@@ -30,7 +32,9 @@ export interface JobPhase__Output {
   'values': ({[key: string]: number});
   'checkpoint': (_muster_v1_Resume__Output | null);
   'endedAtMs'?: (number);
+  'tokens'?: (number);
   '_step'?: "step";
   '_verdict'?: "verdict";
   '_endedAtMs'?: "endedAtMs";
+  '_tokens'?: "tokens";
 }

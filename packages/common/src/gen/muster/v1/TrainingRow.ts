@@ -15,6 +15,7 @@ export interface TrainingRow {
   'stepSeconds'?: (number | string);
   'tokensPerSecond'?: (number | string);
   'samplesPerSecond'?: (number | string);
+  'tokens'?: (number | string);
   '_step'?: "step";
   '_trainLoss'?: "trainLoss";
   '_evalLoss'?: "evalLoss";
@@ -24,6 +25,7 @@ export interface TrainingRow {
   '_stepSeconds'?: "stepSeconds";
   '_tokensPerSecond'?: "tokensPerSecond";
   '_samplesPerSecond'?: "samplesPerSecond";
+  '_tokens'?: "tokens";
 }
 
 export interface TrainingRow__Output {
@@ -39,6 +41,7 @@ export interface TrainingRow__Output {
   'stepSeconds'?: (number);
   'tokensPerSecond'?: (number);
   'samplesPerSecond'?: (number);
+  'tokens'?: (number);
   '_step'?: "step";
   '_trainLoss'?: "trainLoss";
   '_evalLoss'?: "evalLoss";
@@ -48,4 +51,5 @@ export interface TrainingRow__Output {
   '_stepSeconds'?: "stepSeconds";
   '_tokensPerSecond'?: "tokensPerSecond";
   '_samplesPerSecond'?: "samplesPerSecond";
+  '_tokens'?: "tokens";
 }
