@@ -101,6 +101,12 @@ const dashboards = {
       ['Loss', 'short', [`training_loss${ofJob}`, 'training loss']],
       ['Learning rate', 'sci', [`learning_rate${ofJob}`, 'learning rate']],
       [
+        'Phases',
+        'percentunit',
+        [`muster_job_phases_done_ratio${ofJob}`, 'all phases'],
+        [`muster_job_phase_done_ratio${ofJob}`, '{{phase}}'],
+      ],
+      [
         'GPU utilization',
         'percent',
         [`DCGM_FI_DEV_GPU_UTIL${ofJob}`, perRank],

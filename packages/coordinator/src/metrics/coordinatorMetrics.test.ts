@@ -14,6 +14,7 @@ import {
   aNode,
   anAttempt,
   aReport,
+  aSpec,
   nodeNameOf,
   someMs,
 } from '../modelFixture.ts';
@@ -174,6 +175,28 @@ test('how training goes is on the page while its job holds nodes', async () => {
   state.jobs.clear();
   clock.nowMs += 1;
   expect(await readPage()).not.toContain(runningJobId);
+});
+
+test.each(['steps', 'tokens'] as const)('progress over phases of %s is on the page', async (unit) => {
+  const { taskStatus, state } = coordinator;
+  const spec = aSpec({
+    phases: [
+      { name: 'broad', [unit]: 600 },
+      { name: 'domain', [unit]: 200 },
+    ],
+  });
+  const phase = { index: 0, start: 0, firstAttempt: 1, extensions: 0, awaiting: null, ended: [] };
+  state.jobs.set(runningJobId, { ...runningJob, spec, phase });
+  const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
+  const latest = unit === 'steps' ? { step: 150, tokens: 7 } : { step: 7, tokens: 150 };
+  taskStatus.record(aReport(task, { training: someProgress({ latest }) }));
+  const labels = `muster_job="${runningJobId}"`;
+  expect(await readValues()).toMatchObject({
+    [`muster_job_phase_done_ratio{${labels},phase="broad",unit="${unit}"}`]: 0.25,
+    [`muster_job_phases_done_ratio{${labels},unit="${unit}"}`]: 150 / 800,
+  });
+  state.jobs.set(runningJobId, runningJob);
+  expect(await readPage()).not.toContain('muster_job_phase_done_ratio{');
 });
 
 test('sizes of checkpoints are a histogram, use of GPUs a mean for each job, and costs grow with time', async () => {

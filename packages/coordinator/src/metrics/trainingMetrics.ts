@@ -9,6 +9,7 @@ import type { TrainingMetricName } from '@muster/common/training';
 import type { Cause, LedgerEntry } from '@muster/common/views';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import { phasesView } from '../lifecycle/phasesView.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import { type Attempt, currentAttempt, type Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
@@ -153,6 +154,7 @@ function addJobGauges(registry: Registry, { state, taskStatus, newestOf }: Train
     });
   addMetric('training_loss', 'Newest training loss in the output of a job.', 'train_loss');
   addMetric('learning_rate', 'Newest learning rate in the output of a job.', 'learning_rate');
+  addPhaseGauges(registry, { state, taskStatus });
   addGauge(registry, {
     name: 'gpu_utilization',
     help: 'Utilization of the GPUs that a job holds, in percent: the mean of their newest readings.',
@@ -178,6 +180,38 @@ function addJobGauges(registry: Registry, { state, taskStatus, newestOf }: Train
         const newest = checkpoints.findLast(isGood);
         return newest === undefined ? [] : [[{ muster_job: id }, newest.savedAtMs / 1_000] as const];
       }),
+  });
+}
+
+/** By the unit of each job, steps or tokens. A job has a series for its current phase only. */
+function addPhaseGauges(
+  registry: Registry,
+  { state, taskStatus }: Pick<TrainingMetricParts, 'state' | 'taskStatus'>,
+): void {
+  const views = () =>
+    namedJobs(state).flatMap((job) => {
+      const view = phasesView(job, liveTraining(job, taskStatus));
+      return view === null ? [] : [[job.id, view] as const];
+    });
+  addGauge(registry, {
+    name: 'muster_job_phase_done_ratio',
+    help: 'How much of its current phase a job has done, by the steps or tokens in its output, from 0 to 1.',
+    labelNames: ['muster_job', 'phase', 'unit'],
+    read: () =>
+      views().flatMap(([id, { unit, index, phases, done }]) => {
+        const current = phases[index];
+        const [first] = phases;
+        if (current === undefined || first === undefined) return [];
+        const reached = (first.start + done - current.start) / current.target;
+        return [[{ muster_job: id, phase: current.name, unit }, reached] as const];
+      }),
+  });
+  addGauge(registry, {
+    name: 'muster_job_phases_done_ratio',
+    help: 'How much of all its phases a job has done, by the steps or tokens in its output, from 0 to 1.',
+    labelNames: ['muster_job', 'unit'],
+    read: () =>
+      views().map(([id, { unit, done, total }]) => [{ muster_job: id, unit }, done / total] as const),
   });
 }
 
