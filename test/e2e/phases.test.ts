@@ -46,3 +46,57 @@ test('targets in tokens: progress follows the output, and is shown wherever phas
     { tokens: 5_000, verdict: 'met', values: { tokens: 5_000 } },
   ]);
 });
+
+test('a criterion on what evaluations measure waits for the evaluation of the last checkpoint, over a kill of the coordinator', async () => {
+  const gate = join(cluster.workDir, 'measured');
+  const id = await cluster.submit({
+    name: 'measured',
+    // A loss that the program measures itself, and that would meet the criterion.
+    command: [
+      'sh',
+      '-c',
+      `echo '{"step": {phase_end}, "loss": 1, "eval_loss": 0.1}'; ` +
+        `echo '{"step": {phase_end}}' > "$MUSTER_CHECKPOINT_DIR/step_{phase_end}.json"`,
+    ],
+    phases: [
+      { name: 'broad', steps: 10, success: 'eval_loss < 3.0', extend: { steps: 5 } },
+      { name: 'domain', steps: 5 },
+    ],
+    evaluate: {
+      command: [
+        'sh',
+        '-c',
+        `until [ -e ${gate} ]; do sleep 0.05; done; echo "{\\"step\\": 1, \\"eval_loss\\": $([ $MUSTER_CHECKPOINT_STEP -gt 10 ] && echo 2 || echo 4)}"`,
+      ],
+      on: 'final',
+      metric: { name: 'eval_loss' },
+    },
+  });
+  const now = () => cluster.api.getJob(id);
+  const evaluations = async () => (await cluster.api.listJobs({ label: `muster.evaluates=${id}` })).jobs;
+  await waitFor('its checkpoint is evaluated', async () => (await evaluations())[0]?.state === 'running');
+  expect(await now()).toMatchObject({
+    state: 'queued',
+    phases: { index: 0, phases: [{ state: 'judged' }, {}] },
+  });
+  const [first] = await evaluations();
+  expect((await cluster.muster(['explain', id])).stdout).toContain(`step_10.json: ${first?.id}`);
+  await cluster.coordinator.kill();
+  writeFileSync(gate, '');
+  await cluster.coordinator.start();
+  await waitFor('it has succeeded', async () => (await now().catch(() => null))?.state === 'succeeded');
+  // 4 after ten steps, so that the phase was extended; 2 after five more.
+  const { phases, checkpoints } = await now();
+  expect(phases?.phases).toMatchObject([
+    { extensions: 1, verdict: 'met', values: { eval_loss: 2 }, checkpoint: { step: 15 } },
+    { verdict: null },
+  ]);
+  const rows = checkpoints.map(({ step, evaluation }) => [step, evaluation?.metrics['eval_loss']]);
+  expect(rows.slice(0, 2)).toEqual([
+    [10, 4],
+    [15, 2],
+  ]);
+  expect((await cluster.muster(['job', id])).stdout).toMatch(
+    /1\. broad: ended.*extended once, met \(eval_loss 2\)/,
+  );
+});

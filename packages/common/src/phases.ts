@@ -74,6 +74,11 @@ export interface PhasesView {
   readonly phases: readonly PhaseView[];
 }
 
+/** The metric that a name in a criterion means: `loss` is what most programs call that of the training. */
+export function criterionMetric(name: string): string {
+  return name === 'loss' ? 'train_loss' : name;
+}
+
 /** By what the phases of a job are counted: the same in all of them. */
 export function phaseUnitOf(phases: readonly Pick<PhaseSpec, 'tokens'>[]): PhaseUnit {
   return phases.some(({ tokens }) => tokens !== null) ? 'tokens' : 'steps';

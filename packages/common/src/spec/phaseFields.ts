@@ -47,7 +47,8 @@ export const phaseFields = {
     text(/\S/, conditionForm, { lengthMax: [conditionLengthMax, conditionForm] }),
     {
       about:
-        'Condition in CEL on the newest metrics of the phase, such as eval_loss < 2.9. A metric that was not printed never meets it.',
+        'Condition in CEL on the newest metrics of the phase, such as eval_loss < 2.9; on evaluate.metric as measured at its end. ' +
+        'What is unknown never meets it.',
     },
   ),
   unmet: field(

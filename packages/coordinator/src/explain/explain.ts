@@ -51,6 +51,10 @@ export function explain(
         details: [
           `reason: ${reason?.kind ?? 'scheduling'}`,
           placeInQueue(ahead),
+          ...awaitedEvaluations(job).map(
+            ({ name, evaluation }) =>
+              `the criterion of its phase needs the evaluation of ${name}: ${evaluation?.jobId ?? 'not submitted yet'}`,
+          ),
           ...excludedNodeTexts(job),
           ...nextAttemptOf(job, resume),
           ...work,
@@ -108,6 +112,13 @@ export function explain(
       return never;
     }
   }
+}
+
+/** Of a phase whose criterion depends on what is measured of its last checkpoint. */
+function awaitedEvaluations({ phases, checkpoints }: JobView): JobView['checkpoints'] {
+  if (phases?.phases[phases.index]?.state !== 'judged') return [];
+  const open = (state: string | undefined) => state === 'waiting' || state === 'running';
+  return checkpoints.filter(({ evaluation }) => open(evaluation?.state)).slice(-1);
 }
 
 function phasesOf({ phases }: JobView): readonly string[] {
@@ -181,6 +192,9 @@ function waitingSteps(job: JobView): readonly string[] {
   const { pending, cause } = job;
   const remedy = pending?.remedy ?? null;
   const isRetry = pending?.kind === 'backoff' || pending?.kind === 'circuit_open';
+  const evaluations = awaitedEvaluations(job).flatMap(({ evaluation }) => evaluation?.jobId ?? []);
+  if (evaluations.length > 0)
+    return evaluations.map((id) => `see why that takes so long: muster explain ${id}`);
   if (!isRetry) return [...(remedy === null ? [] : [remedy]), 'see what is running: muster nodes'];
   // The remedy of a pause is to look at what failed, which is what this answer shows.
   return [

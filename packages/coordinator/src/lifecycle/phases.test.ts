@@ -3,7 +3,7 @@ import type { PhaseVerdict } from '@muster/common/phases';
 import { expect, test } from 'vitest';
 import { anExit, aSpec } from '../modelFixture.ts';
 import { aGang, aStory, crash, type Story } from '../storyFixture.ts';
-import { inheritedPhase } from './phases.ts';
+import { checkpointOfPhase, inheritedPhase } from './phases.ts';
 
 const phases = [
   { name: 'broad', steps: 100 },
@@ -60,6 +60,20 @@ test('a criterion is awaited in the queue, without an attempt, and judged once',
   expect(phaseOf(story)).toMatchObject({ index: 2, start: 150, awaiting: null });
   expect(judged(story, 'unmet').job).toBe(next);
   expect(story.events.filter((kind) => kind === 'phase.ended')).toHaveLength(2);
+});
+
+test('what counts as the result of a phase is the newest good checkpoint of its attempts, while it is awaited', () => {
+  const story = ranTo(aStory({ phases, retry: { on: ['exit_code'], max_attempts: 3 } }), 100);
+  expect(checkpointOfPhase(story.job)).toBeNull();
+  story.allRunning().saved(120).ended(0, crash);
+  ranTo(story, 150);
+  expect(checkpointOfPhase(story.job)).toMatchObject({ step: 150, attempt: 3 });
+  const { checkpoints } = story.job;
+  const kept = (...steps: number[]) => checkpoints.filter(({ step }) => steps.includes(step ?? 0));
+  expect(checkpointOfPhase({ ...story.job, checkpoints: kept(100, 120) })).toMatchObject({ attempt: 2 });
+  // That of the phase before.
+  expect(checkpointOfPhase({ ...story.job, checkpoints: kept(100) })).toBeNull();
+  expect(checkpointOfPhase(judged(story, 'met').job)).toBeNull();
 });
 
 test.each(['unmet', 'unknown'] as const)(

@@ -18,6 +18,7 @@ import { causeOf } from '@muster/common/cause';
 import type { Checkpoint, ResumeChoice } from '@muster/common/checkpoints';
 import type { NewEvent } from '@muster/common/eventKinds';
 import {
+  criterionMetric,
   type EndedPhase,
   type PhaseValues,
   type PhaseVerdict,
@@ -69,6 +70,20 @@ export function startAt(
 /** The phase whose criterion is to be judged. null: nothing is */
 export function awaitedPhase({ phase, spec }: Pick<Job, 'phase' | 'spec'>): PhaseSpec | null {
   return phase === null || phase.awaiting === null ? null : (spec.phases[phase.index] ?? null);
+}
+
+/**
+ * What the phase that is awaited has left, and the next one resumes from: the checkpoint whose evaluation counts for its criterion.
+ * @returns null: no attempt of the phase has saved one that is verified
+ */
+export function checkpointOfPhase({
+  phase,
+  checkpoints,
+}: Pick<Job, 'phase' | 'checkpoints'>): Checkpoint | null {
+  if (phase === null || phase.awaiting === null) return null;
+  const [best] = resumeCandidates({ checkpoints, resumeChoice: { kind: 'newest' } });
+  const first = phase.firstAttempt ?? phase.awaiting.attempt;
+  return best === undefined || best.attempt < first || best.attempt > phase.awaiting.attempt ? null : best;
 }
 
 /** Notes the attempt as the first of its phase, if it is that. */
@@ -201,20 +216,21 @@ function endPhase(job: Job, judged: Judged, nowMs: number): PhaseStep {
 
 function failPhase(job: Job, judged: Judged, notFinite: readonly string[], nowMs: number): PhaseStep {
   const ended = withEnded(job, judged, 'failed', nowMs);
-  const { name, success } = job.spec.phases[job.phase?.index ?? 0] ?? { name: '', success: null };
-  return {
-    ...ended,
-    next: { failed: causeOf('phase_unmet', unmetText(name, success ?? '', judged.values, notFinite)) },
-  };
+  return { ...ended, next: { failed: causeOf('phase_unmet', unmetText(job, judged.values, notFinite)) } };
 }
 
 /** `phase curated did not meet eval_loss < 2.9: eval_loss 3.1` */
-function unmetText(name: string, success: string, values: PhaseValues, notFinite: readonly string[]): string {
+function unmetText({ spec, phase }: Job, values: PhaseValues, notFinite: readonly string[]): string {
+  const { name, success } = spec.phases[phase?.index ?? 0] ?? { name: '', success: null };
+  const measured = spec.evaluate?.metric?.name;
   const known = Object.entries(values).map(([metric, value]) => {
     if (notFinite.includes(metric)) return `${metric} NaN, for its newest value is not a finite number`;
-    return value === null ? `${metric} unknown, for no output of the phase shows it` : `${metric} ${value}`;
+    if (value !== null) return `${metric} ${value}`;
+    const isMeasured = criterionMetric(metric) === measured;
+    const source = isMeasured ? 'no evaluation of its last checkpoint' : 'no output of the phase';
+    return `${metric} unknown, for ${source} shows it`;
   });
-  return `phase ${name} did not meet ${success}${known.length === 0 ? '' : `: ${known.join(', ')}`}`;
+  return `phase ${name} did not meet ${success ?? ''}${known.length === 0 ? '' : `: ${known.join(', ')}`}`;
 }
 
 function withEnded(

@@ -1,5 +1,9 @@
-/** The criteria of phases: conditions on the metrics that a phase has printed. The library behind them is loaded when there is one. */
+/**
+ * The criteria of phases: conditions on the metrics that a phase has printed, or that an evaluation of its checkpoint has. The library
+ * behind them is loaded when there is one.
+ */
 import { MusterError } from '@muster/common/errors';
+import { criterionMetric } from '@muster/common/phases';
 import type { JobSpec } from '@muster/common/spec/types';
 import { isDivergence, isTrainingMetricName, trainingMetricNames } from '@muster/common/training';
 import type { CheckedCondition } from '../alerts/condition.ts';
@@ -8,12 +12,10 @@ import { SubjectValues } from '../alerts/subjectValues.ts';
 import type { PhaseJudgement } from '../lifecycle/event.ts';
 import type { Attempt } from '../model.ts';
 
-/** `loss` is what most programs call it. */
-const lossName = 'loss';
-const losses: readonly string[] = [lossName, 'train_loss', 'eval_loss'];
+const losses: readonly string[] = ['loss', 'train_loss', 'eval_loss'];
 
 const knownNames: Readonly<Record<string, KnownName>> = Object.fromEntries(
-  [lossName, ...trainingMetricNames].map((name) => [
+  ['loss', ...trainingMetricNames].map((name) => [
     name,
     { type: 'double', meaning: 'newest value in the phase' },
   ]),
@@ -41,22 +43,32 @@ export async function requirePhaseConditions({ phases }: Pick<JobSpec, 'phases'>
   throw new MusterError('invalid', `invalid spec: ${first.path}: ${first.message}${more}`, { problems });
 }
 
+/** The metric that an evaluation measures, with what it has found out. null: it has failed, or there is none. */
+export interface MeasuredMetric {
+  readonly name: string;
+  readonly value: number | null;
+}
+
+/** @returns whether the criterion depends on the metric. One that this version does not understand depends on none */
+export async function dependsOn(success: string, metric: string): Promise<boolean> {
+  return (await criterion(success))?.names.some((name) => criterionMetric(name) === metric) ?? false;
+}
+
 /**
  * @param attempts of the phase, oldest first
+ * @param measured the only source of that metric. null: all are of the output
  * @returns the verdict, and what the criterion named. A criterion that this version does not understand is `unknown`
  */
 export async function judgePhase(
   success: string,
   attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
+  measured: MeasuredMetric | null = null,
 ): Promise<PhaseJudgement> {
-  const { checkCondition } = await import('../alerts/condition.ts');
-  let condition: CheckedCondition;
-  try {
-    condition = checkCondition(success, knownNames);
-  } catch {
-    return { verdict: 'unknown', values: {}, notFinite: [] };
-  }
-  const newest = newestValues(attempts);
+  const condition = await criterion(success);
+  if (condition === null) return { verdict: 'unknown', values: {}, notFinite: [] };
+  const printed = newestValues(attempts);
+  const newest = (name: string) =>
+    measured !== null && criterionMetric(name) === measured.name ? measured.value : printed(name);
   const found = Object.fromEntries(condition.names.map((name) => [name, newest(name)]));
   const notFinite = condition.names.filter((name) => Number.isNaN(found[name]));
   const isKnown = (name: string) => !notFinite.includes(name);
@@ -69,6 +81,15 @@ export async function judgePhase(
   return { verdict: holds === null ? 'unknown' : holds ? 'met' : 'unmet', values, notFinite };
 }
 
+async function criterion(success: string): Promise<CheckedCondition | null> {
+  const { checkCondition } = await import('../alerts/condition.ts');
+  try {
+    return checkCondition(success, knownNames);
+  } catch {
+    return null;
+  }
+}
+
 /**
  * The value of a metric in the newest attempt that shows it, by its lowest rank; NaN if that is no finite number. A loss of an attempt
  * whose loss became NaN or diverged is unknown: what stands in the output may be from before that.
@@ -77,7 +98,7 @@ function newestValues(
   attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
 ): (name: string) => number | null {
   return (name) => {
-    const metric = name === lossName ? 'train_loss' : name;
+    const metric = criterionMetric(name);
     if (!isTrainingMetricName(metric)) return null;
     for (const { tasks, signs } of attempts.toReversed()) {
       if (losses.includes(name) && signs.some(({ kind }) => isDivergence(kind))) return null;

@@ -1,21 +1,26 @@
 /**
  * Judges the ends of phases: each pass looks at the jobs that await a verdict, reads what the attempts of the phase have printed, and
- * sends the verdict. It keeps nothing that a restart must find again. What follows from a verdict, the lifecycle decides.
+ * sends the verdict. Where the criterion depends on what an evaluation measures, it sees to it that the last checkpoint of the phase is
+ * evaluated, and judges once that evaluation has ended. It keeps nothing that a restart must find again. What follows from a verdict, the
+ * lifecycle decides.
  */
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { coordinatorPart } from '../caller.ts';
-import { awaitedPhase } from '../lifecycle/phases.ts';
+import { awaitedPhase, checkpointOfPhase } from '../lifecycle/phases.ts';
 import type { Loop } from '../loop.ts';
 import type { Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Committed } from '../state/committed.ts';
+import { evaluationOfCheckpoint, isOpen } from '../state/evaluations.ts';
+import { requireEvaluation } from '../state/requireEvaluation.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { StoredEvaluation } from '../store/evaluations.ts';
 import type { Store } from '../store/store.ts';
-import { judgePhase } from './phaseConditions.ts';
+import { dependsOn, judgePhase, type MeasuredMetric } from './phaseConditions.ts';
 
 export interface PhaseRunnerParts {
-  readonly state: Pick<ClusterState, 'jobs'>;
+  readonly state: Pick<ClusterState, 'jobs' | 'evaluations'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
   readonly log: Logger;
@@ -41,9 +46,9 @@ export class PhaseRunner {
     return this.work;
   }
 
-  /** An attempt has ended a phase. What fails now is done by the next tick. */
-  committed({ jobs }: Pick<Committed, 'jobs'>): void {
-    if (!jobs.some(isAwaiting)) return;
+  /** An attempt has ended a phase, or an evaluation has ended. What fails now is done by the next tick. */
+  committed({ jobs, events }: Pick<Committed, 'jobs' | 'events'>): void {
+    if (!jobs.some(isAwaiting) && !events.some(({ kind }) => kind === 'checkpoint.evaluated')) return;
     this.run().catch((error: unknown) =>
       this.parts.log.warn({ error: messageOf(error) }, 'a pass over the phases of jobs has failed'),
     );
@@ -62,15 +67,38 @@ export class PhaseRunner {
     const success = awaitedPhase(job)?.success ?? null;
     if (phase === null || phase.awaiting === null || success === null) return;
     const { attempt } = phase.awaiting;
+    const measured = await this.measured(job, success);
+    if (measured === 'pending') return;
     const first = phase.firstAttempt ?? attempt;
     const attempts = (await store.readJob(id))?.attempts ?? [];
     const judged = await judgePhase(
       success,
       attempts.filter(({ number }) => number >= first && number <= attempt),
+      measured,
     );
     const event = { kind: 'phaseJudged', attempt, ...judged } as const;
     await loop.run(caller, (draft, nowMs) => applyJobEvent(draft, id, event, nowMs), true);
   }
+
+  /** @returns 'pending': the evaluation that tells has not ended. null: the criterion depends on none */
+  private async measured(job: Job, success: string): Promise<MeasuredMetric | 'pending' | null> {
+    const { state, loop } = this.parts;
+    const name = job.spec.evaluate?.metric?.name;
+    if (name === undefined || !(await dependsOn(success, name))) return null;
+    const checkpoint = checkpointOfPhase(job);
+    if (checkpoint === null) return { name, value: null };
+    const found = evaluationOfCheckpoint(state.evaluations.byJob.get(job.id), checkpoint);
+    if (found === null) {
+      await loop.run(caller, (draft, nowMs) => requireEvaluation(draft, job.id, checkpoint, nowMs), true);
+      return 'pending';
+    }
+    return isOpen(found) ? 'pending' : { name, value: valueOf(found, name) };
+  }
+}
+
+/** A value that an evaluation has printed before it failed is of no checkpoint that anybody knows. */
+function valueOf({ state, metrics }: StoredEvaluation, name: string): number | null {
+  return state === 'complete' ? (metrics[name] ?? null) : null;
 }
 
 function isAwaiting({ state, phase }: Job): boolean {

@@ -3,10 +3,11 @@
  * that a checkpoint that was verified a moment before the coordinator was killed is not forgotten. Pure.
  */
 import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
+import type { JobId } from '@muster/common/ids';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import type { Job } from '../model.ts';
 import type { JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
-import { isOpen } from './evaluations.ts';
+import { evaluationOfCheckpoint, isOpen } from './evaluations.ts';
 
 /** Older ones that have ended are forgotten: a job keeps no more checkpoints either. */
 const keptMax = 64;
@@ -24,7 +25,7 @@ export function withDueEvaluations(
   if (evaluate === null) return known;
   const { every, on } = evaluate;
   let of = known;
-  const none: JobEvaluations = { job: after.id, seen: 0, bestValue: null, next: 0, evaluations: [] };
+  const none = noneOf(after.id);
   if (every !== null) {
     for (const each of newlyVerified(before, after)) {
       const counted = of ?? none;
@@ -69,10 +70,24 @@ function isSame(a: Pick<Checkpoint, 'name' | 'version'>, b: Pick<Checkpoint, 'na
   return a.name === b.name && a.version === b.version;
 }
 
+/** Of this checkpoint, whatever `every` and `on` say. @returns `known` itself if it is or was evaluated */
+export function withEvaluationOf(
+  id: JobId,
+  known: JobEvaluations | undefined,
+  checkpoint: Checkpoint,
+  nowMs: number,
+): JobEvaluations {
+  return withOne(known ?? noneOf(id), checkpoint, nowMs);
+}
+
+function noneOf(job: JobId): JobEvaluations {
+  return { job, seen: 0, bestValue: null, next: 0, evaluations: [] };
+}
+
 /** One checkpoint is evaluated once. */
-function withOne(of: JobEvaluations, { name, version, step }: Checkpoint, nowMs: number): JobEvaluations {
-  const isThere = of.evaluations.some((each) => each.checkpoint === name && each.version === version);
-  if (isThere) return of;
+function withOne(of: JobEvaluations, checkpoint: Checkpoint, nowMs: number): JobEvaluations {
+  if (evaluationOfCheckpoint(of, checkpoint) !== null) return of;
+  const { name, version, step } = checkpoint;
   const due: StoredEvaluation = {
     number: of.next,
     checkpoint: name,

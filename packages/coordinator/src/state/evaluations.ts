@@ -1,4 +1,5 @@
 /** Evaluations of checkpoints in the state, and what a draft changes of them. */
+import type { CheckpointVersion } from '@muster/common/checkpoints';
 import type { JobId } from '@muster/common/ids';
 import type { EvaluationChanges, JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
 import { applyChanges, removedOf } from './committed.ts';
@@ -18,6 +19,14 @@ export function evaluationsOf(stored: readonly JobEvaluations[]): Evaluations {
 
 export function isOpen({ state }: Pick<StoredEvaluation, 'state'>): boolean {
   return state === 'waiting' || state === 'running';
+}
+
+/** @returns null: that version of the checkpoint was not to be evaluated so far */
+export function evaluationOfCheckpoint(
+  of: JobEvaluations | undefined,
+  { name, version }: CheckpointVersion,
+): StoredEvaluation | null {
+  return of?.evaluations.findLast((each) => each.checkpoint === name && each.version === version) ?? null;
 }
 
 function hasOpen({ evaluations }: JobEvaluations): boolean {

@@ -4,7 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job } from '../model.ts';
 import type { JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
-import { type Evaluations, isOpen } from './evaluations.ts';
+import { type Evaluations, evaluationOfCheckpoint, isOpen } from './evaluations.ts';
 
 /**
  * What the agent of a job must not delete.
@@ -54,9 +54,8 @@ export function withEvaluations(
   if (of === undefined) return checkpoints;
   const best = bestEvaluation(of, spec.evaluate);
   return checkpoints.map((checkpoint) => {
-    const { name, version } = checkpoint;
-    const found = of.evaluations.findLast((each) => each.checkpoint === name && each.version === version);
-    if (found === undefined) return checkpoint;
+    const found = evaluationOfCheckpoint(of, checkpoint);
+    if (found === null) return checkpoint;
     const { state, jobId, metrics, cause, message } = found;
     const evaluation: CheckpointEvaluation = { state, jobId, metrics, cause, message, best: found === best };
     return { ...checkpoint, evaluation };
