@@ -131,7 +131,8 @@ function optionsFor(
   return offered.flatMap((gpu) =>
     counts.flatMap((gpuCount) => {
       const batchSize = training.batchSize ?? Math.ceil(assumedBatch / gpuCount) * gpuCount;
-      const question = { ...planQuestion(context, gpu, gpuCount), batchSize };
+      // An offload makes steps longer than these figures can tell.
+      const question = { ...planQuestion(context, gpu, gpuCount), batchSize, cpuOffload: false };
       const peak = gpu.peakTflops[question.precision];
       const isFilled = gpuCount <= compute.gpusPerNode || gpuCount % compute.gpusPerNode === 0;
       if (peak === null || !isFilled) return [];

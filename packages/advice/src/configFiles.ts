@@ -2,7 +2,7 @@
 
 import type { OptimizerName, Precision } from './contextFields.ts';
 import type { GpuModel } from './gpus.ts';
-import { memoryOf, type ParallelMethod } from './memory.ts';
+import { canOffload, memoryOf, type Offload, type ParallelMethod } from './memory.ts';
 import type { ModelShape } from './modelShape.ts';
 import { type ParallelPlan, usableShare } from './parallelPlan.ts';
 
@@ -98,8 +98,20 @@ function fitsWith(
     degrees: { data: world, tensor: 1, pipeline: 1 },
     microBatch,
     recomputation,
+    offload: offloadWith(method, { plan, precision, optimizer }),
   });
   return totalBytes <= usableShare * gpu.memoryGb * 1e9;
+}
+
+/** What a file of this method offloads where the plan does: as much as that, or all that the method can. */
+function offloadWith(
+  method: ParallelMethod,
+  { plan, precision, optimizer }: Pick<Launch, 'plan' | 'precision' | 'optimizer'>,
+): Offload {
+  if (plan.offload === 'none') return 'none';
+  // ZeRO-Offload on one GPU is that of stages 2 and 3; their files are for any number of GPUs.
+  const wanted: readonly Offload[] = [plan.offload, 'parameters', 'optimizer'];
+  return wanted.find((offload) => canOffload(offload, { method, precision, optimizer })) ?? 'none';
 }
 
 // ---- Scripts. `train.py` stands for the program of the user.
@@ -150,6 +162,13 @@ function megatronScript(launch: Launch): string {
     ...(recomputation === 'full'
       ? ['--recompute-granularity full --recompute-method uniform --recompute-num-layers 1']
       : []),
+    ...(plan.offload === 'optimizer'
+      ? [
+          '--optimizer-cpu-offload --optimizer-offload-fraction 1.0',
+          '--overlap-cpu-optimizer-d2h-h2d',
+          '--use-precision-aware-optimizer',
+        ]
+      : []),
   ];
   return lines([
     ...scriptHead(launch),
@@ -164,7 +183,10 @@ function megatronScript(launch: Launch): string {
 
 // ---- Files of settings
 
-function deepspeed({ plan, precision, nodes, gpusPerNode }: Launch, stage: 1 | 2 | 3): object {
+function deepspeed(launch: Launch, stage: 1 | 2 | 3): object {
+  const { plan, precision, optimizer, nodes, gpusPerNode } = launch;
+  const offload = offloadWith(`zero${stage}`, launch);
+  const onCpu = { device: 'cpu', pin_memory: true };
   // ZeRO divides among all GPUs: those of a plan with tensor or pipeline parallelism included.
   const world = nodes * gpusPerNode;
   const { microBatch, recomputation } = plan;
@@ -181,12 +203,18 @@ function deepspeed({ plan, precision, nodes, gpusPerNode }: Launch, stage: 1 | 2
       overlap_comm: true,
       contiguous_gradients: true,
       ...(stage === 3 ? { stage3_gather_16bit_weights_on_model_save: true } : {}),
+      ...(offload === 'none' ? {} : { offload_optimizer: onCpu }),
+      ...(offload === 'parameters' ? { offload_param: onCpu } : {}),
     },
+    // DeepSpeed has Adam for CPUs, and refuses other optimizers there unless it is told.
+    ...(offload !== 'none' && optimizer === 'sgd' ? { zero_force_ds_cpu_optimizer: false } : {}),
     ...(recomputation === 'full' ? { activation_checkpointing: { partition_activations: false } } : {}),
   };
 }
 
-function fsdpJson({ plan, precision }: Launch): string {
+function fsdpJson(launch: Launch): string {
+  const { plan, precision } = launch;
+  const offload = offloadWith('fsdp', launch);
   const dtype = { fp32: 'float32', fp16: 'float16', bf16: 'bfloat16' }[precision];
   const settings = {
     sharding_strategy: plan.method === 'zero2' ? 'SHARD_GRAD_OP' : 'FULL_SHARD',
@@ -195,11 +223,14 @@ function fsdpJson({ plan, precision }: Launch): string {
     limit_all_gathers: true,
     use_orig_params: true,
     activation_checkpointing: plan.recomputation !== 'none',
+    ...(offload === 'none' ? {} : { cpu_offload: { offload_params: true } }),
   };
   return `${JSON.stringify(settings, null, 2)}\n`;
 }
 
-function accelerate({ plan, precision, nodes, gpusPerNode }: Launch): string {
+function accelerate(launch: Launch): string {
+  const { plan, precision, nodes, gpusPerNode } = launch;
+  const offload = offloadWith('fsdp', launch);
   const place =
     nodes === 1
       ? []
@@ -224,12 +255,13 @@ function accelerate({ plan, precision, nodes, gpusPerNode }: Launch): string {
     '  fsdp_state_dict_type: SHARDED_STATE_DICT',
     '  fsdp_use_orig_params: true',
     `  fsdp_activation_checkpointing: ${plan.recomputation !== 'none'}`,
+    ...(offload === 'none' ? [] : ['  fsdp_offload_params: true']),
   ]);
 }
 
 /** Muster gives torchrun nodes, ranks and the meeting point; `mpi-hostfile` gives Horovod its hosts. */
 function jobYaml(launch: Launch): string {
-  const { nodes, gpusPerNode, gpu, ibDisable, framework } = launch;
+  const { nodes, gpusPerNode, gpu, ibDisable, framework, plan } = launch;
   const isHorovod = framework === 'tensorflow';
   const command = isHorovod
     ? [
@@ -246,18 +278,24 @@ function jobYaml(launch: Launch): string {
   const written = isHorovod ? JSON.stringify(`exec ${command.join(' ')}`) : JSON.stringify(command);
   // GB of the table are decimal, and drivers keep a little for themselves.
   const memoryMb = Math.floor((gpu.memoryGb * 1e9) / 1_048_576);
+  const hostMb = Math.ceil(plan.hostBytes / 1_048_576);
+  const ofNode = hostMb === 0 ? '' : `, memory_mb: ${hostMb}`;
   return lines([
     'name: train',
     `command: ${written}`,
     ...(isHorovod ? ['launcher: mpi-hostfile'] : []),
     ...(ibDisable === null ? [] : ['env:', `  NCCL_IB_DISABLE: '${ibDisable}'`]),
-    `resources: {nodes: ${nodes}, gpus: ${gpusPerNode}, gpu_type: ${gpu.type.toUpperCase()}, gpu_memory_mb: ${memoryMb}}`,
+    `resources: {nodes: ${nodes}, gpus: ${gpusPerNode}, gpu_type: ${gpu.type.toUpperCase()}, gpu_memory_mb: ${memoryMb}${ofNode}}`,
     'stop_grace: 2m',
   ]);
 }
 
-function programOf({ plan: { method } }: Launch): readonly string[] {
+function programOf({ plan: { method, offload } }: Launch): readonly string[] {
   if (method === 'tensor' || method === 'pipeline') return ['sh', 'megatron.sh'];
+  if (method === 'single' && offload !== 'none') {
+    const stage = offload === 'optimizer' ? 2 : 3;
+    return ['torchrun', 'train.py', '--deepspeed', `deepspeed-zero${stage}.json`];
+  }
   if (method === 'single' || method === 'ddp') return ['torchrun', 'train.py'];
   if (method === 'fsdp') return ['torchrun', 'train.py', '--fsdp', 'fsdp.json'];
   return ['torchrun', 'train.py', '--deepspeed', `deepspeed-${method}.json`];

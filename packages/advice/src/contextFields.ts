@@ -83,6 +83,10 @@ const computeFields = {
     about: 'Memory of each GPU, in GB. Default: the largest of the GPU model.',
     flag: '--gpu-memory <gb>',
   }),
+  hostMemoryGb: optional('host_memory_gb', number([1, 100_000], 'GB, a number from 1 to 100000'), {
+    about: 'Memory of a node that the job can use, in GB. Default: 48 to 234 for each GPU, by its model.',
+    flag: '--host-memory <gb>',
+  }),
   storageGb: optional('storage_gb', sharedKinds.storageGb, {
     about: 'Storage for data and checkpoints, in GB.',
     flag: '--storage <gb>',
@@ -133,6 +137,10 @@ const trainingFields = {
   }),
   gradientCheckpointing: optional('gradient_checkpointing', boolean(), {
     about: 'Whether activations are recomputed. Default: only if they do not fit otherwise.',
+  }),
+  cpuOffload: optional('cpu_offload', boolean(), {
+    about:
+      'Whether gradients and optimizer are kept in the memory of the nodes. Default: only if they do not fit otherwise.',
   }),
   targetTokens: optional('target_tokens', amount([1, 1e16], 'a number of tokens, such as 250M or 2T'), {
     about: 'Tokens to train on, all epochs together. Default: derived from data_size_gb and epochs.',

@@ -129,6 +129,16 @@ function ofTraining(context: TrainingContext, task: AdviceTask, gpus: readonly G
         'fp16 or fp32',
       ),
     );
+  if (training.cpuOffload === true && (framework === 'tensorflow' || training.optimizer === 'adam8bit'))
+    found.push(
+      contradiction(
+        [...trainingPath, 'cpu_offload'],
+        framework === 'tensorflow'
+          ? 'Horovod offloads nothing to the CPU'
+          : 'adam8bit computes on GPUs alone',
+        framework === 'tensorflow' ? 'pytorch, or no cpu_offload' : 'adamw, or no cpu_offload',
+      ),
+    );
   if (task === 'manage_compute' && training.targetTokens === null) {
     const remedy = 'a number of tokens such as 250M, or data_size_gb of text';
     if (modelType !== 'nlp')

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { configureDistributed, type DistributedAdvice } from './distributed.ts';
-import { aTrainingContext } from './file/contextFixture.ts';
+import { aTrainingContext, problemsOfContext } from './file/contextFixture.ts';
 import { readContext } from './file/readContext.ts';
 import { gpuTable } from './gpus.ts';
 
@@ -46,9 +46,9 @@ test('a default that does not fit is named, with its figures, before the one tha
   expect(reasons).toEqual([
     'For 5 B parameters on 4 GPUs ZeRO stage 2 comes first.',
     expect.stringMatching(
-      /^ZeRO stage 2 does not fit: \d\d\.\d GB of 28\.8 GB that can be used of each GPU\.$/,
+      /^ZeRO stage 2 does not fit with every layer recomputed: \d\d\.\d GB of 28\.8 GB that can be used of each GPU\.$/,
     ),
-    expect.stringMatching(/^FSDP fits: 2\d\.\d GB of 28\.8 GB/),
+    expect.stringMatching(/^FSDP fits with every layer recomputed: 2\d\.\d GB of 28\.8 GB/),
   ]);
 });
 
@@ -60,10 +60,133 @@ test('where nothing fits, it says how many GPUs of which model would do', () => 
     const model = gpuTable.find(({ name }) => name === gpu);
     const compute = { gpu_type: model?.type, gpu_count: gpuCount, memory_gb: model?.memoryGb };
     const onThose = (count: number) =>
-      advise({ model: { parameters: '70B' }, compute_requirements: { ...compute, gpu_count: count } });
+      advise({
+        model: { parameters: '70B' },
+        compute_requirements: { ...compute, gpu_count: count },
+        training_config: { cpu_offload: false },
+      });
     expect(onThose(gpuCount).plan, gpu).not.toBeNull();
     expect(onThose(gpuCount / 2).plan, gpu).toBeNull();
   }
+});
+
+/** What the files say of an offload, by their names. */
+function offloadsIn({ files }: DistributedAdvice): Readonly<Record<string, boolean>> {
+  const words = /offload_optimizer|offload_param|cpu_offload|fsdp_offload_params|--optimizer-cpu-offload/;
+  const named = ['deepspeed-zero1.json', 'deepspeed-zero2.json', 'deepspeed-zero3.json', 'fsdp.json'];
+  const names = [...named, 'accelerate.yaml', 'megatron.sh'];
+  return Object.fromEntries(
+    files.filter(({ name }) => names.includes(name)).map(({ name, text }) => [name, words.test(text)]),
+  );
+}
+
+test.each([
+  // Recomputing every layer is enough, so nothing leaves the GPU.
+  ['5B', 'v100', 4, {}, 'fsdp', 'fsdp', 'full', 'none'],
+  ['9B', 'v100', 1, { host_memory_gb: 512 }, 'deepspeed', 'single', 'full', 'optimizer'],
+  ['13B', 'v100', 1, { host_memory_gb: 512 }, 'deepspeed', 'single', 'selective', 'parameters'],
+  ['30B', 'a100', 4, { host_memory_gb: 1_024 }, 'deepspeed', 'zero3', 'selective', 'optimizer'],
+  ['70B', 't4', 4, { host_memory_gb: 2_048 }, 'deepspeed', 'zero3', 'full', 'parameters'],
+  ['7B', 't4', 4, {}, 'model_parallel', 'tensor', 'selective', 'optimizer'],
+])(
+  '%s on %s × %d with %j: the GPUs first, then what recomputing saves, then the memory of the node',
+  (parameters, gpuType, gpuCount, node, strategy, method, recomputation, offload) => {
+    const advice = advise({
+      model: { parameters },
+      compute_requirements: { gpu_type: gpuType, gpu_count: gpuCount, ...node },
+    });
+    const { plan, considered, distributed_config: config, files, sources, sufficient } = advice;
+    expect(config).toEqual({ strategy, world_size: gpuCount, backend: 'nccl' });
+    expect(plan).toMatchObject({ method, recomputation, offload, fits: true });
+    const refused = considered.slice(0, -1).filter((each) => each.offload === 'none');
+    expect(refused.every((each) => each.recomputation === 'full')).toBe(true);
+    const isOffloaded = offload !== 'none';
+    expect(sufficient.length > 0).toBe(isOffloaded);
+    expect(sources.some((source) => source.includes('ZeRO-Offload'))).toBe(isOffloaded);
+    expect(offloadsIn(advice)).toEqual({
+      'deepspeed-zero1.json': false,
+      'deepspeed-zero2.json': isOffloaded,
+      'deepspeed-zero3.json': isOffloaded,
+      'fsdp.json': isOffloaded,
+      'accelerate.yaml': isOffloaded,
+      ...(method === 'tensor' ? { 'megatron.sh': isOffloaded } : {}),
+    });
+    const job = parseJobSpec(files.find(({ name }) => name === 'muster-job.yaml')?.text ?? '');
+    const memoryMb = isOffloaded ? Math.ceil((plan?.hostBytes ?? 0) / 1_048_576) : null;
+    expect(job).toMatchObject({ ok: true, spec: { resources: { memoryMb } } });
+  },
+);
+
+test('the file that the job runs keeps what the plan says on the CPU', () => {
+  const on = (parameters: string, more: object = {}) =>
+    advise({
+      model: { parameters },
+      compute_requirements: { gpu_type: 'v100', gpu_count: 1, host_memory_gb: 512 },
+      ...more,
+    });
+  const textOf = (advice: DistributedAdvice, name: string) =>
+    advice.files.find((each) => each.name === name)?.text ?? '';
+  const some = on('9B');
+  expect(textOf(some, 'muster-job.yaml')).toContain('"--deepspeed","deepspeed-zero2.json"');
+  const cpu = { device: 'cpu', pin_memory: true };
+  expect(JSON.parse(textOf(some, 'deepspeed-zero2.json'))).toMatchObject({
+    zero_optimization: { stage: 2, offload_optimizer: cpu },
+    activation_checkpointing: {},
+  });
+  expect(textOf(some, 'deepspeed-zero3.json')).not.toContain('offload_param');
+  const all = on('13B');
+  expect(textOf(all, 'muster-job.yaml')).toContain('"--deepspeed","deepspeed-zero3.json"');
+  expect(JSON.parse(textOf(all, 'deepspeed-zero3.json'))).toMatchObject({
+    zero_optimization: { stage: 3, offload_optimizer: cpu, offload_param: cpu },
+  });
+  expect(JSON.parse(textOf(all, 'fsdp.json'))).toMatchObject({
+    activation_checkpointing: true,
+    cpu_offload: { offload_params: true },
+  });
+  expect(parse(textOf(all, 'accelerate.yaml'))).toMatchObject({
+    fsdp_config: { fsdp_activation_checkpointing: true, fsdp_offload_params: true },
+  });
+  const withMomentum = on('9B', { training_config: { optimizer: 'sgd' } });
+  expect(textOf(withMomentum, 'deepspeed-zero2.json')).toContain('"zero_force_ds_cpu_optimizer": false');
+});
+
+test('an offload needs the memory of the node, and can be refused, or asked for', () => {
+  const on = (node: object, training: object) =>
+    advise({
+      model: { parameters: '13B' },
+      compute_requirements: { gpu_type: 'v100', gpu_count: 1, ...node },
+      training_config: training,
+    });
+  // By its model a V100 has 96 GB of the memory of its node.
+  const usual = on({}, {});
+  expect(usual.plan).toBeNull();
+  expect(usual.reasons).toContain(
+    'one GPU with weights and optimizer on the CPU does not fit: it takes 351 GB of the 96.0 GB of memory of each node.',
+  );
+  expect(usual.assumptions.join('\n')).toContain('a node has 96 GB of memory for the job');
+  expect(on({ host_memory_gb: 512 }, { cpu_offload: false }).considered).toHaveLength(1);
+  expect(on({ host_memory_gb: 512 }, { optimizer: 'adam8bit' }).considered).toHaveLength(1);
+  const asked = advise({
+    model: { parameters: '350M' },
+    compute_requirements: { gpu_type: 'a100', gpu_count: 8 },
+    training_config: { cpu_offload: true },
+  });
+  expect(asked.plan).toMatchObject({ method: 'zero2', offload: 'optimizer' });
+});
+
+test.each([
+  [{ framework: 'tensorflow' }, {}, 'Horovod offloads nothing to the CPU; pytorch, or no cpu_offload'],
+  [{}, { optimizer: 'adam8bit' }, 'adam8bit computes on GPUs alone; adamw, or no cpu_offload'],
+])('an offload that nothing can do is refused with its place: %j %j', (more, training, problem) => {
+  const context = {
+    model: { parameters: '350M' },
+    compute_requirements: { gpu_type: 'a100', gpu_count: 8 },
+    training_config: { cpu_offload: true, ...training },
+    ...more,
+  };
+  expect(problemsOfContext({ training_context: context })).toEqual([
+    `training_context.training_config.cpu_offload: ${problem}`,
+  ]);
 });
 
 test('a strategy that is asked for comes first', () => {

@@ -74,11 +74,32 @@ export const methodNames: Readonly<Record<ParallelMethod, string>> = {
   pipeline: 'pipeline and tensor parallelism',
 };
 
+/** A method with what it leaves to the memory of the node. */
+export function planName({ method, offload }: Pick<ParallelPlan, 'method' | 'offload'>): string {
+  const away = {
+    none: '',
+    optimizer: ' with the optimizer on the CPU',
+    parameters: ' with weights and optimizer on the CPU',
+  };
+  return `${methodNames[method]}${away[offload]}`;
+}
+
+function strategyOf({ method, offload }: ParallelPlan): StrategyWord {
+  // ZeRO-Offload, on one GPU too.
+  return method === 'single' && offload !== 'none' ? 'deepspeed' : strategyWords[method];
+}
+
 export const memorySources: readonly string[] = [
   'Rajbhandari and others 2020, ZeRO: 2 + 2 + 12 bytes for each parameter with mixed-precision Adam, divided by stages 1 to 3',
   'Korthikanti and others 2022: activations of s·b·h·L·(34 + 5·a·s/h) bytes; 2·s·b·h·L with full recomputation',
   'Shoeybi and others 2019, Megatron-LM: four reductions of activations for each layer with tensor parallelism',
   'Kaplan and others 2020: 6 operations for each parameter and token; about 12 · layers · hidden_size² parameters',
+];
+
+const offloadSources: readonly string[] = [
+  'Ren and others 2021, ZeRO-Offload: 2 bytes for each parameter stay on the GPU, gradients until they are moved',
+  'Rajbhandari and others 2021, ZeRO-Infinity: with weights moved too, the layers that are computed stay',
+  'the estimate of memory in DeepSpeed: 16 bytes for each parameter in the memory of the nodes, 18 with weights, times 1.5 for buffers',
 ];
 
 /** @param context has passed the checks of `readContext` with the same GPUs */
@@ -92,6 +113,7 @@ export function configureDistributed(
   const question = planQuestion(context, gpu, gpuCount);
   const { chosen, considered } = planParallel(question);
   const { shape, precision } = question;
+  const isOffloadAsked = considered.some(({ offload }) => offload !== 'none');
   const usableBytes = usableShare * gpu.memoryGb * 1e9;
   const base = {
     considered,
@@ -99,8 +121,8 @@ export function configureDistributed(
     gpu: gpu.name,
     usableBytes,
     precision,
-    assumptions: assumptionsOf(context, question, gpu),
-    sources: memorySources,
+    assumptions: assumptionsOf(context, question, gpu, isOffloadAsked),
+    sources: isOffloadAsked ? [...memorySources, ...offloadSources] : memorySources,
   };
   if (chosen === null) {
     const advice: DistributedAdvice = {
@@ -131,7 +153,7 @@ export function configureDistributed(
   const advice: DistributedAdvice = {
     ...base,
     distributed_config: {
-      strategy: strategyWords[chosen.method],
+      strategy: strategyOf(chosen),
       world_size: gpuCount,
       backend: 'nccl',
     },
@@ -145,7 +167,7 @@ export function configureDistributed(
       ibDisable: ibDisableOf(communication.link, nodes),
       framework: context.framework === 'tensorflow' ? 'tensorflow' : 'pytorch',
     }),
-    sufficient: [],
+    sufficient: chosen.offload === 'none' ? [] : sufficientGpus(context, gpus),
   };
   return { ok: true, advice };
 }
@@ -163,6 +185,8 @@ export function planQuestion(context: TrainingContext, gpu: GpuModel, gpuCount: 
     batchSize: training.batchSize,
     preferred: training.distributedStrategy,
     gradientCheckpointing: training.gradientCheckpointing,
+    hostMemoryGb: compute.hostMemoryGb ?? gpu.hostGbPerGpu * Math.min(gpuCount, compute.gpusPerNode),
+    cpuOffload: training.cpuOffload,
     onlyDataParallel: context.framework === 'tensorflow',
   };
 }
@@ -187,7 +211,7 @@ function batchProblem({ degrees }: ParallelPlan, batchSize: number | null): Find
 function reasonsOf(
   considered: readonly ParallelPlan[],
   chosen: ParallelPlan | null,
-  { shape, preferred, gpuCount }: PlanQuestion,
+  { shape, preferred, gpuCount, hostMemoryGb }: PlanQuestion,
   usableBytes: number,
 ): readonly string[] {
   const size = `${Number((shape.parameters / 1e9).toPrecision(3))} B parameters`;
@@ -196,19 +220,35 @@ function reasonsOf(
     gpuCount === 1
       ? 'There is one GPU.'
       : preferred === 'none'
-        ? `For ${size} on ${gpuCount} GPUs ${first === undefined ? 'nothing' : methodNames[first.method]} comes first.`
+        ? `For ${size} on ${gpuCount} GPUs ${first === undefined ? 'nothing' : planName(first)} comes first.`
         : `${preferred} was asked for.`;
   const refused = considered
     .filter((plan) => plan !== chosen)
-    .map(
-      ({ method, memory }) =>
-        `${methodNames[method]} does not fit: ${gigabytes(memory.totalBytes)} of ${gigabytes(usableBytes)} that can be used of each GPU.`,
-    );
+    .map((plan) => `${planName(plan)} does not fit${missingOf(plan, usableBytes, hostMemoryGb)}`);
   const fits =
     chosen === null
       ? 'Nothing fits.'
-      : `${methodNames[chosen.method]} fits: ${gigabytes(chosen.memory.totalBytes)} of ${gigabytes(usableBytes)} that can be used of each GPU.`;
+      : `${planName(chosen)} fits${recomputedText(chosen)}: ${ofGpu(chosen, usableBytes)}.${hostText(chosen)}`;
   return [why, ...refused, fits];
+}
+
+function missingOf(plan: ParallelPlan, usableBytes: number, hostMemoryGb: number): string {
+  if (plan.memory.totalBytes > usableBytes) return `${recomputedText(plan)}: ${ofGpu(plan, usableBytes)}.`;
+  return `: it takes ${gigabytes(plan.hostBytes)} of the ${gigabytes(hostMemoryGb * 1e9)} of memory of each node.`;
+}
+
+function ofGpu({ memory }: ParallelPlan, usableBytes: number): string {
+  return `${gigabytes(memory.totalBytes)} of ${gigabytes(usableBytes)} that can be used of each GPU`;
+}
+
+function hostText({ hostBytes }: ParallelPlan): string {
+  return hostBytes === 0 ? '' : ` It takes ${gigabytes(hostBytes)} of the memory of each node.`;
+}
+
+function recomputedText({ recomputation }: ParallelPlan): string {
+  return { none: '', selective: ' with attention recomputed', full: ' with every layer recomputed' }[
+    recomputation
+  ];
 }
 
 /** Beyond that the question is another one. */
@@ -219,7 +259,11 @@ function sufficientGpus(context: TrainingContext, gpus: readonly GpuModel[]): re
   return gpus.flatMap((gpu) => {
     if (precision !== null && gpu.peakTflops[precision] === null) return [];
     for (let gpuCount = 1; gpuCount <= gpuCountMax; gpuCount *= 2) {
-      const { chosen } = planParallel({ ...planQuestion(context, gpu, gpuCount), batchSize: null });
+      const { chosen } = planParallel({
+        ...planQuestion(context, gpu, gpuCount),
+        batchSize: null,
+        cpuOffload: false,
+      });
       if (chosen !== null) return [{ gpu: gpu.name, gpuCount, method: chosen.method }];
     }
     return [];
@@ -228,8 +272,9 @@ function sufficientGpus(context: TrainingContext, gpus: readonly GpuModel[]): re
 
 function assumptionsOf(
   context: TrainingContext,
-  { shape, gpuCount }: PlanQuestion,
+  { shape, gpuCount, hostMemoryGb }: PlanQuestion,
   gpu: GpuModel,
+  isOffloadAsked: boolean,
 ): readonly string[] {
   const { link, rateGbPerS } = linkOf(context, gpuCount, gpu);
   const { compute } = context;
@@ -240,6 +285,9 @@ function assumptionsOf(
       ? [
           `${shape.layers} layers with a hidden size of ${shape.hiddenSize}, from the parameters; ${shape.sequenceLength} tokens a sample`,
         ]
+      : []),
+    ...(isOffloadAsked && compute.hostMemoryGb === null
+      ? [`a node has ${hostMemoryGb} GB of memory for the job; host_memory_gb says how much it has`]
       : []),
     ...(gpuCount > 1 && !isGiven ? [`the GPUs are connected by ${link} of ${rateGbPerS} GB/s`] : []),
   ];

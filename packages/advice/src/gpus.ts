@@ -12,6 +12,8 @@ export interface GpuModel {
   readonly peakTflops: Readonly<Record<Precision, number | null>>;
   /** One direction, of one GPU, as the data sheet says. null: it has none, and GPUs of a node exchange data over PCIe. */
   readonly nvlinkGbPerS: number | null;
+  /** Memory of a node for each of its GPUs: the least of the usual machines that clouds rent with this GPU. */
+  readonly hostGbPerGpu: number;
   /** On demand, one GPU for one hour. */
   readonly usdPerHour: number;
 }
@@ -26,6 +28,7 @@ export const gpuTable: readonly GpuModel[] = [
     memoryGb: 16,
     peakTflops: { fp32: 8.1, fp16: 65, bf16: null },
     nvlinkGbPerS: null,
+    hostGbPerGpu: 48,
     usdPerHour: 0.35,
   },
   {
@@ -34,6 +37,7 @@ export const gpuTable: readonly GpuModel[] = [
     memoryGb: 32,
     peakTflops: { fp32: 15.7, fp16: 125, bf16: null },
     nvlinkGbPerS: 150,
+    hostGbPerGpu: 96,
     usdPerHour: 2.5,
   },
   {
@@ -42,6 +46,7 @@ export const gpuTable: readonly GpuModel[] = [
     memoryGb: 40,
     peakTflops: { fp32: 19.5, fp16: 312, bf16: 312 },
     nvlinkGbPerS: 300,
+    hostGbPerGpu: 85,
     usdPerHour: 3.5,
   },
   {
@@ -50,6 +55,7 @@ export const gpuTable: readonly GpuModel[] = [
     memoryGb: 80,
     peakTflops: { fp32: 19.5, fp16: 312, bf16: 312 },
     nvlinkGbPerS: 300,
+    hostGbPerGpu: 144,
     usdPerHour: 5,
   },
   {
@@ -58,6 +64,7 @@ export const gpuTable: readonly GpuModel[] = [
     memoryGb: 80,
     peakTflops: { fp32: 67, fp16: 989, bf16: 989 },
     nvlinkGbPerS: 450,
+    hostGbPerGpu: 234,
     usdPerHour: 8,
   },
 ];

@@ -2,8 +2,12 @@
 import type { StrategyWord } from './actionShape.ts';
 import type { OptimizerName, Precision } from './contextFields.ts';
 import {
+  canOffload,
+  hostBytesOf,
   type MemoryParts,
+  type MemoryQuestion,
   memoryOf,
+  type Offload,
   type ParallelDegrees,
   type ParallelMethod,
   type Recomputation,
@@ -27,6 +31,10 @@ export interface PlanQuestion {
   readonly preferred: StrategyWord;
   /** null: only if activations do not fit otherwise. */
   readonly gradientCheckpointing: boolean | null;
+  /** Of a node, as far as the job has it. */
+  readonly hostMemoryGb: number;
+  /** Whether gradients and optimizer are in that. null: only if the training does not fit otherwise. */
+  readonly cpuOffload: boolean | null;
   /** Horovod is all that is offered for TensorFlow. */
   readonly onlyDataParallel: boolean;
 }
@@ -39,7 +47,10 @@ export interface ParallelPlan {
   /** Steps whose gradients are added before the optimizer's. */
   readonly accumulation: number;
   readonly recomputation: Recomputation;
+  readonly offload: Offload;
   readonly memory: MemoryParts;
+  /** What the offload takes of the memory of each node; 0 without one. */
+  readonly hostBytes: number;
   readonly fits: boolean;
 }
 
@@ -70,15 +81,31 @@ const preferredMethods: Readonly<Record<StrategyWord, readonly ParallelMethod[]>
   pipeline_parallel: ['pipeline'],
 };
 
+/** Recomputing activations comes before a larger strategy, and every strategy before an offload, which slows each step down. */
 export function planParallel(question: PlanQuestion): PlanAnswer {
   const considered: ParallelPlan[] = [];
-  for (const method of methodsOf(question)) {
-    const plan = bestOf(method, question);
+  const methods = methodsOf(question);
+  const asked = preferredMethods[question.preferred];
+  const order = (method: ParallelMethod, offload: Offload) =>
+    offload === 'none' ? 0 : asked.includes(method) ? 1 : 2;
+  // The sort is stable: of the same order, what moves less comes first.
+  const candidates = offloadsOf(question)
+    .flatMap((offload) => methods.map((method) => ({ method, offload })))
+    .sort((a, b) => order(a.method, a.offload) - order(b.method, b.offload));
+  for (const { method, offload } of candidates) {
+    if (!canOffload(offload, { ...question, method })) continue;
+    const plan = bestOf(method, question, offload);
     if (plan === null) continue;
     considered.push(plan);
     if (plan.fits) return { chosen: plan, considered };
   }
   return { chosen: null, considered };
+}
+
+/** What moves least first. */
+function offloadsOf({ cpuOffload, onlyDataParallel }: PlanQuestion): readonly Offload[] {
+  if (cpuOffload === false || onlyDataParallel) return ['none'];
+  return cpuOffload === true ? ['optimizer', 'parameters'] : ['none', 'optimizer', 'parameters'];
 }
 
 function methodsOf({
@@ -93,8 +120,8 @@ function methodsOf({
 }
 
 /** @returns null: the GPUs cannot be divided so */
-function bestOf(method: ParallelMethod, question: PlanQuestion): ParallelPlan | null {
-  const plans = degreesOf(method, question).map((degrees) => planWith(method, degrees, question));
+function bestOf(method: ParallelMethod, question: PlanQuestion, offload: Offload): ParallelPlan | null {
+  const plans = degreesOf(method, question).map((degrees) => planWith(method, degrees, question, offload));
   return plans.find(({ fits }) => fits) ?? plans.at(-1) ?? null;
 }
 
@@ -103,11 +130,16 @@ export function planWith(
   method: ParallelMethod,
   degrees: ParallelDegrees,
   question: PlanQuestion,
+  offload: Offload = 'none',
 ): ParallelPlan {
-  const { shape, precision, optimizer, memoryGb, batchSize } = question;
+  const { shape, precision, optimizer, memoryGb, batchSize, gpuCount, gpusPerNode, hostMemoryGb } = question;
   const limitBytes = usableShare * memoryGb * bytesPerGb;
+  const asked = (microBatch: number, recomputation: Recomputation): MemoryQuestion => {
+    const training = { shape, precision, optimizer };
+    return { ...training, method, degrees, microBatch, recomputation, offload };
+  };
   const with_ = (microBatch: number, recomputation: Recomputation) =>
-    memoryOf({ shape, precision, optimizer, method, degrees, microBatch, recomputation });
+    memoryOf(asked(microBatch, recomputation));
   const modes = recomputationsOf(question.gradientCheckpointing);
   const mode = modes.find((each) => with_(1, each).totalBytes <= limitBytes) ?? modes.at(-1) ?? 'full';
   const perRank = Math.max(1, Math.floor((batchSize ?? degrees.data) / degrees.data));
@@ -115,14 +147,17 @@ export function planWith(
   while (perRank % (2 * microBatch) === 0 && with_(2 * microBatch, mode).totalBytes <= limitBytes)
     microBatch *= 2;
   const memory = with_(microBatch, mode);
+  const hostBytes = hostBytesOf(asked(microBatch, mode), Math.ceil(gpuCount / gpusPerNode));
   return {
     method,
     degrees,
     microBatch,
     accumulation: perRank / microBatch,
     recomputation: mode,
+    offload,
     memory,
-    fits: memory.totalBytes <= limitBytes,
+    hostBytes,
+    fits: memory.totalBytes <= limitBytes && hostBytes <= hostMemoryGb * bytesPerGb,
   };
 }
 

@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { strategies, type TrainingAction } from '../actionShape.ts';
 import { automlModels } from '../automl/automlFields.ts';
-import { parallelMethods, recomputations } from '../memory.ts';
+import { offloads, parallelMethods, recomputations } from '../memory.ts';
 
 const amount = z.number().min(0);
 const count = z.int().min(0);
@@ -47,6 +47,7 @@ const plan = z.strictObject({
   microBatch: count,
   accumulation: count,
   recomputation: z.enum(recomputations),
+  offload: z.enum(offloads).describe('what is in the memory of the nodes instead of the GPUs'),
   memory: z.strictObject({
     parametersBytes: amount,
     gradientsBytes: amount,
@@ -55,6 +56,7 @@ const plan = z.strictObject({
     gatheredBytes: amount,
     totalBytes: amount,
   }),
+  hostBytes: amount.describe('what the offload takes of the memory of each node'),
   fits: z.boolean(),
 });
 
@@ -90,7 +92,7 @@ const distributedAnswer = z.strictObject({
   files: z.array(configFile),
   sufficient: z
     .array(z.strictObject({ gpu: z.string(), gpuCount: count, method: z.enum(parallelMethods) }))
-    .describe('where nothing fits: the least GPUs of each model that would do'),
+    .describe('where nothing fits without an offload: the least GPUs of each model that would do'),
   assumptions: lines,
   sources: lines,
 });

@@ -1,6 +1,6 @@
 /** Advice for people. Pure. */
 import type { ComputeAdvice, ComputeOption, SpotEstimate } from '@muster/advice/compute';
-import { type DistributedAdvice, methodNames } from '@muster/advice/distributed';
+import { type DistributedAdvice, methodNames, planName } from '@muster/advice/distributed';
 import type { ParallelPlan } from '@muster/advice/parallelPlan';
 import { gigabytes } from '@muster/advice/tips';
 import { type Column, formatFields, formatTable, type View } from '../output/table.ts';
@@ -11,10 +11,7 @@ export function distributedText(advice: DistributedAdvice, view: View): string {
   const { colours, width } = view;
   const fields = formatFields(
     [
-      [
-        'Strategy',
-        plan === null || config === null ? 'none fits' : `${methodNames[plan.method]} (${config.strategy})`,
-      ],
+      ['Strategy', plan === null || config === null ? 'none fits' : `${planName(plan)} (${config.strategy})`],
       [
         'World size',
         config === null ? null : `${config.world_size} × ${advice.gpu}, backend ${config.backend}`,
@@ -35,9 +32,9 @@ export function distributedText(advice: DistributedAdvice, view: View): string {
   return [
     fields,
     `\n${colours.bold('Memory of each GPU')}\n`,
-    formatTable(advice.considered, memoryColumns(plan), view),
+    formatTable(advice.considered, memoryColumns(advice.considered, plan), view),
     list(
-      'Would fit on',
+      plan === null ? 'Would fit on' : 'Would fit without an offload on',
       sufficient.map(({ gpu, gpuCount, method }) => `${gpuCount} × ${gpu} with ${methodNames[method]}`),
     ),
     list(
@@ -62,23 +59,30 @@ function batchText({ microBatch, accumulation, degrees }: ParallelPlan): string 
   return `${total} samples: ${microBatch} at a time, ${accumulation} accumulated, ${degrees.data} ranks`;
 }
 
-function memoryColumns(chosen: ParallelPlan | null): readonly Column<ParallelPlan>[] {
+function memoryColumns(
+  considered: readonly ParallelPlan[],
+  chosen: ParallelPlan | null,
+): readonly Column<ParallelPlan>[] {
   const size = (header: string, bytes: (plan: ParallelPlan) => number): Column<ParallelPlan> => ({
     header,
     cell: (plan) => gigabytes(bytes(plan)),
     align: 'right',
   });
   return [
-    { header: 'STRATEGY', cell: ({ method }) => methodNames[method] },
+    { header: 'STRATEGY', cell: planName },
     size('WEIGHTS', ({ memory }) => memory.parametersBytes + memory.gatheredBytes),
     size('GRADIENTS', ({ memory }) => memory.gradientsBytes),
     size('OPTIMIZER', ({ memory }) => memory.optimizerBytes),
     size('ACTIVATIONS', ({ memory }) => memory.activationsBytes),
     size('TOTAL', ({ memory }) => memory.totalBytes),
+    ...(considered.some(({ hostBytes }) => hostBytes > 0)
+      ? [size('OF EACH NODE', ({ hostBytes }) => hostBytes)]
+      : []),
     { header: 'RECOMPUTED', cell: ({ recomputation }) => recomputation },
     {
       header: '',
-      cell: (plan) => (plan.method === chosen?.method ? 'chosen' : plan.fits ? 'fits' : 'does not fit'),
+      cell: (plan) =>
+        planName(plan) === (chosen && planName(chosen)) ? 'chosen' : plan.fits ? 'fits' : 'does not fit',
     },
   ];
 }
