@@ -148,6 +148,20 @@ test('the file that the job runs keeps what the plan says on the CPU', () => {
   });
   const withMomentum = on('9B', { training_config: { optimizer: 'sgd' } });
   expect(textOf(withMomentum, 'deepspeed-zero2.json')).toContain('"zero_force_ds_cpu_optimizer": false');
+  expect(all.tips.map(({ because }) => because).join('\n')).toMatch(
+    /a step moves 78\.0 GB between each GPU and the memory of its node, which takes 6\.5 s over PCIe of 12 GB\/s/,
+  );
+});
+
+test('FSDP with an offload is told how to begin, and how to accumulate', () => {
+  const { plan, tips } = advise({
+    model: { parameters: '20B' },
+    compute_requirements: { gpu_type: 'v100', gpu_count: 2, host_memory_gb: 1_024 },
+    training_config: { distributed_strategy: 'fsdp', batch_size: 512, cpu_offload: true, optimizer: 'sgd' },
+  });
+  expect(plan).toMatchObject({ method: 'fsdp', offload: 'parameters' });
+  expect(tips.map(({ tip }) => tip).join('\n')).toMatch(/cpu:gloo,cuda:nccl[^]*within no_sync\(\)/);
+  expect(tips.map(({ tip }) => tip).join('\n')).not.toContain('Adam');
 });
 
 test('an offload needs the memory of the node, and can be refused, or asked for', () => {

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   activationBytes,
+  hostBytesOf,
   type MemoryQuestion,
   memoryOf,
   type ParallelMethod,
@@ -78,6 +79,52 @@ test('Megatron-LM with its distributed optimizer takes 6 + 12/d bytes a paramete
   expect(parametersBytes + gradientsBytes + optimizerBytes).toBeCloseTo((175e9 / 128) * (6 + 12 / 4), 0);
 });
 
+const offloaded = {
+  shape: {
+    parameters: 13e9,
+    layers: 40,
+    hiddenSize: 5_120,
+    attentionHeads: 40,
+    sequenceLength: 2_048,
+    isDerived: false,
+  },
+  precision: 'fp16',
+  optimizer: 'adam',
+  method: 'zero3',
+  degrees: one,
+  microBatch: 1,
+  recomputation: 'full',
+} as const;
+
+test('an offload leaves weights in 16 bits on the GPU, or the layers that are computed', () => {
+  // Section 3 of the ZeRO-Offload paper: 2 of 16 bytes for each parameter stay, and gradients of two layers that are moved.
+  expect(memoryOf({ ...offloaded, method: 'zero2', offload: 'optimizer' })).toMatchObject({
+    parametersBytes: 26e9,
+    gradientsBytes: (26e9 * 2) / 40,
+    optimizerBytes: 0,
+    gatheredBytes: 0,
+  });
+  expect(memoryOf({ ...offloaded, offload: 'parameters' })).toMatchObject({
+    parametersBytes: 0,
+    gradientsBytes: (26e9 * 2) / 40,
+    optimizerBytes: 0,
+    gatheredBytes: (26e9 * 2) / 40,
+  });
+  // Megatron-LM keeps its gradients.
+  expect(memoryOf({ ...offloaded, method: 'tensor', offload: 'optimizer' })).toMatchObject({
+    gradientsBytes: 26e9,
+    optimizerBytes: 0,
+  });
+});
+
+test('nodes hold what DeepSpeed estimates of a model with 2,851 million parameters', () => {
+  const shape = { ...offloaded.shape, parameters: 2_851e6 };
+  const gib = (offload: 'optimizer' | 'parameters', nodes: number) =>
+    (hostBytesOf({ ...offloaded, shape, offload }, nodes) / 2 ** 30).toFixed(1);
+  expect([gib('parameters', 1), gib('optimizer', 1), gib('parameters', 2)]).toEqual(['71.7', '63.7', '35.8']);
+  expect(hostBytesOf(offloaded, 1)).toBe(0);
+});
+
 test('more GPUs never take more memory of each', () => {
   const question = fc.record({
     parameters: fc.integer({ min: 100_000, max: 1e12 }),
@@ -88,6 +135,7 @@ test('more GPUs never take more memory of each', () => {
     optimizer: fc.constantFrom('adamw', 'sgd', 'adam8bit'),
     method: fc.constantFrom(...parallelMethods),
     recomputation: fc.constantFrom('none', 'selective', 'full'),
+    offload: fc.constantFrom('none', 'optimizer', 'parameters'),
     degrees: fc.record({
       data: fc.integer({ min: 1, max: 512 }),
       tensor: fc.integer({ min: 1, max: 8 }),

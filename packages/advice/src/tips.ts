@@ -1,8 +1,8 @@
 /** What follows from the figures of a plan, each with the figure that led to it. */
 import type { Communication } from './communication.ts';
 import type { OptimizerName, Precision } from './contextFields.ts';
-import type { GpuModel } from './gpus.ts';
-import { activationBytes, memoryOf } from './memory.ts';
+import { type GpuModel, pcieGbPerS } from './gpus.ts';
+import { activationBytes, bytesPerParameter, isMegatronMethod, memoryOf } from './memory.ts';
 import type { ModelShape } from './modelShape.ts';
 import type { ParallelPlan } from './parallelPlan.ts';
 
@@ -31,6 +31,7 @@ export function gigabytes(bytes: number): string {
 export function tipsFor(facts: TipFacts): readonly AdviceTip[] {
   return [
     ...checkpointingTip(facts),
+    ...offloadTips(facts),
     ...accumulationTip(facts),
     ...compressionTip(facts),
     ...precisionTip(facts),
@@ -46,6 +47,44 @@ function checkpointingTip({ plan, shape, precision, gpu }: TipFacts): readonly A
   if (recomputation === 'selective')
     return [{ tip: 'Recompute attention (FlashAttention does), not whole layers.', because }];
   return [{ tip: 'Turn gradient checkpointing on, for every layer; a step computes a third more.', because }];
+}
+
+/**
+ * With an offload, gradients go to the CPU after each microbatch (of Megatron-LM once, in fp32) and weights come back once a step; where
+ * weights are away too, they come twice for each microbatch (Ren and others 2021, section 3; Rajbhandari and others 2021, section 4).
+ */
+function offloadTips({ plan, shape, precision, optimizer, communication }: TipFacts): readonly AdviceTip[] {
+  const { offload, method, degrees, accumulation, hostBytes } = plan;
+  if (offload === 'none') return [];
+  const { weights, gradients } = bytesPerParameter(precision, optimizer);
+  const own = shape.parameters / (degrees.data * degrees.tensor * degrees.pipeline);
+  const out = isMegatronMethod(method) ? 4 : gradients * accumulation;
+  const back = offload === 'parameters' ? 2 * weights * accumulation : weights;
+  const moved = own * (out + back);
+  const seconds = (value: number) => `${Number(value.toPrecision(2))} s`;
+  const because =
+    `a step moves ${gigabytes(moved)} between each GPU and the memory of its node, which takes ` +
+    `${seconds(moved / (pcieGbPerS * 1e9))} over PCIe of ${pcieGbPerS} GB/s, and computes for ${seconds(communication.computeSeconds)}`;
+  const tips: AdviceTip[] = [
+    {
+      tip: 'Prefer more GPUs where there are some, or a larger batch at once: an offload slows each step down.',
+      because,
+    },
+  ];
+  const onCpu = `the optimizer takes its step in the memory of the node, on ${gigabytes(hostBytes)}`;
+  const addTip = (tip: string, reason = onCpu) => tips.push({ tip, because: reason });
+  if (method === 'fsdp')
+    addTip('Begin with init_process_group("cpu:gloo,cuda:nccl"): gradients are clipped on the CPU.');
+  else if (isMegatronMethod(method))
+    addTip('Use a Megatron-LM that has --optimizer-cpu-offload: older ones do not.');
+  else if (optimizer !== 'sgd')
+    addTip('Use DeepSpeedCPUAdam, which DeepSpeed makes of the optimizer Adam in its settings.');
+  if (method === 'fsdp' && accumulation > 1)
+    addTip(
+      'Accumulate within no_sync() of FSDP.',
+      'outside it, FSDP with parameters on the CPU replaces gradients instead of adding to them',
+    );
+  return tips;
 }
 
 function accumulationTip({ plan, communication }: TipFacts): readonly AdviceTip[] {
