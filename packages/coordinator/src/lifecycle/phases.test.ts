@@ -73,6 +73,19 @@ test('what counts as the result of a phase is the newest good checkpoint of its 
   expect(checkpointOfPhase({ ...story.job, checkpoints: kept(100, 120) })).toMatchObject({ attempt: 2 });
   // That of the phase before.
   expect(checkpointOfPhase({ ...story.job, checkpoints: kept(100) })).toBeNull();
+  // Those of a job that this one continues: of its attempts nothing is known but where they saved.
+  const earlier = (step: number) => kept(step).map((each) => ({ ...each, attempt: 0 }));
+  expect(checkpointOfPhase({ ...story.job, checkpoints: earlier(150) })).toMatchObject({ step: 150 });
+  expect(checkpointOfPhase({ ...story.job, checkpoints: earlier(100) })).toBeNull();
+  const only = [{ name: 'a', steps: 50, success: 'eval_loss < 3' }];
+  const first = ranTo(aStory({ phases: only }), 50).job;
+  const inherited = (start: number) => ({
+    ...first,
+    phase: first.phase && { ...first.phase, start },
+    checkpoints: first.checkpoints.map((each) => ({ ...each, attempt: 0 })),
+  });
+  expect(checkpointOfPhase(inherited(0))).toMatchObject({ step: 50 });
+  expect(checkpointOfPhase(inherited(50))).toBeNull();
   expect(checkpointOfPhase(judged(story, 'met').job)).toBeNull();
 });
 

@@ -74,16 +74,26 @@ export function awaitedPhase({ phase, spec }: Pick<Job, 'phase' | 'spec'>): Phas
 
 /**
  * What the phase that is awaited has left, and the next one resumes from: the checkpoint whose evaluation counts for its criterion.
- * @returns null: no attempt of the phase has saved one that is verified
+ * @returns null: the phase has saved none that is verified, in this job or in the one that it continues
  */
-export function checkpointOfPhase({
-  phase,
-  checkpoints,
-}: Pick<Job, 'phase' | 'checkpoints'>): Checkpoint | null {
+export function checkpointOfPhase(job: Pick<Job, 'phase' | 'checkpoints' | 'spec'>): Checkpoint | null {
+  const { phase, checkpoints } = job;
   if (phase === null || phase.awaiting === null) return null;
   const [best] = resumeCandidates({ checkpoints, resumeChoice: { kind: 'newest' } });
+  if (best === undefined) return null;
   const first = phase.firstAttempt ?? phase.awaiting.attempt;
-  return best === undefined || best.attempt < first || best.attempt > phase.awaiting.attempt ? null : best;
+  const isOfPhase = best.attempt === 0 ? isAfterStart(job, phase, best) : best.attempt >= first;
+  return isOfPhase ? best : null;
+}
+
+/** Of a checkpoint of an earlier job. A phase of that, which this job repeats the end of, may have saved it. */
+function isAfterStart(
+  { spec }: Pick<Job, 'spec'>,
+  { ended, start }: PhaseProgress,
+  saved: Checkpoint,
+): boolean {
+  const before = ended.at(-1)?.checkpoint?.step ?? null;
+  return before === null ? startAt(spec, saved) > start : saved.step !== null && saved.step > before;
 }
 
 /** Notes the attempt as the first of its phase, if it is that. */

@@ -118,6 +118,24 @@ test.each<[string, object, number]>([
   expect(await shown(id)).toMatchObject({ state: 'failed', cause: { kind: 'phase_unmet', message } });
 });
 
+test('a job that continues one whose evaluation has failed is judged by the same checkpoint, though it saves nothing', async () => {
+  const [phase] = file.phases;
+  const phases = [{ ...phase, extend: undefined, success: 'eval_loss < 3.0' }];
+  const id = await train({ phases });
+  await runTo(id, 100);
+  const [failed = id] = await evaluationsOf(id);
+  await coordinator.api.stopJobs([failed]);
+  await coordinator.evaluations.run();
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({ state: 'failed', cause: { kind: 'phase_unmet' } });
+  const again = (await coordinator.api.requeueJob(id, 'again', { kind: 'newest' })).jobId as JobId;
+  await runTo(again, 100, []);
+  const [only = id] = await evaluationsOf(again);
+  expect(await shown(only)).toMatchObject({ name: 'train-eval-100' });
+  await evaluate(only, { eval_loss: 2 });
+  expect(await shown(again)).toMatchObject({ state: 'succeeded', phases: { phases: [{ verdict: 'met' }] } });
+});
+
 test('nothing is waited for where a phase has saved nothing, or its criterion depends on no evaluation', async () => {
   const unsaved = await train();
   await runTo(unsaved, 100, []);
