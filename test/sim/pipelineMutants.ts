@@ -58,7 +58,7 @@ export const pipelineMutants = {
   'a-stopped-run-starts-no-step': {
     rule: 'Of a run that was stopped, only the steps under finally start.',
     breaks: ['pipeline'],
-    seed: 33,
+    seed: 12,
     circumstances: { hasPipelines: true, faults: faultsOf(3_000, 'slowStore') },
     replacements: [
       pipelineCommands(
@@ -83,7 +83,7 @@ export const pipelineMutants = {
   'a-fire-is-stored-with-its-run': {
     rule: 'A run, and that its trigger has fired, are one commit.',
     breaks: ['trigger'],
-    seed: 1,
+    seed: 4,
     circumstances: often,
     replacements: [
       triggerCommands(
@@ -96,7 +96,7 @@ export const pipelineMutants = {
   'events-before-a-kill-fire': {
     rule: 'A trigger looks at the events that came before a kill.',
     breaks: ['trigger'],
-    seed: 10,
+    seed: 26,
     circumstances: { hasPipelines: true, faults: faultsOf(3_000, 'killCoordinator') },
     replacements: [
       pipelineState(
@@ -112,7 +112,7 @@ export const pipelineMutants = {
   'a-paused-trigger-starts-nothing': {
     rule: 'A trigger that is paused starts nothing until it is resumed.',
     breaks: ['trigger'],
-    seed: 3,
+    seed: 8,
     circumstances: often,
     replacements: [
       pipelineState(
@@ -127,7 +127,7 @@ export const pipelineMutants = {
   'what-happens-in-a-pause-is-over': {
     rule: 'A trigger looks at no event that came while it was paused.',
     breaks: ['trigger'],
-    seed: 8,
+    seed: 36,
     circumstances: { ...often, faultPhaseMs: 60_000, meanUserPauseMs: 400 },
     replacements: [
       triggerCommands('pauseTrigger', (pauseTrigger) => (draft, name, wish, nowMs) => {
@@ -142,14 +142,14 @@ export const pipelineMutants = {
   'data-has-settled': {
     rule: 'Data fires a trigger once it has stayed as it is for a while.',
     breaks: ['trigger'],
-    seed: 1,
+    seed: 4,
     circumstances: often,
     replacements: [dataWatch('hasSettled', () => () => true)],
   },
   'a-block-ends': {
     rule: 'A trigger whose directory can be listed again is no longer blocked.',
     breaks: ['trigger'],
-    seed: 1,
+    seed: 10,
     circumstances: often,
     replacements: [
       triggerCommands('noteBlock', (noteBlock) => (draft, trigger, found, nowMs) => {
@@ -172,7 +172,7 @@ export const pipelineMutants = {
   'fires-follow-their-policy': {
     rule: 'While a run of its trigger has not ended, a fire is skipped or waits.',
     breaks: ['trigger'],
-    seed: 1,
+    seed: 7,
     circumstances: often,
     replacements: [triggerCommands('activeRuns', () => () => [])],
   },
