@@ -119,7 +119,8 @@ test('every query of the dashboards has an answer', async () => {
   const save = `echo '{"step": 7}' > "$MUSTER_CHECKPOINT_DIR/step-7.json"`;
   const row = `echo '{"step": 7, "loss": 2.5, "learning_rate": 0.001}'`;
   const command = `${save}; while :; do ${row}; sleep 1; done`;
-  const jobId = await cluster.submit({ command, resources: { gpus: 1 } });
+  const phases = [{ name: 'only', steps: 1000 }];
+  const jobId = await cluster.submit({ command, phases, resources: { gpus: 1 } });
   // GPU time is booked when an attempt ends.
   const ended = await cluster.submit({ command: 'sleep 1', resources: { gpus: 1 } });
   await cluster.until(ended, 'succeeded');
