@@ -25,7 +25,8 @@ const problemMark = '@muster-artifact-problem';
 
 /**
  * Of a directory, the digest is that of the sorted list of `sha256  path` of its files, links followed; only tools are used that
- * busybox has too. `wait` is repeated because a signal that is passed on ends it. Only rank 0 handles artifacts.
+ * busybox has too. `wait` is repeated because a signal that is passed on ends it. A signal that comes while the program is started is
+ * passed on once its number is known. Only rank 0 handles artifacts.
  */
 const script = `
 muster_digest() (
@@ -73,11 +74,16 @@ while [ "$muster_count" -gt 0 ]; do
   shift 3
   muster_count=$((muster_count - 1))
 done
+muster_early=
+for muster_signal in TERM INT HUP USR1 USR2; do
+  trap "muster_early=$muster_signal" "$muster_signal"
+done
 "$@" &
 muster_pid=$!
 for muster_signal in TERM INT HUP USR1 USR2; do
   trap "kill -s $muster_signal $muster_pid 2>/dev/null" "$muster_signal"
 done
+[ -z "$muster_early" ] || kill -s "$muster_early" "$muster_pid" 2>/dev/null
 while :; do
   wait "$muster_pid"
   muster_code=$?
