@@ -33,9 +33,6 @@ interface JobsFlags extends QueryFlags {
   readonly watch?: boolean;
 }
 
-/** Who every caller that may submit is, as long as there are no other users. */
-const onlyUser = 'admin';
-
 /** One screenful; more is for those who ask. */
 const limitDefault = 20;
 
@@ -52,10 +49,7 @@ export const command: CommandModule = {
       )
       .option('-a, --all', 'every job')
       .option('--project <project>', 'only jobs of this project')
-      .option(
-        '--user <name>',
-        'only jobs that this user submitted; users are not told apart yet: all are "admin"',
-      )
+      .option('--user <name>', 'only jobs that this user submitted')
       .option('--label <name=value>', 'only jobs with this label; NAME alone: whatever its value')
       .option('--since <time>', 'only jobs submitted since then: a duration such as 2h, or a date')
       .option('--request <id>', 'only jobs of this request, to find out whether it was accepted')
@@ -105,10 +99,6 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
       const isFiltered = Object.values(filter).some((each) => typeof each === 'number' || each.length > 0);
       const advice = `No job yet. Submit one with: ${environment.programName} submit -- COMMAND`;
       await io.stderr.write(`${isFiltered ? 'No matching jobs.' : advice}\n`);
-      if (flags.user !== undefined && flags.user !== onlyUser)
-        await io.stderr.write(
-          `Muster does not tell users apart yet: every job was submitted by "${onlyUser}".\n`,
-        );
       return exitCodes.ok;
     }
     await io.stdout.write(table(jobs, io.stdout.columns()));
