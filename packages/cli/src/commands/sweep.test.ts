@@ -148,7 +148,7 @@ test('what is wrong with a sweep file is shown with its place, whoever finds it'
 test('a sweep is shown with its progress and its best trial', async () => {
   const { stdout } = await run(['sweep', 'show', 'tune'], { GetSweep, ListTrials });
   expect(stdout).toContain('Objective:    min eval_loss, last\n');
-  expect(stdout).toContain('Trials:       20 in all: 3 complete, 2 running, 1 paused, 4 pruned, 1 failed\n');
+  expect(stdout).toContain('Trials:       at most 20: 3 complete, 2 running, 1 paused, 4 pruned, 1 failed\n');
   expect(stdout).toContain('Used:         2 of 20 trials, 3.5 of 100 GPU-hours, 1 h 15 min\n');
   expect(stdout).toContain('Best:         trial 3, job_00000000000b: 0.25123\n');
   const json = await run(['sweep', 'show', 'tune', '-o', 'json'], { GetSweep });

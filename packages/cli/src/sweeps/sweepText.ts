@@ -41,7 +41,7 @@ function endedOf({ complete, pruned, infeasible, failed, stopped }: SweepView): 
 
 /** @param matters the most important parameters; empty: they are not known */
 export function sweepDetail(sweep: SweepView, matters: string, view: View): string {
-  const { id, name, state, reason, user, project, trials, running, best, createdAtMs, endedAtMs } = sweep;
+  const { id, name, state, reason, user, project, running, best, createdAtMs, endedAtMs } = sweep;
   const {
     objective,
     objectives = [objective],
@@ -65,7 +65,7 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     ['State', reason === null ? state : `${state}: ${reason}`],
     ['Objective', objectives.map(objectiveText).join('; ')],
     ['Sampler', `${sampler}, seed ${seed}`],
-    ['Trials', `${trials} in all${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
+    ['Trials', `${trialsText(sweep)}${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
     ...(seeds === 1 ? [] : [['Seeds', `${seeds} runs of each trial; values are means ± standard deviation`]]),
     ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
     ...(sweep.use === null ? [] : [['Used', useText(sweep.use)]]),
@@ -83,6 +83,12 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
         : ''
       : `Next: ${view.programName} sweep best ${id} --job-file > best.json\n`;
   return `${lines.join('')}${next === '' ? '' : `\n${next}`}`;
+}
+
+/** A budget may end it earlier. */
+function trialsText({ trials, use }: SweepView): string {
+  const limits = [use?.gpuHoursLimit, use?.usdLimit, use?.wallClockHoursLimit];
+  return limits.some((limit) => limit != null) ? `at most ${trials}` : `${trials} in all`;
 }
 
 /** `12 of 50 trials, 3.5 of 100 GPU-hours, 7.25 USD, 1 h 30 min of 12 h` */
