@@ -98,17 +98,17 @@ try {
   const program = writeFakeNvidiaSmi(join(dir, 'smi'), {
     gpus: Array.from({ length: gpus }, (_, index) => fakeGpu(index)),
   });
-  const ways = {
+  const sources = {
     nvml: ['--gpu-source', 'nvml', '--nvml-library', fake.path],
     'nvidia-smi': ['--gpu-source', 'nvidia-smi', '--nvidia-smi', program],
   };
-  for (const [way, flags] of Object.entries(ways)) {
-    const { token } = await api.createJoinToken(way);
-    const place = ['--data', join(dir, way), '--name', way, '--coordinator', addr, '--metrics', 'off'];
+  for (const [source, flags] of Object.entries(sources)) {
+    const { token } = await api.createJoinToken(source);
+    const place = ['--data', join(dir, source), '--name', source, '--coordinator', addr, '--metrics', 'off'];
     const agent = start(['agent', ...place, ...flags, '--profiling', 'off', '--sample-interval', '1s'], {
       MUSTER_JOIN_TOKEN: token,
     });
-    await untilListed(api, way);
+    await untilListed(api, source);
     await delay(settleMs);
     const busyPercent = await quietMachine();
     const pid = agent.pid ?? 0;
@@ -118,12 +118,12 @@ try {
     const after = pids.map(usageOf);
     const sum = (pick: (usage: Usage) => number) => after.reduce((total, each) => total + pick(each), 0);
     const cpuMs = after.reduce((total, each, index) => total + each.cpuMs - (before[index]?.cpuMs ?? 0), 0);
-    report(`an agent that watches ${gpus} GPUs with ${way} for ${seconds} s`, {
+    report(`an agent that watches ${gpus} GPUs with ${source} for ${seconds} s`, {
       cpuPercentOfOneCore: rounded(cpuMs / (seconds * 10)),
       rssMib: { agent: rounded(after[0]?.rssMib ?? 0), reader: rounded(after[1]?.rssMib ?? 0) },
       pssMib: rounded(sum(({ pssMib }) => pssMib)),
       busyPercent,
-      target: way === 'nvml' ? 'cpu < 1 %, memory < 100 MB' : null,
+      target: source === 'nvml' ? 'cpu < 1 %, memory < 100 MB' : null,
     });
     await end(agent);
   }

@@ -38,7 +38,7 @@ const readStamp = (path: string) => Number(readFileSync(path, 'utf8')) * 1_000;
 const firstInstruction = (round: string) => `exec date +%s.%N > ${scratch}/${round}.$MUSTER_NODE_RANK`;
 
 /** Prints that it is there, and its pid; the failing rank dies on request, and prints when. */
-const untilDeath = (round: string) => `
+const untilExit = (round: string) => `
   place=${scratch}/${round}.$MUSTER_NODE_RANK
   echo $$ > $place.part && mv $place.part $place
   [ $MUSTER_NODE_RANK = ${failing} ] || exec sleep 600
@@ -78,7 +78,7 @@ async function startOf({ api }: BenchCluster, round: string): Promise<number> {
 
 async function endOf({ api }: BenchCluster, round: string): Promise<number> {
   const { lastEventSeq } = await api.getCluster();
-  const jobIds = await submit(api, round, untilDeath(round));
+  const jobIds = await submit(api, round, untilExit(round));
   await untilTrue(() => ranks.every((rank) => existsSync(stampOf(round, rank))));
   const goneMs = await timeToGone(round, () => spawn('touch', [join(scratch, `${round}.go`)]));
   await untilEnded(api, jobIds, lastEventSeq);
@@ -112,7 +112,7 @@ async function floorOfStart(round: string): Promise<number> {
 }
 
 async function floorOfEnd(round: string): Promise<number> {
-  const children = spawnRanks(untilDeath(round));
+  const children = spawnRanks(untilExit(round));
   children[failing]?.once('exit', () => {
     for (const child of children) child.kill('SIGTERM');
   });

@@ -27,7 +27,7 @@ async function appendTo(directory: string, capBytes: number): Promise<void> {
   await logs.close();
 }
 
-const ways: Readonly<Record<string, Write>> = {
+const writers: Readonly<Record<string, Write>> = {
   floor: async (directory) => {
     await using file = await open(join(directory, 'floor'), 'w');
     for (let count = 0; count < pieces; count += 1)
@@ -54,7 +54,7 @@ reportMachine();
 report('others', { busyPercent: await quietMachine() });
 const least = new Map<string, number>();
 for (let round = 0; round < rounds; round += 1) {
-  for (const [name, write] of Object.entries(ways)) {
+  for (const [name, write] of Object.entries(writers)) {
     least.set(name, Math.min(least.get(name) ?? Number.POSITIVE_INFINITY, await costOf(write)));
   }
 }

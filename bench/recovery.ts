@@ -172,15 +172,15 @@ try {
     busyPercent,
   });
   await api.undrainNode('node-2');
-  const deaths = await samples('death', (round) => dieAndGoOn(api, round));
+  const failures = await samples('death', (round) => dieAndGoOn(api, round));
   report('a rank is killed to first instruction of all ranks from the checkpoint', {
     unit,
-    ...summary(deaths),
+    ...summary(failures),
     busyPercent,
     target: 'p50 < 3000',
 
     ofThatBackoffMs: defaultBackoffMs,
-    p50WithoutBackoff: rounded((summary(deaths)['p50'] ?? 0) - defaultBackoffMs),
+    p50WithoutBackoff: rounded((summary(failures)['p50'] ?? 0) - defaultBackoffMs),
   });
   report('floor: the same ranks ended and started by Node', {
     unit,

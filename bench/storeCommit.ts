@@ -28,7 +28,7 @@ async function timedEach(work: (index: number) => Promise<void> | void): Promise
   return took;
 }
 
-function tell(figure: string, took: readonly number[]): void {
+function reportTimes(figure: string, took: readonly number[]): void {
   const totalMs = took.reduce((sum, each) => sum + each, 0);
   report(figure, { perSecond: rounded((took.length * 1_000) / totalMs), ms: summary(took) });
 }
@@ -46,16 +46,16 @@ reportMachine();
 const page = Buffer.alloc(4_096, 1);
 const file = openSync(join(directory, 'floor'), 'w');
 try {
-  tell('floor: a page appended and synced', await timedEach(appended(1)));
+  reportTimes('floor: a page appended and synced', await timedEach(appended(1)));
   const store = openSqliteStore(directory, () => 'bench');
   const took = await timedEach((index) => {
     const job = aJob(index);
     const requests = [aRequest({ requestId: `request-${index}`, jobIds: [job.id] })];
     return store.commit({ ...emptyBatch, newJobs: [job], requests, events: [anEvent(index, job.id, 1)] });
   });
-  tell('a commit of the store', took);
+  reportTimes('a commit of the store', took);
   await store.close();
-  tell('floor: two pages appended and synced, one after the other', await timedEach(appended(2)));
+  reportTimes('floor: two pages appended and synced, one after the other', await timedEach(appended(2)));
 } finally {
   closeSync(file);
   rmSync(directory, { recursive: true });

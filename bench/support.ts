@@ -92,13 +92,13 @@ export async function commandMs(
 ): Promise<number> {
   const startedMs = performance.now();
   const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'ignore', 'pipe'] });
-  let complaint = '';
-  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  let problem = '';
+  child.stderr?.on('data', (chunk: Buffer) => (problem += chunk.toString()));
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}: ${complaint}`);
+  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}: ${problem}`);
   return performance.now() - startedMs;
 }
 

@@ -101,7 +101,9 @@ async function spawnFloor(inFlight: number): Promise<number> {
 const specJson = JSON.stringify({ name: 'throughput', command: ['true'], workdir: '/' });
 
 /** The two ways to submit. Each resolves with the ids once all are acknowledged. */
-const ways: Readonly<Record<string, (api: MusterApi, requestId: string) => Promise<readonly string[]>>> = {
+const submitters: Readonly<
+  Record<string, (api: MusterApi, requestId: string) => Promise<readonly string[]>>
+> = {
   [`array of ${jobs} x true`]: async (api, requestId) =>
     (await api.submit({ specJson, requestId, arraySize: jobs })).jobIds,
   [`${jobs} separate submits of true over one connection`]: async (api, requestId) => {
@@ -119,7 +121,7 @@ await spawnFloor(4);
 const cluster = await startCluster(2, 0);
 try {
   const { api } = cluster;
-  for (const [index, [way, submit]] of Object.entries(ways).entries()) {
+  for (const [index, [how, submit]] of Object.entries(submitters).entries()) {
     const perSecond: number[] = [];
     const busyPercents: number[] = [];
     const cpu: ReturnType<typeof cpuPerJob>[] = [];
@@ -136,13 +138,13 @@ try {
       await delay(settleMs);
       cpu.push(cpuPerJob(before, cpuByRole(cluster), jobs));
     }
-    report(`${way}, 2 nodes, submit to last end`, {
+    report(`${how}, 2 nodes, submit to last end`, {
       unit: 'jobs/s',
       ...summary(perSecond),
       busyPercents,
       target: '>= 150',
     });
-    report(`${way}, CPU time of a job`, {
+    report(`${how}, CPU time of a job`, {
       unit: 'ms',
       rounds: cpu,
       beyondSpawn: summary(cpu.map(({ all }) => all - floorMs)),

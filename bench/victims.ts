@@ -154,7 +154,7 @@ const cheapestAttempts: Choose = (places, count) => {
 const cheapestNodes: Choose = (places, count) => {
   const choice = choosing(places);
   const victims = new Set<Holder>();
-  const wayOf = ({ lack, candidates }: Place) => {
+  const planOf = ({ lack, candidates }: Place) => {
     const taken = candidates.filter(({ holder }) => victims.has(holder));
     const added = [];
     for (const each of candidates.filter(({ holder }) => !victims.has(holder))) {
@@ -167,18 +167,18 @@ const cheapestNodes: Choose = (places, count) => {
         added.splice(added.indexOf(each), 1);
     return { added, cost: added.reduce((sum, { cost }) => sum + cost.gpuSeconds, 0) };
   };
-  const ways = new Map(places.map((place) => [place, wayOf(place)]));
+  const plans = new Map(places.map((place) => [place, planOf(place)]));
   for (let met = 0; met < count; met += 1) {
     let best: Place | null = null;
-    for (const [place, way] of ways)
-      if (way !== null && (best === null || way.cost < (ways.get(best)?.cost ?? 0))) best = place;
+    for (const [place, plan] of plans)
+      if (plan !== null && (best === null || plan.cost < (plans.get(best)?.cost ?? 0))) best = place;
     if (best === null) return null;
-    const way = ways.get(best);
-    ways.delete(best);
-    for (const { holder } of way?.added ?? []) {
+    const plan = plans.get(best);
+    plans.delete(best);
+    for (const { holder } of plan?.added ?? []) {
       victims.add(holder);
       for (const place of choice.byHolder.get(holder) ?? [])
-        if (ways.has(place)) ways.set(place, wayOf(place));
+        if (plans.has(place)) plans.set(place, planOf(place));
     }
   }
   return withoutSuperfluous(victims, places, count, choice);

@@ -291,7 +291,7 @@ describe("a full disk of the coordinator's", () => {
     small = await startCluster({
       coordinatorDiskMb: 96,
       coordinatorFlags: ['--reserve-mb', String(reserveMb)],
-      expectedComplaints: /ballast file was removed|output could not be stored/,
+      expectedErrors: /ballast file was removed|output could not be stored/,
     });
   });
 
@@ -358,7 +358,7 @@ describe("a full disk of an agent's", () => {
       agentDiskMb: 16,
       agentFlags: () => ['--condition-table', table],
       // There is no room to note it in: that is said, and the coordinator has it.
-      expectedComplaints: /the state of a task could not be written down/,
+      expectedErrors: /the state of a task could not be written down/,
     });
   });
 

@@ -31,7 +31,7 @@ test('a cluster that was off for three weeks names whose credentials have expire
     nodes: 2,
     coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`],
     clockAheadMs: () => aheadMs,
-    expectedComplaints: /certificate of node node-\d expired on/,
+    expectedErrors: /certificate of node node-\d expired on/,
   });
   const made = async (...words: readonly string[]) => {
     const { exitCode, stdout, stderr } = await cluster.muster(words);

@@ -191,7 +191,9 @@ echo done
       expect(uid).toBe(String(idOf('bob')));
       // The file of bob shows that each way leads somewhere.
       const open = lines.filter((line) => line.startsWith('OPEN'));
-      expect(open).toEqual(['read', 'write', 'move', 'link'].map((way) => `OPEN ${way} ${seen.at(-1)}`));
+      expect(open).toEqual(
+        ['read', 'write', 'move', 'link'].map((access) => `OPEN ${access} ${seen.at(-1)}`),
+      );
       expect(lines).toHaveLength(4 * seen.length + pids.length + 1);
       expect(lines.at(-1)).toBe('done');
       for (const victim of victims)

@@ -83,8 +83,8 @@ describe('a job that ends by itself', () => {
     expect(job).toMatchObject({ state: 'failed', cause: { kind: 'command_not_found', nodeRank: 0 } });
     expect(job.cause?.message).toMatch(message);
     expect(job.attempts).toHaveLength(1);
-    const { message: said = 'nothing', ...place } = job.attempts[0]?.tasks[0]?.exit?.startError ?? {};
-    expect(job.cause).toMatchObject({ ...place, message: expect.stringContaining(said) });
+    const { message: problem = 'nothing', ...place } = job.attempts[0]?.tasks[0]?.exit?.startError ?? {};
+    expect(job.cause).toMatchObject({ ...place, message: expect.stringContaining(problem) });
     expect(await cluster.output(job.id)).toBe('');
   });
 

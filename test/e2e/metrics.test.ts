@@ -73,14 +73,14 @@ test('3,000 steps are there once each, over restarts of the coordinator and of t
   ).toEqual(times);
   // A stream of steps tells what the question does, each step once, until the last of them is closed.
   const shape = { jobId, name: 'grad_norm', stepMs: 1_000, startTime: '-1h', aggregation: 'max' } as const;
-  const told: (number | null)[] = [];
+  const streamed: (number | null)[] = [];
   for await (const update of cluster.api.watchMetrics({ ...shape, follow: true })) {
     const points = update.series.flatMap((each) => each.points);
-    told.push(...points.map(({ step = null }) => step));
+    streamed.push(...points.map(({ step = null }) => step));
     if (points.some(({ step }) => step === 2_999)) break;
   }
   const asked = await cluster.api.queryMetrics(shape);
-  expect(told).toEqual(asked.series.flatMap(({ points }) => points.map(({ step = null }) => step)));
+  expect(streamed).toEqual(asked.series.flatMap(({ points }) => points.map(({ step = null }) => step)));
 });
 
 test('a run that is over before anybody has looked has every point', async () => {

@@ -158,8 +158,8 @@ test('behind a jump host, the unit of a lingering user runs the agent, and a tas
   await there.must('useradd', '--create-home', '--password', '*', 'bea');
   await there.must('loginctl', 'enable-linger', 'bea');
   await there.must('iptables', '-A', 'INPUT', '-s', '10.77.0.1', '-p', 'tcp', '--dport', '22', '-j', 'DROP');
-  const way = 'Host via\nHostName 10.77.0.4\nHostKeyAlias gpu-3\nProxyJump root@gpu-1\n';
-  await head.must('sh', '-c', 'printf %s "$1" > ~/.ssh/config', 'sh', way);
+  const sshConfig = 'Host via\nHostName 10.77.0.4\nHostKeyAlias gpu-3\nProxyJump root@gpu-1\n';
+  await head.must('sh', '-c', 'printf %s "$1" > ~/.ssh/config', 'sh', sshConfig);
   const { of, stderr } = await add('bea@via', '--user', '--tunnel', '--name', 'bea-1', '--set', 'gpus=1');
   expect(of('bea@via')?.error, stderr).toBe(null);
   const mainPid = async () => {

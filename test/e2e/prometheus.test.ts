@@ -5,12 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MetricsView } from '@muster/common/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
-import {
-  complaintsAboutConfig,
-  complaintsOfPromtool,
-  type Prometheus,
-  startPrometheus,
-} from '../support/prometheus.ts';
+import { configErrors, type Prometheus, promtoolErrors, startPrometheus } from '../support/prometheus.ts';
 import { freePort, waitFor } from '../support/services.ts';
 
 /** Prometheus looks every second; how long agents take to their first reading is not what is tested. */
@@ -50,7 +45,7 @@ async function page(path: string): Promise<string> {
 }
 
 test('Prometheus finds the coordinator and both agents, and none is down', async () => {
-  expect(await complaintsAboutConfig(prometheus.configPath)).toBe('');
+  expect(await configErrors(prometheus.configPath)).toBe('');
   const [, , address = ''] = httpUrl.split('/');
   await waitFor('all targets are up', () => prometheus.targets(), {
     ...patience,
@@ -104,9 +99,9 @@ test('every page is as Prometheus would have it, with all there is to tell of a 
   for (const name of ['training_loss', 'muster_job_checkpoint_bytes'])
     await seriesOf(`${name}{muster_job="${jobId}"}`, 1);
   for (const path of ['/metrics', '/nodes/node-1/metrics', '/nodes/node-2/metrics']) {
-    const complaints = (await complaintsOfPromtool(await page(path))).split('\n');
+    const errors = (await promtoolErrors(await page(path))).split('\n');
     expect(
-      complaints.filter((line) => line !== '' && !notOurs.test(line)),
+      errors.filter((line) => line !== '' && !notOurs.test(line)),
       path,
     ).toEqual([]);
   }

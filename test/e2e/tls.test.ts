@@ -37,7 +37,7 @@ beforeAll(async () => {
     coordinatorFlags: flags,
     agentFlags: () => agentFlags,
     // An agent says so whose CA was lost.
-    expectedComplaints: /no certificate of a node that this cluster has made/,
+    expectedErrors: /no certificate of a node that this cluster has made/,
   });
 });
 afterAll(() => issuer.close());

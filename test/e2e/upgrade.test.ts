@@ -51,21 +51,21 @@ interface Answer {
 }
 
 /** Longer than other programs of tests may take: on a machine that does other work. */
-async function upgrade(name: string): Promise<{ readonly exitCode: number; readonly said: string }> {
+async function upgrade(name: string): Promise<{ readonly exitCode: number; readonly output: string }> {
   await beginUpgrade(name);
   const ended = async () => (await machine.run('cat', '/tmp/upgrade.ended')).stdout;
   const exitCode = Number(await waitFor('the end of the upgrade', ended, { timeoutMs: 4 * patienceMs }));
-  return { exitCode, said: await saidSoFar() };
+  return { exitCode, output: await outputSoFar() };
 }
 
 async function beginUpgrade(name: string): Promise<void> {
-  await machine.must('rm', '-f', '/tmp/upgrade.ended', '/tmp/upgrade.said');
+  await machine.must('rm', '-f', '/tmp/upgrade.ended', '/tmp/upgrade.stderr');
   const script = `${muster} upgrade /media/releases/${name} --wait 10m; echo $? > /tmp/upgrade.ended`;
-  const unit = ['--quiet', '--collect', '--property=StandardError=file:/tmp/upgrade.said'];
+  const unit = ['--quiet', '--collect', '--property=StandardError=file:/tmp/upgrade.stderr'];
   await machine.must('systemd-run', ...unit, '/bin/sh', '-c', script);
 }
 
-const saidSoFar = () => machine.must('cat', '/tmp/upgrade.said');
+const outputSoFar = () => machine.must('cat', '/tmp/upgrade.stderr');
 
 async function ask(...argv: readonly string[]): Promise<Answer> {
   return JSON.parse(await machine.must(muster, ...argv, '-o', 'json')) as Answer;
@@ -91,8 +91,8 @@ test('an upgrade leaves the task alone, and loses no submit', async () => {
     const { exitCode, stdout } = await machine.run(muster, 'submit', '-o', 'json', '--', 'true');
     if (exitCode === 0) accepted.push(...(JSON.parse(stdout) as { readonly jobIds: string[] }).jobIds);
   }
-  const { exitCode, said } = await over;
-  expect([exitCode, said]).toEqual([0, expect.stringContaining('so their guard keeps its release')]);
+  const { exitCode, output } = await over;
+  expect([exitCode, output]).toEqual([0, expect.stringContaining('so their guard keeps its release')]);
   expect(await taskPid()).toBe(before);
   const { jobs } = await ask('jobs', '--all', '--limit', '1000');
   expect(jobs).toContainEqual(expect.objectContaining({ name: 'long', state: 'running' }));
@@ -109,9 +109,9 @@ test('a disk that becomes full once the store is copied leaves the old release, 
   const job = await machine.must(muster, 'submit', '--', 'true');
   const fill = `until [ -e ${dataDir}/before-0.3.0.backup ]; do sleep 0.02; done; exec head -c 1G /dev/zero`;
   await machine.must('systemd-run', '--quiet', '--collect', 'sh', '-c', `${fill} > ${dataDir}/filler`);
-  const { exitCode, said } = await upgrade(archives.sickAgent);
-  expect(said).toMatch(/the coordinator is not healthy: .*\/var\/lib\/muster has .* free at least \d+ MiB/);
-  expect(said).toContain('the old release runs again');
+  const { exitCode, output } = await upgrade(archives.sickAgent);
+  expect(output).toMatch(/the coordinator is not healthy: .*\/var\/lib\/muster has .* free at least \d+ MiB/);
+  expect(output).toContain('the old release runs again');
   expect(exitCode).not.toBe(0);
   await isAsBefore(before, job.trim());
   // The store was never changed, so none was put back; what is left of the copy goes with the next one.
@@ -130,9 +130,9 @@ test.each([
     const before = await taskPid();
     const jobs = await machine.must(muster, 'submit', '--', 'true');
     const ended = await upgrade(archives[name]);
-    expect(ended.said).toContain(`the ${role} is not healthy: it has ended 3 times`);
-    expect(ended.said).toContain('the old release runs again');
-    expect(ended.said).toContain('no such luck');
+    expect(ended.output).toContain(`the ${role} is not healthy: it has ended 3 times`);
+    expect(ended.output).toContain('the old release runs again');
+    expect(ended.output).toContain('no such luck');
     expect(ended.exitCode).not.toBe(0);
     await isAsBefore(before, jobs.trim());
   },
@@ -158,7 +158,7 @@ test('a second admin is told of the first; when that command is killed, the next
   await machine.must('touch', hangFile);
   await beginUpgrade(archives.sickAgent);
   // The store has the newer form by then.
-  await waitFor('the new coordinator', async () => (await saidSoFar()).includes('restarting the agent'));
+  await waitFor('the new coordinator', async () => (await outputSoFar()).includes('restarting the agent'));
   const { pid } = JSON.parse(await machine.must('cat', '/run/muster-upgrade/upgrade.json')) as {
     pid: number;
   };

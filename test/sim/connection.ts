@@ -90,7 +90,7 @@ export class Connection {
   cut(): void {
     const { random } = this.network;
     this.fail(unavailable('connection reset'), random.chance(0.7) ? 0 : random.between(100, 8_000));
-    this.tellCoordinator('cancelled', random.chance(0.7) ? 0 : random.between(100, 8_000));
+    this.informCoordinator('cancelled', random.chance(0.7) ? 0 : random.between(100, 8_000));
   }
 
   coordinatorDied(): void {
@@ -136,7 +136,7 @@ export class Connection {
     );
   }
 
-  private tellCoordinator(event: 'cancelled', delayMs: number): void {
+  private informCoordinator(event: 'cancelled', delayMs: number): void {
     const { coordinator } = this;
     if (coordinator === null) return;
     this.network.timeline.at(delayMs, coordinator, () =>

@@ -132,7 +132,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     secretKeys: parts.secretKeys,
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },
     backup: noBackup,
-    readPast: null,
+    readHistory: null,
     onFatal: parts.onFatal,
   });
   const calls = coordinator.calls({

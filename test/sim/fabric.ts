@@ -18,7 +18,7 @@ const slowMbps = 100;
 const silenceMs = 5_000;
 
 /** The way from one machine to another, which need not lead back. */
-interface Way {
+interface Direction {
   readonly from: string;
   readonly to: string;
   readonly network: NetworkName;
@@ -33,12 +33,12 @@ export class Fabric {
     this.machines = machines;
   }
 
-  break(way: Way, how: 'refuses' | 'swallows'): void {
-    this.broken.set(wayKey(way), how);
+  break(direction: Direction, how: 'refuses' | 'swallows'): void {
+    this.broken.set(directionKey(direction), how);
   }
 
-  mend(way: Way): void {
-    this.broken.delete(wayKey(way));
+  mend(direction: Direction): void {
+    this.broken.delete(directionKey(direction));
   }
 
   setSlow(a: string, b: string, isSlow: boolean): void {
@@ -103,7 +103,7 @@ export class Fabric {
     const network = networks.find((each) => address.startsWith(`${each}.`));
     const to = this.machines().find((each) => networks.some((name) => addressOf(each, name) === address));
     if (network === undefined || to === undefined) return 'no route to host';
-    const how = this.broken.get(wayKey({ from: from.name, to: to.name, network }));
+    const how = this.broken.get(directionKey({ from: from.name, to: to.name, network }));
     if (!to.power.alive || how === 'swallows') return 'no answer';
     if (how === 'refuses') return 'connection refused';
     const listener = to.listener(port);
@@ -140,6 +140,6 @@ function endpointOf(machine: Machine, network: NetworkName): Endpoint {
   };
 }
 
-function wayKey({ from, to, network }: Way): string {
+function directionKey({ from, to, network }: Direction): string {
   return `${from} ${to} ${network}`;
 }

@@ -131,10 +131,13 @@ export const faults = {
     const how = random.pick(['refuses', 'swallows'] as const);
     const from = machine.name;
     const to = random.pick(world.sites).machine.name;
-    const ways = [{ from, to, network }, ...(random.chance(0.6) ? [{ from: to, to: from, network }] : [])];
-    for (const way of ways) world.fabric.break(way, how);
+    const directions = [
+      { from, to, network },
+      ...(random.chance(0.6) ? [{ from: to, to: from, network }] : []),
+    ];
+    for (const direction of directions) world.fabric.break(direction, how);
     after(world, forMs, () => {
-      for (const way of ways) world.fabric.mend(way);
+      for (const direction of directions) world.fabric.mend(direction);
     });
     return forMs;
   }),

@@ -30,7 +30,7 @@ interface Running {
   readonly waiting: ((exit: TaskExit) => void)[];
 }
 
-export interface LastWords {
+export interface FinalOutput {
   readonly kind: CauseKind;
   readonly message: string;
 }
@@ -47,7 +47,7 @@ export class SimulatedProcess implements OwnTask {
   /** It ended badly only because another of its gang had. */
   isConsequence = false;
   /** The cause of its end that its output shows. null: nothing. */
-  lastOutput: LastWords | null = null;
+  lastOutput: FinalOutput | null = null;
   /** Of rank 0 of a program that saves. */
   training: Training | null = null;
   private executedBeforeMs = 0;

@@ -31,15 +31,15 @@ test.each([
 });
 
 test('a run is a function of its seed, bit for bit', { timeout }, async () => {
-  const tell = async (seed: number) => {
+  const digestOf = async (seed: number) => {
     const story: string[] = [];
     const { digest } = await simulate(seed, (line) => story.push(line));
     return { story, digest };
   };
   const digests = new Set<string>();
   for (const seed of [3, 42]) {
-    const first = await tell(seed);
-    const second = await tell(seed);
+    const first = await digestOf(seed);
+    const second = await digestOf(seed);
     expect(second.story).toEqual(first.story);
     expect(second.digest).toBe(first.digest);
     const { output } = await run('--seed', String(seed));

@@ -105,7 +105,7 @@ export class World {
         wallOffsetMs: () => this.wallOffsetMs,
         shared: this.shelves,
         artifacts: this.artifacts,
-        onBadEnd: (process) => this.tellGang(process),
+        onBadEnd: (process) => this.informGang(process),
       });
       return {
         machine,
@@ -277,7 +277,7 @@ export class World {
   }
 
   /** A rank is gone, and the others of its gang find out as soon as they want something of it. */
-  private tellGang({ task, program }: SimulatedProcess): void {
+  private informGang({ task, program }: SimulatedProcess): void {
     if (!program.failsTogether) return;
     const others = this.sites.flatMap(({ machine }) => [...machine.processes.values()]);
     for (const other of others) {

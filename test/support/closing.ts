@@ -28,7 +28,7 @@ export async function closeCluster(cluster: Cluster): Promise<readonly string[]>
   await attempt(() => stopGuards(cluster));
   await attempt(() => expectNothingLeft(cluster));
   for (const daemon of cluster.daemons)
-    problems.push(...daemon.unexpectedEnds, ...complaintsOf(daemon, cluster.options.expectedComplaints));
+    problems.push(...daemon.unexpectedEnds, ...errorsOf(daemon, cluster.options.expectedErrors));
   return problems;
 }
 
@@ -82,7 +82,7 @@ async function expectNoContainers(cluster: Cluster): Promise<void> {
 }
 
 /** Stack traces, broken invariants and lines of level error: none of them belongs to any test. */
-function complaintsOf(daemon: Daemon, expected: RegExp | undefined): readonly string[] {
+function errorsOf(daemon: Daemon, expected: RegExp | undefined): readonly string[] {
   return daemon.log
     .split('\n')
     .filter((line) => /^\s+at .+:\d+:\d+\)?$/.test(line) || /"level":[56]0|"guarantee"/.test(line))

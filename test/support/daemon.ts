@@ -63,8 +63,8 @@ export class Daemon {
     );
     const first = await Promise.race([serving.then((address) => ({ address })), this.end, tooLate]);
     if (first === 'late' || !('address' in first)) {
-      const said = this.log.slice(-4_000);
-      throw new Error(`${this.options.title} did not start: ${JSON.stringify(first)}\n${said}`);
+      const output = this.log.slice(-4_000);
+      throw new Error(`${this.options.title} did not start: ${JSON.stringify(first)}\n${output}`);
     }
     this.address = first.address;
     this.timesServed += 1;

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { freePort, prometheusPrograms, waitFor } from './services.ts';
 
 /** @returns what `promtool check metrics` has to say of a page; empty: it is clean */
-export function complaintsOfPromtool(page: string): Promise<string> {
+export function promtoolErrors(page: string): Promise<string> {
   return promtool(['check', 'metrics'], page);
 }
 
 /** @returns what `promtool check config` has to say; empty: it is clean */
-export function complaintsAboutConfig(path: string): Promise<string> {
+export function configErrors(path: string): Promise<string> {
   return promtool(['check', 'config', path], '');
 }
 

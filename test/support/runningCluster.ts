@@ -40,7 +40,7 @@ export interface ClusterOptions {
   /** How far ahead the clock of a daemon is, by its title, asked at each start. Default: 0. */
   readonly clockAheadMs?: (title: string) => number;
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
-  readonly expectedComplaints?: RegExp;
+  readonly expectedErrors?: RegExp;
 }
 
 export type Spec = JobSpecFile;

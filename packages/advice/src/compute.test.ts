@@ -51,9 +51,9 @@ test('an own price wins, the longest name first', () => {
 test('limits choose the cheapest that keeps them even at the lowest speed', () => {
   const { recommended } = advise({ ...sevenB, budget: { usd: 90, hours: 6 } });
   expect(recommended).toMatchObject({ gpu: 'H100-SXM5-80GB', gpuCount: 2, isWithinLimits: true });
-  const hopeless = advise({ ...sevenB, budget: { usd: 1, hours: 0.1 } });
-  expect(hopeless.recommended?.isWithinLimits).toBe(false);
-  expect(hopeless.reasons[0]).toBe(
+  const tooSmall = advise({ ...sevenB, budget: { usd: 1, hours: 0.1 } });
+  expect(tooSmall.recommended?.isWithinLimits).toBe(false);
+  expect(tooSmall.reasons[0]).toBe(
     'Nothing is within the limits; this is the cheapest that fits into memory.',
   );
 });

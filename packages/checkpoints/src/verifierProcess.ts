@@ -201,7 +201,7 @@ class RunningVerifier {
   }
 
   private send(request: VerifierRequest): void {
-    this.child.tell(request);
+    this.child.send(request);
   }
 }
 

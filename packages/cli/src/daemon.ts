@@ -23,7 +23,7 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
   const service = await serviceOf(context);
   try {
     const daemon = await start();
-    await io.supervisor?.tell({ kind: 'serving', address: daemon.address });
+    await io.supervisor?.send({ kind: 'serving', address: daemon.address });
     service?.ready();
     await Promise.race([daemon.closed, whenAborted(stop.signal)]);
     service?.stopping();
@@ -34,7 +34,7 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
     return exitCodes.ok;
   } catch (error) {
     const { message, hints, exitCode } = await reportFailure(error, context);
-    await io.supervisor?.tell({ kind: 'failed', message, hints });
+    await io.supervisor?.send({ kind: 'failed', message, hints });
     return exitCode;
   } finally {
     service?.close();
@@ -45,6 +45,6 @@ export async function runDaemon(context: Context, start: () => Promise<Daemon>):
 /** null: systemd did not start this daemon, or does not ask */
 async function serviceOf({ io, environment }: Context): Promise<ServiceNotice | null> {
   if (environment.serviceManager === null) return null;
-  const say = (sentence: string) => void io.stderr.write(`${sentence}\n`).catch(() => {});
-  return notifyServiceManager(environment.serviceManager, say);
+  const print = (sentence: string) => void io.stderr.write(`${sentence}\n`).catch(() => {});
+  return notifyServiceManager(environment.serviceManager, print);
 }

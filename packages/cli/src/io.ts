@@ -46,7 +46,7 @@ export type DaemonMessage =
   | { readonly kind: 'failed'; readonly message: string; readonly hints: readonly string[] };
 
 export interface SupervisorLink {
-  tell(message: DaemonMessage): Promise<void>;
+  send(message: DaemonMessage): Promise<void>;
 }
 
 /** Not a failure: the reader of our output has seen enough. */

@@ -75,5 +75,5 @@ function onStopRequest(listener: () => void): () => void {
 
 const supervisorLink: SupervisorLink = {
   // A supervisor that is gone gets no messages, and `disconnect` notices that.
-  tell: (message: DaemonMessage) => new Promise((resolve) => process.send?.(message, () => resolve())),
+  send: (message: DaemonMessage) => new Promise((resolve) => process.send?.(message, () => resolve())),
 };

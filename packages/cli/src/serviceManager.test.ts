@@ -35,16 +35,16 @@ const { pid } = process;
 
 test('systemd learns that a daemon serves, goes on to serve, and ends', async () => {
   const { socket, received } = await aServiceManager();
-  const troubles: string[] = [];
+  const problems: string[] = [];
   const manager = { notifySocket: socket, watchdogMs: 60 };
-  const notice = await notifyServiceManager(manager, (sentence) => troubles.push(sentence));
+  const notice = await notifyServiceManager(manager, (sentence) => problems.push(sentence));
   onTestFinished(() => notice.close());
   notice.ready();
   await waitFor('three pings', () => received().filter((line) => line === `WATCHDOG=1 ${pid}`).length >= 3);
   notice.stopping();
   await waitFor('its end', () => received().includes(`STOPPING=1 ${pid}`));
   expect(received()[1]).toBe(`READY=1 ${pid}`);
-  expect(troubles).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('without a watchdog there are no pings, and abstract sockets work as well', async () => {
@@ -57,22 +57,22 @@ test('without a watchdog there are no pings, and abstract sockets work as well',
 });
 
 test('a systemd that cannot be notified is reported once, and is no reason to end', async () => {
-  const troubles: string[] = [];
+  const problems: string[] = [];
   const notifySocket = join(tempDir('notify').path, 'gone');
   const notice = await notifyServiceManager({ notifySocket, watchdogMs: null }, (text) =>
-    troubles.push(text),
+    problems.push(text),
   );
   notice.ready();
   notice.stopping();
-  expect(troubles).toEqual([`systemd cannot be notified of READY=1 at ${notifySocket}: ENOENT`]);
+  expect(problems).toEqual([`systemd cannot be notified of READY=1 at ${notifySocket}: ENOENT`]);
 });
 
 test('what systemd says is for this process, and for none that it starts', () => {
-  const said = { NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '60000000', PATH: '/bin' };
-  const own = readEnvironment({ ...said, WATCHDOG_PID: String(process.pid) }, 'muster', '/');
+  const variables = { NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '60000000', PATH: '/bin' };
+  const own = readEnvironment({ ...variables, WATCHDOG_PID: String(process.pid) }, 'muster', '/');
   expect(own.serviceManager).toEqual({ notifySocket: '/run/systemd/notify', watchdogMs: 60_000 });
   expect(own.variables).toEqual({ PATH: '/bin' });
-  const other = readEnvironment({ ...said, WATCHDOG_PID: '1' }, 'muster', '/');
+  const other = readEnvironment({ ...variables, WATCHDOG_PID: '1' }, 'muster', '/');
   expect(other.serviceManager).toEqual({ notifySocket: '/run/systemd/notify', watchdogMs: null });
   expect(readEnvironment({ PATH: '/bin' }, 'muster', '/').serviceManager).toBeNull();
 });

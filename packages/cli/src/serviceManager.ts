@@ -35,7 +35,7 @@ export async function notifyServiceManager(
   // A native library, which no other command has to load.
   const { openNotifySocket } = await import('@muster/agent/service/notifySocket');
   let watchdog: NodeJS.Timeout | undefined;
-  const tell = (state: string) => {
+  const notify = (state: string) => {
     try {
       openSocket().send(state);
     } catch (error) {
@@ -49,13 +49,13 @@ export async function notifyServiceManager(
   };
   return {
     ready() {
-      tell('READY=1');
+      notify('READY=1');
       if (watchdogMs === null) return;
-      watchdog = setInterval(() => tell('WATCHDOG=1'), watchdogMs / pingsPerWatchdog);
+      watchdog = setInterval(() => notify('WATCHDOG=1'), watchdogMs / pingsPerWatchdog);
       // A daemon that has nothing else to do is about to end.
       watchdog.unref();
     },
-    stopping: () => tell('STOPPING=1'),
+    stopping: () => notify('STOPPING=1'),
     close: () => clearInterval(watchdog),
   };
 }

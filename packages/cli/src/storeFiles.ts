@@ -52,7 +52,7 @@ async function giveToOwner(dataDir: string): Promise<void> {
   giveStoreToItsOwner(dataDir);
 }
 
-export async function tellReplaced(
+export async function printReplaced(
   { io }: Context,
   flags: QueryFlags,
   what: string,

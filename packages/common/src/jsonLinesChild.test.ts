@@ -18,8 +18,8 @@ function start(script: string, lineLengthMax = 100) {
 
 test('it receives and sends objects', async () => {
   const { child, received } = start('console.log(line)');
-  child.tell({ id: 1 });
-  child.tell({ id: 2, text: 'ü\n' });
+  child.send({ id: 1 });
+  child.send({ id: 2, text: 'ü\n' });
   await expect.poll(() => received).toEqual([{ id: 1 }, { id: 2, text: 'ü\n' }]);
   child.kill();
   expect(await child.gone).toEqual({ exitCode: null, description: 'signal SIGKILL' } satisfies ChildEnd);
@@ -46,13 +46,13 @@ test.each([
   ],
 ])('its end names %s', async (_name, script, exitCode, description) => {
   const { child, received } = start(script);
-  child.tell({ id: 1 });
+  child.send({ id: 1 });
   const end = await child.gone;
   expect(end.exitCode).toBe(exitCode);
   expect(end.description).toMatch(description);
   expect(received).toEqual([]);
   // Anyone who still tells it something is not hurt.
-  child.tell({ id: 2 });
+  child.send({ id: 2 });
 });
 
 test('a program that is not there is an end too', async () => {

@@ -24,7 +24,7 @@ export interface ChildEnd {
 /** The last of what it prints goes into descriptions. */
 const lastErrorLengthMax = 500;
 /** A grandchild may keep the pipes open after the end of the child. */
-const lastWordsMs = 500;
+const finalOutputMs = 500;
 
 export class JsonLinesChild<Message> {
   /** Resolves when the process is gone; one that hangs in the kernel survives SIGKILL. */
@@ -63,7 +63,7 @@ export class JsonLinesChild<Message> {
         resolve({ exitCode, description });
       });
     });
-    await Promise.race([isClosed, delay(lastWordsMs)]);
+    await Promise.race([isClosed, delay(finalOutputMs)]);
     const lastLine = this.lastErrorLine.trim().split('\n').at(-1) ?? '';
     return lastLine === '' ? end : { ...end, description: `${end.description}: ${lastLine}` };
   }
@@ -74,7 +74,7 @@ export class JsonLinesChild<Message> {
   }
 
   /** Of one that has ended, nothing comes of it. */
-  tell(message: object): void {
+  send(message: object): void {
     this.child.stdin.write(`${JSON.stringify(message)}\n`);
   }
 

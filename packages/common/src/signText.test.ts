@@ -70,13 +70,13 @@ test('a loss that is a number again is not NaN since', () => {
 
 test('a hang is reported while it lasts and afterwards, unless it is the cause of the end', () => {
   const cause = causeOf('hung', 'no progress for 47 s');
-  const told = (fields: Partial<AttemptView>) => {
+  const signsOf = (fields: Partial<AttemptView>) => {
     const job = jobOf({}, anAttempt(1, fields));
     return [...signMarks(job), ...signSummary(job)];
   };
-  expect(told({ hungAtMs: 5, hangs: true })).toEqual(['hangs', 'hangs now']);
-  expect(told({ hungAtMs: 5 })).toEqual(['hung', 'hung for a time']);
-  expect(told({ hungAtMs: 5, state: 'ended', cause })).toEqual([]);
+  expect(signsOf({ hungAtMs: 5, hangs: true })).toEqual(['hangs', 'hangs now']);
+  expect(signsOf({ hungAtMs: 5 })).toEqual(['hung', 'hung for a time']);
+  expect(signsOf({ hungAtMs: 5, state: 'ended', cause })).toEqual([]);
 });
 
 test('every sign has words, and says where all was well', () => {

@@ -35,7 +35,7 @@ import { PipelineRunner } from './pipelines/pipelineRunner.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
 import { costOf } from './prices.ts';
-import type { ReadPast } from './prometheus/pastMetrics.ts';
+import type { ReadHistory } from './prometheus/metricHistory.ts';
 import { ArrayFiller } from './reconcilers/arrayFiller.ts';
 import { enforceBudgets } from './reconcilers/budgetLimits.ts';
 import { askToRenew, removeExpiredTokens, storeLastUse } from './reconcilers/credentialUse.ts';
@@ -110,7 +110,7 @@ export interface CoordinatorPorts {
   /** Lists what triggers watch. */
   readonly listData: ListData;
   /** Asks the Prometheus that scrapes this cluster; null: there is none. */
-  readonly readPast: ReadPast | null;
+  readonly readHistory: ReadHistory | null;
   /** Which traces are recorded. Absent: none is. */
   readonly isSampled?: TraceSampler;
   /** null: there is none. */
@@ -354,7 +354,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
         ...nodeCalls({ ...parts, ...server }),
         ...credentialCalls({ ...parts, ...server }),
         ...peopleCalls({ ...parts, ...server }),
-        ...telemetryCalls({ ...parts, readPast: ports.readPast }),
+        ...telemetryCalls({ ...parts, readHistory: ports.readHistory }),
         ...metricStreamCalls(parts),
         ...secretCalls(parts),
         ...alertCalls(parts),

@@ -28,7 +28,7 @@ import { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { someMs } from './modelFixture.ts';
 import { coordinatorDefaults } from './options.ts';
 import { outputIn } from './output.ts';
-import type { ReadPast } from './prometheus/pastMetrics.ts';
+import type { ReadHistory } from './prometheus/metricHistory.ts';
 import { Connections, connectionLimits } from './rpc/connections.ts';
 import { startServer } from './rpc/server.ts';
 import { webhookDeliveries } from './rpc/webhookDeliveries.ts';
@@ -99,7 +99,7 @@ export async function startTestCoordinator(
     /** Serves the HTTP API as well, with these times. */
     api?: Partial<SseTiming>;
     /** Default: there is no Prometheus. */
-    readPast?: ReadPast;
+    readHistory?: ReadHistory;
     /** How ID tokens are accepted. Default: none are. */
     oidc?: OidcSettings;
     /** Its clock begins at this one, by which clients verify certificates. */
@@ -155,7 +155,7 @@ export async function startTestCoordinator(
       onFatal,
     }),
     listData: (watched) => listData(watched, options.watchDirs ?? []),
-    readPast: options.readPast ?? null,
+    readHistory: options.readHistory ?? null,
     runFenceCommand: null,
     secretKeys: memoryKeys(),
     machine: { diskFreePercent: () => null, certificateExpiresAtMs: () => null },

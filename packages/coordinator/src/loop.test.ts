@@ -224,7 +224,7 @@ test('stop lets the turn under way finish, and refuses what waits and what comes
   store.held = new Promise((resolve) => {
     letGo = resolve;
   });
-  const underWay = loop.run(aCaller, submitting('a'));
+  const inFlight = loop.run(aCaller, submitting('a'));
   await new Promise((resolve) => setImmediate(resolve));
   const waiting = loop.run(aCaller, submitting('b'));
   const stopped = loop.stop();
@@ -232,7 +232,7 @@ test('stop lets the turn under way finish, and refuses what waits and what comes
   letGo();
   await stopped;
   await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
-  expect([...state.jobs.keys()]).toEqual([await underWay]);
+  expect([...state.jobs.keys()]).toEqual([await inFlight]);
 });
 
 test('a stopped loop leaves no timer that would keep the process alive', async () => {
@@ -289,8 +289,8 @@ test('what has not begun is preempted at once, and who outranks it starts withou
     },
     preemptions: 1,
   });
-  const told = commits.flatMap(({ events }) => events).find(({ kind }) => kind === 'job.preempted');
-  expect(told).toMatchObject({ subject: low, data: { by: high } });
+  const preempted = commits.flatMap(({ events }) => events).find(({ kind }) => kind === 'job.preempted');
+  expect(preempted).toMatchObject({ subject: low, data: { by: high } });
   expect(reasonOf(loop, state, low)?.kind).toBe('no_gpus_free');
 });
 
@@ -353,17 +353,17 @@ test('an attempt begins from the newest good checkpoint that its nodes can read'
 
 test('a commit that a follower cannot take is answered all the same, passed to the others, and ends nothing', async () => {
   const contained = new Contained(silentLogger, () => 0);
-  const told: number[] = [];
+  const counts: number[] = [];
   const followers: LoopParts['followers'] = {
     poisoned: ({ events }) => {
       throw new Error(`cannot take ${events[0]?.kind}`);
     },
-    next: ({ events }) => void told.push(events.length),
+    next: ({ events }) => void counts.push(events.length),
   };
   const { loop, fatal } = await aLoop({ contained, followers });
   expect(await loop.run(aCaller, submitting('one'))).toMatch(/^job_/);
   expect(await loop.run(aCaller, submitting('two'))).toMatch(/^job_/);
-  expect(told).toEqual([1, 1]);
+  expect(counts).toEqual([1, 1]);
   expect(contained.failures.get('poisoned')).toBe(2);
   expect(fatal).toEqual([]);
 });

@@ -27,7 +27,7 @@ import type { CoordinatorMetrics } from './metrics/coordinatorMetrics.ts';
 import { timedStore } from './metrics/timedStore.ts';
 import type { CoordinatorOptions } from './options.ts';
 import { outputIn } from './output.ts';
-import { pastFrom } from './prometheus/pastMetrics.ts';
+import { historyFrom } from './prometheus/metricHistory.ts';
 import { PageScrub } from './reconcilers/pageScrub.ts';
 import { keepLimits } from './reconcilers/retention.ts';
 import { rowBudgetBytes } from './rows/rowKeeping.ts';
@@ -132,7 +132,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         onFatal,
       }),
       ...(tracing === null ? {} : { isSampled: tracing.isSampled }),
-      readPast: options.prometheusUrl === null ? null : pastFrom(options.prometheusUrl),
+      readHistory: options.prometheusUrl === null ? null : historyFrom(options.prometheusUrl),
       runFenceCommand:
         options.fenceCommand === null ? null : fenceCommandRunner(options.fenceCommand, process.env),
       secretKeys: new SecretKeyFile(options.dataDir),

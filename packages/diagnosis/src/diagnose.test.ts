@@ -68,8 +68,8 @@ test('a loss that was no number once and came back is no cause', () => {
 
 test('a loss of 0 beside a norm that is no number is no loss that came back', () => {
   const rows = Array.from({ length: 24 }, (_, row) => {
-    const told = row < 8 ? "'loss': 2.9, 'grad_norm': 0.9" : "'loss': 0.0, 'grad_norm': nan";
-    return `{${told}, 'learning_rate': 1e-05, 'epoch': ${row / 10}}\n`;
+    const metrics = row < 8 ? "'loss': 2.9, 'grad_norm': 0.9" : "'loss': 0.0, 'grad_norm': nan";
+    return `{${metrics}, 'learning_rate': 1e-05, 'epoch': ${row / 10}}\n`;
   });
   expect(diagnose(rows.join(''))).toMatchObject({ cause: 'nan_loss', evidence: { line: 9 } });
 });

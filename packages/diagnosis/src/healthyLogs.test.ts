@@ -19,7 +19,7 @@ const rows: readonly Row[] = [
     ` iteration ${step}/ 900000 | consumed samples: 1024 | lm loss: ${loss} | loss scale: 1.0 |`,
 ];
 
-const told = (row: Row, from: number, to: number) =>
+const rowsOf = (row: Row, from: number, to: number) =>
   Array.from(
     { length: to - from },
     (_, index) => `${row(from + index, (4 - (from + index) / 100).toFixed(4))}\n`,
@@ -53,21 +53,21 @@ describe.each(
   const healthy = { state: 'running', cause: null, evidence: null };
 
   test('in the middle of a run', () => {
-    const output = `${told(row, 0, 10)}${talk}\n${told(row, 10, 20)}`;
+    const output = `${rowsOf(row, 0, 10)}${talk}\n${rowsOf(row, 10, 20)}`;
     expect(diagnose(output)).toMatchObject(healthy);
     expect(signsIn(output)).toEqual([]);
   });
 
   test('as the newest lines of a run, and as all there is', () => {
-    for (const output of [`${told(row, 0, 10)}${talk}\n`, `${talk}\n`])
+    for (const output of [`${rowsOf(row, 0, 10)}${talk}\n`, `${talk}\n`])
       expect(diagnose(output)).toMatchObject(healthy);
   });
 
   test('on every rank, as launchers print it, and after the end of the training', () => {
     const ranked = (rank: number) => talk.replaceAll(/^/gm, `[rank${rank}]: `);
-    const output = `${told((...of) => `[rank0]: ${row(...of)}`, 0, 10)}${ranked(0)}\n${ranked(3)}\n`;
+    const output = `${rowsOf((...of) => `[rank0]: ${row(...of)}`, 0, 10)}${ranked(0)}\n${ranked(3)}\n`;
     expect(diagnose(output)).toMatchObject(healthy);
-    const done = `${told(row, 0, 10)}Training completed.\n${talk}\n`;
+    const done = `${rowsOf(row, 0, 10)}Training completed.\n${talk}\n`;
     expect(diagnose(done)).toMatchObject({ state: 'completed', cause: null });
   });
 });
@@ -78,8 +78,8 @@ test('a failed work request of RDMA that the run survives is no end of it', () =
   const words = '00000000 00000000 00000000 00000000\n'.repeat(3);
   const talk = `mlx5: node-1: got completion with error:\n${words}00000000 00008716 0a001f8e 000027d2\n`;
   const row = rows[0] ?? (() => '');
-  const output = `${told(row, 0, 10)}${talk}${told(row, 10, 20)}`;
+  const output = `${rowsOf(row, 0, 10)}${talk}${rowsOf(row, 10, 20)}`;
   expect(diagnose(output)).toMatchObject({ state: 'running', cause: null, evidence: null });
   expect(diagnose(`${output}Training completed.\n`)).toMatchObject({ state: 'completed', cause: null });
-  expect(diagnose(`${told(row, 0, 10)}${talk}`)).toMatchObject({ cause: 'nccl_error', blame: 'network' });
+  expect(diagnose(`${rowsOf(row, 0, 10)}${talk}`)).toMatchObject({ cause: 'nccl_error', blame: 'network' });
 });

@@ -4,7 +4,7 @@ import { paretoFront } from './objective.ts';
 import { frontsOf, leastCrowded } from './pareto.ts';
 
 test('fronts are what nothing dominates, then what only those dominate', () => {
-  const things = [
+  const points = [
     [3, 3],
     [1, 4],
     [2, 2],
@@ -12,11 +12,11 @@ test('fronts are what nothing dominates, then what only those dominate', () => {
     [2, 5],
     [1, 4],
   ];
-  expect(frontsOf(things, 10)).toEqual([
+  expect(frontsOf(points, 10)).toEqual([
     [1, 2, 3, 5],
     [0, 4],
   ]);
-  expect(frontsOf(things, 2)).toEqual([[1, 2, 3, 5]]);
+  expect(frontsOf(points, 2)).toEqual([[1, 2, 3, 5]]);
   expect(frontsOf([], 1)).toEqual([]);
 });
 
@@ -25,10 +25,10 @@ test('no thing of a front dominates another, and each later thing is dominated b
     a.every((loss, index) => loss <= (b[index] ?? 0)) && a.some((loss, index) => loss < (b[index] ?? 0));
   const loss = fc.integer({ min: 0, max: 5 });
   fc.assert(
-    fc.property(fc.array(fc.tuple(loss, loss, loss), { maxLength: 30 }), (things) => {
-      const fronts = frontsOf(things, things.length);
-      expect(fronts.flat().sort((a, b) => a - b)).toEqual([...things.keys()]);
-      const at = (index: number) => things[index] ?? [];
+    fc.property(fc.array(fc.tuple(loss, loss, loss), { maxLength: 30 }), (points) => {
+      const fronts = frontsOf(points, points.length);
+      expect(fronts.flat().sort((a, b) => a - b)).toEqual([...points.keys()]);
+      const at = (index: number) => points[index] ?? [];
       for (const [place, front] of fronts.entries())
         for (const index of front) {
           expect(front.some((other) => dominates(at(other), at(index)))).toBe(false);
@@ -41,7 +41,7 @@ test('no thing of a front dominates another, and each later thing is dominated b
 });
 
 test('of a front that is too large, both ends stay, and what is crowded goes', () => {
-  const things = [
+  const points = [
     [0, 10],
     [1, 9],
     [1.1, 8.9],
@@ -49,9 +49,9 @@ test('of a front that is too large, both ends stay, and what is crowded goes', (
     [6, 3],
     [10, 0],
   ];
-  const all = [...things.keys()];
-  expect(leastCrowded(things, all, 3)).toEqual([0, 4, 5]);
-  expect(leastCrowded(things, all, 9)).toEqual(all);
+  const all = [...points.keys()];
+  expect(leastCrowded(points, all, 3)).toEqual([0, 4, 5]);
+  expect(leastCrowded(points, all, 9)).toEqual(all);
 });
 
 test('the front of trials is that of complete ones with every value, whichever way each goal goes', () => {

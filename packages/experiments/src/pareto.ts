@@ -27,16 +27,16 @@ function byLosses(a: Losses, b: Losses): number {
  * @param enough how many things all fronts together have at least, unless there are fewer
  * @returns fronts, each in the order of the things
  */
-export function frontsOf(things: readonly Losses[], enough: number): readonly (readonly number[])[] {
+export function frontsOf(points: readonly Losses[], enough: number): readonly (readonly number[])[] {
   const fronts: (readonly number[])[] = [];
   // What dominates a thing comes before it in this order.
-  let rest = [...things.keys()].sort((a, b) => byLosses(things[a] ?? [], things[b] ?? []) || a - b);
+  let rest = [...points.keys()].sort((a, b) => byLosses(points[a] ?? [], points[b] ?? []) || a - b);
   let found = 0;
   while (rest.length > 0 && found < enough) {
     const front: number[] = [];
     const behind: number[] = [];
     for (const index of rest) {
-      const isDominated = front.some((each) => dominates(things[each] ?? [], things[index] ?? []));
+      const isDominated = front.some((each) => dominates(points[each] ?? [], points[index] ?? []));
       (isDominated ? behind : front).push(index);
     }
     fronts.push(front.sort((a, b) => a - b));
@@ -52,15 +52,15 @@ export function frontsOf(things: readonly Losses[], enough: number): readonly (r
  * @param front indexes of things
  */
 export function leastCrowded(
-  things: readonly Losses[],
+  points: readonly Losses[],
   front: readonly number[],
   count: number,
 ): readonly number[] {
   if (front.length <= count) return front;
   const distances = new Map(front.map((index) => [index, 0]));
-  const objectives = things[front[0] ?? 0]?.length ?? 0;
+  const objectives = points[front[0] ?? 0]?.length ?? 0;
   for (let objective = 0; objective < objectives; objective += 1) {
-    const lossOf = (index: number | undefined) => things[index ?? 0]?.[objective] ?? 0;
+    const lossOf = (index: number | undefined) => points[index ?? 0]?.[objective] ?? 0;
     const sorted = front.toSorted((a, b) => lossOf(a) - lossOf(b) || a - b);
     const range = lossOf(sorted.at(-1)) - lossOf(sorted[0]);
     for (const [place, index] of sorted.entries()) {

@@ -131,10 +131,10 @@ export function readArtifactReport(text: string, wanted: readonly WantedArtifact
   const found = new Map<string, ArtifactView>();
   let problem: string | null = null;
   for (const line of text.split('\n')) {
-    const told = line.trimEnd();
-    if (told.startsWith(`${problemMark} `)) problem = told.slice(problemMark.length + 1, 1_000);
-    if (!told.startsWith(`${outputMark} `)) continue;
-    const [, name = '', bytes = '', digest = ''] = told.split(' ');
+    const report = line.trimEnd();
+    if (report.startsWith(`${problemMark} `)) problem = report.slice(problemMark.length + 1, 1_000);
+    if (!report.startsWith(`${outputMark} `)) continue;
+    const [, name = '', bytes = '', digest = ''] = report.split(' ');
     const artifact = wanted.find((each) => each.name === name);
     if (artifact === undefined || !/^\d{1,15}$/.test(bytes) || !/^[0-9a-f]{64}$/.test(digest)) continue;
     found.set(name, { ...artifact, bytes: Number(bytes), digest: `sha256:${digest}` });

@@ -166,7 +166,7 @@ function expectEnd(
     return;
   }
   expect(end.causes, seen).toContain(cause?.kind);
-  expect(cause?.message, seen).toMatch(end.says ?? /./);
+  expect(cause?.message, seen).toMatch(end.message ?? /./);
   if (end.blames === 'anybody') return;
   expect(cause, seen).toMatchObject({ node: victim?.name, nodeRank: fault?.rank });
 }

@@ -21,7 +21,7 @@ export interface AttemptEnd {
   /** Whose node and rank the cause names: the rank that the fault hit, or nobody in particular. */
   readonly blames: 'the victim' | 'anybody';
   /** What its message says, besides. */
-  readonly says?: RegExp;
+  readonly message?: RegExp;
   /** Nobody could prove that it was dead: its successor has to keep its distance. */
   readonly fenced?: boolean;
 }
@@ -94,7 +94,7 @@ export const scenarios: readonly Scenario[] = [
       fault: { kind: 'signal', rank: 0, signal: 'SIGSTOP' },
       flags: ['--timeout=5'],
       state: 'failed',
-      attempts: [{ causes: ['nccl_timeout'], blames: 'anybody', says: /: .*Timed out waiting 5000 ?ms/ }],
+      attempts: [{ causes: ['nccl_timeout'], blames: 'anybody', message: /: .*Timed out waiting 5000 ?ms/ }],
     }),
   ),
   {

@@ -33,10 +33,10 @@ async function expectNetwork(job: JobView, network: 0 | 1): Promise<void> {
   expect(new Set(tasks.map(({ address }) => address)).size).toBe(tasks.length);
   expect(masterAddr).toBe(tasks[0]?.address);
   for (const { nodeRank } of tasks) {
-    const said = await cluster.output(job.id, { rank: nodeRank });
+    const output = await cluster.output(job.id, { rank: nodeRank });
     for (const name of ['GLOO_SOCKET_IFNAME=', 'NCCL_SOCKET_IFNAME=='])
-      expect(said).toContain(`${name}eth${network}\n`);
-    expect(said).toContain(`MASTER_ADDR=${masterAddr}\n`);
+      expect(output).toContain(`${name}eth${network}\n`);
+    expect(output).toContain(`MASTER_ADDR=${masterAddr}\n`);
   }
 }
 

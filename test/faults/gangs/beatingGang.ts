@@ -28,13 +28,13 @@ const sizeOfGang = 2;
 /** For the first of those that have to move; the others follow as soon as they have ended. */
 const spareHosts = 2;
 
-export function startClusterOfGangs(expectedComplaints?: RegExp): Promise<GangCluster> {
+export function startClusterOfGangs(expectedErrors?: RegExp): Promise<GangCluster> {
   return startNamespaceCluster({
     hosts: gangsAtOnce * sizeOfGang + spareHosts,
     gpus: 1,
     lease: `${leaseTimes.leaseMs}ms`,
     coordinatorFlags: ['--fence-time', '2s', '--fence-margin', '2s'],
-    ...(expectedComplaints === undefined ? {} : { expectedComplaints }),
+    ...(expectedErrors === undefined ? {} : { expectedErrors }),
   });
 }
 

@@ -21,7 +21,7 @@ interface Outage {
   readonly how: (cluster: GangCluster) => Promise<Undo>;
 }
 
-const ways: readonly [Outage['how'], ...Outage['how'][]] = [
+const outages: readonly [Outage['how'], ...Outage['how'][]] = [
   async ({ coordinator }) => {
     await coordinator.kill();
     return () => coordinator.start();
@@ -42,7 +42,7 @@ export function outageTests(cluster: () => GangCluster, chance: Chance): void {
   const trials = trialsOf(10);
   for (const { name, lastsMs } of kinds) {
     for (let trial = 1; trial <= trials; trial += 1) {
-      const how = chance.pick(ways);
+      const how = chance.pick(outages);
       const title = `the coordinator is away, ${name}, ${trial} of ${trials}: no gang ends or moves`;
       test(title, { timeout: lastsMs + testPatienceMs }, async ({ annotate }) => {
         onTestFailed(() => void process.stderr.write(`MUSTER_TEST_SEED=${chance.seed}\n`));

@@ -69,9 +69,9 @@ export async function checkSettled(parts: SettledParts): Promise<void> {
     await client.pause(lookEveryMs);
     const usersAreDone = workload.callsUnderway === 0;
     jobs = await persistently(client, () => client.listJobs());
-    const hopeless = jobs.filter((job) => needsStop(parts, job));
-    await Promise.all(hopeless.map((job) => workload.stop(job.id as JobId)));
-    const areJobsAtRest = jobs.every((job) => isAtRest(parts, jobs, job)) && hopeless.length === 0;
+    const stuck = jobs.filter((job) => needsStop(parts, job));
+    await Promise.all(stuck.map((job) => workload.stop(job.id as JobId)));
+    const areJobsAtRest = jobs.every((job) => isAtRest(parts, jobs, job)) && stuck.length === 0;
     if (!areJobsAtRest || !usersAreDone) restSinceMs = world.timeline.nowMs;
     const runsAreAtRest = parts.pipelines.isAtRest();
     if (runsAreAtRest && parts.triggers.isAtRest() && restSinceMs !== world.timeline.nowMs) break;

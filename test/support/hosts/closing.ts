@@ -14,13 +14,13 @@ export async function closeGangCluster(cluster: GangCluster): Promise<readonly s
     }
   };
   await attempt(() => stopJobs(cluster));
-  await attempt(() => expectNoStrangers(cluster));
+  await attempt(() => expectNoForeignProcesses(cluster));
   await Promise.all(cluster.hosts.map(({ agent }) => attempt(() => stopCleanly(agent))));
   await attempt(() => stopCleanly(cluster.coordinator));
   await attempt(() => cluster.closeConnections());
   await attempt(() => cluster.room.remove());
   for (const each of cluster.processes) {
-    problems.push(...each.unexpectedEnds, ...complaintsOf(each, cluster.options.expectedComplaints));
+    problems.push(...each.unexpectedEnds, ...errorsOf(each, cluster.options.expectedErrors));
   }
   return problems;
 }
@@ -41,10 +41,12 @@ async function stopJobs(cluster: GangCluster): Promise<void> {
 }
 
 /** With all jobs ended a host has its first process, its agent and its guard; also what has cleared its environment shows. */
-async function expectNoStrangers(cluster: GangCluster): Promise<void> {
-  const strangers = () =>
-    cluster.hosts.flatMap((host) => host.strangers().map((stranger) => `${host.name}: ${stranger}`));
-  await waitFor('no process of a job is left on any host', strangers, { until: (seen) => seen.length === 0 });
+async function expectNoForeignProcesses(cluster: GangCluster): Promise<void> {
+  const foreignProcesses = () =>
+    cluster.hosts.flatMap((host) => host.foreignProcesses().map((found) => `${host.name}: ${found}`));
+  await waitFor('no process of a job is left on any host', foreignProcesses, {
+    until: (seen) => seen.length === 0,
+  });
 }
 
 async function stopCleanly(daemon: HostProcess): Promise<void> {
@@ -55,7 +57,7 @@ async function stopCleanly(daemon: HostProcess): Promise<void> {
 }
 
 /** Stack traces, broken invariants and lines of level error: none of them belongs to any test. */
-function complaintsOf(daemon: HostProcess, expected: RegExp | undefined): readonly string[] {
+function errorsOf(daemon: HostProcess, expected: RegExp | undefined): readonly string[] {
   return daemon.log
     .split('\n')
     .filter((line) => /^\s+at .+:\d+:\d+\)?$/.test(line) || /"level":[56]0|"guarantee"/.test(line))

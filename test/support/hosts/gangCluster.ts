@@ -35,7 +35,7 @@ export interface GangClusterOptions {
   /** More flags of `muster agent`. */
   readonly agentFlags?: (name: string) => readonly string[];
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
-  readonly expectedComplaints?: RegExp;
+  readonly expectedErrors?: RegExp;
 }
 
 /** Whose output is meant. */
@@ -173,7 +173,7 @@ export class GangCluster {
    * @returns all that the node rank has printed by then
    */
   async untilOutput(jobId: string, text: string, of: OutputOf = {}): Promise<string> {
-    const { text: seen, found } = await this.read(jobId, of, (said) => said.includes(text));
+    const { text: seen, found } = await this.read(jobId, of, (output) => output.includes(text));
     if (!found)
       throw new Error(
         `node rank ${of.rank ?? 0} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`,

@@ -99,7 +99,7 @@ export class Host {
   }
 
   /** Commands of all that runs in it and belongs neither to the host nor to its agent. */
-  strangers(): readonly string[] {
+  foreignProcesses(): readonly string[] {
     const agentPids = this.agent.isRunning ? [this.agent.pid, ...verifiersOf(this.agent.pid)] : [];
     const own = new Set([this.machine.initPid, ...agentPids]);
     return this.pids()

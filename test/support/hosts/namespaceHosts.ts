@@ -141,13 +141,13 @@ class NamespaceMachine implements Machine {
     ];
     const script = `echo $$ > ${this.group}/cgroup.procs && exec "$@"`;
     const outer = spawn('sh', ['-c', script, 'sh', ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
+    let output = '';
     for (const stream of [outer.stdout, outer.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        said += text;
+        output += text;
       });
     }
-    await waitFor(`${this.name} is up`, () => said, { until: (seen) => seen === 'up\n' });
+    await waitFor(`${this.name} is up`, () => output, { until: (seen) => seen === 'up\n' });
     this.initPid = childrenOf(outer.pid ?? -1)[0] ?? null;
     for (let network = 0; network < this.room.networks; network += 1) await this.connect(network);
   }

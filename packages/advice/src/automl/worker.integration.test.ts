@@ -202,7 +202,7 @@ const withY = (y: (index: number) => string | number) =>
   `a,y\n${rows(30, (index) => [evenly(index, 0.618), y(index)])}\n`;
 
 /** Of each table: what its profile says. */
-const tables: Readonly<Record<string, readonly [content: string | Buffer | null, says: string]>> = {
+const tables: Readonly<Record<string, readonly [content: string | Buffer | null, message: string]>> = {
   'absent.csv': [null, 'absent.csv: not a file on this node'],
   'empty.csv': ['', 'empty.csv: the file is empty'],
   'header.csv': ['a,y\n', 'header.csv: the table has columns and no rows'],
@@ -243,12 +243,12 @@ test('a table that cannot be used is refused with its place and the remedy', asy
     'for name in sys.argv[1:]: print("exit", check(name))',
   ].join('\n');
   const { output } = await run(['-c', code, ...Object.keys(tables)]);
-  const said = output.trim().split(/\nexit 2(?:\n|$)/);
+  const outputs = output.trim().split(/\nexit 2(?:\n|$)/);
   expect(
-    Object.values(tables).map(([, says], index) =>
-      said[index]?.includes(says) === true ? says : said[index],
+    Object.values(tables).map(([, message], index) =>
+      outputs[index]?.includes(message) === true ? message : outputs[index],
     ),
-  ).toEqual(Object.values(tables).map(([, says]) => says));
+  ).toEqual(Object.values(tables).map(([, message]) => message));
 });
 
 test('rows without a target are not used, and a key and an empty column are left out with a note', async () => {

@@ -129,7 +129,7 @@ function explained(error: unknown, spec: StoreSpec, key: string): ArtifactStoreE
   const { bucket } = objectPlaceOf(spec.url);
   const where = spec.endpoint ?? `Amazon S3 (${spec.region})`;
   const { name, code, status } = factsOf(error);
-  const said = `${name}${status === null ? '' : `, HTTP ${status}`}`;
+  const answer = `${name}${status === null ? '' : `, HTTP ${status}`}`;
   const options = { cause: error };
   const refused = (message: string) => new ArtifactStoreError('refused', message, options);
   if (name === 'NoSuchBucket')
@@ -144,20 +144,20 @@ function explained(error: unknown, spec: StoreSpec, key: string): ArtifactStoreE
     );
   if (name === 'InvalidAccessKeyId' || name === 'SignatureDoesNotMatch')
     return refused(
-      `the store at ${where} does not accept the key in secret ${spec.secret} (${said}): ` +
+      `the store at ${where} does not accept the key in secret ${spec.secret} (${answer}): ` +
         'set the secret again with ACCESS_KEY_ID:SECRET_ACCESS_KEY as its value',
     );
   if (name === 'RequestTimeTooSkewed')
     return refused(
-      `the store at ${where} refuses the time of this node (${said}): set the clock of the node`,
+      `the store at ${where} refuses the time of this node (${answer}): set the clock of the node`,
     );
   if (name === 'PermanentRedirect' || name === 'AuthorizationHeaderMalformed' || status === 301)
     return refused(
-      `bucket ${bucket} is not in the region ${spec.region} (${said}): correct region under artifacts`,
+      `bucket ${bucket} is not in the region ${spec.region} (${answer}): correct region under artifacts`,
     );
   if (status === 401 || status === 403)
     return refused(
-      `the store at ${where} does not let the key in secret ${spec.secret} use s3://${bucket}/${key} (${said}): ` +
+      `the store at ${where} does not let the key in secret ${spec.secret} use s3://${bucket}/${key} (${answer}): ` +
         'allow it to read and write objects of the bucket',
     );
   if (code !== null && certificateCode.test(code))
@@ -166,7 +166,7 @@ function explained(error: unknown, spec: StoreSpec, key: string): ArtifactStoreE
     );
   const isBusy = status === null || status >= 500 || status === 429 || status === 408 || busyNames.has(name);
   if (isBusy) {
-    const why = status === null ? (code ?? messageOf(error)) : said;
+    const why = status === null ? (code ?? messageOf(error)) : answer;
     const remedy = 'check endpoint under artifacts, and that this node reaches it';
     return new ArtifactStoreError(
       'unreachable',
@@ -175,7 +175,7 @@ function explained(error: unknown, spec: StoreSpec, key: string): ArtifactStoreE
     );
   }
   return refused(
-    `the store at ${where} refuses a request for s3://${bucket}/${key} (${said}): ${messageOf(error)}`,
+    `the store at ${where} refuses a request for s3://${bucket}/${key} (${answer}): ${messageOf(error)}`,
   );
 }
 

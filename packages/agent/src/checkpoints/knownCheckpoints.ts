@@ -270,7 +270,7 @@ export class KnownCheckpoints {
     const needed = neededNames(there, this.of.kept(), this.of.spec.evaluate !== null);
     const kept = new Set([assignment.resume?.name, this.beforeDivergence, ...needed]);
     const names = toDelete(there, this.of.spec.checkpoint, kept);
-    if (names.length > 0) await this.lookForRival();
+    if (names.length > 0) await this.lookForConflict();
     if (this.conflictingJob !== null) return;
     for (const name of names) {
       const known = this.known.get(name);
@@ -354,7 +354,7 @@ export class KnownCheckpoints {
     const { sinceMs, quarantined } = this;
     const job = this.of.assignment.checkpointJobId;
     const by = this.of.task.jobId;
-    await this.lookForRival();
+    await this.lookForConflict();
     try {
       await writeIndex(this.of.root, { version: 1, job, by, sinceMs, checkpoints, quarantined });
       this.lastError = null;
@@ -368,7 +368,7 @@ export class KnownCheckpoints {
   }
 
   /** Before it is written over: an index of somebody else's that has changed since the beginning. */
-  private async lookForRival(): Promise<void> {
+  private async lookForConflict(): Promise<void> {
     if (this.conflictingJob !== null) return;
     const { keepLast } = this.of.spec.checkpoint;
     const index = await readIndex(this.of.root);

@@ -29,11 +29,11 @@ export async function placeProblem(
   changes: boolean,
   { fence, mounts }: PlaceParts,
 ): Promise<string | null> {
-  const ways = wayTo(root);
-  const tasks = await fence.realPaths(ways);
+  const ancestors = ancestorsOf(root);
+  const tasks = await fence.realPaths(ancestors);
   // After that: what the tasks saw then is there now, also when another node of the job has just made it.
-  const own = await realPaths(ways);
-  const hidden = ways.find((_, index) => own[index] === null && tasks[index] !== null);
+  const own = await realPaths(ancestors);
+  const hidden = ancestors.find((_, index) => own[index] === null && tasks[index] !== null);
   if (hidden !== undefined) {
     return (
       `the agent of this node does not see ${hidden}, which its tasks see, so no checkpoint in ${root} would be used: ` +
@@ -100,7 +100,7 @@ async function isReadOnly(path: string): Promise<boolean> {
 }
 
 /** `/a/b`, `/a`, `/` */
-function wayTo(path: string): readonly string[] {
+function ancestorsOf(path: string): readonly string[] {
   const above = dirname(path);
-  return above === path ? [path] : [path, ...wayTo(above)];
+  return above === path ? [path] : [path, ...ancestorsOf(above)];
 }

@@ -38,11 +38,13 @@ export function examineLimits(facts: LimitFacts): DoctorCheck {
     const message = 'not enforced: only root makes control groups; those of containers hold';
     return { ...about, state: 'absent', message, remedy: null };
   }
-  const ways = limitControllers.map((controller) => [controller, wayOf(controller, facts)] as const);
-  const missing = ways.filter(([, way]) => way === null).map(([controller]) => controller);
+  const enforcers = limitControllers.map(
+    (controller) => [controller, enforcerOf(controller, facts)] as const,
+  );
+  const missing = enforcers.filter(([, enforcer]) => enforcer === null).map(([controller]) => controller);
   if (missing.length === 0) {
-    const [, way] = ways[0] ?? [];
-    return { ...about, state: 'ok', message: `enforced, by control groups of ${way}`, remedy: null };
+    const [, enforcer] = enforcers[0] ?? [];
+    return { ...about, state: 'ok', message: `enforced, by control groups of ${enforcer}`, remedy: null };
   }
   return {
     ...about,
@@ -54,7 +56,7 @@ export function examineLimits(facts: LimitFacts): DoctorCheck {
 }
 
 /** How a limit is enforced here. null: it is not. */
-function wayOf(controller: LimitController, facts: LimitFacts): string | null {
+function enforcerOf(controller: LimitController, facts: LimitFacts): string | null {
   const { mountinfo, cgroups, read, isWritable: canWrite, hasSystemd } = facts;
   const own = parseCgroupHomes(mountinfo, cgroups)[controller];
   if (own !== null) return canWrite(own) || hasSystemd ? 'version 1' : null;

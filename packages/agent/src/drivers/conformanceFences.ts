@@ -127,9 +127,9 @@ export function describeFences({ aScript, openDriver, processes, guard }: FenceS
       const [driver, launch] = await aCounterFor(300);
       const pids = await processes();
       // A lease that comes while the guard is at it would end that with a thaw.
-      const says = (line: string) =>
+      const isReport = (line: string) =>
         line.includes(launch.key) && /has run out: (?:it was )?frozen/.test(line);
-      await waitFor('the guard to be done', async () => guard().guardLog().split('\n').some(says));
+      await waitFor('the guard to be done', async () => guard().guardLog().split('\n').some(isReport));
       expect(await isFrozen(driver, launch)).toBe(true);
       await driver.renew(launch, leaseFor(600_000));
       await standsStill(launch);

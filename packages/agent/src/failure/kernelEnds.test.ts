@@ -154,8 +154,8 @@ test('what the output names stands, unless it only tells of a lost process', asy
   logKill(kills, main.pid ?? 0);
   const oomOrLess = ['unknown', 'exit_code', 'python_exception', 'nccl_error', 'nccl_timeout', 'host_oom'];
   for (const kind of causeKinds) {
-    const told = explain(kills, { ...killed, source: 'log', kind });
-    expect([kind, told.source]).toEqual([kind, oomOrLess.includes(kind) ? 'kernel' : 'log']);
+    const explained = explain(kills, { ...killed, source: 'log', kind });
+    expect([kind, explained.source]).toEqual([kind, oomOrLess.includes(kind) ? 'kernel' : 'log']);
   }
 });
 
@@ -191,8 +191,8 @@ test('a segmentation fault is evidence where the exit is all there is', async ()
   const text = `python3[${main.pid}]: segfault at 8 ip 00007f1a sp 00007ffd error 4 in libnccl.so.2[7f1a+9a4000]`;
   ends.kernelRecord({ fromKernel: true, sequence: 1, uptimeMs: nowMs, text });
   expect(explain(ends)).toMatchObject({ source: 'kernel', kind: null, message: text });
-  const told = { ...killed, source: 'log', kind: 'nccl_error' } as const;
-  expect(explain(ends, told)).toBe(told);
+  const explained = { ...killed, source: 'log', kind: 'nccl_error' } as const;
+  expect(explain(ends, explained)).toBe(explained);
 });
 
 describe('a process of a container', () => {
@@ -275,13 +275,13 @@ describe('the kernel itself', () => {
     await once(main, 'exit');
     clearInterval(looking);
     // Another reader of this log, or a kernel that is busy, may take a moment; the record itself is written before the end.
-    const told = await vi.waitFor(() => {
+    const explained = await vi.waitFor(() => {
       const failure = explain(kills, { ...killed, atBoottimeMs: realBoottimeMs() });
       expect(failure.source).toBe('kernel');
       return failure;
     });
-    expect(told).toMatchObject({ kind: 'host_oom', blame: 'job' });
-    expect(told.message).toMatch(/^Memory cgroup out of memory: Killed process \d+ \(tail\) total-vm:/);
+    expect(explained).toMatchObject({ kind: 'host_oom', blame: 'job' });
+    expect(explained.message).toMatch(/^Memory cgroup out of memory: Killed process \d+ \(tail\) total-vm:/);
     expect(readFileSync(join(group, 'cgroup.procs'), 'utf8')).toBe('');
   });
 });

@@ -37,9 +37,9 @@ function writeErrorFile(message: unknown): void {
 
 test('the exit alone: on the clock of the node, and a consequence only when we were ending it', () => {
   const unknown = { rank: null, kind: null, blame: null, line: null };
-  const told = { ...unknown, source: 'exit', message: 'exit code 1', atBoottimeMs: 48_000 };
-  expect(failure()).toEqual({ ...told, consequence: false });
-  expect(failure({}, true)).toEqual({ ...told, consequence: true });
+  const known = { ...unknown, source: 'exit', message: 'exit code 1', atBoottimeMs: 48_000 };
+  expect(failure()).toEqual({ ...known, consequence: false });
+  expect(failure({}, true)).toEqual({ ...known, consequence: true });
   expect(failure({ exitCode: null, signal: 'SIGKILL' }).message).toBe('ended by SIGKILL');
 });
 

@@ -336,11 +336,11 @@ async function punchHole(file: number, from: number, to: number): Promise<void> 
     stdio: ['ignore', 'ignore', 'pipe', file],
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
   });
-  let said = '';
+  let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(0, 500);
+    stderr = (stderr + text).slice(0, 500);
   });
   const [status] = await once(child, 'close');
   if (status !== 0)
-    throw new Error(`fallocate could not drop a part of an output: ${said.trim() || `status ${status}`}`);
+    throw new Error(`fallocate could not drop a part of an output: ${stderr.trim() || `status ${status}`}`);
 }

@@ -166,9 +166,9 @@ test('as standard input it is read without waiting, by an agent that could not o
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let said = '';
-  child.stdout.on('data', (data: Buffer) => (said += data.toString()));
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
   child.stdin.write(line(1, 'old'));
   const [code] = await once(child, 'exit');
-  expect([said, code]).toEqual(['old true reading\n', 0]);
+  expect([output, code]).toEqual(['old true reading\n', 0]);
 });

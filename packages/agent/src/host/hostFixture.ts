@@ -26,11 +26,11 @@ export class HostTree {
   }
 
   /** @param way from the host bridge down: `pci0000:17/0000:17:01.0/0000:18:00.0` */
-  pciDevice(way: string, numaNode = -1): this {
-    const address = way.slice(way.lastIndexOf('/') + 1);
-    return this.file(`sys/devices/${way}/numa_node`, `${numaNode}\n`).link(
+  pciDevice(pciPath: string, numaNode = -1): this {
+    const address = pciPath.slice(pciPath.lastIndexOf('/') + 1);
+    return this.file(`sys/devices/${pciPath}/numa_node`, `${numaNode}\n`).link(
       `sys/bus/pci/devices/${address}`,
-      `sys/devices/${way}`,
+      `sys/devices/${pciPath}`,
     );
   }
 
@@ -38,13 +38,13 @@ export class HostTree {
    * A network interface. Attributes are files of its folder.
    * @param way of its PCI device, which must be there; null: nothing is behind it
    */
-  nic(name: string, way: string | null, attributes: Readonly<Record<string, string>>): this {
+  nic(name: string, pciPath: string | null, attributes: Readonly<Record<string, string>>): this {
     for (const [attribute, text] of Object.entries({ operstate: 'up', ...attributes })) {
       this.file(`sys/class/net/${name}/${attribute}`, `${text}\n`);
     }
-    if (way === null) return this;
-    return this.link(`sys/class/net/${name}/device`, `sys/devices/${way}`).folder(
-      `sys/devices/${way}/net/${name}`,
+    if (pciPath === null) return this;
+    return this.link(`sys/class/net/${name}/device`, `sys/devices/${pciPath}`).folder(
+      `sys/devices/${pciPath}/net/${name}`,
     );
   }
 

@@ -28,7 +28,7 @@ function netDev(...rows: readonly string[]): string {
   return `Inter-|   Receive                        |  Transmit\n face |bytes    packets errs |bytes    packets\n${rows.join('\n')}\n`;
 }
 
-const way = 'pci0000:00/0000:00:03.0';
+const pciPath = 'pci0000:00/0000:00:03.0';
 
 test('counters are since boot', () => {
   tree.file('proc/stat', 'cpu  1000 20 300 50000 60 7 8 9 10 11\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 5\n');
@@ -46,7 +46,7 @@ test('counters are since boot', () => {
       '   8      16 sdb 1 0',
     ].join('\n'),
   );
-  tree.pciDevice(way).nic('eth0', way, {});
+  tree.pciDevice(pciPath).nic('eth0', pciPath, {});
   tree.file(
     'proc/net/dev',
     netDev(
@@ -98,7 +98,7 @@ test('what is missing or garbage is left out', () => {
 });
 
 test('far more interfaces than a node has are reported in part, the cards first', () => {
-  tree.pciDevice(way).nic('zz0', way, {});
+  tree.pciDevice(pciPath).nic('zz0', pciPath, {});
   const row = (name: string) => `${name}: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0`;
   const rows = Array.from({ length: 2_000 }, (_, index) => row(`veth${index}`));
   tree.file('proc/net/dev', netDev(...rows, row('zz0')));
@@ -114,7 +114,7 @@ test('an interface that took the name of another is looked at anew', () => {
   expect(metrics.sample().nics).toMatchObject([{ isHardware: false }]);
   tree.file('proc/net/dev', netDev());
   expect(metrics.sample().nics).toEqual([]);
-  tree.pciDevice(way).nic('eth0', way, {}).file('proc/net/dev', row);
+  tree.pciDevice(pciPath).nic('eth0', pciPath, {}).file('proc/net/dev', row);
   expect(metrics.sample().nics).toMatchObject([{ isHardware: true }]);
 });
 

@@ -12,14 +12,14 @@ beforeEach(() => {
 });
 afterEach(() => tree.remove());
 
-const way = 'pci0000:00/0000:00:03.0';
+const pciPath = 'pci0000:00/0000:00:03.0';
 
 test('the facts are read once, the network each time', async () => {
   tree.file('etc/os-release', 'NAME=Before\n');
   const inventory = new HostInventory({ monotonicMs, root: tree.root });
   expect(await inventory.read()).toMatchObject({ host: { os: 'Before' }, nics: [], rdmaDevices: [] });
 
-  tree.file('etc/os-release', 'NAME=After\n').pciDevice(way).nic('eth0', way, { speed: '1000' });
+  tree.file('etc/os-release', 'NAME=After\n').pciDevice(pciPath).nic('eth0', pciPath, { speed: '1000' });
   tree.file('sys/class/infiniband/mlx5_0/ports/1/state', '4: ACTIVE\n');
   expect(await inventory.read()).toMatchObject({
     host: { os: 'Before' },
@@ -51,7 +51,7 @@ test('tasks that begin within a second share one reading of the network', async 
 });
 
 test('adapters that hang: no second reader, the last values, a sentence, and all is well when they are back', async () => {
-  tree.pciDevice(way).nic('eth0', way, {});
+  tree.pciDevice(pciPath).nic('eth0', pciPath, {});
   let started = 0;
   let hang: Promise<void> = Promise.resolve();
   const nics = async (root: string): Promise<readonly Nic[]> => {
@@ -71,7 +71,7 @@ test('adapters that hang: no second reader, the last values, a sentence, and all
   expect(await seen()).toEqual([['eth0'], sentence]);
   expect(started).toBe(1);
 
-  tree.nic('eth1', way, {});
+  tree.nic('eth1', pciPath, {});
   stuck.resolve();
   await expect.poll(seen).toEqual([['eth0', 'eth1'], null]);
 });

@@ -16,8 +16,8 @@ function address(text: string): NetworkInterfaceInfo {
 }
 
 test('a card tells its link, its speed and its place', async () => {
-  const way = 'pci0000:17/0000:17:01.0/0000:1A:00.1';
-  tree.pciDevice(way, 1).nic('eth2', way, { speed: '200000' });
+  const pciPath = 'pci0000:17/0000:17:01.0/0000:1A:00.1';
+  tree.pciDevice(pciPath, 1).nic('eth2', pciPath, { speed: '200000' });
   const addresses = { eth2: [address('fe80::1'), address('2001:db8::7'), address('192.0.2.7')] };
   expect(await readNics(tree.root, addresses)).toEqual([
     {
@@ -33,12 +33,14 @@ test('a card tells its link, its speed and its place', async () => {
 });
 
 test('what the kernel does not know is null', async () => {
-  const way = 'pci0000:00/0000:00:03.0/virtio2';
-  tree.file(`sys/devices/${way}/driver_override`, '').nic('eth0', way, { operstate: 'unknown', speed: '-1' });
+  const pciPath = 'pci0000:00/0000:00:03.0/virtio2';
+  tree
+    .file(`sys/devices/${pciPath}/driver_override`, '')
+    .nic('eth0', pciPath, { operstate: 'unknown', speed: '-1' });
   // The kernel refuses to read the speed of an interface that is down; so does a folder.
-  tree.nic('eth1', way, { operstate: 'lowerlayerdown' }).folder('sys/class/net/eth1/speed');
-  tree.nic('eth2', way, { operstate: 'up', speed: '0' });
-  tree.nic('eth3', way, { operstate: 'up', speed: 'fast' });
+  tree.nic('eth1', pciPath, { operstate: 'lowerlayerdown' }).folder('sys/class/net/eth1/speed');
+  tree.nic('eth2', pciPath, { operstate: 'up', speed: '0' });
+  tree.nic('eth3', pciPath, { operstate: 'up', speed: 'fast' });
   const nics = await readNics(tree.root, {});
   expect(nics.map(({ name, state, speedMbps }) => [name, state, speedMbps])).toEqual([
     ['eth0', 'unknown', null],
@@ -50,8 +52,8 @@ test('what the kernel does not know is null', async () => {
 });
 
 test('bonds, VLANs and bridges over cards are hardware; container networks and tunnels are not', async () => {
-  const way = 'pci0000:00/0000:00:03.0';
-  tree.pciDevice(way).nic('eth0', way, {}).nic('eth1', way, {});
+  const pciPath = 'pci0000:00/0000:00:03.0';
+  tree.pciDevice(pciPath).nic('eth0', pciPath, {}).nic('eth1', pciPath, {});
   tree.nic('bond0', null, { uevent: 'DEVTYPE=bond', speed: '50000' }).stacked('bond0', 'eth0');
   tree.nic('bond0.7', null, { uevent: 'DEVTYPE=vlan' }).stacked('bond0.7', 'bond0');
   tree.nic('br0', null, { uevent: 'DEVTYPE=bridge' }).stacked('br0', 'bond0.7');
@@ -93,8 +95,8 @@ test("loopback, the host's ends of containers and files of the folder are not li
 });
 
 test('an address with a label belongs to its interface', async () => {
-  const way = 'pci0000:00/0000:00:03.0';
-  tree.pciDevice(way).nic('eth0', way, {}).nic('eth01', way, {});
+  const pciPath = 'pci0000:00/0000:00:03.0';
+  tree.pciDevice(pciPath).nic('eth0', pciPath, {}).nic('eth01', pciPath, {});
   const nics = await readNics(tree.root, {
     eth0: [address('192.0.2.1')],
     'eth0:backup': [address('192.0.2.2')],
@@ -115,8 +117,13 @@ test('without /sys there are no interfaces', async () => {
 });
 
 test("bytes are counted at the cards, and not again at the cloud's interface above one", () => {
-  const way = 'pci0000:00/0000:00:03.0';
-  tree.pciDevice(way).nic('eth0', way, {}).nic('enP1s1', way, {}).nic('eth1', way, {}).nic('bond0', null, {});
+  const pciPath = 'pci0000:00/0000:00:03.0';
+  tree
+    .pciDevice(pciPath)
+    .nic('eth0', pciPath, {})
+    .nic('enP1s1', pciPath, {})
+    .nic('eth1', pciPath, {})
+    .nic('bond0', null, {});
   tree.stacked('bond0', 'eth1').link('sys/class/net/eth1/master', 'sys/class/net/bond0');
   tree.link('sys/class/net/enP1s1/master', 'sys/class/net/eth0');
   const counting = ['eth0', 'enP1s1', 'eth1', 'bond0', 'gone'].filter((name) => countsOnce(tree.root, name));

@@ -9,9 +9,9 @@ beforeEach(() => {
 });
 afterEach(() => tree.remove());
 
-function place(id: string, way: string, numaNode: number | null = 0): PciPlace {
-  const [hostBridge = '', ...rest] = way.split('/');
-  return { id, hostBridge, way: rest, numaNode };
+function place(id: string, pciPath: string, numaNode: number | null = 0): PciPlace {
+  const [hostBridge = '', ...rest] = pciPath.split('/');
+  return { id, hostBridge, pciPath: rest, numaNode };
 }
 
 const gpu = place('gpu', 'pci0000:17/17:01/18:00/19:02/1b:00');
@@ -23,9 +23,9 @@ test.each([
   ['on a card with a bridge of its own', 'pci0000:17/17:01/18:00/19:04/1d:00/1e:00', 'PXB'],
   ['at another port of the same host bridge', 'pci0000:17/17:05/40:00', 'PHB'],
   ['behind another host bridge of the same node', 'pci0000:3a/3a:01/3b:00', 'NODE'],
-])('%s: %s is %s', (_, way, kind) => {
-  expect(linkBetween(gpu, place('other', way))).toBe(kind);
-  expect(linkBetween(place('other', way), gpu)).toBe(kind);
+])('%s: %s is %s', (_, pciPath, kind) => {
+  expect(linkBetween(gpu, place('other', pciPath))).toBe(kind);
+  expect(linkBetween(place('other', pciPath), gpu)).toBe(kind);
 });
 
 test('on another NUMA node, and where the node is not known, it is far', () => {

@@ -22,7 +22,7 @@ export interface PciPlace {
   readonly id: string;
   readonly hostBridge: string;
   /** From below the host bridge down to the device. */
-  readonly way: readonly string[];
+  readonly pciPath: readonly string[];
   /** null: not known */
   readonly numaNode: number | null;
 }
@@ -39,9 +39,10 @@ export function linkBetween(a: PciPlace, b: PciPlace): PciLinkKind {
     return a.numaNode !== null && a.numaNode === b.numaNode ? 'NODE' : 'SYS';
   }
   let shared = 0;
-  while (shared < a.way.length && shared < b.way.length && a.way[shared] === b.way[shared]) shared += 1;
+  while (shared < a.pciPath.length && shared < b.pciPath.length && a.pciPath[shared] === b.pciPath[shared])
+    shared += 1;
   if (shared === 0) return 'PHB';
-  const steps = Math.max(a.way.length, b.way.length) - shared;
+  const steps = Math.max(a.pciPath.length, b.pciPath.length) - shared;
   return steps <= stepsBelowSwitch ? 'PIX' : 'PXB';
 }
 
@@ -81,9 +82,9 @@ function readPlace({ id, pciBusId }: PciDevice, onlyNode: number | null, root: s
   const name = pciBusId === null ? null : toSysfsAddress(pciBusId);
   const path = name === null ? null : realPath(join(root, 'sys/bus/pci/devices', name));
   // A second host bridge below the first is a controller that hides disks; the first is the one that counts.
-  const [, hostBridge, way] = /^(.*?\/pci[0-9a-f]+:[0-9a-f]+)\/(.+)$/.exec(path ?? '') ?? [];
-  if (path === null || hostBridge === undefined || way === undefined) return null;
-  return { id, hostBridge, way: way.split('/'), numaNode: readNumaNode(path) ?? onlyNode };
+  const [, hostBridge, pciPath] = /^(.*?\/pci[0-9a-f]+:[0-9a-f]+)\/(.+)$/.exec(path ?? '') ?? [];
+  if (path === null || hostBridge === undefined || pciPath === undefined) return null;
+  return { id, hostBridge, pciPath: pciPath.split('/'), numaNode: readNumaNode(path) ?? onlyNode };
 }
 
 /** The kernel does not tell a device's node where there is only one. @returns null: there are several, or none is known */

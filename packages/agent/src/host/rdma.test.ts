@@ -15,14 +15,14 @@ function port(device: string, number: number, attributes: Readonly<Record<string
   }
 }
 
-function card(device: string, way: string, numaNode: number): void {
-  tree.pciDevice(way, numaNode).link(`sys/class/infiniband/${device}/device`, `sys/devices/${way}`);
+function card(device: string, pciPath: string, numaNode: number): void {
+  tree.pciDevice(pciPath, numaNode).link(`sys/class/infiniband/${device}/device`, `sys/devices/${pciPath}`);
 }
 
 test('InfiniBand', async () => {
-  const way = 'pci0000:9a/0000:9a:01.0/0000:9b:00.0';
-  card('mlx5_4', way, 1);
-  tree.nic('ib4', way, {});
+  const pciPath = 'pci0000:9a/0000:9a:01.0/0000:9b:00.0';
+  card('mlx5_4', pciPath, 1);
+  tree.nic('ib4', pciPath, {});
   port('mlx5_4', 1, {});
   expect(await readRdmaDevices(tree.root)).toEqual([
     {
@@ -39,9 +39,9 @@ test('InfiniBand', async () => {
 });
 
 test('over Ethernet, the address table names the interface, a bond too', async () => {
-  const way = 'pci0000:17/0000:17:01.0/0000:18:00.0';
-  card('mlx5_bond_0', way, 0);
-  tree.nic('eth4', way, {}).nic('eth5', way, {});
+  const pciPath = 'pci0000:17/0000:17:01.0/0000:18:00.0';
+  card('mlx5_bond_0', pciPath, 0);
+  tree.nic('eth4', pciPath, {}).nic('eth5', pciPath, {});
   port('mlx5_bond_0', 1, {
     rate: '100 Gb/sec (4X EDR)',
     link_layer: 'Ethernet',
@@ -53,10 +53,12 @@ test('over Ethernet, the address table names the interface, a bond too', async (
 });
 
 test('a card with two ports: an interface each, and no rate without a link', async () => {
-  const way = 'pci0000:17/0000:17:01.0/0000:18:00.0';
-  card('mlx4_0', way, -1);
-  tree.nic('ib0', way, {}).nic('ib1', way, {});
-  tree.file(`sys/devices/${way}/net/ib0/dev_port`, '0\n').file(`sys/devices/${way}/net/ib1/dev_port`, '1\n');
+  const pciPath = 'pci0000:17/0000:17:01.0/0000:18:00.0';
+  card('mlx4_0', pciPath, -1);
+  tree.nic('ib0', pciPath, {}).nic('ib1', pciPath, {});
+  tree
+    .file(`sys/devices/${pciPath}/net/ib0/dev_port`, '0\n')
+    .file(`sys/devices/${pciPath}/net/ib1/dev_port`, '1\n');
   port('mlx4_0', 2, { state: '1: DOWN', rate: '10 Gb/sec (4X SDR)' });
   port('mlx4_0', 1, { state: '2: INIT', rate: '2.5 Gb/sec (1X SDR)' });
   expect(await readRdmaDevices(tree.root)).toMatchObject([

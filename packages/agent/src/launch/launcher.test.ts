@@ -166,9 +166,9 @@ describe.each(shells)('a process per GPU, by %s', (shell) => {
     await untilThere(run, 6);
     writeFileSync(join(folder, 'go'), '');
     expect(await run.ended).toEqual({ code: 0, signal: null });
-    const said = run.output().split('\n');
-    expect(said.filter((line) => line === 'told')).toHaveLength(3);
-    expect(said.filter((line) => line === 'saved')).toHaveLength(3);
+    const lines = run.output().split('\n');
+    expect(lines.filter((line) => line === 'told')).toHaveLength(3);
+    expect(lines.filter((line) => line === 'saved')).toHaveLength(3);
     expect(processesOf()).toEqual([]);
   });
 

@@ -7,19 +7,19 @@ import { Leaving, type LeavingParts } from './leaving.ts';
 
 function aLeaving(parts: Partial<LeavingParts> = {}) {
   const clock = { nowMs: 1_000 };
-  const said: (number | null)[] = [];
+  const announced: (number | null)[] = [];
   const leaving: Leaving = new Leaving({
     graceMs: 90_000,
     tasks: () => 0,
     onLeaving: async () => {
-      said.push(leaving.leavingInMs());
+      announced.push(leaving.leavingInMs());
     },
     monotonicMs: () => clock.nowMs,
     log: silentLogger,
     ...parts,
   });
   onTestFinished(() => leaving.close());
-  return { leaving, clock, said };
+  return { leaving, clock, announced };
 }
 
 /** Whether it has resolved by the time that a whole turn of the event loop and two looks have passed. */
@@ -29,17 +29,17 @@ async function isLeft(left: Promise<void>): Promise<boolean> {
 }
 
 test('a node that stays says nothing of leaving', () => {
-  const { leaving, said } = aLeaving();
+  const { leaving, announced } = aLeaving();
   expect(leaving.leavingInMs()).toBeNull();
-  expect(said).toEqual([]);
+  expect(announced).toEqual([]);
 });
 
 describe('a node that leaves', () => {
   test('says so at once, and waits until no task is left', async () => {
     let tasks = 2;
-    const { leaving, said, clock } = aLeaving({ tasks: () => tasks });
+    const { leaving, announced, clock } = aLeaving({ tasks: () => tasks });
     const left = leaving.leave();
-    expect(said).toEqual([90_000]);
+    expect(announced).toEqual([90_000]);
     clock.nowMs += 30_000;
     expect(leaving.leavingInMs()).toBe(60_000);
     expect(await isLeft(left)).toBe(false);
@@ -57,11 +57,11 @@ describe('a node that leaves', () => {
 
   test('is asked twice and gets no more time', async () => {
     let tasks = 1;
-    const { leaving, said, clock } = aLeaving({ tasks: () => tasks });
+    const { leaving, announced, clock } = aLeaving({ tasks: () => tasks });
     void leaving.leave();
     clock.nowMs += 60_000;
     const left = leaving.leave();
-    expect([leaving.leavingInMs(), said.length]).toEqual([30_000, 1]);
+    expect([leaving.leavingInMs(), announced.length]).toEqual([30_000, 1]);
     tasks = 0;
     await left;
   });

@@ -46,9 +46,10 @@ describe.runIf(existsSync(captures))('compared with dcgm-exporter', () => {
 
   test('names, types and help texts are those of its list', () => {
     const listed = listedCounters();
-    const told = (name: string) => listed.filter((counter) => counter.name === name).map(({ text }) => text);
+    const linesOf = (name: string) =>
+      listed.filter((counter) => counter.name === name).map(({ text }) => text);
     const differing = families
-      .filter(({ name, type, help }) => !told(name).includes(`${type} ${help}`))
+      .filter(({ name, type, help }) => !linesOf(name).includes(`${type} ${help}`))
       .map(({ name }) => name);
     expect(differing.sort()).toEqual(notListed);
   });

@@ -30,9 +30,9 @@ test('promtool reads the whole page, and takes exception only to the names that 
   const { exitCode, lines } = await promtool(['check', 'metrics'], aPage());
   // 1: the page cannot be read. 3: it can, but names are not as recommended: `modelName`, counters without `_total`.
   expect(exitCode).toBe(3);
-  const complaint =
+  const problem =
     /^DCGM_FI_\w+ (?:label names should be .* not 'camelCase'|counter metrics should have "_total" suffix|metric name should not include type 'counter')$/;
-  expect(lines.filter((line) => !complaint.test(line))).toEqual([]);
+  expect(lines.filter((line) => !problem.test(line))).toEqual([]);
 });
 
 test('the host is there in base units', () => {

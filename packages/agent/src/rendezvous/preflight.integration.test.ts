@@ -27,7 +27,7 @@ const realProgram: RunProgram = (_task, { command, env }, abort) =>
     });
   });
 
-const says =
+const printing =
   (output: string, exitCode = 0): RunProgram =>
   () =>
     Promise.resolve({ exitCode, output });
@@ -115,7 +115,7 @@ describe('with PyTorch', () => {
   });
 
   test('who does not come is named', async () => {
-    const preflight = await gangOf([realProgram, realProgram, says('cannot start today\n', 3)]);
+    const preflight = await gangOf([realProgram, realProgram, printing('cannot start today\n', 3)]);
     // Half of it is for the rendezvous; the other half is for a Python that takes long to import PyTorch.
     const [first, second, third] = await preflight(120_000);
     expect(third?.error).toBe('node-2: the preflight ended without a result: cannot start today');
@@ -133,8 +133,8 @@ describe('without PyTorch the agents measure', () => {
   const notFound = () => Promise.reject(new DriverError('command_not_found', 'python3 was not found'));
   test.each<[string, RunProgram]>([
     ['no Python', notFound],
-    ['no Python in the image', says('sh: 1: exec: python3: not found\n', 127)],
-    ['Python without PyTorch', says('MUSTER-PREFLIGHT {"missing": "No module named torch"}\n')],
+    ['no Python in the image', printing('sh: 1: exec: python3: not found\n', 127)],
+    ['Python without PyTorch', printing('MUSTER-PREFLIGHT {"missing": "No module named torch"}\n')],
   ])('%s', async (_what, program) => {
     const preflight = await gangOf([program, program, program]);
     const results = await preflight(patienceMs);

@@ -91,7 +91,7 @@ test('a value that cannot be a variable is refused by its name', () => {
 });
 
 /** What somebody may have made under its name. */
-const inTheWay: Readonly<Record<string, (path: string, elsewhere: string) => void>> = {
+const obstacles: Readonly<Record<string, (path: string, elsewhere: string) => void>> = {
   'a link': (path, elsewhere) => symlinkSync(elsewhere, path),
   'a file': (path) => writeFileSync(path, ''),
   'a directory that others may write to': (path) => {
@@ -110,13 +110,13 @@ const inTheWay: Readonly<Record<string, (path: string, elsewhere: string) => voi
     : {}),
 };
 
-test.for(Object.keys(inTheWay))('%s under its name is passed over', (what) => {
+test.for(Object.keys(obstacles))('%s under its name is passed over', (what) => {
   open().keep(key, used, values);
   const root = rootOf(open());
   rmSync(root, { recursive: true });
   const elsewhere = join(memory, 'elsewhere');
   mkdirSync(elsewhere);
-  inTheWay[what]?.(root, elsewhere);
+  obstacles[what]?.(root, elsewhere);
 
   const secrets = open();
   expect(secrets.has(key)).toBe(false);

@@ -77,6 +77,9 @@ test('a checkpoint and a sign go to the coordinator with their task', () => {
     checkpoint: { name: 'step_10.pt', step: 10, verdict: 'verified' },
   });
   const sign = { kind: 'nan_loss', step: 5, lastGoodStep: 4, rank: null, line: 9, text: 'nan' } as const;
-  const said = taskMessageToWire({ kind: 'trainingSign', task, sign });
-  expect(said.trainingSign).toMatchObject({ task: wireTask, sign: { kind: 'nan_loss', step: 5, line: 9 } });
+  const message = taskMessageToWire({ kind: 'trainingSign', task, sign });
+  expect(message.trainingSign).toMatchObject({
+    task: wireTask,
+    sign: { kind: 'nan_loss', step: 5, line: 9 },
+  });
 });

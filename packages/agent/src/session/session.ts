@@ -296,8 +296,8 @@ export class CoordinatorSession {
     this.answeredAtMs = nowMs;
     if (ack.wallMs !== 0 && ack.seq === this.heartbeatSeq) {
       // The coordinator looked at its clock somewhere in between; half-way is off by half of that at most.
-      const wayMs = (nowMs - this.sentAtMs) / 2;
-      this.parts.onClockSkew(Math.round(this.parts.wallMs() - wayMs - ack.wallMs));
+      const halfRoundTripMs = (nowMs - this.sentAtMs) / 2;
+      this.parts.onClockSkew(Math.round(this.parts.wallMs() - halfRoundTripMs - ack.wallMs));
     }
     const askedMs = this.questions.heartbeatAnswered(ack.seq);
     this.answeredSeq = Math.max(this.answeredSeq, ack.seq);

@@ -234,8 +234,8 @@ test('paths are tried and reported through the protocol, again when the coordina
   const checked = { task: wireTask, findings };
   expect(await all.first.gets('checked')).toMatchObject(checked);
   all.first.send({ check: { task: wireTask, check } });
-  const told = () => all.first.received.filter((message) => message.checked != null);
-  await vi.waitFor(() => expect(told()).toHaveLength(2));
+  const checkReports = () => all.first.received.filter((message) => message.checked != null);
+  await vi.waitFor(() => expect(checkReports()).toHaveLength(2));
 
   all.first.end();
   const second = await all.hub.session(2);

@@ -22,9 +22,9 @@ function reports(count: number, state: TaskReport['state'], from = 0): readonly 
 
 test('what may run is in every heartbeat, however many ended tasks are still kept', () => {
   const all = [...reports(5_000, 'ended'), ...reports(3, 'running', 10_000)];
-  const told = heartbeatTasks(all);
-  expect(told).toHaveLength(observedMax);
-  expect(told.slice(0, 3).map(({ state }) => state)).toEqual(Array(3).fill('TASK_STATE_RUNNING'));
+  const sent = heartbeatTasks(all);
+  expect(sent).toHaveLength(observedMax);
+  expect(sent.slice(0, 3).map(({ state }) => state)).toEqual(Array(3).fill('TASK_STATE_RUNNING'));
   expect(helloTasks(all)).toHaveLength(helloTasksMax);
   const few = heartbeatTasks([...reports(1, 'ended'), ...reports(1, 'running', 1)]);
   expect(
@@ -38,9 +38,9 @@ test('a Hello says what a task that runs holds, for a coordinator that does not 
   if (first === undefined || second === undefined) throw new Error('two reports');
   const assignment = { spec: { name: 'llama' } };
   const running = [{ task: first.task, assignment, gpuUuids: ['GPU-a'] }];
-  const told = helloTasks([first, second], running);
-  expect(told[0]).toMatchObject({ jobName: 'llama', gpuUuids: ['GPU-a'] });
-  expect(told[1]).not.toHaveProperty('gpuUuids');
+  const sent = helloTasks([first, second], running);
+  expect(sent[0]).toMatchObject({ jobName: 'llama', gpuUuids: ['GPU-a'] });
+  expect(sent[1]).not.toHaveProperty('gpuUuids');
 });
 
 test('a Hello says as many checkpoints as fit, which are reported again later, and all that may run', () => {

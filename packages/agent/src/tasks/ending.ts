@@ -50,7 +50,7 @@ async function endLoneLauncher(
   }
 }
 
-export interface ConclusionNews {
+export interface ConclusionReports {
   /** Why a hook could not tell what it knows of the end. */
   readonly onUnknown: (error: unknown) => void;
   /** What a hook is busy with, for people. */
@@ -64,7 +64,7 @@ export async function concludeTask(
   hooks: readonly TaskHook[],
   context: TaskContext,
   exit: ExitOfTask,
-  { onUnknown, onDoing }: ConclusionNews,
+  { onUnknown, onDoing }: ConclusionReports,
 ): Promise<TaskEnd> {
   const concluded = await Promise.all(
     hooks.map(async (hook) => {

@@ -3,6 +3,7 @@
 import { nothingRan } from '@muster/common/cause';
 import type { TaskRef } from '@muster/common/ids';
 import { expect, test } from 'vitest';
+import { seededChance } from '../../../../test/support/chance.ts';
 import { exited } from '../drivers/fakeDriver.ts';
 import type { Effect, TaskEvent, TaskMoment } from './events.ts';
 import { anAssignment, aTask, checkRound, forget, start, stop } from './managerFixture.ts';
@@ -24,7 +25,7 @@ const lifeKinds: readonly Life['kind'][] = [
 ];
 
 test('any sequence of events keeps the rules', () => {
-  const random = seeded(20_261_123);
+  const random = seededChance(20_261_123).fraction;
   const visited = new Set<Life['kind']>();
   for (let life = 0; life < 3_000; life += 1) {
     const walk = new Walk(random, visited);
@@ -316,15 +317,4 @@ class Walk {
 
 function isUploaded(life: Life): boolean {
   return life.kind === 'ended' && life.isUploaded;
-}
-
-/** mulberry32, so that a walk that fails can be repeated. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -27,18 +27,18 @@ function aReading(atMs: number): GpuReading {
 async function anUploader(page: () => Promise<string> = async () => 'up 1\n') {
   const hub = await TestHub.start();
   const client = hub.client();
-  const said: string[] = [];
+  const logged: string[] = [];
   const uploader = new TelemetryUploader({
     openStream: () => client.UploadTelemetry(),
     page,
-    log: { ...silentLogger, info: (_fields, message) => said.push(message) },
+    log: { ...silentLogger, info: (_fields, message) => logged.push(message) },
     chance: () => 0,
   });
   onTestFinished(() => uploader.close());
   uploader.start();
   await accept(hub, 0);
   /** The uploader knows that its first stream is gone. */
-  const broken = () => vi.waitFor(() => expect(said).toHaveLength(1));
+  const broken = () => vi.waitFor(() => expect(logged).toHaveLength(1));
   return { hub, uploader, broken };
 }
 

@@ -73,7 +73,7 @@ class Mean {
   }
 }
 
-class Means {
+class MeanUsage {
   readonly power = new Mean();
   readonly sm = new Mean();
   readonly tensor = new Mean();
@@ -86,7 +86,7 @@ class Means {
     this.samples += 1;
   }
 
-  addAll(other: Means): void {
+  addAll(other: MeanUsage): void {
     this.power.addAll(other.power);
     this.sm.addAll(other.sm);
     this.tensor.addAll(other.tensor);
@@ -95,9 +95,9 @@ class Means {
 }
 
 interface GpuHistory {
-  readonly productive: Means;
+  readonly productive: MeanUsage;
   /** Since the last sign of progress: productive if there is another one. */
-  pending: Means;
+  pending: MeanUsage;
   lastMs: number;
   still: { readonly sinceMs: number; samples: number; kind: Stillness } | null;
 }
@@ -123,7 +123,7 @@ export class GpuStillness {
   progressed(): void {
     for (const history of this.gpus.values()) {
       history.productive.addAll(history.pending);
-      history.pending = new Means();
+      history.pending = new MeanUsage();
     }
   }
 
@@ -150,14 +150,14 @@ export class GpuStillness {
   private history(gpuUuid: string): GpuHistory {
     let history = this.gpus.get(gpuUuid);
     if (history === undefined) {
-      history = { productive: new Means(), pending: new Means(), lastMs: 0, still: null };
+      history = { productive: new MeanUsage(), pending: new MeanUsage(), lastMs: 0, still: null };
       this.gpus.set(gpuUuid, history);
     }
     return history;
   }
 }
 
-function stillnessOf(facts: GpuFacts, productive: Means): Stillness | null {
+function stillnessOf(facts: GpuFacts, productive: MeanUsage): Stillness | null {
   const { utilization, powerWatts, smActive, tensorActive } = facts;
   if (utilization === 0) return 'idle';
   if (utilization === null || utilization < pinnedPercent) return null;

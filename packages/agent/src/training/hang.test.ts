@@ -25,12 +25,12 @@ class Story {
   }
 
   /** So many steps, each told by a line at its end. */
-  steps(count: number, eachMs: number, told = true): this {
+  steps(count: number, eachMs: number, isPrinted = true): this {
     for (let step = 0; step < count; step += 1) {
       this.quiet(eachMs, busy);
       // In this order: that there is more is known before it has been read.
       this.watch.progressed(this.nowMs);
-      if (told) this.watch.stepPrinted();
+      if (isPrinted) this.watch.stepPrinted();
     }
     return this;
   }

@@ -30,7 +30,7 @@ interface TaskRows {
   rows: TrainingRow[];
   /** On this connection the coordinator has reported how far it has them. */
   isKnown: boolean;
-  isUnderWay: boolean;
+  isInFlight: boolean;
   hasEnded: boolean;
   isComplete: boolean;
   /** Monotonic: the coordinator takes nothing before. */
@@ -106,7 +106,7 @@ export class RowUploader {
         task,
         rows: [],
         isKnown: false,
-        isUnderWay: false,
+        isInFlight: false,
         hasEnded: false,
         isComplete: false,
         pausedUntilMs: Number.NEGATIVE_INFINITY,
@@ -147,7 +147,7 @@ export class RowUploader {
     const nowMs = this.parts.monotonicMs();
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const of of this.tasks.values()) {
-      if (of.isUnderWay || of.isComplete || !hasUnsent(of)) continue;
+      if (of.isInFlight || of.isComplete || !hasUnsent(of)) continue;
       if (of.pausedUntilMs > nowMs) soonestMs = Math.min(soonestMs, of.pausedUntilMs - nowMs);
       else this.send(of);
     }
@@ -156,7 +156,7 @@ export class RowUploader {
 
   private send(of: TaskRows): void {
     const stream = this.connect();
-    of.isUnderWay = true;
+    of.isInFlight = true;
     const task = taskRefToWire(of.task);
     const rows = of.isKnown ? of.rows.slice(0, batchRows) : [];
     const complete = of.isKnown && of.hasEnded && rows.length === of.rows.length;
@@ -184,7 +184,7 @@ export class RowUploader {
     const task = taskRefFromWire(wire);
     const of = task === null ? undefined : this.tasks.get(taskKey(task));
     if (of === undefined) return;
-    of.isUnderWay = false;
+    of.isInFlight = false;
     if (retryAfterMs > 0) {
       of.pausedUntilMs = this.parts.monotonicMs() + retryAfterMs;
       this.soon(retryAfterMs);
@@ -209,7 +209,7 @@ export class RowUploader {
     stream?.cancel();
     if (this.closed) return;
     for (const of of this.tasks.values()) {
-      of.isUnderWay = false;
+      of.isInFlight = false;
       of.isKnown = false;
     }
     this.failures += 1;

@@ -26,7 +26,7 @@ const slicesPerLook = 32;
 /** And so much time, whatever stands in the lines: of running tasks, a quarter of a core. */
 const msPerLook = 60;
 /** Between two lines of the log about one training. */
-const saidEveryMs = 60_000;
+const reportIntervalMs = 60_000;
 /** What is left to read of a task's output is never more than this; what is older is skipped. */
 const backlogBytesMax = 64 * 1024 * 1024;
 /** A line of metrics of a task that runs should not be reported a minute late. */
@@ -81,7 +81,7 @@ interface Followed {
   /** MiB, of its GPUs together by the newest readings. null: nothing was read. */
   gpuMemoryUsedMb: number | null;
   /** Monotonic: when the log said last where its training is. */
-  saidAtMs: number;
+  reportedAtMs: number;
   /** What is skipped and not read is reported once. */
   hasSkipped: boolean;
   hasFailed: boolean;
@@ -314,7 +314,7 @@ export class TaskTraining {
       onStep: () => hang?.stepPrinted(),
       onRow: (row, isChange) => {
         this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) });
-        if (isChange) this.say(followed);
+        if (isChange) this.report(followed);
       },
     });
     const follower: OutputFollower = new OutputFollower({
@@ -343,7 +343,7 @@ export class TaskTraining {
       size: 0,
       isFinalSize: false,
       gpuMemoryUsedMb: null,
-      saidAtMs: Number.NEGATIVE_INFINITY,
+      reportedAtMs: Number.NEGATIVE_INFINITY,
       hasSkipped: false,
       hasFailed: false,
       written: null,
@@ -364,10 +364,10 @@ export class TaskTraining {
   }
 
   /** The logger adds where the training is. */
-  private say(followed: Followed): void {
+  private report(followed: Followed): void {
     const nowMs = this.parts.monotonicMs();
-    if (nowMs - followed.saidAtMs < saidEveryMs) return;
-    followed.saidAtMs = nowMs;
+    if (nowMs - followed.reportedAtMs < reportIntervalMs) return;
+    followed.reportedAtMs = nowMs;
     this.parts.log.info({ task: taskKey(followed.task) }, 'a task trains');
   }
 

@@ -9,7 +9,7 @@ import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { abortOnStopRequest } from '../io.ts';
 import { awayText, detached } from '../jobs/attend.ts';
 import type { ArrayReferent } from '../jobs/reference.ts';
-import { troublesOf } from '../jobs/transitions.ts';
+import { problemsOf } from '../jobs/transitions.ts';
 import { type MemberSource, memberJsonPrinter, memberPrinter } from '../logs/printer.ts';
 import { type LogSelection, missingText, readLogs } from '../logs/read.ts';
 import { coloursFor } from '../output/colours.ts';
@@ -92,15 +92,15 @@ async function followAll(reading: Reading, array: ArrayReferent): Promise<ArrayJ
   let isFirst = true;
   let isNoted = false;
   for (;;) {
-    const troubles = new Map<string, string>();
+    const problems = new Map<string, string>();
     const { seen: jobs, restMs } = await lookPatiently(context, session, { progress, abort }, (api) =>
       readMembers(api, array, context.clock.wallMs(), (page) => {
         for (const job of page)
-          for (const { key, text } of troublesOf(job)) troubles.set(`${job.id}.${key}`, text);
+          for (const { key, text } of problemsOf(job)) problems.set(`${job.id}.${key}`, text);
       }),
     );
     // A reader that joins in the middle sees what happens from now on.
-    report(troubles, { silently: isFirst });
+    report(problems, { silently: isFirst });
     isFirst = false;
     const { members, notStored } = jobs;
     const waiting = members.filter((member) => mayHaveOutput(member) && !begun.has(member.id));

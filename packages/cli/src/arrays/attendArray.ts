@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { exitCodes } from '../exitCodes.ts';
 import { type Attendance, attend, awayText, detached } from '../jobs/attend.ts';
 import { pagesOfJobs } from '../jobs/pages.ts';
-import { troublesOf } from '../jobs/transitions.ts';
+import { problemsOf } from '../jobs/transitions.ts';
 import { coloursFor } from '../output/colours.ts';
 import type { Progress } from '../output/screen.ts';
 import { count, printable } from '../output/text.ts';
@@ -39,15 +39,15 @@ export function waitForArrayAndReport(
   replaced: ReadonlySet<string> = new Set(),
 ): Promise<Attendance> {
   return attend(context, async (progress, abort) => {
-    const tellFailures = failureReporter(context, progress, id);
-    const tellCounts = countsTeller(context, progress);
+    const printFailures = failureReporter(context, progress, id);
+    const printCounts = countsPrinter(context, progress);
     const last = await unlessAborted(abort, async () => {
       for (;;) {
         const { seen, restMs } = await lookPatiently(context, session, { progress, abort }, (api) =>
           lookAtArray(api, { id, size }, replaced, context.clock.wallMs()),
         );
-        tellFailures(seen.failures);
-        tellCounts(seen.counts);
+        printFailures(seen.failures);
+        printCounts(seen.counts);
         const isOver = unfinishedStates.every((state) => seen.counts[state] === 0);
         if (isOver && seen.counts.succeeded === size) return seen.counts;
         // A job that was requeued meanwhile and succeeded is seen among all jobs only.
@@ -88,7 +88,7 @@ async function lookAtArray(
       for (const job of page.jobs) {
         if (replaced.has(job.id)) continue;
         read.push(memberOf(job, nowMs));
-        for (const { key, text } of troublesOf(job)) failures.set(`${job.id}.${key}`, text);
+        for (const { key, text } of problemsOf(job)) failures.set(`${job.id}.${key}`, text);
       }
     }
   }
@@ -120,7 +120,7 @@ export function failureReporter(
 }
 
 /** On a terminal one line that is rewritten; elsewhere a line from time to time. */
-function countsTeller({ io, clock }: Context, progress: Progress): (counts: StateCounts) => void {
+function countsPrinter({ io, clock }: Context, progress: Progress): (counts: StateCounts) => void {
   let shown = '';
   let shownAtMs = Number.NEGATIVE_INFINITY;
   return (counts) => {

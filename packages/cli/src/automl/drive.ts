@@ -193,12 +193,15 @@ function patiently<T>(
 }
 
 function stepFailed({ context }: Driving, job: JobView, output: string): CliError {
-  const said = errorLineIn(output);
-  const why = said ?? job.cause?.message ?? job.state;
-  const hints = said === null ? [`${context.environment.programName} logs ${job.id}`] : [];
-  return new CliError(said === null ? `${job.name} (${job.id}) has ended without a result: ${why}` : why, {
-    hints,
-  });
+  const errorLine = errorLineIn(output);
+  const why = errorLine ?? job.cause?.message ?? job.state;
+  const hints = errorLine === null ? [`${context.environment.programName} logs ${job.id}`] : [];
+  return new CliError(
+    errorLine === null ? `${job.name} (${job.id}) has ended without a result: ${why}` : why,
+    {
+      hints,
+    },
+  );
 }
 
 function unread({ context }: Driving, job: JobView): CliError {

@@ -44,7 +44,7 @@ async function muster(...argv: readonly string[]) {
     environment: { programDir, uid: 0, hostname: 'GPU 1' },
   });
   const exitCode = await runCli(argv, context);
-  return { exitCode, lines: stdout().split('\n').slice(0, -1), complaint: stderr() };
+  return { exitCode, lines: stdout().split('\n').slice(0, -1), problem: stderr() };
 }
 
 const modeOf = (path: string) => `0${(lstatSync(path).mode & 0o7777).toString(8)}`;
@@ -52,7 +52,7 @@ const modeOf = (path: string) => `0${(lstatSync(path).mode & 0o7777).toString(8)
 test('an image gets accounts, settings, directories and units; the second time nothing changes', async () => {
   const root = image();
   const shown = await muster('install', 'coordinator', 'agent', '--root', root, '--dry-run');
-  expect(shown.exitCode, shown.complaint).toBe(exitCodes.ok);
+  expect(shown.exitCode, shown.problem).toBe(exitCodes.ok);
   expect(existsSync(join(root, 'etc/muster'))).toBe(false);
 
   const done = await muster('install', 'agent', 'coordinator', '--root', root);
@@ -81,7 +81,7 @@ test('an image gets accounts, settings, directories and units; the second time n
   expect(readFileSync(join(root, 'etc/muster/agent.yaml'), 'utf8')).toMatch(/^name: gpu-1$/m);
 
   const again = await muster('install', 'coordinator', 'agent', '--root', root);
-  expect([again.lines, again.complaint]).toEqual([[], 'Nothing to change.\n']);
+  expect([again.lines, again.problem]).toEqual([[], 'Nothing to change.\n']);
 });
 
 test('a token for an agent that runs restarts it, as it reads tokens when it starts', () => {
@@ -133,8 +133,8 @@ test.each([
   [['agent', '--coordinator', 'head:7070'], 'the unit lets only this machine in and out'],
 ])('%j is refused before anything changes', async (argv, message) => {
   const root = image();
-  const { exitCode, lines, complaint } = await muster('install', ...argv, '--root', root);
-  expect(complaint).toContain(message);
+  const { exitCode, lines, problem } = await muster('install', ...argv, '--root', root);
+  expect(problem).toContain(message);
   expect([exitCode, lines]).toEqual([exitCodes.usage, []]);
   expect(existsSync(join(root, 'etc/muster'))).toBe(false);
 });
@@ -156,18 +156,18 @@ test('uninstall removes the services and keeps settings and data; --purge asks, 
   const root = image();
   await muster('install', 'coordinator', 'agent', '--root', root, '--allow', '10.0.0.0/8');
   const removed = await muster('uninstall', '--root', root);
-  expect(removed.exitCode, removed.complaint).toBe(exitCodes.ok);
+  expect(removed.exitCode, removed.problem).toBe(exitCodes.ok);
   expect(existsSync(join(root, 'etc/systemd/system/muster-agent.service'))).toBe(false);
   expect(existsSync(join(root, 'etc/muster/agent.yaml'))).toBe(true);
 
   // The networks that were allowed are kept like the settings.
   const back = await muster('install', 'coordinator', '--root', root, '--listen', '0.0.0.0:7070');
-  expect(back.exitCode, back.complaint).toBe(exitCodes.ok);
+  expect(back.exitCode, back.problem).toBe(exitCodes.ok);
 
   const asked = await muster('uninstall', '--purge', '--root', root);
-  expect(asked.complaint).toContain('This removes /var/lib/muster and /var/lib/muster-agent');
+  expect(asked.problem).toContain('This removes /var/lib/muster and /var/lib/muster-agent');
   const purged = await muster('uninstall', '--purge', '--force', '--root', root);
-  expect(purged.exitCode, purged.complaint).toBe(exitCodes.ok);
+  expect(purged.exitCode, purged.problem).toBe(exitCodes.ok);
   for (const path of [
     'etc/muster',
     'var/lib/muster',
@@ -175,7 +175,7 @@ test('uninstall removes the services and keeps settings and data; --purge asks, 
     'etc/systemd/system/muster-agent.service.d',
   ])
     expect([path, existsSync(join(root, path))]).toEqual([path, false]);
-  expect((await muster('uninstall', '--purge', '--root', root)).complaint).toBe('Nothing to remove.\n');
+  expect((await muster('uninstall', '--purge', '--root', root)).problem).toBe('Nothing to remove.\n');
 });
 
 test('the agent of a user is removed with consent while tasks run', async () => {
@@ -190,13 +190,13 @@ test('the agent of a user is removed with consent while tasks run', async () => 
   const uninstall = async (...flags: readonly string[]) => {
     const { context, stderr } = newCall(null, { environment: { programDir, uid: 1000, home } });
     const exitCode = await runCli(['uninstall', 'agent', '--user', '--purge', ...flags], context);
-    return { exitCode, complaint: stderr() };
+    return { exitCode, problem: stderr() };
   };
   const asked = await uninstall();
-  expect(asked.complaint).toContain('This ends 1 running task');
-  expect(asked.complaint).toContain('uninstall agent --user --purge --force');
+  expect(asked.problem).toContain('This ends 1 running task');
+  expect(asked.problem).toContain('uninstall agent --user --purge --force');
   expect(existsSync(dataDir)).toBe(true);
-  expect(await uninstall('--force')).toEqual({ exitCode: exitCodes.ok, complaint: '' });
+  expect(await uninstall('--force')).toEqual({ exitCode: exitCodes.ok, problem: '' });
   expect(existsSync(dataDir)).toBe(false);
 });
 

@@ -96,7 +96,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     const showsProgress = follow && flags.attempt === undefined && flags.output !== 'json';
     const written =
       showsProgress && !isTerminal(job.state)
-        ? tellWhile(context, session, job, progress, read.signal)
+        ? printWhile(context, session, job, progress, read.signal)
         : null;
     try {
       const selection = { jobId: job.id, follow, ...selectionOf(flags) };
@@ -147,7 +147,7 @@ function arrayFlagsOf(flags: LogsFlags): ArrayLogFlags {
 }
 
 /** Tells what becomes of the job between its lines. It is a help to the reader of its output, and no reason to end. */
-async function tellWhile(
+async function printWhile(
   context: Context,
   session: Session,
   job: JobView,

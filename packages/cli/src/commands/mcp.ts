@@ -22,7 +22,7 @@ export const command: CommandModule = {
 /** Standard output belongs to the protocol: everything else goes to stderr. */
 async function serve(context: Context, flags: ConnectionFlags): Promise<ExitCode> {
   const { io, clock } = context;
-  const tell = (text: string) => void io.stderr.write(`${printable(text)}\n`).catch(() => {});
+  const print = (text: string) => void io.stderr.write(`${printable(text)}\n`).catch(() => {});
   const stop = abortOnStopRequest(io);
   try {
     await withSession(context, flags, async ({ api }) => {
@@ -32,8 +32,8 @@ async function serve(context: Context, flags: ConnectionFlags): Promise<ExitCode
         verbs: () => verbsOf(api),
         nowMs: () => clock.wallMs(),
         newRequestId: () => context.newRequestId(),
-        onBug: (tool, message) => tell(`${tool}: ${message}`),
-        onProblem: tell,
+        onBug: (tool, message) => print(`${tool}: ${message}`),
+        onProblem: print,
         abort: stop.signal,
       });
     });

@@ -239,10 +239,10 @@ test('a pipeline is exported, and what does not map is named', async () => {
   expect(imageless.stderr).toContain('these steps have no image: train, report');
   const output = join(temporaryDir(), 'vision.yaml');
   const written = await run([...args, 'kubeflow', '--image', 'python:3.12', '-o', output, '--json'], {});
-  const told = JSON.parse(written.stdout) as { text: string; unmapped: readonly object[] };
-  expect(readFileSync(output, 'utf8')).toBe(told.text);
-  expect(parse(told.text)).toMatchObject({ pipelineInfo: { name: 'vision' }, schemaVersion: '2.1.0' });
-  expect(told.unmapped).toContainEqual({ step: null, key: 'project', why: expect.any(String) });
+  const exported = JSON.parse(written.stdout) as { text: string; unmapped: readonly object[] };
+  expect(readFileSync(output, 'utf8')).toBe(exported.text);
+  expect(parse(exported.text)).toMatchObject({ pipelineInfo: { name: 'vision' }, schemaVersion: '2.1.0' });
+  expect(exported.unmapped).toContainEqual({ step: null, key: 'project', why: expect.any(String) });
   const unknown = await run([...args, 'argo'], {});
   expect(unknown.stderr).toContain('kubeflow, airflow');
   const nowhere = await run([...args, 'airflow', '-o', '/nonexistent/x.py'], {});

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { type QueryFlags, withQuery } from '../query.ts';
-import { offline, storeDirOf, tellReplaced } from '../storeFiles.ts';
+import { offline, printReplaced, storeDirOf } from '../storeFiles.ts';
 
 interface RestoreFlags extends QueryFlags {
   readonly force?: true;
@@ -35,5 +35,5 @@ async function runRestore(context: Context, file: string, flags: RestoreFlags): 
   const replaced = await offline(dataDir, () =>
     restoreStore(dataDir, path, context.clock.wallMs(), { replaces }),
   );
-  return tellReplaced(context, flags, `The store of ${dataDir} is now ${path}`, replaced);
+  return printReplaced(context, flags, `The store of ${dataDir} is now ${path}`, replaced);
 }

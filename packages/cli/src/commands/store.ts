@@ -6,7 +6,7 @@ import { writeJson } from '../output/json.ts';
 import { printable } from '../output/text.ts';
 import { type QueryFlags, withQuery } from '../query.ts';
 import { withSession } from '../session.ts';
-import { offline, storeDirOf, tellReplaced } from '../storeFiles.ts';
+import { offline, printReplaced, storeDirOf } from '../storeFiles.ts';
 
 type Action = (context: Context, flags: QueryFlags) => Promise<ExitCode>;
 
@@ -64,7 +64,7 @@ async function acceptStore(context: Context, flags: QueryFlags): Promise<ExitCod
       );
     return exitCodes.ok;
   }
-  return tellReplaced(context, flags, `The store of ${dataDir} is accepted as it is`, replaced);
+  return printReplaced(context, flags, `The store of ${dataDir} is accepted as it is`, replaced);
 }
 
 async function advanceStore(context: Context, flags: QueryFlags): Promise<ExitCode> {

@@ -136,12 +136,12 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   const stop = abortOnStopRequest(io);
   const children: SupervisedChild[] = [];
   const progress = startProgress(io.stderr, context.clock);
-  const say = (sentence: string) => {
+  const print = (sentence: string) => {
     progress.clear();
     void io.stderr.write(`${printable(sentence, { keepLines: true })}\n`).catch(() => {});
   };
   const start = (plan: Parameters<typeof superviseChild>[0]) => {
-    const child = superviseChild(plan, context.clock, say);
+    const child = superviseChild(plan, context.clock, print);
     children.push(child);
     return child;
   };
@@ -149,14 +149,14 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
     writeUpState(dataDir, null);
     // 1. The coordinator.
     progress.show('starting the coordinator');
-    const options = await upOptions(flags, dataDir, context.environment.workingDir, say);
+    const options = await upOptions(flags, dataDir, context.environment.workingDir, print);
     let listen = options.listen;
     const coordinator = start(coordinatorPlan(options, environment, () => listen));
     const address = await unlessStopped(coordinator.serving, stop.signal);
     if (address === null) return exitCodes.ok;
     listen = formatAddress({ host: flags.listen, port: parseAddress(address)?.port ?? flags.port });
     const unnoted = rememberLastUp(dataDir, environment);
-    if (unnoted !== null) say(`${unnoted}; other calls need --data ${dataDir}`);
+    if (unnoted !== null) print(`${unnoted}; other calls need --data ${dataDir}`);
 
     const tokenFile = join(dataDir, 'admin.token');
     const credentials = { addr: address, tokenFile, data: dataDir };
@@ -192,7 +192,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
       writeUpState(dataDir, address);
       await whenAborted(stop.signal);
       const active = await activeJobs(session);
-      say(goodbyeText(active, environment.programName));
+      print(goodbyeText(active, environment.programName));
       return exitCodes.ok;
     });
   } finally {
@@ -244,9 +244,9 @@ async function upOptions(
   flags: UpFlags,
   dataDir: string,
   workingDir: string,
-  say: (sentence: string) => void,
+  print: (sentence: string) => void,
 ): Promise<UpOptions> {
-  const usual = { anyPort: flags.port === 0, say };
+  const usual = { anyPort: flags.port === 0, print };
   const pageAt = (address: string, whose: string) =>
     addressOfPage(address, { ...usual, what: `the metrics of ${whose}` });
   /** Port 0 as a port that stays when the coordinator is started again. */

@@ -24,7 +24,7 @@ import { newCall, run } from '../testing/testContext.ts';
 async function muster(programDir: string, ...argv: readonly string[]) {
   const { context, stdout, stderr } = newCall(null, { environment: { programDir, uid: 0 } });
   const exitCode = await runCli(argv, context);
-  return { exitCode, text: stdout(), complaint: stderr() };
+  return { exitCode, text: stdout(), problem: stderr() };
 }
 
 /** @returns the archive of a release */
@@ -44,8 +44,8 @@ async function anImage(): Promise<{ root: string; upgrade: (file: string) => Ret
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\n');
   const programDir = unpackedRelease(join(tempDir('unpacked').path, 'muster-1.2.3'));
-  const { exitCode, complaint } = await muster(programDir, 'install', 'coordinator', '--root', root);
-  expect(exitCode, complaint).toBe(exitCodes.ok);
+  const { exitCode, problem } = await muster(programDir, 'install', 'coordinator', '--root', root);
+  expect(exitCode, problem).toBe(exitCodes.ok);
   return { root, upgrade: (file) => muster(programDir, 'upgrade', file, '--root', root) };
 }
 
@@ -54,15 +54,12 @@ const current = (root: string) => readlinkSync(join(root, 'opt/muster/current'))
 test('a release takes the place of another, and the one before the last is removed', async () => {
   const { root, upgrade } = await anImage();
   const done = await upgrade(archiveOf('1.3.0'));
-  expect([done.exitCode, done.text], done.complaint).toEqual([
-    exitCodes.ok,
-    'upgraded from 1.2.3 to 1.3.0\n',
-  ]);
+  expect([done.exitCode, done.text], done.problem).toEqual([exitCodes.ok, 'upgraded from 1.2.3 to 1.3.0\n']);
   expect(current(root)).toBe('1.3.0');
   await upgrade(archiveOf('1.4.0'));
   expect(readdirSync(join(root, 'opt/muster')).sort()).toEqual(['1.3.0', '1.4.0', 'current']);
 
-  expect((await upgrade(archiveOf('1.4.0'))).complaint).toBe(
+  expect((await upgrade(archiveOf('1.4.0'))).problem).toBe(
     'Nothing to change: 1.4.0 is the current release.\n',
   );
   // Back to the one before, which is there still and takes no more space.
@@ -72,7 +69,7 @@ test('a release takes the place of another, and the one before the last is remov
   try {
     cpSync(join(root, 'kept'), disk, { recursive: true, verbatimSymlinks: true });
     const back = await upgrade(archiveOf('1.3.0'));
-    expect(current(root), back.complaint).toBe('1.3.0');
+    expect(current(root), back.problem).toBe('1.3.0');
   } finally {
     execFileSync('umount', [disk]);
   }
@@ -90,8 +87,8 @@ test.each([
   ['a package', () => '/tmp/muster_1.3.0_amd64.deb', 'Muster on this machine is from an archive'],
 ])('%s is refused, and the machine keeps its release', async (_what, file, message) => {
   const { root, upgrade } = await anImage();
-  const { exitCode, complaint } = await upgrade(file());
-  expect(complaint).toContain(message);
+  const { exitCode, problem } = await upgrade(file());
+  expect(problem).toContain(message);
   expect(exitCode).not.toBe(exitCodes.ok);
   expect(current(root)).toBe('1.2.3');
   expect(readdirSync(join(root, 'opt/muster')).filter((name) => name.startsWith('.'))).toEqual([]);
@@ -119,8 +116,8 @@ function changed(): string {
 test('a release that was refused does not stay, and one that was there does', async () => {
   const { root, upgrade } = await anImage();
   await upgrade(archiveOf('1.3.0', 18));
-  expect((await upgrade(archiveOf('1.5.0', 18))).complaint).toContain('more than one minor version');
-  expect((await upgrade(archiveOf('1.2.3'))).complaint).toContain('cannot read the store of 1.3.0');
+  expect((await upgrade(archiveOf('1.5.0', 18))).problem).toContain('more than one minor version');
+  expect((await upgrade(archiveOf('1.2.3'))).problem).toContain('cannot read the store of 1.3.0');
   expect(readdirSync(join(root, 'opt/muster')).sort()).toEqual(['1.2.3', '1.3.0', 'current']);
 });
 
@@ -128,11 +125,11 @@ test('an older release is taken once the store has the form that it knows, and w
   const { root, upgrade } = await anImage();
   await upgrade(archiveOf('1.3.0', schemaVersion + 1));
   const older = archiveOf('1.2.4', schemaVersion);
-  expect((await upgrade(older)).complaint).toContain('with the program of 1.2.4, and call this again');
+  expect((await upgrade(older)).problem).toContain('with the program of 1.2.4, and call this again');
   const store = openSqliteStore(join(root, 'var/lib/muster'), () => 'c0ffee');
-  expect((await upgrade(older)).complaint).toContain('cannot read the store of 1.3.0');
+  expect((await upgrade(older)).problem).toContain('cannot read the store of 1.3.0');
   await store.close();
-  expect((await upgrade(archiveOf('1.2.4', schemaVersion - 1))).complaint).toContain(
+  expect((await upgrade(archiveOf('1.2.4', schemaVersion - 1))).problem).toContain(
     `(schema ${schemaVersion}; it knows up to ${schemaVersion - 1})`,
   );
   expect((await upgrade(older)).text).toBe('upgraded from 1.3.0 to 1.2.4\n');
@@ -144,8 +141,8 @@ test.each([
   [['--nodes', 'all'], 'no host was recorded by `muster node add`'],
   [['--wave', '2'], '--wave is for --nodes'],
 ])('%j is refused', async (flags, message) => {
-  const { complaint, exitCode } = await muster('/x', 'upgrade', archiveOf('1.3.0'), ...flags);
-  expect(complaint).toContain(message);
+  const { problem, exitCode } = await muster('/x', 'upgrade', archiveOf('1.3.0'), ...flags);
+  expect(problem).toContain(message);
   expect(exitCode).toBe(exitCodes.usage);
 });
 
@@ -165,8 +162,8 @@ test('a disk without space keeps its release', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]);
   try {
     cpSync(join(root, 'kept'), disk, { recursive: true, verbatimSymlinks: true });
-    const { complaint } = await upgrade(archive);
-    expect(complaint).toMatch(/opt\/muster has .* free, and muster-1\.3\.0-.* takes/);
+    const { problem } = await upgrade(archive);
+    expect(problem).toMatch(/opt\/muster has .* free, and muster-1\.3\.0-.* takes/);
     expect(current(root)).toBe('1.2.3');
     expect(existsSync(join(disk, '1.3.0'))).toBe(false);
   } finally {
@@ -191,7 +188,7 @@ test('the second of two is told who was first and since when', async () => {
   try {
     await once(first.stdout, 'data');
     const second = await upgrade(archive);
-    expect(second.complaint).toContain(
+    expect(second.problem).toContain(
       'this machine is being upgraded: ada runs `muster upgrade muster-1.3.0.tar.gz` since 2023-11-14T22:13:20.000Z (process 4711)',
     );
     expect(current(root)).toBe('1.2.3');
@@ -211,25 +208,23 @@ test('of two admins who log in from elsewhere the second is told where the first
   writeFileSync(join(archive, '../SHA256SUMS'), `${sum}  ${archive.split('/').at(-1)}\n`);
   const upgrade = async (variables: Readonly<Record<string, string>>) => {
     const { context, stderr } = newCall(null, { environment: { programDir: '/x', uid: 0, variables } });
-    return { exitCode: await runCli(['upgrade', archive, '--root', root], context), complaint: stderr() };
+    return { exitCode: await runCli(['upgrade', archive, '--root', root], context), problem: stderr() };
   };
   const [first, second] = await Promise.all([
     upgrade({ SUDO_USER: 'ada', SSH_CONNECTION: '10.0.0.7 50000 10.0.0.1 22' }),
     upgrade({}),
   ]);
-  expect(first.exitCode, first.complaint).toBe(exitCodes.ok);
-  expect(second.complaint).toContain(
-    'this machine is being upgraded: ada from 10.0.0.7 runs `muster upgrade',
-  );
-  expect(second.complaint).toContain('Nothing was changed. Once that has ended, the same command');
+  expect(first.exitCode, first.problem).toBe(exitCodes.ok);
+  expect(second.problem).toContain('this machine is being upgraded: ada from 10.0.0.7 runs `muster upgrade');
+  expect(second.problem).toContain('Nothing was changed. Once that has ended, the same command');
 });
 
 test("a machine with Debian's package and one with a checkout are told what upgrades them", async () => {
   const { path: root } = tempDir('image');
   const archive = archiveOf('1.3.0');
   const refused = () => muster('/x', 'upgrade', archive, '--root', root);
-  expect((await refused()).complaint).toContain('A checkout: git pull, npm run setup');
+  expect((await refused()).problem).toContain('A checkout: git pull, npm run setup');
   mkdirSync(join(root, 'usr/lib/muster'), { recursive: true });
   writeFileSync(join(root, 'usr/lib/muster/release.json'), '{}');
-  expect((await refused()).complaint).toContain('apt install ./muster_VERSION_ARCH.deb');
+  expect((await refused()).problem).toContain('apt install ./muster_VERSION_ARCH.deb');
 });

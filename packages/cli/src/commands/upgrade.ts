@@ -178,7 +178,7 @@ async function upgradeCluster(
         {
           openShell: (target) => openRemoteShell(target, environment, stop.signal),
           listNodes: () => api.listNodes(),
-          say: (line) => io.stdout.write(line),
+          print: (line) => io.stdout.write(line),
           signal: stop.signal,
         },
       ),

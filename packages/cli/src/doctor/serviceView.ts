@@ -157,13 +157,13 @@ function run(
   const env = Object.fromEntries(variables.map((each) => each.split(/=(.*)/s, 2) as [string, string]));
   const child = spawn(program, args, { stdio: [stdin ?? 'ignore', 'pipe', 'pipe'], env, timeout: timeoutMs });
   return new Promise((resolve, reject) => {
-    let [output, complaints] = ['', ''];
+    let [output, stderr] = ['', ''];
     child.stdout?.on('data', (data: Buffer) => (output += data.toString()));
-    child.stderr?.on('data', (data: Buffer) => (complaints = (complaints + data.toString()).slice(-2_000)));
+    child.stderr?.on('data', (data: Buffer) => (stderr = (stderr + data.toString()).slice(-2_000)));
     child.on('error', reject);
     // It ends with 1 when something has to be mended, and has printed that then.
     child.on('close', (code) =>
-      output === '' ? reject(new Error(complaints.trim() || `exit code ${code}`)) : resolve(output),
+      output === '' ? reject(new Error(stderr.trim() || `exit code ${code}`)) : resolve(output),
     );
   });
 }

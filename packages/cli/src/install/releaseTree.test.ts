@@ -33,7 +33,7 @@ function image(): string {
 async function muster(programDir: string, ...argv: readonly string[]) {
   const { context, stdout, stderr } = newCall(null, { environment: { programDir, uid: 0 } });
   const exitCode = await runCli(argv, context);
-  return { exitCode, lines: stdout().split('\n').slice(0, -1), complaint: stderr() };
+  return { exitCode, lines: stdout().split('\n').slice(0, -1), problem: stderr() };
 }
 
 test('a release is copied once, linked, and run by the units; uninstall removes it', async () => {
@@ -43,7 +43,7 @@ test('a release is copied once, linked, and run by the units; uninstall removes 
   const shown = await muster(programDir, 'install', 'coordinator', '--root', root, '--dry-run');
   expect(readdirSync(root)).toEqual(['etc']);
   const done = await muster(programDir, 'install', 'coordinator', '--root', root);
-  expect(done.exitCode, done.complaint).toBe(exitCodes.ok);
+  expect(done.exitCode, done.problem).toBe(exitCodes.ok);
   expect(done.lines).toEqual(shown.lines);
   expect(done.lines.slice(0, 3)).toEqual([
     'copy the release 1.2.3 (c0ffee00) to /opt/muster/1.2.3',
@@ -63,12 +63,12 @@ test('a release is copied once, linked, and run by the units; uninstall removes 
   expect((await muster(programDir, 'install', 'coordinator', '--root', root)).lines).toEqual([]);
   rmSync(top, { recursive: true });
   const copied = join(place, 'lib/muster/dist');
-  expect((await muster(copied, 'install', 'coordinator', '--root', root)).complaint).toBe(
+  expect((await muster(copied, 'install', 'coordinator', '--root', root)).problem).toBe(
     'Nothing to change.\n',
   );
 
   const second = await muster(copied, 'install', 'agent', '--root', root, '--coordinator', '127.0.0.1:7070');
-  expect(second.exitCode, second.complaint).toBe(exitCodes.ok);
+  expect(second.exitCode, second.problem).toBe(exitCodes.ok);
   await muster(copied, 'uninstall', 'agent', '--root', root);
   expect(existsSync(place)).toBe(true);
   const removed = await muster(copied, 'uninstall', '--root', root);
@@ -140,8 +140,8 @@ test.each([
   const top = join(tempDir('unpacked').path, 'muster-1.2.3');
   const programDir = unpackedRelease(top);
   damage(top);
-  const { exitCode, lines, complaint } = await muster(programDir, 'install', 'coordinator', '--root', root);
-  expect(complaint).toContain(`is damaged: lib/muster/${message}`);
+  const { exitCode, lines, problem } = await muster(programDir, 'install', 'coordinator', '--root', root);
+  expect(problem).toContain(`is damaged: lib/muster/${message}`);
   expect([exitCode, lines]).toEqual([exitCodes.refused, []]);
   expect(readdirSync(root)).toEqual(['etc']);
 });
@@ -152,7 +152,7 @@ test('what is not a release or a link of Muster is left alone', async () => {
   mkdirSync(join(root, 'usr/local/bin'), { recursive: true });
   writeFileSync(join(root, 'usr/local/bin/muster'), 'mine');
   const refused = await muster(programDir, 'install', 'coordinator', '--root', root);
-  expect(refused.complaint).toContain('/usr/local/bin/muster is in the way: it is not a link');
+  expect(refused.problem).toContain('/usr/local/bin/muster is in the way: it is not a link');
   rmSync(join(root, 'usr/local/bin/muster'));
   symlinkSync('/elsewhere', join(root, 'usr/local/bin/muster'));
   const linked = await muster(programDir, 'install', 'coordinator', '--root', root);
@@ -166,5 +166,5 @@ test('what is not a release or a link of Muster is left alone', async () => {
 
   writeFileSync(join(root, 'opt/muster/package.json'), '{}');
   const checkout = await muster(programDir, 'install', 'coordinator', '--root', root);
-  expect(checkout.complaint).toContain('/opt/muster is a checkout, and releases are kept there');
+  expect(checkout.problem).toContain('/opt/muster is a checkout, and releases are kept there');
 });

@@ -1,7 +1,7 @@
 import type { JobView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { aCause, aJob, anAttempt, aTask, submittedAtMs } from '../testing/fakeCoordinator.ts';
-import { allReported, nothingReported, transitions, troublesOf } from './transitions.ts';
+import { allReported, nothingReported, problemsOf, transitions } from './transitions.ts';
 
 const evidence = { line: 13, text: 'CUDA out of memory', rank: 1 };
 const oom = { ...aCause('cuda_oom', 'rank 1 on node-1 exited with code 1: CUDA out of memory'), evidence };
@@ -58,8 +58,8 @@ test('a resume is reported once the output shows it, and a program that ignores 
   expect(story(begun, at('resume_confirmed', 101))[1]).toEqual([
     'attempt 2 resumed from ckpt-100 (step 100): its output begins at step 101',
   ]);
-  expect(troublesOf(at('resume_confirmed', 101))).toEqual([]);
-  expect(troublesOf(at('resume_ignored', 0))).toHaveLength(1);
+  expect(problemsOf(at('resume_confirmed', 101))).toEqual([]);
+  expect(problemsOf(at('resume_ignored', 0))).toHaveLength(1);
   expect(story(begun, at('resume_ignored', 0))[1]).toEqual([
     'attempt 2: checkpoint not loaded: the output begins at step 0',
   ]);

@@ -53,7 +53,7 @@ export function transitions(
  * What went wrong with a job until now, for those who watch many: ends, signs and hangs of its attempts, and a bad end of the
  * job. Each with its name.
  */
-export function troublesOf(job: JobView): readonly Fact[] {
+export function problemsOf(job: JobView): readonly Fact[] {
   const name = nameOf(job);
   const facts = factsOf(job)
     .filter(({ key }) => !key.endsWith('.began') && !key.endsWith('.resume_confirmed'))

@@ -34,7 +34,7 @@ function aPlan(): AddPlan {
 }
 
 /** @param failing what the first script that has this in it says before it fails */
-async function failureWith(failing: readonly [script: string, says: string]): Promise<CliError> {
+async function failureWith(failing: readonly [script: string, stderr: string]): Promise<CliError> {
   const asked: string[] = [];
   const run: RemoteShell['run'] = async (script, call) => {
     asked.push(script);
@@ -58,8 +58,8 @@ test.each([
     'tar -xzo',
     'tar: x: Wrote only 512 of 10240 bytes\ntar: x: Cannot write: No space left on device\ntar: Exiting with failure status\n',
   ],
-])('a disk that is full while %s runs there is said, with the remedy', async (script, says) => {
-  const { message, hints, code } = await failureWith([script, says]);
+])('a disk that is full while %s runs there is said, with the remedy', async (script, stderr) => {
+  const { message, hints, code } = await failureWith([script, stderr]);
   expect(message).toBe('the disk of gpu-1 is full: the release does not fit into /var/cache');
   expect(code).toBe('resource_exhausted');
   expect(hints.join('\n')).toContain('the same command continues');

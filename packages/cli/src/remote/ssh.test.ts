@@ -79,16 +79,16 @@ test('a key that is not accepted, a closed port and a name without address are e
 });
 
 test('a jump host that does not reach the host is told from the host itself', () => {
-  const said =
+  const stderr =
     'channel 0: open failed: connect failed: Connection refused\r\nstdio forwarding failed\r\nConnection closed by UNKNOWN port 65535\r\n';
-  const { message, hints } = sshFailure(parseTarget('root@gpu-9'), said);
+  const { message, hints } = sshFailure(parseTarget('root@gpu-9'), stderr);
   expect(message).toBe('the jump host on the way to gpu-9 does not reach it');
   expect(hints.join()).toContain('ProxyJump');
 });
 
 test('a connection that breaks is not the end of the script', async () => {
   // The parent of the script's shell is the server's process of this connection.
-  const broken = await failureOf(run('kill -KILL "$PPID"; sleep 1000000'));
+  const broken = await failureOf(run('kill -KILL "$PPID"; cat'));
   expect(broken.message).toMatch(/^the connection to 127\.0\.0\.1 broke/);
   expect(broken.code).toBe('unavailable');
 });

@@ -36,7 +36,7 @@ export const unattendedSsh: readonly string[] = [
 
 /** The answer of `doctor` has some kilobytes. */
 const outputBytesMax = 4 * 1024 * 1024;
-const complaintBytesMax = 16 * 1024;
+const stderrBytesMax = 16 * 1024;
 const sshFailed = 255;
 
 /**
@@ -59,13 +59,13 @@ export async function runOverSsh(
   const { stdin, stdout, stderr } = child;
   const output: Buffer[] = [];
   let bytes = 0;
-  let complaints = '';
+  let errors = '';
   stdout.on('data', (data: Buffer) => {
     bytes += data.length;
     if (bytes <= outputBytesMax) output.push(data);
   });
   stderr.on('data', (data: Buffer) => {
-    complaints = (complaints + data.toString()).slice(-complaintBytesMax);
+    errors = (errors + data.toString()).slice(-stderrBytesMax);
   });
   // A script that ends before it has read everything, or a connection that breaks: the exit code tells.
   stdin.on('error', () => {});
@@ -73,8 +73,8 @@ export async function runOverSsh(
   else input.on('error', () => child.kill()).pipe(stdin);
   const exitCode = await endOfSsh(child);
   if (signal?.aborted === true) throw new CliError('interrupted');
-  if (exitCode === sshFailed || exitCode === null) throw sshFailure(target, complaints);
-  return { exitCode, stdout: Buffer.concat(output).toString(), stderr: complaints };
+  if (exitCode === sshFailed || exitCode === null) throw sshFailure(target, errors);
+  return { exitCode, stdout: Buffer.concat(output).toString(), stderr: errors };
 }
 
 /** @returns null: a signal has ended it */

@@ -62,12 +62,12 @@ const readings: readonly Reading[] = [
 ];
 
 /** @param said what `ssh` wrote to its standard error before it ended with 255 */
-export function sshFailure(target: SshTarget, said: string): CliError {
+export function sshFailure(target: SshTarget, stderr: string): CliError {
   for (const { pattern, sentence, hints, code } of readings) {
-    const found = pattern.exec(said);
+    const found = pattern.exec(stderr);
     if (found !== null) return new CliError(sentence(target, found), { code, hints: hints(target) });
   }
-  const last = said.trim().split('\n').at(-1)?.trim() ?? '';
+  const last = stderr.trim().split('\n').at(-1)?.trim() ?? '';
   return new CliError(`the connection to ${target.host} broke${last === '' ? '' : `: ${last}`}`, {
     code: 'unavailable',
     hints: [`See why: ssh -v ${target.text} true`],

@@ -22,17 +22,17 @@ test('a taken port is replaced, on the same host', async () => {
 });
 
 test('a page is where it usually is, or elsewhere with a word about it', async () => {
-  const said: string[] = [];
-  const options = { what: 'the metrics of node-1', say: (sentence: string) => said.push(sentence) };
+  const printed: string[] = [];
+  const options = { what: 'the metrics of node-1', print: (sentence: string) => printed.push(sentence) };
   const free = await freeAddress('127.0.0.1:0');
   expect(await addressOfPage(free, { ...options, anyPort: false })).toBe(free);
-  expect(said).toEqual([]);
+  expect(printed).toEqual([]);
   const taken = `127.0.0.1:${await listenOn('127.0.0.1')}`;
   const found = await addressOfPage(taken, { ...options, anyPort: false });
   expect(found).not.toBe(taken);
-  expect(said).toEqual([`${taken} is in use; the metrics of node-1 are at ${found}`]);
+  expect(printed).toEqual([`${taken} is in use; the metrics of node-1 are at ${found}`]);
   await addressOfPage(taken, { ...options, anyPort: true });
-  expect(said).toHaveLength(1);
+  expect(printed).toHaveLength(1);
 });
 
 test('port 0 becomes a port that can be named', async () => {

@@ -190,10 +190,14 @@ function listenOnce(host: string, port: number): Promise<number | null> {
  */
 export async function addressOfPage(
   usual: string,
-  { anyPort, what, say }: { readonly anyPort: boolean; readonly what: string; say(sentence: string): void },
+  {
+    anyPort,
+    what,
+    print,
+  }: { readonly anyPort: boolean; readonly what: string; print(sentence: string): void },
 ): Promise<string> {
   if (anyPort) return freeAddress(usual.replace(/:\d+$/, ':0'));
   const found = await freeAddress(usual);
-  if (found !== usual) say(`${usual} is in use; ${what} are at ${found}`);
+  if (found !== usual) print(`${usual} is in use; ${what} are at ${found}`);
   return found;
 }

@@ -160,7 +160,7 @@ function gpuColumns(rows: readonly GpuRow[], { unicode, nowMs }: View): readonly
     align: 'right',
     narrow: 'drop',
   });
-  const tells = (field: 'smActive' | 'tensorActive') =>
+  const isMeasured = (field: 'smActive' | 'tensorActive') =>
     rows.some(({ reading }) => reading !== null && reading[field] !== null);
   return [
     { header: '  GPU', cell: ({ gpu }) => `  ${gpuText(gpu)}`, narrow: { cutTo: 12 } },
@@ -177,8 +177,8 @@ function gpuColumns(rows: readonly GpuRow[], { unicode, nowMs }: View): readonly
     },
     value('POWER', (reading) => valueText(reading?.powerWatts ?? null, 'watts')),
     value('TEMP', (reading) => valueText(reading?.temperature ?? null, 'celsius')),
-    ...(tells('smActive') ? [value('SM', (reading) => ratioText(reading?.smActive ?? null))] : []),
-    ...(tells('tensorActive')
+    ...(isMeasured('smActive') ? [value('SM', (reading) => ratioText(reading?.smActive ?? null))] : []),
+    ...(isMeasured('tensorActive')
       ? [value('TENSOR', (reading) => ratioText(reading?.tensorActive ?? null))]
       : []),
     { header: 'JOB', cell: ({ jobText }) => jobText, narrow: { cutTo: jobColumnsMin } },

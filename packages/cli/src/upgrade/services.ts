@@ -96,7 +96,7 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
     },
     newestLog,
     // A machine whose admin is no longer connected is upgraded to the end, or back.
-    say: (sentence) => context.io.stderr.write(`${sentence}\n`).catch(() => {}),
+    print: (sentence) => context.io.stderr.write(`${sentence}\n`).catch(() => {}),
   };
 }
 

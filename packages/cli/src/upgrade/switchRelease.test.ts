@@ -31,7 +31,7 @@ function aMachine({ hasStoreCopy = false, hasTasks = false, sick = [] }: Options
     wasCutOff: false,
     noteBegun: note('note it'),
     noteEnded: note('forget it'),
-    say: async () => {},
+    print: async () => {},
   };
   return { machine, done };
 }

@@ -26,7 +26,7 @@ export interface ServiceMachine {
   /** One of the two runs, and the store is its own. */
   noteEnded(): void;
   /** Never fails: the terminal may be gone. */
-  say(sentence: string): Promise<void>;
+  print(sentence: string): Promise<void>;
 }
 
 export interface StoreCopy {
@@ -62,7 +62,7 @@ export async function switchRelease(
   try {
     machine.noteBegun();
     if (hasStore && !isCopied) {
-      await machine.say('stopping the coordinator, to copy its store');
+      await machine.print('stopping the coordinator, to copy its store');
       touched.add('coordinator');
       machine.stop(coordinatorUnit);
       store.copy();
@@ -74,7 +74,7 @@ export async function switchRelease(
     return { isGuardNew };
   } catch (error) {
     const { message, hints } = failureOf(error);
-    await machine.say(`${message}; going back`);
+    await machine.print(`${message}; going back`);
     try {
       await goBack(
         roles.filter((role) => touched.has(role)),
@@ -125,13 +125,13 @@ async function startAll(
 ): Promise<boolean> {
   if (roles.includes('coordinator')) {
     touched.add('coordinator');
-    await machine.say('restarting the coordinator');
+    await machine.print('restarting the coordinator');
     machine.restart(coordinatorUnit);
     await requireHealthy('coordinator', coordinatorUnit, which, machine);
   }
   if (!roles.includes('agent')) return true;
   touched.add('agent');
-  await machine.say('restarting the agent');
+  await machine.print('restarting the agent');
   // A guard that is restarted under tasks would not learn how they end. While the agent is away nobody starts any; where some run, it
   // is not stopped first, so that nothing can leave them without it.
   let isFree = !(await machine.hasTasks());

@@ -141,7 +141,7 @@ class ModelMachine {
         return this.runs.get(role) === which ? null : 'it does not answer';
       },
       newestLog: () => [],
-      say: async () => {},
+      print: async () => {},
     };
   }
 }

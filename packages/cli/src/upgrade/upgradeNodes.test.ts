@@ -55,7 +55,7 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
     return { exitCode: status ?? 1, stdout: stdout.toString(), stderr: stderr.toString() };
   };
   const versions = new Map(['a', 'b', 'c', 'd', 'e'].map((name) => [name, '0.1.0']));
-  const said: string[] = [];
+  const printed: string[] = [];
   const ran: string[] = [];
   const shellOf = (host: string, isRoot: boolean): RemoteShell => ({
     host,
@@ -93,19 +93,19 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
         openShell: ({ text }) => shellOf(text, false),
         listNodes: async () =>
           Array.from(versions, ([name, agentVersion]) => ({ name, state: 'online', agentVersion }) as const),
-        say: async (line) => void said.push(line),
+        print: async (line) => void printed.push(line),
         signal: new AbortController().signal,
       },
     );
-  return { upgrade, said, ran, versions, path, incoming };
+  return { upgrade, printed, ran, versions, path, incoming };
 }
 
 test('every machine gets the release, and one that has it is left alone', async () => {
-  const { upgrade, said, ran, versions } = aCluster();
+  const { upgrade, printed, ran, versions } = aCluster();
   versions.set('c', '0.2.0');
   await upgrade(2);
   expect(ran.toSorted()).toEqual(['a', 'b', 'd', 'e']);
-  expect(said.toSorted()).toEqual([
+  expect(printed.toSorted()).toEqual([
     'a: upgraded from 0.1.0 to 0.2.0\n',
     'b: upgraded from 0.1.0 to 0.2.0\n',
     'c: has 0.2.0 already\n',
@@ -117,42 +117,44 @@ test('every machine gets the release, and one that has it is left alone', async 
 test('the wave with a machine that fails or does not come back is the last one', async () => {
   const full = aCluster([], ['b']);
   await expect(full.upgrade(2)).rejects.toThrow('b was not upgraded to 0.2.0; c, d, e were not touched');
-  expect(full.said).toContain('b: not upgraded: b: no space\n  Free some.\n');
+  expect(full.printed).toContain('b: not upgraded: b: no space\n  Free some.\n');
   expect(full.ran).toEqual(['a']);
 
   const silent = aCluster(['d']);
   await expect(silent.upgrade(1)).rejects.toThrow('d was not upgraded to 0.2.0; e was not touched');
   expect(silent.ran).toEqual(['a', 'b', 'c', 'd']);
-  expect(silent.said.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
+  expect(silent.printed.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
 });
 
 test('two admins at once do not disturb the copy of each other, and nothing of either is left', async () => {
-  const { upgrade, said, incoming } = aCluster();
+  const { upgrade, printed, incoming } = aCluster();
   mkdirSync(join(incoming, 'old'), { recursive: true });
   utimesSync(join(incoming, 'old'), 0, 0);
   await Promise.all([upgrade(5), upgrade(5)]);
-  expect(said).toHaveLength(10);
-  expect(said.filter((line) => line.includes('not upgraded'))).toEqual([]);
+  expect(printed).toHaveLength(10);
+  expect(printed.filter((line) => line.includes('not upgraded'))).toEqual([]);
   expect(readdirSync(incoming)).toEqual([]);
 });
 
 test('an archive that arrives as something else is not used, and not kept', async () => {
-  const { upgrade, said, ran, path, incoming } = aCluster();
+  const { upgrade, printed, ran, path, incoming } = aCluster();
   writeFileSync(path, 'half of it');
   await expect(upgrade(1)).rejects.toThrow('b, c, d, e were not touched');
-  expect(said).toEqual(['a: not upgraded: a: what arrived differs from what was sent\n']);
+  expect(printed).toEqual(['a: not upgraded: a: what arrived differs from what was sent\n']);
   expect(ran).toEqual([]);
   expect(existsSync(incoming) && readdirSync(incoming)).toEqual([]);
 });
 
 test('a machine whose disk has no room for the archive is named with what it takes, and nothing stays there', async () => {
-  const { upgrade, said, ran, path, incoming } = aCluster();
+  const { upgrade, printed, ran, path, incoming } = aCluster();
   writeFileSync(path, Buffer.alloc(16 * 1024));
   mkdirSync(incoming);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', incoming]);
   try {
     await expect(upgrade(1)).rejects.toThrow('a was not upgraded to 0.2.0; b, c, d, e were not touched');
-    expect(said.join('')).toContain('the disk of a is full: the archive (11 B) does not fit into /var/cache');
+    expect(printed.join('')).toContain(
+      'the disk of a is full: the archive (11 B) does not fit into /var/cache',
+    );
     expect(ran).toEqual([]);
     expect(readdirSync(incoming)).toEqual([]);
   } finally {

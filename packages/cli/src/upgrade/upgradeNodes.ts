@@ -61,7 +61,7 @@ export interface NodesTools {
   openShell(target: SshTarget): RemoteShell;
   listNodes(): Promise<readonly Pick<NodeView, 'name' | 'state' | 'agentVersion'>[]>;
   /** A line for each machine that has ended. */
-  say(line: string): Promise<void>;
+  print(line: string): Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -73,11 +73,11 @@ export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promis
     await Promise.all(
       hosts.slice(first, first + wave).map(async (host) => {
         try {
-          await tools.say(`${host.node}: ${await upgradeOne(host, plan, tools)}\n`);
+          await tools.print(`${host.node}: ${await upgradeOne(host, plan, tools)}\n`);
         } catch (error) {
           const { message, hints } = failureOf(error);
           failed.push(host.node);
-          await tools.say([`${host.node}: not upgraded: ${message}`, ...hints].join('\n  ').concat('\n'));
+          await tools.print([`${host.node}: not upgraded: ${message}`, ...hints].join('\n  ').concat('\n'));
         }
       }),
     );
@@ -139,9 +139,9 @@ function receiveArchive({ sum, version }: NodesPlan['archive']): string {
   ].join('; ');
 }
 
-function notReceived(host: string, said: string, bytes: number): CliError {
-  const line = said.trim().split('\n').at(-1) ?? '';
-  if (!reportsFullDisk(said)) return new CliError(`${host}: ${line || 'the archive was not copied'}`);
+function notReceived(host: string, stderr: string, bytes: number): CliError {
+  const line = stderr.trim().split('\n').at(-1) ?? '';
+  if (!reportsFullDisk(stderr)) return new CliError(`${host}: ${line || 'the archive was not copied'}`);
   return new CliError(
     `the disk of ${host} is full: the archive (${bytesText(bytes)}) does not fit into /var/cache`,
     {

@@ -242,19 +242,19 @@ test('a stream ends without an error when its signal fires', async () => {
 
 test('after the connection has ended, or the server is leaving, the next call opens another', async () => {
   const { channel, sessions } = await serverWith(echo);
-  const say = async (text: string) => String(await channel.unary('/a.B/C', Buffer.from(text), timeoutMs));
-  expect(await say('one')).toBe('one');
-  expect(await say('two')).toBe('two');
+  const call = async (text: string) => String(await channel.unary('/a.B/C', Buffer.from(text), timeoutMs));
+  expect(await call('one')).toBe('one');
+  expect(await call('two')).toBe('two');
   expect(sessions).toHaveLength(1);
   for (const session of sessions) {
     const closed = once(session, 'close');
     session.close();
     await closed;
   }
-  expect(await say('three')).toBe('three');
+  expect(await call('three')).toBe('three');
   expect(sessions).toHaveLength(2);
   sessions[1]?.destroy();
-  await vi.waitFor(async () => expect(await say('four')).toBe('four'), { timeout: timeoutMs });
+  await vi.waitFor(async () => expect(await call('four')).toBe('four'), { timeout: timeoutMs });
 });
 
 test('pings are answered', async () => {

@@ -134,8 +134,8 @@ class DocumentReader {
       return this.refusal();
     }
     for (const error of documents.flatMap(({ errors }) => errors)) {
-      const { says, expected } = explainYamlError(error.code, error.message);
-      this.report(error.pos[0], whole(says, expected));
+      const { problem, expected } = explainYamlError(error.code, error.message);
+      this.report(error.pos[0], whole(problem, expected));
     }
     if (this.findings.length > 0) return this.refusal();
     if (second) {

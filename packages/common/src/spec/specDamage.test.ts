@@ -71,7 +71,7 @@ function mutate(text: string, choose: (below: number) => number): string {
 }
 
 /** What is wrong with the answer to a text; empty when all is well. */
-function complaints(text: string, result: ReturnType<typeof parseJobSpec>): readonly string[] {
+function problemsIn(text: string, result: ReturnType<typeof parseJobSpec>): readonly string[] {
   if (result.ok) {
     const again = validateJobSpec(JSON.parse(encodeJobSpec(result.spec)));
     return isDeepStrictEqual(again, result) ? [] : ['does not survive serialization'];
@@ -101,7 +101,7 @@ test(`${trials} damaged specs: each is a spec or has problems in words`, () => {
   });
   const results = texts.map((text) => parseJobSpec(text));
   const failures = results.flatMap((result, seed) =>
-    complaints(texts[seed] ?? '', result).map((complaint) => ({ seed, complaint, text: texts[seed] })),
+    problemsIn(texts[seed] ?? '', result).map((problem) => ({ seed, problem, text: texts[seed] })),
   );
   expect(failures).toEqual([]);
   // Both ways out have really been tried.

@@ -4,89 +4,89 @@ interface Wording {
   readonly code: string;
   /** Which of the code's messages; absent: all others. */
   readonly message?: RegExp;
-  readonly says: string;
+  readonly problem: string;
   readonly expected: string;
 }
 
 /** First match wins. */
 const wordings: readonly Wording[] = [
-  { code: 'TAB_AS_INDENT', says: 'tab used for indentation', expected: 'spaces' },
+  { code: 'TAB_AS_INDENT', problem: 'tab used for indentation', expected: 'spaces' },
   {
     code: 'BAD_INDENT',
     message: /end with a ]/,
-    says: 'a list that was opened with "[" is not closed here',
+    problem: 'a list that was opened with "[" is not closed here',
     expected: '"]" at its end',
   },
   {
     code: 'BAD_INDENT',
     message: /end with a }/,
-    says: 'a mapping that was opened with "{" is not closed here',
+    problem: 'a mapping that was opened with "{" is not closed here',
     expected: '"}" at its end',
   },
   {
     code: 'BAD_INDENT',
-    says: 'indented differently from what it belongs to',
+    problem: 'indented differently from what it belongs to',
     expected: 'the same number of spaces before all keys of a mapping and before all items of a list',
   },
   {
     code: 'MISSING_CHAR',
     message: /closing ["']quote/,
-    says: 'a quote is not closed',
+    problem: 'a quote is not closed',
     expected: 'a closing quote',
   },
   {
     code: 'MISSING_CHAR',
     message: /end with a ]/,
-    says: 'a list that was opened with "[" is never closed',
+    problem: 'a list that was opened with "[" is never closed',
     expected: '"]" at its end',
   },
   {
     code: 'MISSING_CHAR',
     message: /end with a }/,
-    says: 'a mapping that was opened with "{" is never closed',
+    problem: 'a mapping that was opened with "{" is never closed',
     expected: '"}" at its end',
   },
   {
     code: 'MISSING_CHAR',
     message: /followed by map values/,
-    says: 'not a setting',
+    problem: 'not a setting',
     expected: 'a key, a colon, a space and a value, such as priority: 50',
   },
   {
     code: 'MISSING_CHAR',
     message: /Missing , /,
-    says: 'items run together',
+    problem: 'items run together',
     expected: 'a comma between them',
   },
   {
     code: 'BLOCK_AS_IMPLICIT_KEY',
-    says: 'a value that contains another "key: value"',
+    problem: 'a value that contains another "key: value"',
     expected: 'quotes around text that holds ": ", or the inner setting on a line of its own',
   },
   {
     code: 'MULTILINE_IMPLICIT_KEY',
-    says: 'not a setting',
+    problem: 'not a setting',
     expected: 'a key, a colon, a space and a value on one line, such as priority: 50',
   },
   {
     code: 'BAD_SCALAR_START',
-    says: 'a value that begins with a reserved character',
+    problem: 'a value that begins with a reserved character',
     expected: 'quotes around it',
   },
   {
     code: 'BAD_DQ_ESCAPE',
-    says: 'an unknown escape in double quotes',
+    problem: 'an unknown escape in double quotes',
     expected: 'a doubled backslash, or single quotes around the text',
   },
   {
     code: 'BLOCK_IN_FLOW',
-    says: 'an indented block inside brackets',
+    problem: 'an indented block inside brackets',
     expected: 'brackets or quotes inside brackets',
   },
-  { code: 'NON_STRING_KEY', says: 'a list or mapping used as a key', expected: 'plain text as key' },
+  { code: 'NON_STRING_KEY', problem: 'a list or mapping used as a key', expected: 'plain text as key' },
   {
     code: 'BAD_ALIAS',
-    says: 'an incomplete alias or anchor',
+    problem: 'an incomplete alias or anchor',
     expected: 'quotes around text that begins with * or &',
   },
 ];
@@ -94,9 +94,9 @@ const wordings: readonly Wording[] = [
 export function explainYamlError(
   code: string,
   message: string,
-): { readonly says: string; readonly expected: string } {
+): { readonly problem: string; readonly expected: string } {
   const known = wordings.find((wording) => wording.code === code && (wording.message?.test(message) ?? true));
   return (
-    known ?? { says: message.charAt(0).toLowerCase() + message.slice(1), expected: 'valid YAML or JSON' }
+    known ?? { problem: message.charAt(0).toLowerCase() + message.slice(1), expected: 'valid YAML or JSON' }
   );
 }

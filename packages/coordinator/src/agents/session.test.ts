@@ -140,8 +140,8 @@ test('which checkpoints are needed is said when it changes, and again after a re
       () => true,
     );
   again();
-  const said = messages.flatMap(({ keepCheckpoints }) => keepCheckpoints ?? []);
-  expect(said).toEqual([1, 2].map(() => ({ task: ref(), ...kept })));
+  const sent = messages.flatMap(({ keepCheckpoints }) => keepCheckpoints ?? []);
+  expect(sent).toEqual([1, 2].map(() => ({ task: ref(), ...kept })));
 });
 
 test('an end of a task that the agent never got needs no message', () => {

@@ -218,22 +218,22 @@ export class AlertWatch {
       const subject = jobSubject(this.parts, job, seq);
       const looksAt = ({ definition, alert }: ActiveRule) =>
         looksAtJob(definition.scope, alert.owner, state.people, job);
-      const hasNews = this.newsOf(job, subject, names, isPass);
-      for (const rule of this.rules.rulesOfJob(job.id).filter(hasNews))
+      const hasChanged = this.changeOf(job, subject, names, isPass);
+      for (const rule of this.rules.rulesOfJob(job.id).filter(hasChanged))
         this.lookAt(rule, subject, subject.holds(rule.condition), round, looksAt);
-      this.lookAtGroups([...this.rules.groupsOf('job')].filter(hasNews), subject, round, looksAt);
+      this.lookAtGroups([...this.rules.groupsOf('job')].filter(hasChanged), subject, round, looksAt);
     }
   }
 
   /** @returns whether what has this condition has to look at the job */
-  private newsOf(job: Job, { factOf }: AlertSubject, names: ReadonlySet<string>, isPass: boolean) {
+  private changeOf(job: Job, { factOf }: AlertSubject, names: ReadonlySet<string>, isPass: boolean) {
     if (currentAttempt(job) === null) {
       this.lastValues.forget(job.id);
       return () => true;
     }
-    const news = this.lastValues.news(job.id, names, factOf);
+    const changes = this.lastValues.changes(job.id, names, factOf);
     return ({ condition }: Pick<RuleGroup, 'condition'>) =>
-      isPass || condition.names.some((name) => news.has(name));
+      isPass || condition.names.some((name) => changes.has(name));
   }
 
   private lookAtGroups(

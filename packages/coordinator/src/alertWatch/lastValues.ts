@@ -13,13 +13,13 @@ export class LastValues {
    * @param names that conditions use
    * @returns those of them that have other values than at the last call for this job
    */
-  news(id: JobId, names: ReadonlySet<string>, factOf: FactOf): ReadonlySet<string> {
+  changes(id: JobId, names: ReadonlySet<string>, factOf: FactOf): ReadonlySet<string> {
     const before = this.seen.get(id);
     const values = new Map<string, FactValue>();
     for (const name of names) values.set(name, factOf(name));
     this.seen.set(id, values);
-    const isNews = (name: string) => isOther(name, before?.get(name), values.get(name));
-    return new Set([...names].filter(isNews));
+    const isChanged = (name: string) => isOther(name, before?.get(name), values.get(name));
+    return new Set([...names].filter(isChanged));
   }
 
   forget(id: JobId): void {

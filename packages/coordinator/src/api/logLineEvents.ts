@@ -49,7 +49,7 @@ export class LogLineEvents {
     if (missing !== null) return sseEvent(JSON.stringify({ attempt, nodeRank, missing }), null, 'missing');
     const rank = this.rankOf(key, attempt, nodeRank);
     const lines: string[] = [];
-    const tell = (texts: readonly Buffer[], end: number | null) => {
+    const emit = (texts: readonly Buffer[], end: number | null) => {
       for (const [index, text] of texts.entries()) {
         const position = index === texts.length - 1 ? end : null;
         if (position !== null) this.positions.set(key, position);
@@ -59,11 +59,11 @@ export class LogLineEvents {
     };
     let start = 0;
     for (let end = data.indexOf(newline); end >= 0; end = data.indexOf(newline, start)) {
-      tell(rank.assembler.push(data.subarray(start, end + 1), nowMs), offset + end + 1);
+      emit(rank.assembler.push(data.subarray(start, end + 1), nowMs), offset + end + 1);
       start = end + 1;
     }
-    if (start < data.length) tell(rank.assembler.push(data.subarray(start), nowMs), null);
-    if (complete) tell(rank.assembler.finish(), offset + data.length);
+    if (start < data.length) emit(rank.assembler.push(data.subarray(start), nowMs), null);
+    if (complete) emit(rank.assembler.finish(), offset + data.length);
     return lines.join('');
   }
 

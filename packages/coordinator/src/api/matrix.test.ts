@@ -51,14 +51,14 @@ let reached: { readonly name: string; readonly caller: Identity } | null = null;
 
 /** Nothing but the verdict of the access control is of interest. */
 function stub(name: string) {
-  const tell = (caller: Identity) => {
+  const record = (caller: Identity) => {
     reached = { name, caller };
     return Promise.reject(new MusterError('failed_precondition', 'reached'));
   };
   const call = musterService[name as CallName] as { readonly responseStream: boolean };
   return call.responseStream
-    ? { produce: (_request: unknown, _abort: AbortSignal, caller: Identity) => tell(caller) }
-    : { handle: (_request: unknown, caller: Identity) => tell(caller) };
+    ? { produce: (_request: unknown, _abort: AbortSignal, caller: Identity) => record(caller) }
+    : { handle: (_request: unknown, caller: Identity) => record(caller) };
 }
 
 beforeAll(async () => {

@@ -41,25 +41,25 @@ type Calls = Parameters<typeof startNatsSubmit>[1]['calls'];
 /** Between clients and a NATS: ends connections on which it sees `text`, for as long as `isCutting`. */
 async function cutting(server: NatsServer, text: string) {
   const port = Number(new URL(server.url).port);
-  const way = { isCutting: true, cuts: 0, url: '' };
+  const proxied = { isCutting: true, cuts: 0, url: '' };
   const proxy = createServer((near) => {
     const far = connectTo(port, '127.0.0.1');
     near.on('error', () => far.destroy()).on('close', () => far.destroy());
     far.on('error', () => near.destroy()).on('close', () => near.destroy());
     far.pipe(near);
     near.on('data', (chunk: Buffer) => {
-      if (!way.isCutting || !chunk.includes(text)) {
+      if (!proxied.isCutting || !chunk.includes(text)) {
         far.write(chunk);
         return;
       }
-      way.cuts += 1;
+      proxied.cuts += 1;
       near.destroy();
     });
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   closers.push(() => proxy.close());
-  way.url = `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  return way;
+  proxied.url = `nats://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return proxied;
 }
 
 function start(

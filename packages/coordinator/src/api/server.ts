@@ -233,8 +233,8 @@ function addRoute(
 }
 
 /** For requests whose client has not said by which key they are known. */
-function newKeyOf({ random }: Pick<ApiParts, 'random'>, way: string): () => string {
-  return () => `${way}-${Buffer.from(random(16)).toString('hex')}`;
+function newKeyOf({ random }: Pick<ApiParts, 'random'>, source: string): () => string {
+  return () => `${source}-${Buffer.from(random(16)).toString('hex')}`;
 }
 
 function peerOf({ socket }: Pick<FastifyRequest, 'socket'>): string | null {

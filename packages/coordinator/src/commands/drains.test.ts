@@ -45,7 +45,7 @@ function aDraft(fields: Partial<Node> = {}, activeJobs: readonly ReturnType<type
   return new Draft(state);
 }
 
-const told = (draft: Draft) => draft.toBatch().events.map(({ kind, data }) => [kind, data]);
+const emitted = (draft: Draft) => draft.toBatch().events.map(({ kind, data }) => [kind, data]);
 
 describe('a person', () => {
   it('drains a node, with a deadline or without, and undrains it', () => {
@@ -57,7 +57,7 @@ describe('a person', () => {
     undrainNode(draft, name, someMs);
     undrainNode(draft, name, someMs);
     expect(draft.node(name)?.drain).toBeNull();
-    expect(told(draft)).toEqual([
+    expect(emitted(draft)).toEqual([
       ['node.drained', { reason: 'kernel update', deadlineMs: null }],
       ['node.drained', { reason: 'at once', deadlineMs: someMs + 5 }],
       ['node.undrained', {}],
@@ -97,7 +97,9 @@ describe('a machine', () => {
     status(draft, 110_000, someMs + 10_000);
     status(draft, null, someMs + 11_000);
     expect(draft.node(name)?.drain).toEqual(leaving);
-    expect(told(draft)).toEqual([['node.drained', { reason: leavingReason, deadlineMs: someMs + 120_000 }]]);
+    expect(emitted(draft)).toEqual([
+      ['node.drained', { reason: leavingReason, deadlineMs: someMs + 120_000 }],
+    ]);
   });
 
   it('may have to go sooner', () => {
@@ -122,7 +124,7 @@ describe('a machine', () => {
     expect(draft.node(name)?.drain).not.toBeNull();
     connect(draft, bootId);
     expect(draft.node(name)?.drain).toBeNull();
-    expect(told(draft)).toContainEqual(['node.undrained', {}]);
+    expect(emitted(draft)).toContainEqual(['node.undrained', {}]);
   });
 
   it('may say so in its Hello', () => {

@@ -31,9 +31,9 @@ function documented(language: string): string {
 function run(command: string, args: readonly string[]): () => readonly string[] {
   const child: ChildProcess = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
-  let complaint = '';
+  let problem = '';
   child.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (problem += chunk.toString()));
   closers.push(async () => {
     if (child.exitCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -41,7 +41,7 @@ function run(command: string, args: readonly string[]): () => readonly string[] 
     await gone;
   });
   return () => {
-    if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}: ${complaint}`);
+    if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}: ${problem}`);
     return printed.split('\n').slice(0, -1);
   };
 }

@@ -25,17 +25,17 @@ function relayTo(url: string, credentials: string | null, replicas: number) {
   const store = openSqliteStore(tempDir('relay').path, () => clusterId);
   closers.push(() => store.close());
   const log = new EventLog(store);
-  const said = new RecordingLog();
+  const logged = new RecordingLog();
   const relay = startNatsRelay(url, {
     clusterId,
     store,
     committed: log.committed,
     credentials,
     settings: { ca: null, replicas },
-    log: said,
+    log: logged,
   });
   closers.push(() => relay.close());
-  return { log, said };
+  return { log, logged };
 }
 
 type Signer = ReturnType<typeof nkeys.createUser>;
@@ -92,13 +92,15 @@ ${textOf(user.getSeed())}
 ------END USER NKEY SEED------
 `;
   };
-  const stranger = relayTo(server.url, credentialsBy(nkeys.createAccount()), 1);
+  const foreign = relayTo(server.url, credentialsBy(nkeys.createAccount()), 1);
   const member = relayTo(server.url, credentialsBy(account), 1);
-  await waitFor('one is refused', () => stranger.said.warnings().length > 0);
+  await waitFor('one is refused', () => foreign.logged.warnings().length > 0);
   await waitFor('the other gets in', () =>
-    member.said.lines.some(({ message }) => message === 'events reach NATS'),
+    member.logged.lines.some(({ message }) => message === 'events reach NATS'),
   );
-  expect(stranger.said.lines).toMatchObject([{ fields: { error: expect.stringMatching(/authorization/i) } }]);
+  expect(foreign.logged.lines).toMatchObject([
+    { fields: { error: expect.stringMatching(/authorization/i) } },
+  ]);
 });
 
 /** Servers of one cluster. */
@@ -122,11 +124,11 @@ const untilReached = ({ lines }: RecordingLog) =>
 
 test('in a cluster of three the stream has as many copies as asked for', async () => {
   const servers = await startThree();
-  const { log, said } = relayTo(addressesOf(servers), null, 3);
+  const { log, logged } = relayTo(addressesOf(servers), null, 3);
   await log.append(40);
   const [, second] = servers;
   if (second === undefined) throw new Error('there are three');
-  await untilReached(said);
+  await untilReached(logged);
   const info = await withStreams(second, (manager) => manager.streams.info(streamName));
   expect(info.config.num_replicas).toBe(3);
   expect(info.cluster?.replicas).toHaveLength(2);
@@ -171,9 +173,9 @@ const serverKills = trialsOf(6, 1);
 
 test(`of a cluster of three one server is killed, ${serverKills} times: a durable consumer gets every event, in order`, async () => {
   const servers = await startThree();
-  const { log, said } = relayTo(addressesOf(servers), null, 3);
+  const { log, logged } = relayTo(addressesOf(servers), null, 3);
   await log.append(20);
-  await untilReached(said);
+  await untilReached(logged);
   const received: string[] = [];
   await consumeAll(servers, log, received);
   for (let kill = 0; kill < serverKills; kill += 1) {

@@ -97,7 +97,7 @@ test('a watch of one subject shows its events only, and others do not even wake 
   await vi.waitFor(() => expect(seqs).toEqual([1, 3]));
 });
 
-const said = (subject: string, text: string) => ({
+const lineOf = (subject: string, text: string) => ({
   kind: 'training.stats' as const,
   subject,
   data: { text },
@@ -106,12 +106,12 @@ const said = (subject: string, text: string) => ({
 test('a notice is sent to those who follow its subject or all, once, and takes no number', async () => {
   const log = new Log();
   log.add('node-1');
-  log.notices.publish([said('node-1', 'before')], someMs);
+  log.notices.publish([lineOf('node-1', 'before')], someMs);
   const all = log.watch();
   const one = log.watch({ subject: 'node-1' });
   const other = log.watch({ subject: 'node-2' });
   await vi.waitFor(() => expect([all.seqs, one.seqs]).toEqual([[1], [1]]));
-  log.notices.publish([said('node-1', 'a'), said('node-2', 'b')], someMs);
+  log.notices.publish([lineOf('node-1', 'a'), lineOf('node-2', 'b')], someMs);
   await vi.waitFor(() => expect(other.noticed).toEqual([{ position: 0, text: 'b' }]));
   log.add('node-1');
   await vi.waitFor(() =>
@@ -131,9 +131,9 @@ test('a notice is sent to those who follow its subject or all, once, and takes n
 
 test('of notices that nobody took the newest of each subject is kept', async () => {
   const log = new Log();
-  for (let index = 0; index < 1_000; index += 1) log.notices.publish([said('node-1', `${index}`)], someMs);
+  for (let index = 0; index < 1_000; index += 1) log.notices.publish([lineOf('node-1', `${index}`)], someMs);
   expect(log.notices.after(0, null).map(({ data }) => data['text'])).toEqual(['999']);
-  log.notices.publish([said('node-2', 'the other is over')], someMs);
+  log.notices.publish([lineOf('node-2', 'the other is over')], someMs);
   expect(log.notices.after(0, 'node-1')).toEqual([]);
 });
 
@@ -209,7 +209,7 @@ test('an event without a caller has neither caller nor address as a CloudEvent',
 });
 
 test('a notice as an event shows where its watch goes on, and as a CloudEvent no sequence', () => {
-  const notice = { ...said('job_1', 'a'), number: 3, timeMs: someMs };
+  const notice = { ...lineOf('job_1', 'a'), number: 3, timeMs: someMs };
   const { cloudEvent, ...event } = noticeView('c1', { notice, position: 41 });
   expect(event).toMatchObject({ seq: 41, subjectSeq: 0, kind: 'training.stats', subject: 'job_1' });
   expect(cloudEvent).toEqual({

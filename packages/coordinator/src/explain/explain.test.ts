@@ -231,8 +231,8 @@ describe('explain', () => {
     } as const;
 
     const waiting = explain(aView({ attempts, pending, cause: oom(13) }), 0, []);
-    const told = waiting.details.filter((detail) => detail.startsWith('attempt'));
-    expect(told).toEqual([
+    const ofAttempts = waiting.details.filter((detail) => detail.startsWith('attempt'));
+    expect(ofAttempts).toEqual([
       'attempts 1-3: CUDA OOM on rank 1',
       `attempt 4: ${crash.message}`,
       'attempt 5: CUDA OOM on rank 1',

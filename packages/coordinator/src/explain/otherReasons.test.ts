@@ -8,7 +8,7 @@ import type { Holder } from '../scheduler/view.ts';
 import { pendingReason, preemptionText } from './waiting.ts';
 
 /** Of the first job of a situation. */
-function told(cluster: Cluster) {
+function explained(cluster: Cluster) {
   const reason = cluster.plan().reasonOf(1);
   return reason === null ? null : inWords(reason, cluster);
 }
@@ -92,7 +92,7 @@ describe('a job that waits for something else than resources', () => {
   ];
 
   it.each(cases)('%s', (_, job, expected) => {
-    expect(told(aCluster().node().job(job))).toEqual(expected);
+    expect(explained(aCluster().node().job(job))).toEqual(expected);
   });
 
   it('is explained with how long that is as of the moment of the question', () => {
@@ -134,7 +134,7 @@ describe('both sides of a preemption are explained', () => {
     const [preemption] = cluster.plan().preemptions;
     if (preemption === undefined) throw new Error('nothing is preempted');
     expect(preemptionText(preemption)).toBe(`preempted by ${jobIdOf(1)} (priority 21 over 20)${text}`);
-    expect(told(cluster)?.message).toBe(
+    expect(explained(cluster)?.message).toBe(
       `waiting for ${jobIdOf(901)} (priority 20) to save and release its GPUs`,
     );
   });

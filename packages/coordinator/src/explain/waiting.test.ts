@@ -7,7 +7,7 @@ import type { WaitReason } from '../scheduler/reasons.ts';
 import { type GpuHolder, pendingReason } from './waiting.ts';
 
 /** Of the first job of a situation. */
-function told(cluster: Cluster, holders: readonly GpuHolder[] = []) {
+function explained(cluster: Cluster, holders: readonly GpuHolder[] = []) {
   const reason = cluster.plan().reasonOf(1);
   return reason === null ? null : inWords(reason, cluster, holders);
 }
@@ -104,7 +104,7 @@ describe('a job that can never start says what would help', () => {
     ];
 
   it.each(cases)('%s', (_situation, cluster, message, remedy) => {
-    expect(told(cluster)).toMatchObject({ message, remedy });
+    expect(explained(cluster)).toMatchObject({ message, remedy });
   });
 });
 
@@ -159,14 +159,14 @@ describe('a job that waits for what conditions keep away', () => {
 
   it.each(cases)('%s', (_situation, cluster, kind, message, node) => {
     const remedy = `\`muster node ${node}\` shows what is wrong there and what clears it`;
-    expect(told(cluster)).toEqual({ kind, message, remedy });
+    expect(explained(cluster)).toEqual({ kind, message, remedy });
   });
 
   it('is not explained by conditions that do not concern it', () => {
     const cluster = aCluster()
       .node({ gpus: 8, drainedGpus: 2, cpus: 4, freeCpus: 1 })
       .job({ gpus: 6, cpus: 4 });
-    expect(told(cluster)?.message).toBe(
+    expect(explained(cluster)?.message).toBe(
       'waiting for 6 free GPUs and 4 CPUs on one node (3 of 4 CPUs in use)',
     );
   });
@@ -199,14 +199,14 @@ describe('a job that could start later says what is missing', () => {
       'waiting for a node with fewer than 1000 tasks, the most it may have',
     ],
   ] as const)('%s', (kind, node, job, message) => {
-    expect(told(aCluster().node(node).job(job))).toEqual({ kind, message, remedy: null });
+    expect(explained(aCluster().node(node).job(job))).toEqual({ kind, message, remedy: null });
   });
 
   it('and which nodes are silent that might have done', () => {
     const cluster = () =>
       aCluster().node({ gpus: 2 }).node({ gpus: 2, freeGpus: 1 }).node({ gpus: 2, online: false });
 
-    expect(told(cluster().job({ nodes: 2, gpus: 2 }))).toEqual({
+    expect(explained(cluster().job({ nodes: 2, gpus: 2 }))).toEqual({
       kind: 'no_gpus_free',
       message:
         'waiting for 2 nodes with 2 free GPUs each (1 has them now; 1 of 4 GPUs in use); node-3 is silent',
@@ -277,7 +277,7 @@ describe('a job that takes a range of nodes, or is bound to one switch, says wha
   ];
 
   it.each(cases)('%s', (_, cluster, message, help) => {
-    expect(told(cluster)).toMatchObject({ message, remedy: help });
+    expect(explained(cluster)).toMatchObject({ message, remedy: help });
   });
 });
 
@@ -285,10 +285,10 @@ it('who has the GPUs that a job waits for is named, with what is left of each wh
   const cluster = aCluster().node({ gpus: 4, freeGpus: 0 }).job({ gpus: 2 });
   const holders = ['llama-8b', 'mixtral', 'other'].map((name) => ({ name, etaMs: null }));
   const timed = { name: 'llama-8b', etaMs: 12 * 60_000 };
-  expect(told(cluster, [timed])?.message).toBe(
+  expect(explained(cluster, [timed])?.message).toBe(
     'waiting for 2 free GPUs on one node (4 of 4 GPUs in use: llama-8b, ~12 min left)',
   );
-  expect(told(cluster, holders)?.message).toContain('in use: llama-8b; mixtral; and 1 more)');
+  expect(explained(cluster, holders)?.message).toContain('in use: llama-8b; mixtral; and 1 more)');
 });
 
 it('tasks that the store does not know are named with what ends them', () => {

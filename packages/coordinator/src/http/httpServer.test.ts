@@ -102,13 +102,13 @@ test('what is no HTTP ends its own connection only', async () => {
 });
 
 test.each([
-  { listen: '0.0.0.0:7071', says: /refusing to serve metrics on 0\.0\.0\.0/ },
-  { listen: '[::]:7071', says: /refusing/ },
-  { listen: 'metrics.example:80', says: /SSH tunnel/ },
-  { listen: '127.0.0.1', says: /invalid address for --http/ },
-  { listen: '127.0.0.1:99999', says: /invalid address/ },
-])('$listen is refused', async ({ listen, says }) => {
-  await expect(startHttpServer(listen, parts)).rejects.toThrow(says);
+  { listen: '0.0.0.0:7071', message: /refusing to serve metrics on 0\.0\.0\.0/ },
+  { listen: '[::]:7071', message: /refusing/ },
+  { listen: 'metrics.example:80', message: /SSH tunnel/ },
+  { listen: '127.0.0.1', message: /invalid address for --http/ },
+  { listen: '127.0.0.1:99999', message: /invalid address/ },
+])('$listen is refused', async ({ listen, message }) => {
+  await expect(startHttpServer(listen, parts)).rejects.toThrow(message);
 });
 
 test('an address that is in use is named with its remedy', async () => {

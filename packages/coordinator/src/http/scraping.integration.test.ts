@@ -1,14 +1,10 @@
 /** A real Prometheus on a coordinator whose agents are played by the test: what discovery promises is what is scraped. */
 import { metricNamed, namedMetrics } from '@muster/common/metricNames';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  complaintsAboutConfig,
-  type Prometheus,
-  startPrometheus,
-} from '../../../../test/support/prometheus.ts';
+import { configErrors, type Prometheus, startPrometheus } from '../../../../test/support/prometheus.ts';
 import { tempDir, waitFor } from '../../../../test/support/services.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { pastFrom } from '../prometheus/pastMetrics.ts';
+import { historyFrom } from '../prometheus/metricHistory.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { openAgentStream, storeNode } from '../telemetry/agentStreamFixture.ts';
 import { runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -52,16 +48,19 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
   const range = { fromMs: Date.now() - 600_000, toMs: Date.now() + 60_000, withJobs: true };
   const of = (value: number): unknown => expect.arrayContaining([expect.objectContaining({ value })]);
   for (const condensed of [null, 'mean', 'p95', 'last'] as const) {
-    const past = await pastFrom(prometheus.url)({ ...question, condensed }, range);
-    expect(past).toMatchObject([
+    const history = await historyFrom(prometheus.url)({ ...question, condensed }, range);
+    expect(history).toMatchObject([
       { jobId: runningJobId, node: 'node-1', gpuUuid: 'GPU-node-1-0', points: of(91) },
       { jobId: runningJobId, node: 'node-2', gpuUuid: 'GPU-node-2-0', points: of(17) },
     ]);
   }
   for (const each of namedMetrics.values()) {
     if (each.prometheus === null) continue;
-    const past = await pastFrom(prometheus.url)({ ...question, metric: each, condensed: 'mean' }, range);
-    expect(past, each.name).toBeInstanceOf(Array);
+    const history = await historyFrom(prometheus.url)(
+      { ...question, metric: each, condensed: 'mean' },
+      range,
+    );
+    expect(history, each.name).toBeInstanceOf(Array);
   }
   const own = await waitFor(
     'the coordinator was scraped',
@@ -75,5 +74,5 @@ test('Prometheus scrapes every node through the coordinator and answers a query 
     until: (each) => each['node-3'] !== 'unknown',
   });
   expect(targets['node-3']).toMatch(/^down: .*503/);
-  expect(await complaintsAboutConfig(prometheus.configPath)).toBe('');
+  expect(await configErrors(prometheus.configPath)).toBe('');
 });

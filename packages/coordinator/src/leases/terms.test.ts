@@ -31,9 +31,9 @@ async function aCluster(memory = new Memory('test')) {
   const proofs = someProofs;
   const begin = () => Terms.begin({ store, state, proofs, monotonicMs: () => clock.nowMs, onWriteFailed });
   const terms = await begin();
-  const said = (what: AccountFields) => terms.checkAccount(accountOf(what));
+  const check = (what: AccountFields) => terms.checkAccount(accountOf(what));
   const advance = () => terms.advance(10_000, runOn(state, store), 'admin');
-  return { memory, store, state, clock, begin, terms, said, advance };
+  return { memory, store, state, clock, begin, terms, check, advance };
 }
 
 function runOn(state: ClusterState, store: MemoryStore) {
@@ -78,8 +78,8 @@ test.each<[string, AccountFields, RegExp | null]>([
     /node-1 has job_000000000009/,
   ],
 ])('an agent that proves to be told %s', async (_, account, expected) => {
-  const { terms, said } = await aCluster();
-  expect(said(account), 'it is believed').toBeNull();
+  const { terms, check } = await aCluster();
+  expect(check(account), 'it is believed').toBeNull();
   if (expected === null) {
     expect(terms.paused()).toBeNull();
     return;
@@ -99,12 +99,12 @@ test.each<[string, AccountFields, RegExp]>([
 ])(
   'one that claims %s without proof is in doubt, and nobody else waits for that',
   async (_, account, claim) => {
-    const { terms, said, memory } = await aCluster();
+    const { terms, check, memory } = await aCluster();
     const stored = memory.meta.get('terms');
-    expect(said(account)).toMatch(claim);
+    expect(check(account)).toMatch(claim);
     expect(terms.paused()).toBeNull();
     expect(memory.meta.get('terms'), 'and nothing is stored of it').toBe(stored);
-    expect(said({}), 'until it claims that no more').toBeNull();
+    expect(check({}), 'until it claims that no more').toBeNull();
   },
 );
 
@@ -123,10 +123,10 @@ test('a proof counts for the node it was given to, the task it was given for, an
 const taskKeyOf = (job: number, attempt: number) => `${jobIdOf(job)}.${attempt}.0` as never;
 
 test('what most nodes say is believed without proof: a store from before there were proofs', async () => {
-  const { terms, said, advance, state } = await aCluster();
-  said({ node: first, highestTerm: 7, isTermProven: false });
+  const { terms, check, advance, state } = await aCluster();
+  check({ node: first, highestTerm: 7, isTermProven: false });
   expect(terms.paused()).toBeNull();
-  said({
+  check({
     node: second,
     tasks: [
       [ref(1, 5), null],
@@ -138,7 +138,7 @@ test('what most nodes say is believed without proof: a store from before there w
   expect(terms.term).toBe(8);
   expect(state.jobs.get(jobIdOf(1))?.lastAttempt).toBe(5);
   expect(
-    said({
+    check({
       node: second,
       tasks: [
         [ref(1, 5), null],
@@ -147,12 +147,12 @@ test('what most nodes say is believed without proof: a store from before there w
     }),
     'was accepted',
   ).toBeNull();
-  expect(said({ node: third, tasks: [[ref(9, 1), null]] }), 'of that node alone').not.toBeNull();
+  expect(check({ node: third, tasks: [[ref(9, 1), null]] }), 'of that node alone').not.toBeNull();
 });
 
 test('that the store is old outlives restarts, in which our own term grows past what was received', async () => {
-  const { said, begin, memory } = await aCluster();
-  said({ highestTerm: 2 });
+  const { check, begin, memory } = await aCluster();
+  check({ highestTerm: 2 });
   await vi.waitFor(() => expect(JSON.parse(memory.meta.get('terms') ?? '').ahead).not.toBeNull());
   await begin();
   const latest = await begin();
@@ -161,9 +161,9 @@ test('that the store is old outlives restarts, in which our own term grows past 
 });
 
 test('an advance goes past all terms and attempts that were proven, and waits for their leases', async () => {
-  const { terms, state, said, advance, clock, memory } = await aCluster();
-  said({ highestTerm: 7, tasks: [[ref(1, 5), 1]] });
-  said({
+  const { terms, state, check, advance, clock, memory } = await aCluster();
+  check({ highestTerm: 7, tasks: [[ref(1, 5), 1]] });
+  check({
     node: second,
     highestTerm: 9,
     tasks: [
@@ -190,7 +190,7 @@ test('an advance goes past all terms and attempts that were proven, and waits fo
 });
 
 test('what was gone past changes nothing when the same agents say it again, here and after a restart', async () => {
-  const { terms, said, advance, clock, begin } = await aCluster();
+  const { terms, check, advance, clock, begin } = await aCluster();
   const account: AccountFields = {
     highestTerm: 7,
     tasks: [
@@ -198,9 +198,9 @@ test('what was gone past changes nothing when the same agents say it again, here
       [ref(9, 1), lostSeq],
     ],
   };
-  said(account);
+  check(account);
   await advance();
-  said(account);
+  check(account);
   clock.nowMs = 10_000;
   expect(terms.paused()).toBeNull();
   await Promise.all(terms.run());
@@ -212,7 +212,7 @@ test('what was gone past changes nothing when the same agents say it again, here
 });
 
 test("a liar's attempts of others' jobs end nothing when the store is advanced, and its term stays near", async () => {
-  const { terms, said, advance, state } = await aCluster();
+  const { terms, check, advance, state } = await aCluster();
   const before = state.jobs.get(jobIdOf(2));
   const lie: AccountFields = {
     node: second,
@@ -220,24 +220,24 @@ test("a liar's attempts of others' jobs end nothing when the store is advanced, 
     tasks: [[ref(2, 4_000_000_000), null]],
     isTermProven: false,
   };
-  said(lie);
+  check(lie);
   await advance();
   expect(state.jobs.get(jobIdOf(2)), 'it runs on as it did').toBe(before);
   expect(terms.term).toBeLessThanOrEqual(jumpMax + 2);
-  expect(said(lie), 'and the liar is in doubt still').not.toBeNull();
+  expect(check(lie), 'and the liar is in doubt still').not.toBeNull();
 });
 
 test('strays without end cost a bounded number of steps and bytes, also after an advance', async () => {
-  const { terms, said, advance, memory, state } = await aCluster();
+  const { terms, check, advance, memory, state } = await aCluster();
   const strays = (from: number): (readonly [TaskRef, null])[] =>
     Array.from({ length: 100_000 }, (_, index) => [ref(from + index, 1), null] as const);
   const lookedUp = vi.spyOn(state.jobs, 'get');
-  said({ node: second, tasks: strays(1_000_000) });
+  check({ node: second, tasks: strays(1_000_000) });
   const steps = lookedUp.mock.calls.length;
   expect(steps).toBeLessThanOrEqual(4_096);
   await advance();
   lookedUp.mockClear();
-  for (const from of [1_000_000, 2_000_000]) said({ node: second, tasks: strays(from) });
+  for (const from of [1_000_000, 2_000_000]) check({ node: second, tasks: strays(from) });
   expect(lookedUp).toHaveBeenCalledTimes(2 * steps);
   await advance();
   const accepted = JSON.parse(memory.meta.get('accepted_strays/node-2') ?? '') as JobId[];
@@ -246,8 +246,8 @@ test('strays without end cost a bounded number of steps and bytes, also after an
 });
 
 test('a restart in the wait after an advance begins it anew', async () => {
-  const { said, advance, clock, begin } = await aCluster();
-  said({ highestTerm: 7 });
+  const { check, advance, clock, begin } = await aCluster();
+  check({ highestTerm: 7 });
   await advance();
   clock.nowMs = 9_000;
   const again = await begin();

@@ -236,7 +236,7 @@ interface Advance {
 
 function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs: number): void {
   const attempts = new Map(Object.entries(ahead?.attempts ?? {}) as [JobId, number][]);
-  for (const [id, claimed] of attempts) goPast(draft, id, claimed, nowMs);
+  for (const [id, claimed] of attempts) raiseAttempt(draft, id, claimed, nowMs);
   for (const [node, claims] of doubted) {
     for (const [id, claimed] of claims.attempts) {
       const job = draft.job(id);
@@ -244,7 +244,7 @@ function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs:
       // No claim of this node ends an attempt that runs on others.
       const isItsOwn = attempt === null || attempt.tasks.every((task) => task.node === node);
       if (job === undefined || !isItsOwn || claimed > job.lastAttempt + jumpMax) continue;
-      goPast(draft, id, claimed, nowMs);
+      raiseAttempt(draft, id, claimed, nowMs);
       attempts.set(id, Math.max(claimed, attempts.get(id) ?? 0));
     }
   }
@@ -254,7 +254,7 @@ function advanceJobs(draft: Draft, { ahead, doubted, term, by }: Advance, nowMs:
   draft.emit({ kind: 'store.advanced', subject: clusterSubject, data }, nowMs);
 }
 
-function goPast(draft: Draft, jobId: JobId, claimed: number, nowMs: number): void {
+function raiseAttempt(draft: Draft, jobId: JobId, claimed: number, nowMs: number): void {
   const before = draft.job(jobId);
   if (before === undefined || before.lastAttempt >= claimed) return;
   const attempt = currentAttempt(before);

@@ -112,14 +112,14 @@ describe('a cause', () => {
   });
 
   test('has the line and the rank of its evidence, and who its node blames', () => {
-    const said = {
+    const exit = {
       kind: 'cuda_oom',
       blame: 'platform',
       line: 812,
       rank: 3,
       message: 'out of memory',
     } as const;
-    expect(endOf(failed(said))).toMatchObject({
+    expect(endOf(failed(exit))).toMatchObject({
       blame: 'platform',
       evidence: { line: 812, text: 'out of memory', rank: 3 },
     });

@@ -57,7 +57,7 @@ export function isConsequence({ exit }: Pick<Task, 'exit'>): boolean {
 }
 
 /** Whether the output or the error file of the task shows a failure of its own. */
-export function tellsOfOwnFailure({ failure }: TaskEnd): boolean {
+export function hasOwnFailure({ failure }: TaskEnd): boolean {
   return failure !== null && failure.source !== 'exit' && !failure.consequence;
 }
 

@@ -182,13 +182,13 @@ describe('while its job waits', () => {
 
   it('only the node that has seen it may say so', () => {
     const { job } = waiting();
-    const said = (step: number) => ({ attempt: 1, nodeRank: 0, checkpoint: aCheckpoint(step) });
-    expect(checkpointReporter(job, said(200))).toBe('node-1');
-    expect(checkpointReporter(job, said(300))).toBeNull();
-    expect(checkpointReporter(aJob(1), said(200))).toBeNull();
+    const seen = (step: number) => ({ attempt: 1, nodeRank: 0, checkpoint: aCheckpoint(step) });
+    expect(checkpointReporter(job, seen(200))).toBe('node-1');
+    expect(checkpointReporter(job, seen(300))).toBeNull();
+    expect(checkpointReporter(aJob(1), seen(200))).toBeNull();
     const gang = aGang().allRunning().job;
-    expect(checkpointReporter(gang, { ...said(300), nodeRank: 1 })).toBe('node-2');
-    expect(checkpointReporter(gang, { ...said(300), nodeRank: 2 })).toBeNull();
+    expect(checkpointReporter(gang, { ...seen(300), nodeRank: 1 })).toBe('node-2');
+    expect(checkpointReporter(gang, { ...seen(300), nodeRank: 2 })).toBeNull();
   });
 });
 

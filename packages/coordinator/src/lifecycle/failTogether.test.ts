@@ -108,11 +108,15 @@ describe('a gang of which one task ends badly', () => {
   });
 
   it('is judged by what a task had printed before the stop ended it, where the first report was a consequence', () => {
-    const says = { source: 'log' as const, consequence: false, message: 'local rank 0: ended by signal 9' };
+    const failure = {
+      source: 'log' as const,
+      consequence: false,
+      message: 'local rank 0: ended by signal 9',
+    };
     const story = aGang()
       .allRunning()
       .ended(0, reset, 1, someMs + 100)
-      .ended(1, anExit({ signal: 'SIGTERM', exitCode: null, failure: aFailure(says) }), 1, someMs + 900);
+      .ended(1, anExit({ signal: 'SIGTERM', exitCode: null, failure: aFailure(failure) }), 1, someMs + 900);
 
     expect(story.job.state).toMatchObject({ cause: { nodeRank: 1 } });
   });

@@ -193,8 +193,8 @@ describe.each<CauseKind>(['nan_loss', 'loss_divergence', 'loss_scale_exhausted']
     ['no step at all', { ...sign, step: null, lastGoodStep: null }, [250]],
     ['another kind', { kind: 'loss_divergence' as const, step: 120, lastGoodStep: 110 }, [150, 200, 250]],
     ['only that the loss has jumped', { ...sign, kind: 'loss_spike' as const, lastGoodStep: 60 }, [250]],
-  ])('whose sign tells %s goes back behind what may have it', (_, told, suspects) => {
-    const attempt = anAttemptOfTwo({ signs: [told] });
+  ])('whose sign tells %s goes back behind what may have it', (_, sign, suspects) => {
+    const attempt = anAttemptOfTwo({ signs: [sign] });
     const { job } = recover(aCause(kind), aFailing({}, { checkpoints: all }), attempt);
     expect(suspectsOf(job)).toEqual(suspects);
   });
@@ -215,10 +215,10 @@ describe('corrupt_checkpoint', () => {
     ['names it', `cannot load /ckpts/checkpoint-100: ${text}`],
     ['names a file in it', 'invalid header: "/ckpts/checkpoint-100/model.safetensors"'],
     ['comes from a file of the program', `/usr/lib/python3/torch/serialization.py: ${text}`],
-  ])('that %s makes what it began from corrupt', (_, said) => {
-    const { job, outcome } = recover(aCause('corrupt_checkpoint', { text: said }));
+  ])('that %s makes what it began from corrupt', (_, problem) => {
+    const { job, outcome } = recover(aCause('corrupt_checkpoint', { text: problem }));
     expect(outcome).toMatchObject({ next: 'queued', charge: 'failure' });
-    expect(job.checkpoints[1]).toMatchObject({ verdict: 'corrupt', problem: said, suspect: true });
+    expect(job.checkpoints[1]).toMatchObject({ verdict: 'corrupt', problem, suspect: true });
     const notThere = anAttemptOfTwo({ runningAtMs: null });
     expect(suspectsOf(recover(aCause('corrupt_checkpoint'), aFailing(), notThere).job)).toEqual([]);
   });
@@ -227,9 +227,9 @@ describe('corrupt_checkpoint', () => {
     ['names another file', 'cannot load /models/base/model.safetensors', from100],
     ['names another one of a similar name', 'cannot load /ckpts/checkpoint-1000/model.safetensors', from100],
     ['comes from an attempt that began from nothing', text, null],
-  ])('that %s is a failure like any other', (_, said, resume) => {
+  ])('that %s is a failure like any other', (_, problem, resume) => {
     const { job, outcome } = recover(
-      aCause('corrupt_checkpoint', { text: said }),
+      aCause('corrupt_checkpoint', { text: problem }),
       aFailing(),
       anAttemptOfTwo({ resume }),
     );

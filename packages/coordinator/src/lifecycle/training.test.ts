@@ -46,8 +46,8 @@ describe('a sign', () => {
     story.allRunning({ resume: { name: 'checkpoint-100', step: 100 } }).noticed(ignored);
     expect(story.job.state.kind).toBe('running');
     expect(story.data('training.resume_ignored')).toMatchObject({ attempt: 2, step: 0 });
-    const told = story.job;
-    expect(story.noticed({ ...ignored, kind: 'resume_confirmed', step: 101 }).job).toBe(told);
+    const reported = story.job;
+    expect(story.noticed({ ...ignored, kind: 'resume_confirmed', step: 101 }).job).toBe(reported);
     expect(story.job.checkpoints).toMatchObject([{ step: 100, suspect: false }]);
     expect(story.job.checkpoints[0]?.diverged).toBeUndefined();
   });

@@ -33,9 +33,9 @@ import {
   causeOfEnd,
   endedLikeStopped,
   endedWell,
+  hasOwnFailure,
   isConsequence,
   rootCause,
-  tellsOfOwnFailure,
 } from './causes.ts';
 import { checkpoint } from './checkpoints.ts';
 import {
@@ -210,7 +210,7 @@ export function outcomeWith(
   if (first === undefined || endedWell(task.exit)) return outcome;
   if (gpuFault === null) {
     // A rank that was killed may hang in its launcher until our stop ends that: then its output is the evidence.
-    const isAnswer = isConsequence(first) && tellsOfOwnFailure(task.exit);
+    const isAnswer = isConsequence(first) && hasOwnFailure(task.exit);
     if (endedLikeStopped(task.exit) && !isAnswer) return outcome;
     if (rootCause([first, task]) === first) return outcome;
   }

@@ -10,15 +10,15 @@ const other = { ...task, nodeRank: 1 };
 
 function anIntake({ rateBytes = 1_000, reserveBytes = 0 }) {
   const clock = { nowMs: 0 };
-  const said: string[] = [];
+  const warnings: string[] = [];
   const intake = new LogIntake({
     reserve: new DiskReserve(tmpdir(), reserveBytes, silentLogger),
     budget: { holds: () => false },
     rateBytes,
     monotonicMs: () => clock.nowMs,
-    log: { ...silentLogger, warn: (_fields, message) => void said.push(message) },
+    log: { ...silentLogger, warn: (_fields, message) => void warnings.push(message) },
   });
-  return { intake, clock, said };
+  return { intake, clock, warnings };
 }
 
 test('a task that writes more than its rate waits until there is room for it, and no other does', () => {
@@ -44,8 +44,8 @@ test('in the long run it is the rate that comes', () => {
 });
 
 test('without space everybody waits, which is reported once; the end of an output needs none', () => {
-  const { intake, said } = anIntake({ reserveBytes: 2 ** 60 });
+  const { intake, warnings } = anIntake({ reserveBytes: 2 ** 60 });
   for (const each of [task, other]) expect(intake.admit(each, 1)).toMatchObject({ kind: 'wait' });
   expect(intake.admit(task, 0)).toEqual({ kind: 'take' });
-  expect(said).toEqual(['output is not accepted because space is missing']);
+  expect(warnings).toEqual(['output is not accepted because space is missing']);
 });

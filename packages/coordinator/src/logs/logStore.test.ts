@@ -175,14 +175,14 @@ test.each([
 
 describe('a cap of what is kept of one task', () => {
   const capBytes = 64 * 1024;
-  const told: string[] = [];
+  const truncations: string[] = [];
   const capped = () =>
-    new LogStore(directory, { capBytes, onTruncated: (_, reason) => void told.push(reason) });
+    new LogStore(directory, { capBytes, onTruncated: (_, reason) => void truncations.push(reason) });
   /** Different everywhere, so that any byte out of place shows. */
   const whole = Buffer.from(Array.from({ length: 100_000 }, (_, line) => `line ${line}\n`).join(''));
 
   beforeEach(() => {
-    told.length = 0;
+    truncations.length = 0;
     logs = capped();
   });
 
@@ -231,7 +231,7 @@ describe('a cap of what is kept of one task', () => {
     expect(end).toBe(whole.length);
     for (let count = 0; count < 20; count += 1)
       await logs.append(task, end + count * 9_000, Buffer.alloc(9_000));
-    expect(told).toEqual(['cap']);
+    expect(truncations).toEqual(['cap']);
   });
 
   test('the last lines are of what is kept', async () => {
@@ -247,7 +247,7 @@ describe('a cap of what is kept of one task', () => {
     await logs.append(task, 0, bytes('begin'));
     expect(await logs.append(task, 1_000, bytes('end'), true)).toBe(1_003);
     expect(await logs.gapAt(task, 5)).toEqual({ to: 1_000, reason: 'node' });
-    expect(told).toEqual(['node']);
+    expect(truncations).toEqual(['node']);
   });
 });
 

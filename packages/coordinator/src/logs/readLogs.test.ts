@@ -259,7 +259,7 @@ test('an output that was removed is reported as such, also where only its last l
   await write(1, 0, 0, 'x'.repeat(1_000));
   await logs.clear(job.id, 'budget');
   become(succeeded, [ended(1, 1_000)]);
-  const told = '1.0: [muster] 1000 bytes of output were removed: the budget of logs is used up\n';
-  expect(await reading().done).toEqual([told, '1.0: .']);
-  expect(await reading({ tailLines: 5 }).done).toEqual([told, '1.0: .']);
+  const notice = '1.0: [muster] 1000 bytes of output were removed: the budget of logs is used up\n';
+  expect(await reading().done).toEqual([notice, '1.0: .']);
+  expect(await reading({ tailLines: 5 }).done).toEqual([notice, '1.0: .']);
 });

@@ -13,7 +13,7 @@ const positionForm = /^\d{1,15}(?:,[a-z0-9.-]{1,63}=\d{1,15})*$/;
 const shownMax = 60;
 
 /** Of one source: a node, the cluster, or a task. */
-interface Told {
+interface SentUntil {
   /** Bytes of output; null: the time says it. */
   readonly bytes: number | null;
   readonly atMs: number;
@@ -22,7 +22,7 @@ interface Told {
 export class Positions {
   /** What no source is named for was told until then; wall clock. */
   readonly fromMs: number;
-  private readonly told = new Map<string, Told>();
+  private readonly sent = new Map<string, SentUntil>();
 
   constructor(fromMs: number) {
     this.fromMs = fromMs;
@@ -52,27 +52,27 @@ export class Positions {
 
   /** Wall clock. */
   atMsOf(source: string): number {
-    return this.told.get(source)?.atMs ?? this.fromMs;
+    return this.sent.get(source)?.atMs ?? this.fromMs;
   }
 
   /** @returns null: nothing of the source was told */
   bytesOf(source: string): number | null {
-    return this.told.get(source)?.bytes ?? null;
+    return this.sent.get(source)?.bytes ?? null;
   }
 
   advance(source: string, atMs: number, bytes: number | null = null): void {
-    this.told.set(source, { atMs, bytes });
+    this.sent.set(source, { atMs, bytes });
   }
 
   text(): string {
-    const parts = Array.from(this.told, ([source, { atMs, bytes }]) => `${source}=${bytes ?? atMs}`);
+    const parts = Array.from(this.sent, ([source, { atMs, bytes }]) => `${source}=${bytes ?? atMs}`);
     const text = [this.fromMs, ...parts].join(',');
-    return text.length <= textLengthMax ? text : String(this.allToldUntilMs());
+    return text.length <= textLengthMax ? text : String(this.allSentUntilMs());
   }
 
   /** A source that has been silent for longer holds nothing back. */
-  private allToldUntilMs(): number {
-    const times = Array.from(this.told.values(), ({ atMs }) => atMs);
+  private allSentUntilMs(): number {
+    const times = Array.from(this.sent.values(), ({ atMs }) => atMs);
     const newestMs = times.reduce((newest, atMs) => Math.max(newest, atMs), this.fromMs);
     const current = times.filter((atMs) => atMs >= newestMs - lateMsMax);
     return Math.max(

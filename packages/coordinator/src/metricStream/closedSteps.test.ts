@@ -48,11 +48,11 @@ test('however values arrive and whenever it is resumed, the steps are those of o
       let position = 0;
       let steps = new ClosedSteps(shape, 0);
       const arrived: MetricSeries[] = [];
-      const told: MetricSeries['points'][number][] = [];
+      const sent: MetricSeries['points'][number][] = [];
       const take = () => {
         const update = steps.take(nowMs);
         if (update === null) return;
-        told.push(...(update.series[0]?.points ?? []));
+        sent.push(...(update.series[0]?.points ?? []));
         position = Number(update.position);
       };
       for (const { node, afterMs, value, isResumed } of arrivals) {
@@ -70,7 +70,7 @@ test('however values arrive and whenever it is resumed, the steps are those of o
       const asked = aggregated(arrived, { ...shape, toMs: Number.POSITIVE_INFINITY });
       // A value of the moment 0 is before what was asked for.
       const wanted = asked.flatMap(({ points }) => points).filter(({ atMs }) => atMs > 0);
-      expect(told).toEqual(wanted);
+      expect(sent).toEqual(wanted);
     }),
     { numRuns: 100 },
   );

@@ -15,20 +15,20 @@ const openPointsMax = 250_000;
 export class ClosedSteps {
   private readonly shape: Shape & { readonly stepMs: number };
   /** Wall clock. What is not later than this belongs to a step that was told, or is not wanted. */
-  private toldUntilMs: number;
+  private sentUntilMs: number;
   /** By what each is of. */
   private readonly open = new Map<string, { readonly series: MetricSeries; points: MetricPoint[] }>();
   private openPoints = 0;
 
   constructor(shape: Omit<Shape, 'stepMs' | 'toMs'> & { readonly stepMs: number }, fromMs: number) {
     this.shape = { ...shape, toMs: Number.POSITIVE_INFINITY };
-    this.toldUntilMs = fromMs;
+    this.sentUntilMs = fromMs;
   }
 
   /** @throws {MusterError} `resource_exhausted` */
   add(series: readonly MetricSeries[]): void {
     for (const { points, ...of } of series) {
-      const later = points.filter(({ atMs }) => atMs > this.toldUntilMs);
+      const later = points.filter(({ atMs }) => atMs > this.sentUntilMs);
       if (later.length === 0) continue;
       const key = JSON.stringify([of.jobId, of.attempt, of.nodeRank, of.node, of.gpuUuid]);
       const known = this.open.get(key);
@@ -48,8 +48,8 @@ export class ClosedSteps {
   take(nowMs: number): ValueUpdate | null {
     const { stepMs } = this.shape;
     const closedUntilMs = Math.floor((nowMs - stepGraceMs) / stepMs) * stepMs;
-    if (closedUntilMs <= this.toldUntilMs) return null;
-    this.toldUntilMs = closedUntilMs;
+    if (closedUntilMs <= this.sentUntilMs) return null;
+    this.sentUntilMs = closedUntilMs;
     const closed: MetricSeries[] = [];
     for (const [key, each] of this.open) {
       const points = each.points.filter(({ atMs }) => atMs <= closedUntilMs);

@@ -114,9 +114,9 @@ export class OutputValues implements ValueSource {
   private add({ attempt, nodeRank, position, rows }: Frame, fromMs: number): void {
     const { jobId, name, attempt: only } = this.of;
     if (only !== null && attempt !== only) return;
-    const isTold = this.positions.bytesOf(sourceOf({ attempt, nodeRank })) !== null;
+    const isSent = this.positions.bytesOf(sourceOf({ attempt, nodeRank })) !== null;
     const points = rows.flatMap((row) => {
-      const point = isTold || row.atMs > fromMs ? pointOf(row, name) : null;
+      const point = isSent || row.atMs > fromMs ? pointOf(row, name) : null;
       return point === null ? [] : [point];
     });
     const task = { jobId, attempt, nodeRank };

@@ -86,14 +86,14 @@ const valuesOf = (series: readonly MetricSeries[]) =>
 
 test('whatever arrives in whatever order is told once, over breaks of the stream and restarts', async () => {
   const random = seededRandom(7);
-  const told: number[][] = [[], []];
+  const received: number[][] = [[], []];
   const sent: number[][] = [[], []];
   let kept = memory(0);
   let position = String(wall.wallMs() - 1);
   const take = (updates: readonly ValueUpdate[]) => {
     for (const { series } of updates)
       for (const { nodeRank, points } of series)
-        for (const { value } of points) told[nodeRank ?? 0]?.push(value ?? -1);
+        for (const { value } of points) received[nodeRank ?? 0]?.push(value ?? -1);
   };
   /** What a node could not send yet. */
   const held: (readonly [atMs: number, value: number])[][] = [[], []];
@@ -124,7 +124,7 @@ test('whatever arrives in whatever order is told once, over breaks of the stream
   const positions = Positions.parse(position, false);
   take(await all(new GpuValues(kept.parts, ofJob, positions), positions));
   expect(sent[0]?.length).toBeGreaterThan(150);
-  expect(told).toEqual(sent);
+  expect(received).toEqual(sent);
 });
 
 test('a stream that follows is told of what arrives, and of nothing else', async () => {

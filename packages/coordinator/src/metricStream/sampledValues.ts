@@ -22,7 +22,7 @@ export interface SampledParts {
 const roundingMs = 50;
 
 /** How far each source was told by the clock that is never set, beside the position that is by the wall clock. */
-class Told {
+class SentUntil {
   private readonly parts: Pick<SampledParts, 'monotonicMs' | 'wallMs'>;
   private readonly positions: Positions;
   private readonly untilMs = new Map<string, number>();
@@ -62,14 +62,14 @@ export interface GpuValuesOf {
 export class GpuValues implements ValueSource {
   private readonly parts: SampledParts;
   private readonly of: GpuValuesOf;
-  private readonly told: Told;
+  private readonly sent: SentUntil;
   /** By node: the jobs of which something has arrived. */
   private readonly arrived = new Map<string, Set<JobId>>();
 
   constructor(parts: SampledParts, of: GpuValuesOf, positions: Positions) {
     this.parts = parts;
     this.of = of;
-    this.told = new Told(parts, positions);
+    this.sent = new SentUntil(parts, positions);
   }
 
   follow(onNew: (source: string) => void): () => void {
@@ -88,14 +88,14 @@ export class GpuValues implements ValueSource {
     this.arrived.delete(source);
     for (const jobId of jobIds) if (!(await this.of.isWanted(jobId))) jobIds.delete(jobId);
     const { field, attempt, jobId: only } = this.of;
-    const { wallOffsetMs } = this.told;
+    const { wallOffsetMs } = this.sent;
     const page = this.parts.telemetry.gpuReadings.pageAfter(
       { jobIds, node: source as NodeName, field, attempt },
-      this.told.ofSource(source),
+      this.sent.ofSource(source),
       wallOffsetMs,
     );
     if (page === null) return null;
-    this.told.advance(source, page.endMs);
+    this.sent.advance(source, page.endMs);
     for (const jobId of jobIds) this.note({ node: source, jobId });
     return page.series.map(({ jobId, ...series }) => (only === null ? { jobId, ...series } : series));
   }
@@ -118,7 +118,7 @@ export function hostValues(
   positions: Positions,
 ): ValueSource {
   const { hosts } = parts.telemetry;
-  return rowValues(hosts, parts.telemetry.hostColumn(name), new Told(parts, positions), {
+  return rowValues(hosts, parts.telemetry.hostColumn(name), new SentUntil(parts, positions), {
     follow: (onNew) =>
       parts.arrivals.follow((arrival) => {
         if (arrival.kind === 'host' && (node === null || arrival.node === node)) onNew(arrival.node);
@@ -130,7 +130,7 @@ export function hostValues(
 
 export function clusterValues(parts: SampledParts, name: string, positions: Positions): ValueSource {
   const { rows } = parts.clusterHistory;
-  return rowValues(rows, parts.clusterHistory.column(name), new Told(parts, positions), {
+  return rowValues(rows, parts.clusterHistory.column(name), new SentUntil(parts, positions), {
     follow: (onNew) =>
       parts.arrivals.follow(({ kind }) => {
         if (kind === 'cluster') onNew(clusterKey);
@@ -143,19 +143,19 @@ export function clusterValues(parts: SampledParts, name: string, positions: Posi
 function rowValues<Key extends string>(
   rows: Pick<RowHistory<Key>, 'after'>,
   column: number,
-  told: Told,
+  sent: SentUntil,
   source: Pick<ValueSource, 'follow' | 'earlierSources'> & { readonly nodeOf: (key: string) => string },
 ): ValueSource {
   return {
     follow: source.follow,
     earlierSources: source.earlierSources,
     next(key) {
-      const found = rows.after(key as Key, column, told.ofSource(key));
+      const found = rows.after(key as Key, column, sent.ofSource(key));
       const last = found.at(-1);
       if (last === undefined) return Promise.resolve(null);
-      const { wallOffsetMs } = told;
+      const { wallOffsetMs } = sent;
       const points = found.map(({ endMs, value }) => ({ atMs: Math.round(endMs + wallOffsetMs), value }));
-      told.advance(key, last.endMs);
+      sent.advance(key, last.endMs);
       const node = source.nodeOf(key);
       return Promise.resolve([{ attempt: null, nodeRank: null, node, gpuUuid: '', points }]);
     },

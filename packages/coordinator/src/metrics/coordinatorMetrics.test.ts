@@ -2,7 +2,7 @@ import { causeOf } from '@muster/common/cause';
 import type { EventKind, NewEvent } from '@muster/common/eventKinds';
 import { exampleOf } from '@muster/common/eventSchema';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
+import { promtoolErrors } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { provesTerm } from '../leases/testimonyFixture.ts';
 import { currentAttempt, type Job } from '../model.ts';
@@ -336,14 +336,14 @@ test('verdicts, preemptions and recoveries are counted', async () => {
 });
 
 /** Dashboards of training programs know them by these names, units and all. */
-const knownComplaint =
+const knownError =
   'checkpoint_size_mb metric names should not contain abbreviated units\n' +
   'cost_usd counter metrics should have "_total" suffix\n';
 
 test('promtool finds nothing wrong with the page but a name that is not ours to choose', async () => {
   coordinator.state.jobs.set(runningJobId, { ...runningJob, checkpoints: [aCheckpoint(1)] });
-  expect(await complaintsOfPromtool(await readPage())).toBe(knownComplaint);
-  expect(await complaintsOfPromtool('muster_wrong_total{a="b" 1\n')).not.toBe('');
+  expect(await promtoolErrors(await readPage())).toBe(knownError);
+  expect(await promtoolErrors('muster_wrong_total{a="b" 1\n')).not.toBe('');
 });
 
 test('no node can say what this page says', async () => {

@@ -4,7 +4,7 @@ import { connect } from 'node:tls';
 import { parseAddress } from '@muster/common/address';
 import { afterEach, expect, test } from 'vitest';
 import { joinByCertificate, newKey, ownTls } from '../../../../test/support/nodeKeys.ts';
-import { complaintsOfPromtool } from '../../../../test/support/prometheus.ts';
+import { promtoolErrors } from '../../../../test/support/prometheus.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -43,8 +43,8 @@ test('the page has the ends of the CA, of the server and of each node until it i
   expect(Math.floor(ends['server/'] ?? 0)).toBe(await endOfServer());
   expect(Math.floor(ends['node/node-1'] ?? 0)).toBe(endOf(new X509Certificate(certificate)));
   // But for a name that is not ours to choose.
-  const complaints = 'checkpoint_size_mb metric names should not contain abbreviated units\n';
-  expect(await complaintsOfPromtool(await readPage())).toBe(complaints);
+  const errors = 'checkpoint_size_mb metric names should not contain abbreviated units\n';
+  expect(await promtoolErrors(await readPage())).toBe(errors);
 
   await coordinator.api.revokeCredential('node-1');
   expect(Object.keys(await readEnds())).toEqual(['ca/', 'server/']);

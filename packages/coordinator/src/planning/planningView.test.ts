@@ -261,9 +261,9 @@ test('a job that is preempted differs from one that ends, and its preemptor is r
   };
   const watched = new Watched();
   watched.memory.preempted(jobIdOf(1), 1, jobIdOf(7));
-  const [giving] = watched.look(stopping('preemption')).holders;
-  expect(giving).toMatchObject({ state: 'preempted', preemptor: jobIdOf(7) });
-  expect(giving?.tasks, 'what has ended holds nothing').toHaveLength(1);
+  const [preempted] = watched.look(stopping('preemption')).holders;
+  expect(preempted).toMatchObject({ state: 'preempted', preemptor: jobIdOf(7) });
+  expect(preempted?.tasks, 'what has ended holds nothing').toHaveLength(1);
   expect(watched.look(stopping('nothing')).holders).toMatchObject([{ state: 'ending', preemptor: null }]);
   watched.look();
   expect(watched.look(stopping('preemption')).holders, 'until it is over').toMatchObject([

@@ -1,8 +1,8 @@
 import { metricNamed, namedMetrics } from '@muster/common/metricNames';
 import { expect, test } from 'vitest';
-import { type PastQuestion, promQlOf, seriesOfPast } from './promql.ts';
+import { type HistoryQuery, promQlOf, seriesOfHistory } from './promql.ts';
 
-function ask(name: string, given: Partial<PastQuestion> = {}): string {
+function ask(name: string, given: Partial<HistoryQuery> = {}): string {
   const metric = metricNamed(name) ?? expect.fail(name);
   return promQlOf({
     metric,
@@ -15,7 +15,7 @@ function ask(name: string, given: Partial<PastQuestion> = {}): string {
   });
 }
 
-test.each<[string, Partial<PastQuestion>, string]>([
+test.each<[string, Partial<HistoryQuery>, string]>([
   ['gpu_utilization', { jobIds: ['job_a'] }, 'DCGM_FI_DEV_GPU_UTIL{muster_job=~"job_a"}'],
   [
     'gpu_utilization',
@@ -47,7 +47,7 @@ test('every metric but those of the output can be asked for', () => {
 
 test('what a change of a label has split is one series, and a value counts for as long as its step', () => {
   const metric = { muster_job: 'job_a', muster_attempt: '1', muster_rank: '0', node: 'n-1', UUID: 'GPU-1' };
-  const found = seriesOfPast(
+  const found = seriesOfHistory(
     [
       { metric: { ...metric, DCGM_FI_DRIVER_VERSION: '2' }, values: [[120, '5']] },
       { metric: { ...metric, DCGM_FI_DRIVER_VERSION: '1' }, values: [[60, 'NaN']] },
@@ -67,7 +67,7 @@ test('what a change of a label has split is one series, and a value counts for a
       ],
     },
   ]);
-  const one = seriesOfPast([{ metric: { ...metric, muster_device: 'MIG-1' }, values: [[60, '5']] }], {
+  const one = seriesOfHistory([{ metric: { ...metric, muster_device: 'MIG-1' }, values: [[60, '5']] }], {
     stepMs: 10_000,
     withJobs: false,
   });

@@ -5,7 +5,7 @@ import { type MetricPoint, type MetricSeries, readingIntervalMs } from '@muster/
 /** How the values within a step become one before they are sent. */
 export type Condensed = 'mean' | 'min' | 'max' | 'p95' | 'last' | 'sum';
 
-export interface PastQuestion {
+export interface HistoryQuery {
   readonly metric: NamedMetric;
   /** null: whichever job. Of metrics of GPUs only. */
   readonly jobIds: readonly string[] | null;
@@ -30,7 +30,7 @@ const overTime = {
 const rateMsMin = 60_000;
 const mebibyte = 1024 * 1024;
 
-export function promQlOf(question: PastQuestion): string {
+export function promQlOf(question: HistoryQuery): string {
   const { metric, condensed, stepMs } = question;
   const { text, isSelector } = expressionOf(question);
   if (condensed === null || metric.name === 'gpu_energy_joules') return text;
@@ -46,7 +46,7 @@ interface Expression {
   readonly isSelector: boolean;
 }
 
-function expressionOf(question: PastQuestion): Expression {
+function expressionOf(question: HistoryQuery): Expression {
   const { metric, stepMs } = question;
   const { prometheus } = metric;
   if (prometheus === null) throw new Error(`${metric.name} is not in Prometheus`);
@@ -80,7 +80,7 @@ function expressionOf(question: PastQuestion): Expression {
 }
 
 /** Ids and names of nodes have no characters with a meaning in a pattern, and none that ends a text. */
-function matchersOf({ jobIds, nodes, attempt }: PastQuestion): string {
+function matchersOf({ jobIds, nodes, attempt }: HistoryQuery): string {
   return [
     ...(jobIds === null ? [] : [`muster_job=~"${jobIds.join('|')}"`]),
     ...(nodes === null ? [] : [`node=~"${nodes.join('|')}"`]),
@@ -97,7 +97,7 @@ function seconds(ms: number): string {
 }
 
 /** A series of an answer of Prometheus. */
-export interface PastSeries {
+export interface HistorySeries {
   readonly metric: Readonly<Record<string, string>>;
   readonly values: readonly (readonly [seconds: number, value: string])[];
 }
@@ -106,8 +106,8 @@ export interface PastSeries {
  * As series of ours. What Prometheus has in several series because a label changed, such as the version of the driver, is one.
  * @param withJobs they say whose they are
  */
-export function seriesOfPast(
-  found: readonly PastSeries[],
+export function seriesOfHistory(
+  found: readonly HistorySeries[],
   { stepMs, withJobs }: { readonly stepMs: number; readonly withJobs: boolean },
 ): readonly MetricSeries[] {
   const merged = new Map<string, { of: Omit<MetricSeries, 'points'>; points: MetricPoint[] }>();
@@ -125,7 +125,7 @@ export function seriesOfPast(
   }));
 }
 
-function identityOf(metric: PastSeries['metric'], withJobs: boolean): Omit<MetricSeries, 'points'> {
+function identityOf(metric: HistorySeries['metric'], withJobs: boolean): Omit<MetricSeries, 'points'> {
   const { muster_job: jobId, node = '', UUID: card = '', muster_device: device } = metric;
   return {
     ...(withJobs && jobId !== undefined ? { jobId } : {}),

@@ -78,9 +78,9 @@ describe('a coordinator', () => {
   }
 
   /** One heartbeat of every node, and a pass after it. */
-  async function heartbeat(said: readonly Reported[], attempt = 1): Promise<number> {
+  async function heartbeat(reported: readonly Reported[], attempt = 1): Promise<number> {
     coordinator.clock.nowMs += heartbeatIntervalMs;
-    said.forEach((fields, nodeRank) => {
+    reported.forEach((fields, nodeRank) => {
       watch.note(aReport({ jobId: runningJobId, attempt, nodeRank }, fields));
     });
     const work = watch.run(coordinator.state, coordinator.loop);
@@ -102,7 +102,8 @@ describe('a coordinator', () => {
   });
 
   test('one heartbeat without the sign begins the count anew', async () => {
-    for (const said of [hangs, quiet, hangs, quiet, hangs]) expect(await heartbeat([said, quiet])).toBe(0);
+    for (const reported of [hangs, quiet, hangs, quiet, hangs])
+      expect(await heartbeat([reported, quiet])).toBe(0);
   });
 
   test('a task whose output goes on vetoes, and one whose output has stopped does not', async () => {

@@ -18,8 +18,8 @@ export function aDirectory(): string {
   return directory;
 }
 
-export function aRowStore(directory = aDirectory(), troubles: unknown[] = []): RowStore {
-  return new RowStore(directory, (_jobId, error) => troubles.push(error));
+export function aRowStore(directory = aDirectory(), errors: unknown[] = []): RowStore {
+  return new RowStore(directory, (_jobId, error) => errors.push(error));
 }
 
 /** At steps `from` to `to - 1`, at positions of a hundred bytes each; the loss is 1 / (step + 1). */

@@ -186,10 +186,10 @@ test.each(Object.keys(claims))(
     expect(await whatIsOfTheVictim()).toEqual(before);
     const verdicts = received.flatMap(({ heartbeatAck }) => heartbeatAck?.verdicts ?? []);
     expect(verdicts.filter(({ verdict }) => verdict === 'VERDICT_RUN')).toEqual([]);
-    const told = received.filter(
+    const orders = received.filter(
       ({ prepare, start, check, welcome }) => prepare || start || check || welcome?.desired.length,
     );
-    expect(told, 'it learns of no spec').toEqual([]);
+    expect(orders, 'it learns of no spec').toEqual([]);
   },
 );
 

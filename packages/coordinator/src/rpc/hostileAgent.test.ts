@@ -5,12 +5,13 @@ import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/Co
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { agentHubService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { seededChance } from '../../../../test/support/chance.ts';
 import { trialsOf } from '../../../../test/support/trials.ts';
 import { startTestCoordinator, type TestCoordinator, withToken } from '../coordinatorFixture.ts';
 import { nodeNameOf } from '../modelFixture.ts';
 import { publishHeldBackStatus } from '../reconcilers/heldBackStatus.ts';
 import * as agentFixture from './agentFixture.ts';
-import { chanceOf, type Hostility, hostileKinds, hostileMessage } from './hostileMessageFixture.ts';
+import { type Hostility, hostileKinds, hostileMessage } from './hostileMessageFixture.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -172,7 +173,7 @@ test.each(Array.from({ length: trialsOf(30) }, (_, index) => index + 1))(
     const task = await runsOn(victim);
     const first = await connected('node-2', { instanceId: 'hostile' });
     const own = await runsOn(first);
-    const chance = chanceOf(seed);
+    const chance = seededChance(seed).fraction;
     const tasks = [
       own,
       own,

@@ -6,17 +6,6 @@ import type { TaskRef } from '@muster/common/ids';
 import { type MessageType, messageType } from '@muster/common/wire/messageTypes';
 import { bounds } from './bounds/table.ts';
 
-/** Uniform in [0, 1), the same for the same seed: mulberry32. */
-export function chanceOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 export interface Hostility {
   readonly chance: () => number;
   /** Tasks that it names, its own and others'. */

@@ -33,13 +33,13 @@ test('all that the start and the end of 256 tasks of one node take is not too mu
       failure,
       gpuUsage: { gpus: 8, utilizationMean: 1 },
     };
-    for (const said of [
+    for (const fields of [
       { prepared: { task, master: { addr: '10.0.0.1', port: 1 }, endpoints } },
       { checked: { task, round: 1, paths } },
       { report: { task, state: 'TASK_STATE_RUNNING', training: { latest } } },
       { report: { task, state: 'TASK_STATE_ENDED', exit, training: { latest } } },
     ])
-      allowances.take(node, messageOf(said));
+      allowances.take(node, messageOf(fields));
   }
 });
 

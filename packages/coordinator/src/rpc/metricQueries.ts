@@ -18,8 +18,8 @@ import type { Identity } from '../caller.ts';
 import { aggregated } from '../metricQuery/aggregate.ts';
 import { type AskedMetrics, type MetricPlan, planOf, stepsMax } from '../metricQuery/plan.ts';
 import type { Job } from '../model.ts';
-import type { ReadPast } from '../prometheus/pastMetrics.ts';
-import type { PastQuestion } from '../prometheus/promql.ts';
+import type { ReadHistory } from '../prometheus/metricHistory.ts';
+import type { HistoryQuery } from '../prometheus/promql.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import type { Store } from '../store/store.ts';
 import type { ClusterHistory } from '../telemetry/clusterHistory.ts';
@@ -35,9 +35,9 @@ const rowJobsMax = 50;
 /** Of each series that is aggregated: of more, neighbours are merged before. */
 const rowPointsMax = 20_000;
 /** Of which Prometheus is asked at once, newest first: more would not fit into a question. */
-const pastJobsMax = 300;
+const historyJobsMax = 300;
 /** Of each series: Prometheus answers 11,000 at most, and a chart has fewer columns. */
-const pastStepsMax = 5_000;
+const historyStepsMax = 5_000;
 /** What is not in memory for less than this is not worth a note: agents report every 10 s. */
 const gapMs = 60_000;
 
@@ -49,7 +49,7 @@ export interface MetricQueryParts extends ReferenceParts, VisibleParts {
   readonly clusterHistory: ClusterHistory;
   readonly rowKeeping: Pick<RowKeeping, 'rows'>;
   /** What memory no longer has; null: there is no Prometheus to ask. */
-  readonly readPast: ReadPast | null;
+  readonly readHistory: ReadHistory | null;
   readonly wallMs: () => number;
 }
 
@@ -99,8 +99,8 @@ async function collected(
     case 'gpu': {
       const jobs = jobId === null ? await readableJobs(parts, plan, caller) : [jobId];
       const recent = gpuSeries(parts, plan, jobs, node);
-      return withPast(parts, plan, recent, async () => ({
-        jobIds: jobId === null ? await pastJobs(parts, plan, caller) : jobs,
+      return withHistory(parts, plan, recent, async () => ({
+        jobIds: jobId === null ? await historyJobs(parts, plan, caller) : jobs,
         nodes: node === null ? null : [node],
       }));
     }
@@ -109,7 +109,7 @@ async function collected(
         jobId === null ? wholeTime(parts, plan, node) : await timesOnNodes(parts, plan, jobId, node);
       const isOfAll = jobId === null && node === null;
       const nodes = isOfAll ? null : [...new Set(spans.map((span) => span.node))];
-      const found = await withPast(parts, plan, hostSeries(parts, plan, spans), () => ({
+      const found = await withHistory(parts, plan, hostSeries(parts, plan, spans), () => ({
         jobIds: null,
         nodes,
       }));
@@ -118,7 +118,7 @@ async function collected(
     case 'cluster': {
       const points = parts.clusterHistory.points(plan.metric.name, plan.fromMs, plan.toMs);
       const recent = points.length === 0 ? [] : [{ ...nobody, points }];
-      return withPast(parts, plan, recent, () => ({ jobIds: null, nodes: null }));
+      return withHistory(parts, plan, recent, () => ({ jobIds: null, nodes: null }));
     }
   }
   return jobId === null ? rowsOfJobs(parts, plan, caller) : rowsOfJob(parts, request, plan, jobId);
@@ -128,22 +128,22 @@ const nobody = { attempt: null, nodeRank: null, node: '', gpuUuid: '' } as const
 
 // ---- In memory
 
-type PastOwners = Pick<PastQuestion, 'jobIds' | 'nodes'>;
+type HistoryOwners = Pick<HistoryQuery, 'jobIds' | 'nodes'>;
 
 /** @param whose asked only where there is a question about earlier values */
-async function withPast(
+async function withHistory(
   parts: MetricQueryParts,
   plan: MetricPlan,
   recent: readonly MetricSeries[],
-  whose: () => PastOwners | Promise<PastOwners>,
+  whose: () => HistoryOwners | Promise<HistoryOwners>,
 ): Promise<Found> {
-  const { telemetry, readPast } = parts;
+  const { telemetry, readHistory } = parts;
   const memoryFromMs = telemetry.fromMs;
   const found = { sources: sourcesOf('memory', recent), series: recent, notes: [], page: {} };
   // Who names no beginning gets what is at hand.
   if (plan.fromMs === Number.NEGATIVE_INFINITY || plan.fromMs >= memoryFromMs - gapMs) return found;
   const { metric, attempt, shape } = plan;
-  if (readPast === null) {
+  if (readHistory === null) {
     const since = new Date(memoryFromMs).toISOString();
     return {
       ...found,
@@ -153,20 +153,20 @@ async function withPast(
   const of = await whose();
   if (of.jobIds?.length === 0 || of.nodes?.length === 0) return found;
   const toMs = Math.min(plan.toMs, memoryFromMs);
-  const stepMs = pastStepMs(toMs - plan.fromMs, shape?.stepMs ?? null);
+  const stepMs = historyStepMs(toMs - plan.fromMs, shape?.stepMs ?? null);
   const question = { metric, ...of, attempt, stepMs, condensed: shape?.aggregation ?? null };
-  const past = await readPast(question, { fromMs: plan.fromMs, toMs, withJobs: plan.job === null });
-  if (typeof past === 'string') return { ...found, notes: [past] };
+  const history = await readHistory(question, { fromMs: plan.fromMs, toMs, withJobs: plan.job === null });
+  if (typeof history === 'string') return { ...found, notes: [history] };
   return {
     ...found,
-    sources: [...sourcesOf('prometheus', past), ...found.sources],
-    series: joined(past, recent),
+    sources: [...sourcesOf('prometheus', history), ...found.sources],
+    series: joined(history, recent),
   };
 }
 
 /** Not finer than agents report, and no more than Prometheus answers. */
-function pastStepMs(spanMs: number, stepMs: number | null): number {
-  const leastMs = Math.max(10_000, Math.ceil(spanMs / pastStepsMax / 1_000) * 1_000);
+function historyStepMs(spanMs: number, stepMs: number | null): number {
+  const leastMs = Math.max(10_000, Math.ceil(spanMs / historyStepsMax / 1_000) * 1_000);
   return stepMs === null ? leastMs : Math.max(stepMs, leastMs);
 }
 
@@ -227,7 +227,7 @@ async function readableJobs(
 }
 
 /** Jobs that the caller may read, newest first: whose GPUs Prometheus may have seen. */
-async function pastJobs(
+async function historyJobs(
   { state, store }: MetricQueryParts,
   { user, project }: MetricPlan,
   caller: Identity,
@@ -237,7 +237,7 @@ async function pastJobs(
     ...(user === null ? {} : { user }),
     ...(project === null ? {} : { project }),
   };
-  return (await store.listJobIds({ ...anyJob, limit: pastJobsMax, also })).map(({ id }) => id);
+  return (await store.listJobIds({ ...anyJob, limit: historyJobsMax, also })).map(({ id }) => id);
 }
 
 /** When which node counts; wall clock. */

@@ -43,11 +43,11 @@ type Watch = Parameters<TestCoordinator['api']['watchMetrics']>[0];
 
 /** The values that a watch has told so far. */
 function watching(request: Watch, api = coordinator.api) {
-  const told: unknown[] = [];
+  const values: unknown[] = [];
   const positions: string[] = [];
   const done = (async () => {
     for await (const { series, position } of api.watchMetrics(request, over.controller.signal)) {
-      told.push(...series.flatMap(({ points }) => points.map(({ value }) => value)));
+      values.push(...series.flatMap(({ points }) => points.map(({ value }) => value)));
       positions.push(position);
     }
   })();
@@ -55,22 +55,22 @@ function watching(request: Watch, api = coordinator.api) {
     () => null,
     (error: unknown) => error,
   );
-  return { told, positions, ended };
+  return { values, positions, ended };
 }
 
 test('readings are told as they arrive, and after a position those that were missed', async () => {
   read(10);
   const watch = watching({ jobId: runningJobId, name, follow: true, startTime: '-1h' });
-  await vi.waitFor(() => expect(watch.told).toEqual([10]));
+  await vi.waitFor(() => expect(watch.values).toEqual([10]));
   read(20);
-  await vi.waitFor(() => expect(watch.told).toEqual([10, 20]));
+  await vi.waitFor(() => expect(watch.values).toEqual([10, 20]));
   const [position = ''] = watch.positions;
   const resumed = watching({ jobId: runningJobId, name, position });
   expect(await resumed.ended).toBeNull();
-  expect(resumed.told).toEqual([20]);
+  expect(resumed.values).toEqual([20]);
   const fresh = watching({ jobId: runningJobId, name });
   expect(await fresh.ended).toBeNull();
-  expect(fresh.told).toEqual([]);
+  expect(fresh.values).toEqual([]);
 });
 
 test('a step is told once, as a query aggregates it, and resumed after the last one', async () => {
@@ -84,13 +84,13 @@ test('a step is told once, as a query aggregates it, and resumed after the last 
   );
   expect(closed?.length).toBeGreaterThan(1);
   const live = watching({ ...watch, follow: true });
-  await vi.waitFor(() => expect(live.told).toEqual(closed));
+  await vi.waitFor(() => expect(live.values).toEqual(closed));
   const [position = ''] = live.positions;
   for (let reading = 0; reading < 6; reading += 1) read(70);
   const resumed = watching({ ...watch, position });
   expect(await resumed.ended).toBeNull();
-  expect(resumed.told.at(-1)).toBe(70);
-  await vi.waitFor(() => expect(live.told.slice(closed?.length)).toEqual(resumed.told));
+  expect(resumed.values.at(-1)).toBe(70);
+  await vi.waitFor(() => expect(live.values.slice(closed?.length)).toEqual(resumed.values));
 });
 
 test('the cluster is sampled, and a watch of it is told', async () => {
@@ -98,7 +98,7 @@ test('the cluster is sampled, and a watch of it is told', async () => {
   await coordinator.reconcile();
   coordinator.clock.nowMs += 30_000;
   await coordinator.reconcile();
-  await vi.waitFor(() => expect(watch.told).toEqual([1, 1]));
+  await vi.waitFor(() => expect(watch.values).toEqual([1, 1]));
 });
 
 test('rows of the output are told with the node that wrote them', async () => {
@@ -120,14 +120,14 @@ test('of jobs that a caller may not read nothing is told, also once they may no 
   const ofAll = watching({ name, follow: true, startTime: '-1h' }, eve);
   const ofJob = watching({ jobId: runningJobId, name, follow: true, startTime: '-1h' }, eve);
   read(10);
-  await vi.waitFor(() => expect([ofAll.told, ofJob.told]).toEqual([[10], [10]]));
+  await vi.waitFor(() => expect([ofAll.values, ofJob.values]).toEqual([[10], [10]]));
   await coordinator.api.setProject({ name: runningJob.spec.project, isPrivate: true });
   expect(await ofJob.ended).toMatchObject({ code: 'not_found' });
   read(20);
   const own = watching({ name, startTime: '-1h', project: runningJob.spec.project });
   await own.ended;
-  expect(own.told).toEqual([10, 20]);
-  expect(ofAll.told).toEqual([10]);
+  expect(own.values).toEqual([10, 20]);
+  expect(ofAll.values).toEqual([10]);
   expect(await watching({ jobId: runningJobId, name }, eve).ended).toMatchObject({ code: 'not_found' });
   eve.close();
 });

@@ -53,7 +53,7 @@ test('a node gets the secrets of its own task, once each, and until that has end
   const jobId = await submitWith(['wandb', 'KEY=wandb']);
   await vi.waitFor(() => expect(coordinator.state.jobs.get(jobId)?.lastAttempt).toBe(1));
   const task = { jobId, attempt: 1, nodeRank: 0 };
-  const [holder, stranger] =
+  const [holder, foreign] =
     coordinator.memory.attempts.get(jobId)?.get(1)?.tasks[0]?.node === 'node-1'
       ? [agent, other]
       : [other, agent];
@@ -63,7 +63,7 @@ test('a node gets the secrets of its own task, once each, and until that has end
     code: 'not_found',
     message: 'no such task is assigned to this node, so it gets no secrets',
   };
-  await expect(readSecrets(stranger.token, task)).rejects.toMatchObject(refused);
+  await expect(readSecrets(foreign.token, task)).rejects.toMatchObject(refused);
   await expect(readSecrets(holder.token, { ...task, attempt: 2 })).rejects.toMatchObject(refused);
   await expect(readSecrets(holder.token, { ...task, nodeRank: 1 })).rejects.toMatchObject(refused);
   await expect(readSecrets(coordinator.adminToken, task)).rejects.toMatchObject({

@@ -12,7 +12,7 @@ import {
   withToken,
 } from '../coordinatorFixture.ts';
 import { nodeNameOf, someMs } from '../modelFixture.ts';
-import type { ReadPast } from '../prometheus/pastMetrics.ts';
+import type { ReadHistory } from '../prometheus/metricHistory.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 import { openAgentStream, storeNode } from '../telemetry/agentStreamFixture.ts';
 import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetry/telemetryFixture.ts';
@@ -21,7 +21,7 @@ import { aReading, runningJob, runningJobId, storeRunningJob } from '../telemetr
 const outsiderToken = 'muster_user_eve';
 
 let coordinator: TestCoordinator;
-let readPast: ReadPast;
+let readHistory: ReadHistory;
 beforeEach(async () => {
   const memory = new Memory('test');
   for (const name of ['node-1', 'node-2']) storeNode(memory, name);
@@ -29,11 +29,11 @@ beforeEach(async () => {
   memory.users.set('eve', { name: 'eve', role: 'user', projects: [], createdAtMs: someMs });
   const secretHash = hashToken(outsiderToken);
   addCredential(memory, { id: 'user:eve:1', kind: 'user', subject: 'eve', secretHash });
-  readPast = () => Promise.resolve('there is none');
+  readHistory = () => Promise.resolve('there is none');
   coordinator = await startTestCoordinator({
     memory,
     pageTimeoutMs: 3_000,
-    readPast: (question, range) => readPast(question, range),
+    readHistory: (question, range) => readHistory(question, range),
   });
 });
 afterEach(() => coordinator.close());
@@ -137,10 +137,10 @@ test('values become one by rank, job or node, and nodes and the queue have a his
 
 test('what memory no longer has comes from Prometheus, and the answer says which is which', async () => {
   const asked: unknown[] = [];
-  let past: Awaited<ReturnType<ReadPast>> = 'earlier values are missing: it is away';
-  readPast = (question, range) => {
+  let history: Awaited<ReturnType<ReadHistory>> = 'earlier values are missing: it is away';
+  readHistory = (question, range) => {
     asked.push([question, range]);
-    return Promise.resolve(past);
+    return Promise.resolve(history);
   };
   const { send } = openTelemetry('node-1');
   const startedAtMs = now();
@@ -151,10 +151,10 @@ test('what memory no longer has comes from Prometheus, and the answer says which
   const query = { jobId: runningJobId, name: 'gpu_utilization', startTime: '-1h' };
   const missing = await coordinator.api.queryMetrics(query);
   expect(missing.series).toHaveLength(1);
-  expect(missing.origin?.notes).toEqual([past]);
+  expect(missing.origin?.notes).toEqual([history]);
   const earlierMs = startedAtMs - 600_000;
   const bucket = { rows: 3, firstStep: null, min: 40, max: 40, last: 40 };
-  past = [{ ...of, points: [{ atMs: earlierMs, value: 40, bucket }] }];
+  history = [{ ...of, points: [{ atMs: earlierMs, value: 40, bucket }] }];
   const { series, origin } = await coordinator.api.queryMetrics(query);
   expect(series.map(({ points }) => points.map(({ value }) => value))).toEqual([[40, 80]]);
   expect(origin).toMatchObject({

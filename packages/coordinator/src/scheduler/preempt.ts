@@ -127,7 +127,7 @@ function hold(
 }
 
 function whyOf(awaited: readonly Holder[], victims: ReadonlySet<Holder>, refusal: FindReason): FindReason {
-  const giving = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
-  if (giving.length === 0) return refusal;
-  return () => ({ kind: 'preempting', victims: giving.map(({ id, priority }) => ({ id, priority })) });
+  const preempting = awaited.filter((holder) => holder.state === 'preempted' || victims.has(holder));
+  if (preempting.length === 0) return refusal;
+  return () => ({ kind: 'preempting', victims: preempting.map(({ id, priority }) => ({ id, priority })) });
 }

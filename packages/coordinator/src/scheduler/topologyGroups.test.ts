@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { seededRandom } from '../modelFixture.ts';
 import { type Located, switchPath, topologyLabel } from './topology.ts';
-import { chooseNearby } from './topologyGroups.ts';
+import { chooseClosest } from './topologyGroups.ts';
 
 /** @param paths null: the node does not tell. Nodes are named by their positions. */
 function nodesAt(...paths: readonly (string | null)[]): readonly Located[] {
@@ -12,7 +12,7 @@ function nodesAt(...paths: readonly (string | null)[]): readonly Located[] {
 }
 
 function chosen(nodes: readonly Located[], count: number): readonly number[] {
-  return chooseNearby(nodes, count).map(({ name }) => Number(name));
+  return chooseClosest(nodes, count).map(({ name }) => Number(name));
 }
 
 describe('nodes for a gang', () => {
@@ -44,7 +44,7 @@ describe('nodes for a gang', () => {
     const deep = (rack: string) => [rack, ...Array.from({ length: 15 }, (_, level) => `s${level}`)].join('/');
     const paths = Array.from({ length: 600 }, (_, index) => deep(`rack${index % 200}`));
     const nodes = nodesAt(...paths);
-    const racks = new Set(chooseNearby(nodes, 3).map((node) => switchPath(node)[0]));
+    const racks = new Set(chooseClosest(nodes, 3).map((node) => switchPath(node)[0]));
     expect(racks.size).toBe(1);
   });
 });
@@ -99,7 +99,7 @@ test('no other choice of nodes is better, on thousands of small clusters', () =>
     const nodes = nodesAt(...paths);
     const count = 2 + upTo(nodes.length - 2);
     const best = [...subsets(nodes, count)].map((set) => judge(nodes, set)).sort(compare)[0];
-    const choice = chooseNearby(nodes, count);
+    const choice = chooseClosest(nodes, count);
     expect(choice, `${count} of ${paths.join(' ')}`).toHaveLength(count);
     expect(judge(nodes, choice), `${count} of ${paths.join(' ')}`).toEqual(best);
     if ((best?.[0] ?? 0) > 1) spread += 1;

@@ -13,7 +13,7 @@ import { chooseUnderOneSwitch, type Located, largestGroup, switchPath } from './
  * @param ordered in the order in which they are taken when nothing else tells them apart
  * @param count at most as many as there are
  */
-export function chooseNearby<T extends Located>(ordered: readonly T[], count: number): readonly T[] {
+export function chooseClosest<T extends Located>(ordered: readonly T[], count: number): readonly T[] {
   if (count <= 1 || count >= ordered.length) return ordered.slice(0, count);
   const tree = treeOf(ordered);
   if (tree.depth === 0) return ordered.slice(0, count);
@@ -223,7 +223,7 @@ export function chooseGang<T extends Located>(
   count: number,
   resources: JobResources,
 ): readonly T[] {
-  return isBoundToOneSwitch(resources) ? chooseUnderOneSwitch(ordered, count) : chooseNearby(ordered, count);
+  return isBoundToOneSwitch(resources) ? chooseUnderOneSwitch(ordered, count) : chooseClosest(ordered, count);
 }
 
 export function isBoundToOneSwitch({ topology, nodes }: JobResources): boolean {

@@ -153,7 +153,7 @@ describe('victims', () => {
   it('lose as little as any choice would, are enough, and none of them is superfluous', () => {
     const random = seededRandom(5_061_980);
     const upTo: UpTo = (maximum) => Math.floor(random() * (maximum + 1));
-    const seen = { preempting: 0, several: 0, hopeless: 0, waiting: 0 };
+    const seen = { preempting: 0, several: 0, impossible: 0, waiting: 0 };
     for (let situation = 0; situation < 3_000; situation += 1) {
       const cluster = anySituation(upTo);
       const { view } = cluster;
@@ -171,7 +171,7 @@ describe('victims', () => {
       const what = `situation ${situation}`;
       if (least === null) {
         expect(victims, what).toEqual([]);
-        seen.hopeless += 1;
+        seen.impossible += 1;
         continue;
       }
       expect(lossOf(victims), what).toEqual(least);
@@ -185,7 +185,7 @@ describe('victims', () => {
     }
     expect(seen.preempting).toBeGreaterThan(400);
     expect(seen.several).toBeGreaterThan(120);
-    expect(seen.hopeless).toBeGreaterThan(200);
+    expect(seen.impossible).toBeGreaterThan(200);
     expect(seen.waiting).toBeGreaterThan(50);
   });
 

@@ -55,7 +55,7 @@ function stateOfJob(id: JobId, { when }: Dependency, known: KnownJobs): Dependen
   if (outcome === undefined) return { kind: 'waiting', on: id, when };
   if (when === 'any') return { kind: 'met' };
   if (outcome === 'removed') return { kind: 'failed', on: id, what: 'was removed by retention' };
-  return isAsWanted(outcome, when) ? { kind: 'met' } : { kind: 'failed', on: id, what: pastOf(outcome) };
+  return isAsWanted(outcome, when) ? { kind: 'met' } : { kind: 'failed', on: id, what: outcomeText(outcome) };
 }
 
 /** Whether a job that has ended meets a dependency on its success, or on its failure. */
@@ -63,7 +63,7 @@ export function isAsWanted(outcome: StoredOutcome, when: Exclude<Dependency['whe
   return (outcome === 'succeeded') === (when === 'ok');
 }
 
-function pastOf(outcome: Exclude<StoredOutcome, 'removed'>): string {
+function outcomeText(outcome: Exclude<StoredOutcome, 'removed'>): string {
   return outcome === 'cancelled' ? 'was cancelled' : outcome;
 }
 

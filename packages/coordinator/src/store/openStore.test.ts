@@ -9,11 +9,11 @@ const undoNewest = 'drop table triggers';
 
 it('tells of an upgrade, and of nothing where there is none', async () => {
   const dataDir = tempDir('store').path;
-  const told: object[] = [];
-  const open = () => openStore(dataDir, () => new Uint8Array(6), { warn: (fields) => told.push(fields) });
+  const warnings: object[] = [];
+  const open = () => openStore(dataDir, () => new Uint8Array(6), { warn: (fields) => warnings.push(fields) });
   await open().close();
   await open().close();
-  expect(told).toEqual([]);
+  expect(warnings).toEqual([]);
 
   const toVersion = schemaVersion;
   const earlier = openDatabase(dataDir, () => '');
@@ -23,5 +23,5 @@ it('tells of an upgrade, and of nothing where there is none', async () => {
   closeDatabase(earlier);
   earlier.lock.release();
   await open().close();
-  expect(told).toEqual([{ fromVersion: toVersion - 1, toVersion, dataDir }]);
+  expect(warnings).toEqual([{ fromVersion: toVersion - 1, toVersion, dataDir }]);
 });

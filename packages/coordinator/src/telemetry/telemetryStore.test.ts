@@ -51,12 +51,12 @@ test('what is reported twice or too late counts once', () => {
 });
 
 test.each([
-  { what: 'of another job', said: { task: { ...task, jobId: 'job_zzzzzzzzzzzz' as JobId } } },
-  { what: 'of an earlier attempt', said: { task: { ...task, attempt: 2 } } },
-  { what: 'of a rank on another node', said: { task: { ...task, nodeRank: 1 } } },
-  { what: 'of a GPU that the task does not hold', said: { task, gpuUuid: 'GPU-node-1-1' } },
-])('a reading for a task $what goes to no job', ({ said }) => {
-  telemetry.addGpu(node, aReading({ atMs: now(), ...said }));
+  { what: 'of another job', reading: { task: { ...task, jobId: 'job_zzzzzzzzzzzz' as JobId } } },
+  { what: 'of an earlier attempt', reading: { task: { ...task, attempt: 2 } } },
+  { what: 'of a rank on another node', reading: { task: { ...task, nodeRank: 1 } } },
+  { what: 'of a GPU that the task does not hold', reading: { task, gpuUuid: 'GPU-node-1-1' } },
+])('a reading for a task $what goes to no job', ({ reading }) => {
+  telemetry.addGpu(node, aReading({ atMs: now(), ...reading }));
   expect(valuesOf()).toEqual([]);
   expect(telemetry.dropped.foreign_task).toBe(1);
   expect(telemetry.newest(node).gpus).toMatchObject([{ utilization: 50, task: null }]);

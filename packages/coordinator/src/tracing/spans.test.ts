@@ -7,10 +7,10 @@ import { type JobSpan, type OpenSpans, spansAfter } from './spans.ts';
 const jobId = 'job_0123456789ab';
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-type Told = readonly [kind: EventKind, timeMs: number, data?: Readonly<Record<string, unknown>>];
+type EventFields = readonly [kind: EventKind, timeMs: number, data?: Readonly<Record<string, unknown>>];
 
-function eventsOf(told: readonly Told[], more: Partial<StoredEvent> = {}): readonly StoredEvent[] {
-  return told.map(([kind, timeMs, data = {}], index) => ({
+function eventsOf(fields: readonly EventFields[], more: Partial<StoredEvent> = {}): readonly StoredEvent[] {
+  return fields.map(([kind, timeMs, data = {}], index) => ({
     kind,
     subject: jobId,
     data: { name: 'train', ...data },
@@ -43,7 +43,7 @@ const allocated = (attempt: number, ...nodes: readonly string[]) => ({
 });
 
 /** Two attempts: the first fails while it runs, the second succeeds. */
-const story: readonly Told[] = [
+const story: readonly EventFields[] = [
   ['job.submitted', 1_000, { project: 'vision' }],
   ['attempt.allocated', 2_000, allocated(1, 'node-1', 'node-2')],
   ['attempt.checked', 2_500, { attempt: 1 }],

@@ -49,7 +49,7 @@ type Fact = Pick<StoredEvent, 'kind' | 'subject' | 'data'>;
 describe('a coordinator', () => {
   let coordinator: TestCoordinator;
   let publisher: GpuStatsPublisher;
-  const told: Fact[] = [];
+  const published: Fact[] = [];
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   beforeEach(async () => {
     const memory = new Memory('test');
@@ -58,8 +58,8 @@ describe('a coordinator', () => {
     coordinator = await startTestCoordinator({ memory });
     const { clock, telemetry, taskStatus } = coordinator;
     const clocks = { wallMs: () => clock.wallMs(), monotonicMs: () => clock.monotonicMs() };
-    told.splice(0);
-    const notices = { publish: (facts: readonly Fact[]) => void told.push(...facts) };
+    published.splice(0);
+    const notices = { publish: (facts: readonly Fact[]) => void published.push(...facts) };
     publisher = new GpuStatsPublisher({ ...clocks, telemetry, taskStatus, notices });
   });
   afterEach(() => coordinator.close());
@@ -69,7 +69,7 @@ describe('a coordinator', () => {
     coordinator.telemetry.addGpu(nodeNameOf(node), aReading({ atMs: now(), task, ...fields }));
   function texts() {
     publisher.run(coordinator.state);
-    return told.map(({ data }) => data['text']);
+    return published.map(({ data }) => data['text']);
   }
 
   test('says every half minute what is fresh, once for each job', async () => {
@@ -85,8 +85,8 @@ describe('a coordinator', () => {
     expect(texts()).toEqual([text]);
     coordinator.clock.nowMs += 29_999;
     expect(texts()).toEqual([text]);
-    expect(told.flatMap((fact) => problemOfEvent(fact) ?? [])).toEqual([]);
-    expect(told[0]).toMatchObject({
+    expect(published.flatMap((fact) => problemOfEvent(fact) ?? [])).toEqual([]);
+    expect(published[0]).toMatchObject({
       kind: 'training.stats',
       subject: runningJobId,
       data: { attempt: 1, utilization: 60, name: 'train' },

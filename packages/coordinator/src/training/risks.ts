@@ -25,7 +25,7 @@ export function risksOf(job: JobView, around: TrainingSurroundings, nowMs: numbe
     ...around.hangs.map(hangRisk),
     ...around.signs.filter(({ sign }) => sign.kind !== 'resume_confirmed').map(signRisk),
     ...storedSigns(job, around),
-    ...pastHang(job, around),
+    ...earlierHang(job, around),
     ...around.drains.map(({ node, drain }) => drainRisk(node, drain, nowMs)),
     ...(job.pending?.kind === 'circuit_open'
       ? [`The circuit breaker is open: ${markdownText(job.pending.message)}`]
@@ -63,7 +63,7 @@ function storedSigns({ attempts }: JobView, { signs }: TrainingSurroundings): re
 }
 
 /** A hang that ended the attempt stands beside it as its cause. */
-function pastHang({ attempts }: JobView, { hangs }: TrainingSurroundings): readonly string[] {
+function earlierHang({ attempts }: JobView, { hangs }: TrainingSurroundings): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null || newest.hungAtMs === null || hangs.length > 0 || newest.cause?.kind === 'hung')
     return [];

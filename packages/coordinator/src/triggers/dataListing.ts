@@ -54,8 +54,8 @@ async function requireAllowed(directory: string, allowed: readonly string[]): Pr
 }
 
 function isBelow(top: string, path: string): boolean {
-  const way = relative(top, path);
-  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  const inside = relative(top, path);
+  return inside === '' || (inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside));
 }
 
 async function realOrNull(path: string): Promise<string | null> {

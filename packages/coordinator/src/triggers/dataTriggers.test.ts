@@ -128,7 +128,7 @@ test('a directory that has vanished starts nothing, and its return with the same
 
 describe('a directory that cannot be listed', () => {
   const blocked = async () => (await coordinator.api.getTrigger('arrived')).blocked;
-  const told = () =>
+  const changes = () =>
     [...coordinator.memory.events.values()]
       .filter(({ kind }) => kind === 'trigger.blocked' || kind === 'trigger.unblocked')
       .map(({ kind, data }) => ({ kind, data }));
@@ -152,12 +152,14 @@ describe('a directory that cannot be listed', () => {
       cause: `"${incoming}" is not a directory`,
       sinceMs: since?.sinceMs,
     });
-    expect(told()).toMatchObject([{ kind: 'trigger.blocked', data: { trigger: 'arrived', cause, remedy } }]);
+    expect(changes()).toMatchObject([
+      { kind: 'trigger.blocked', data: { trigger: 'arrived', cause, remedy } },
+    ]);
     rmSync(incoming);
     renameSync(join(shared, 'away'), incoming);
     await pass(10_000);
     expect(await blocked()).toBeNull();
-    expect(told()).toMatchObject([{ kind: 'trigger.blocked' }, { kind: 'trigger.unblocked' }]);
+    expect(changes()).toMatchObject([{ kind: 'trigger.blocked' }, { kind: 'trigger.unblocked' }]);
   });
 
   test('is not watched while the trigger is paused', async () => {

@@ -82,8 +82,8 @@ test('a watchdog that runs out after the death of another rank is not the cause'
     kind: 'host_oom',
     evidence: { line: 1 },
   });
-  const said = read(trace('ValueError: bad') + watchdog(4, 9)).found;
-  expect(said).toMatchObject({ kind: 'python_exception', evidence: { line: 3 } });
+  const found = read(trace('ValueError: bad') + watchdog(4, 9)).found;
+  expect(found).toMatchObject({ kind: 'python_exception', evidence: { line: 3 } });
 });
 
 test('the abort of a watchdog is not a beginning of its own', () => {

@@ -246,8 +246,8 @@ test.each([
     'GPU 0 has a total capacity of 79.15 GiB of which 10.00 MiB is free. Including non-PyTorch memory, this process has 78.10 GiB memory in use.',
     'job',
   ],
-])('whose memory it is: %s', (_, tells, blame) => {
-  const { found } = read(`torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. ${tells}`);
+])('whose memory it is: %s', (_, usage, blame) => {
+  const { found } = read(`torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. ${usage}`);
   expect(found).toMatchObject({ kind: 'cuda_oom', blame });
 });
 

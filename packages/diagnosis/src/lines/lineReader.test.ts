@@ -151,12 +151,12 @@ test('where a line ends is known while it is reported, whatever the chunks and w
   const ends = [3, 8, 14, 18, 319, output.length];
   for (let seed = 1; seed <= 50; seed += 1) {
     const found: number[] = [];
-    let told = 0;
+    let reads = 0;
     const reader: LineReader = new LineReader(
       () => {
         // Anyone who asks for some lines only gets the same for these.
-        if (told % 2 === 0 || seed % 2 === 0) found.push(reader.position);
-        told += 1;
+        if (reads % 2 === 0 || seed % 2 === 0) found.push(reader.position);
+        reads += 1;
       },
       { lineBytesMax: 64 },
     );

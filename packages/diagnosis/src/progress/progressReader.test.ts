@@ -98,11 +98,11 @@ test.each([
 );
 
 test('a validation of Megatron is reported with its step all the same', () => {
-  const told: ProgressRow[] = [];
-  const reader = new ProgressReader({ onRow: (row) => told.push(row) });
+  const found: ProgressRow[] = [];
+  const reader = new ProgressReader({ onRow: (row) => found.push(row) });
   for (const line of linesOf(megatronOnDeepspeed.join('\n'))) reader.line(line);
   expect(
-    told.map(({ canonical: { step, train_loss, eval_loss } }) => [step, train_loss ?? eval_loss]),
+    found.map(({ canonical: { step, train_loss, eval_loss } }) => [step, train_loss ?? eval_loss]),
   ).toEqual([
     [1, 11.03125],
     [1, 10.9901],
@@ -213,17 +213,17 @@ test("an ETA by the program's own step time, whatever its slowest step took", ()
 });
 
 test('an ETA by the times at which lines came', () => {
-  const told = 'Training starts at step 1, total steps 100';
-  expect(progressOf(told, titan(10), titan(12), titan(14))?.etaMs).toBe(86 * 500);
+  const start = 'Training starts at step 1, total steps 100';
+  expect(progressOf(start, titan(10), titan(12), titan(14))?.etaMs).toBe(86 * 500);
 });
 
 test('lines that were written before they are read tell nothing of the speed', () => {
   const reader = new ProgressReader();
-  const [told, ...rows] = linesOf(
+  const [start, ...rows] = linesOf(
     ['Training starts at step 1, total steps 1000', ...[10, 20, 30, 40].map(titan)].join('\n'),
   );
-  if (told === undefined) throw new Error('no lines');
-  reader.line(told, null);
+  if (start === undefined) throw new Error('no lines');
+  reader.line(start, null);
   for (const row of rows) reader.line(row, 5_000);
   expect(reader.progress).toMatchObject({ etaMs: null, latest: { step: 40 } });
   for (const line of linesOf(titan(45))) reader.line(line, 15_000);

@@ -16,9 +16,9 @@ test.each<[string, readonly number[], number, number]>([
   ['10 deviations of the noise', times(20, 1, 1.5, 2), 8.8, 9],
   ['twice the worst of a few', [3, ...times(20, 1)], 4.9, 5.1],
   ['the lowest median of a loss that has crept up', [...times(40, 2), ...times(64, 2.8)], 2.9, 3.1],
-])('far above is more than %s', (_name, past, below, above) => {
-  expect(usualOf(...past).exceededBy(below)).toBeNull();
-  expect(usualOf(...past).exceededBy(above)).not.toBeNull();
+])('far above is more than %s', (_name, losses, below, above) => {
+  expect(usualOf(...losses).exceededBy(below)).toBeNull();
+  expect(usualOf(...losses).exceededBy(above)).not.toBeNull();
 });
 
 test('what is longer ago than 64 losses does not count', () => {

@@ -14,7 +14,7 @@ function signsOf(lines: readonly string[]): readonly TrainingSign[] {
   });
 }
 
-const said = (lines: readonly string[]) =>
+const foundIn = (lines: readonly string[]) =>
   signsOf(lines).map(({ kind, step, lastGoodStep }) => [kind, step, lastGoodStep]);
 
 const row = (step: number, loss: number | string) =>
@@ -63,13 +63,13 @@ test.each([
 
 test('gradients that stay no numbers are a sign', () => {
   const bad = (epoch: number) => `{'loss': 3.0, 'grad_norm': nan, 'epoch': ${epoch}}`;
-  expect(said([bad(0.1), bad(0.2)])).toEqual([]);
+  expect(foundIn([bad(0.1), bad(0.2)])).toEqual([]);
   expect(signsOf([bad(0.1), bad(0.2), bad(0.3)])).toMatchObject([{ kind: 'nan_loss', line: 1 }]);
 });
 
 test('trouble that comes and goes is one; after ten good lines it is another', () => {
-  expect(said(rows([3, 'nan', 3, 3, 'nan', 3, 'nan']))).toEqual([['nan_loss', 1, 0]]);
-  expect(said(rows([3, 'nan', ...repeated(10, 3), 'nan']))).toEqual([
+  expect(foundIn(rows([3, 'nan', 3, 3, 'nan', 3, 'nan']))).toEqual([['nan_loss', 1, 0]]);
+  expect(foundIn(rows([3, 'nan', ...repeated(10, 3), 'nan']))).toEqual([
     ['nan_loss', 1, 0],
     ['nan_loss', 12, 11],
   ]);
@@ -77,23 +77,23 @@ test('trouble that comes and goes is one; after ten good lines it is another', (
 
 test('a spike that returns is a spike and no more', () => {
   const losses = [...calm, 5.1, 3.5, 3.3, 3.1, 2.8, 2.4, 2.3, ...calm];
-  expect(said(rows(losses))).toEqual([['loss_spike', 100, 99]]);
+  expect(foundIn(rows(losses))).toEqual([['loss_spike', 100, 99]]);
 });
 
 test('a loss that has jumped and stays is a divergence from before the jump', () => {
-  expect(said(rows([...calm, ...repeated(60, 7, 6.8, 7.1)]))).toEqual([
+  expect(foundIn(rows([...calm, ...repeated(60, 7, 6.8, 7.1)]))).toEqual([
     ['loss_spike', 100, 99],
     ['loss_divergence', 150, 99],
   ]);
 });
 
 test('a loss that stays high for fewer than 50 steps is no divergence', () => {
-  expect(said(rows([...calm, ...repeated(50, 7), ...calm]))).toEqual([['loss_spike', 100, 99]]);
+  expect(foundIn(rows([...calm, ...repeated(50, 7), ...calm]))).toEqual([['loss_spike', 100, 99]]);
 });
 
 test('where a line stands for many steps, three of them make a divergence', () => {
-  expect(said(rows([...calm, 7, 7], 500))).toEqual([['loss_spike', 50_000, 49_500]]);
-  expect(said(rows([...calm, 7, 7, 7], 500))).toEqual([
+  expect(foundIn(rows([...calm, 7, 7], 500))).toEqual([['loss_spike', 50_000, 49_500]]);
+  expect(foundIn(rows([...calm, 7, 7, 7], 500))).toEqual([
     ['loss_spike', 50_000, 49_500],
     ['loss_divergence', 51_000, 49_500],
   ]);
@@ -115,22 +115,22 @@ test('a loss that creeps up until it is far above its best is a divergence', () 
 
 test('a spike on its way back is not called a divergence, however long it takes', () => {
   const returning = Array.from({ length: 100 }, (_, index) => 3 + 4 * Math.exp(-index / 10));
-  expect(said(rows([...calm, ...returning, ...calm]))).toEqual([['loss_spike', 100, 99]]);
+  expect(foundIn(rows([...calm, ...returning, ...calm]))).toEqual([['loss_spike', 100, 99]]);
 });
 
 test('a loss that is high but seldom far above the usual is no divergence', () => {
-  expect(said(rows([...calm, 7, ...repeated(60, 3), 7, ...calm]))).toEqual([['loss_spike', 100, 99]]);
+  expect(foundIn(rows([...calm, 7, ...repeated(60, 3), 7, ...calm]))).toEqual([['loss_spike', 100, 99]]);
 });
 
 test('a single good line within a divergence does not end it', () => {
-  expect(said(rows([...calm, 7, 2.2, ...repeated(60, 7)]))).toEqual([
+  expect(foundIn(rows([...calm, 7, 2.2, ...repeated(60, 7)]))).toEqual([
     ['loss_spike', 100, 99],
     ['loss_divergence', 150, 99],
   ]);
 });
 
 test('what is no number after a jump was well before the jump', () => {
-  expect(said(rows([...calm, 7, 70, 700, 'nan']))).toEqual([
+  expect(foundIn(rows([...calm, 7, 70, 700, 'nan']))).toEqual([
     ['loss_spike', 100, 99],
     ['nan_loss', 103, 99],
   ]);
@@ -138,7 +138,7 @@ test('what is no number after a jump was well before the jump', () => {
 
 test('a run that begins anew is measured by its own past', () => {
   const lines = [...rows(calm, 1, 1_000), ...rows([11, 10, 9, 8, 7, 6, 5, 'nan'])];
-  expect(said(lines)).toEqual([['nan_loss', 7, 6]]);
+  expect(foundIn(lines)).toEqual([['nan_loss', 7, 6]]);
 });
 
 /** Normal noise, from uniform chance. */
@@ -161,7 +161,7 @@ test.each<[string, (step: number, chance: Chance) => number]>([
   for (let seed = 1; seed <= 20; seed += 1) {
     const chance = seededChance(seed);
     const losses = Array.from({ length: 1_000 }, (_, step) => loss(step, chance));
-    expect(said(rows(losses)), `seed ${seed}`).toEqual([]);
+    expect(foundIn(rows(losses)), `seed ${seed}`).toEqual([]);
   }
 });
 

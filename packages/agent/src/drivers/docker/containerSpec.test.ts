@@ -39,7 +39,7 @@ function specOf(launch: Partial<TaskLaunch> = {}, plan: Partial<ContainerPlan> =
     image,
     ids: null,
     output: 'file',
-    gpuWay: 'nvidia',
+    gpuMode: 'nvidia',
     init: true,
     volumes: launch.volumes ?? [],
     policy: containerDefaults,
@@ -171,7 +171,7 @@ describe('containerSpec', () => {
     });
 
     it('are requested by CDI name, and then nothing is left to the NVIDIA runtime', () => {
-      const spec = specOf({ gpus: [gpu] }, { gpuWay: 'cdi' });
+      const spec = specOf({ gpus: [gpu] }, { gpuMode: 'cdi' });
       expect(spec.HostConfig.DeviceRequests).toEqual([
         { Driver: 'cdi', DeviceIDs: ['nvidia.com/gpu=GPU-1'] },
       ]);

@@ -14,9 +14,9 @@ import type { TaskName } from '../../taskFacts/execution.ts';
 import type { TaskLaunch, VolumeMount } from '../driver.ts';
 import { type ContainerPolicy, containerUser, otherUserEnvironment } from './containerPolicy.ts';
 import type { ImageDetails } from './engineAnswers.ts';
-import { deviceRequests, type GpuWay, visibleDevices } from './gpuRequests.ts';
+import { deviceRequests, type GpuRequestMode, visibleDevices } from './gpuRequests.ts';
 
-export type OutputWay = 'file' | 'engine';
+export type OutputMode = 'file' | 'engine';
 
 export interface ContainerIdentity {
   /** Distinguishes the containers of several agents on one machine. */
@@ -30,8 +30,8 @@ export interface ContainerPlan extends ContainerIdentity {
   readonly image: ImageDetails;
   /** Of the launch's account; null: it has none. */
   readonly ids: AccountIds | null;
-  readonly output: OutputWay;
-  readonly gpuWay: GpuWay;
+  readonly output: OutputMode;
+  readonly gpuMode: GpuRequestMode;
   /** The engine can put its init in front of the command. */
   readonly init: boolean;
   /** As they are to be mounted. */
@@ -117,7 +117,7 @@ export function containerSpec(plan: ContainerPlan): object {
   };
 }
 
-function environment({ launch, gpuWay, image, ids, policy }: ContainerPlan): Record<string, string> {
+function environment({ launch, gpuMode, image, ids, policy }: ContainerPlan): Record<string, string> {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
   const isOtherUser = containerUser(ids, image, policy) !== null;
   const imageHas = (name: string) => image.env.some((entry) => entry.startsWith(`${name}=`));
@@ -131,11 +131,11 @@ function environment({ launch, gpuWay, image, ids, policy }: ContainerPlan): Rec
     ...launch.env,
     // The last word is ours: images of NVIDIA set `all`, and where the NVIDIA runtime is the engine's default that would
     // open every GPU of the node to a task that has none of them.
-    NVIDIA_VISIBLE_DEVICES: visibleDevices(launch.gpus, gpuWay),
+    NVIDIA_VISIBLE_DEVICES: visibleDevices(launch.gpus, gpuMode),
   };
 }
 
-function hostConfig({ launch, ids, gpuWay, init, output, volumes, policy }: ContainerPlan): object {
+function hostConfig({ launch, ids, gpuMode, init, output, volumes, policy }: ContainerPlan): object {
   const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
   const shmBytes =
     launch.shmMb === null ? shmBytesPerGpu * Math.max(1, launch.gpus.length) : launch.shmMb * mebibyte;
@@ -176,7 +176,7 @@ function hostConfig({ launch, ids, gpuWay, init, output, volumes, policy }: Cont
           ],
         }
       : {}),
-    DeviceRequests: deviceRequests(launch.gpus, gpuWay),
+    DeviceRequests: deviceRequests(launch.gpus, gpuMode),
     // `local` keeps bytes as they are, where json-file replaces what is no UTF-8, also a character that a part of a long
     // line ends within. Its rotation (100 MB by default) would lose the beginning before we read it.
     LogConfig: { Type: 'local', Config: { 'max-size': '1000t', 'max-file': '1', compress: 'false' } },

@@ -17,14 +17,14 @@ import {
   containerName,
   containerSpec,
   labels,
-  type OutputWay,
+  type OutputMode,
   shell,
   survivesShell,
 } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
 import type { Container, EngineInfo, ImageDetails } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
-import { canRequestGpus, chooseGpuWay, missingGpus } from './gpuRequests.ts';
+import { canRequestGpus, chooseGpuRequestMode, missingGpus } from './gpuRequests.ts';
 import { ensureImage } from './image.ts';
 import { allowedVolumes, type MountRules } from './mounts.ts';
 import { type MeantCommand, mappedUsers, misnamed, missingCommand, noGpus } from './startErrors.ts';
@@ -102,7 +102,7 @@ export class ContainerStart {
       if (container === null) container = await this.create(launch, image, ids, output);
       else await untilAborted(allowedVolumes(launch, this.options.mounts), abort);
       abort.throwIfAborted();
-      const needsShell = container.labels[labels.output] === ('file' satisfies OutputWay);
+      const needsShell = container.labels[labels.output] === ('file' satisfies OutputMode);
       if (needsShell && !(await this.engine.isExecutable(container.id, shell))) {
         requireNoVariables(launch, `the image has no ${shell}`);
         await this.engine.removeContainer(container.id);
@@ -152,8 +152,8 @@ export class ContainerStart {
   private async requireGpuSupport(launch: TaskLaunch): Promise<void> {
     await this.refusePodman();
     const info = await this.engine.info();
-    const way = await chooseGpuWay(launch.gpus, info);
-    if (way === 'nvidia' && !canRequestGpus(info)) {
+    const mode = await chooseGpuRequestMode(launch.gpus, info);
+    if (mode === 'nvidia' && !canRequestGpus(info)) {
       throw noGpus('it has neither the NVIDIA runtime nor a CDI device for each GPU');
     }
   }
@@ -168,7 +168,7 @@ export class ContainerStart {
     );
   }
 
-  private async preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputWay> {
+  private async preferredOutput(launch: TaskLaunch, image: ImageDetails): Promise<OutputMode> {
     const { selinux } = await this.engineInfo();
     if (survivesShell(launch, image) && !selinux) return 'file';
     requireNoVariables(
@@ -196,7 +196,7 @@ export class ContainerStart {
     launch: TaskLaunch,
     image: ImageDetails,
     ids: AccountIds | null,
-    output: OutputWay,
+    output: OutputMode,
   ): Promise<Container> {
     const hasDevices = launch.gpus.some((gpu) => !gpu.simulated);
     const volumes = await allowedVolumes(launch, this.options.mounts);
@@ -212,7 +212,7 @@ export class ContainerStart {
       policy: this.options.policy,
       init: (await this.engine.identity()).hasInit,
       // Asked anew each time: CDI specs are made again after a change of driver or of MIG slices.
-      gpuWay: hasDevices ? await chooseGpuWay(launch.gpus, await this.engine.info()) : 'nvidia',
+      gpuMode: hasDevices ? await chooseGpuRequestMode(launch.gpus, await this.engine.info()) : 'nvidia',
     });
     const id = await this.engine.createContainer(containerName(launch.key), spec);
     const container = await this.engine.inspectContainer(id);

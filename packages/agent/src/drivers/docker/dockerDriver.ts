@@ -119,8 +119,8 @@ class DockerDriver implements TaskDriver {
   }
 
   start(launch: TaskLaunch, abort: AbortSignal = never): Promise<void> {
-    const underWay = this.starts.get(launch.key);
-    if (underWay !== undefined) return underWay;
+    const inFlight = this.starts.get(launch.key);
+    if (inFlight !== undefined) return inFlight;
     const start = this.startTask(launch, abort).finally(() => this.starts.delete(launch.key));
     this.starts.set(launch.key, start);
     return start;

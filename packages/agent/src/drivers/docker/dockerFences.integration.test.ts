@@ -24,10 +24,10 @@ describe('preparations', () => {
     onTestFinished(() => served.remove());
     const launch = aTask({ image: served.image, command: ['echo', 'pulled'] });
     const driver = aDriver();
-    const said: string[] = [];
-    await driver.prepare(launch, (what) => said.push(what));
-    expect(said[0]).toBe(`pulls image ${served.image}`);
-    expect(said.at(-1)).toBe(`pulls image ${served.image}: 1 of 1 layers`);
+    const shown: string[] = [];
+    await driver.prepare(launch, (what) => shown.push(what));
+    expect(shown[0]).toBe(`pulls image ${served.image}`);
+    expect(shown.at(-1)).toBe(`pulls image ${served.image}: 1 of 1 layers`);
     await driver.prepare(launch, (what) => expect(what).toBe('not a word'));
     expect(await driver.list()).toEqual([]);
     await driver.start(launch);

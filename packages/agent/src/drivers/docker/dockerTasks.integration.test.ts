@@ -43,7 +43,7 @@ function createdBefore(launch: TaskLaunch): { HostConfig: { Mounts: readonly obj
     policy: containerDefaults,
     init: true,
     output: 'file',
-    gpuWay: 'nvidia',
+    gpuMode: 'nvidia',
   } as const;
   const spec = containerSpec({ ...plan, launch, image: { entrypoint: [], command: [], env: [], user: '' } });
   return spec as { HostConfig: { Mounts: readonly object[] } };

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { tempDir } from '../../../../../test/support/services.ts';
 import type { GpuDevice } from '../driver.ts';
 import type { EngineInfo } from './engineAnswers.ts';
-import { chooseGpuWay, deviceRequests, missingGpus } from './gpuRequests.ts';
+import { chooseGpuRequestMode, deviceRequests, missingGpus } from './gpuRequests.ts';
 
 const gpus: GpuDevice[] = [
   { uuid: 'GPU-aaaa', simulated: false },
@@ -26,14 +26,16 @@ async function specDir(files: Record<string, string>): Promise<string> {
   return folder;
 }
 
-describe('chooseGpuWay', () => {
+describe('chooseGpuRequestMode', () => {
   it('prefers CDI where the engine lists a device for each GPU', async () => {
     const cdiDevices = ['nvidia.com/gpu=0', 'nvidia.com/gpu=GPU-aaaa', 'nvidia.com/gpu=MIG-bbbb'];
-    expect(await chooseGpuWay(gpus, anEngine({ cdiDevices }))).toBe('cdi');
+    expect(await chooseGpuRequestMode(gpus, anEngine({ cdiDevices }))).toBe('cdi');
   });
 
   it('does not mix the ways: one GPU without a CDI device, and all go through the NVIDIA runtime', async () => {
-    expect(await chooseGpuWay(gpus, anEngine({ cdiDevices: ['nvidia.com/gpu=GPU-aaaa'] }))).toBe('nvidia');
+    expect(await chooseGpuRequestMode(gpus, anEngine({ cdiDevices: ['nvidia.com/gpu=GPU-aaaa'] }))).toBe(
+      'nvidia',
+    );
   });
 
   it('reads the specs of an engine that does not list its devices', async () => {
@@ -44,8 +46,10 @@ describe('chooseGpuWay', () => {
         devices: gpus.map(({ uuid }) => ({ name: uuid })),
       }),
     });
-    expect(await chooseGpuWay(gpus, anEngine({ cdiSpecDirs: ['/no/such/folder', yaml] }))).toBe('cdi');
-    expect(await chooseGpuWay(gpus, anEngine({ cdiSpecDirs: [json] }))).toBe('cdi');
+    expect(await chooseGpuRequestMode(gpus, anEngine({ cdiSpecDirs: ['/no/such/folder', yaml] }))).toBe(
+      'cdi',
+    );
+    expect(await chooseGpuRequestMode(gpus, anEngine({ cdiSpecDirs: [json] }))).toBe('cdi');
   });
 
   it('takes no stale, foreign or half-named spec for one', async () => {
@@ -56,12 +60,12 @@ describe('chooseGpuWay', () => {
     const longer = await specDir({ 'nvidia.yaml': yamlSpec('GPU-aaaa0', 'MIG-bbbb') });
     const backup = await specDir({ 'nvidia.yaml.bak': yamlSpec('GPU-aaaa', 'MIG-bbbb') });
     for (const folder of [stale, foreign, longer, backup]) {
-      expect(await chooseGpuWay(gpus, anEngine({ cdiSpecDirs: [folder] })), folder).toBe('nvidia');
+      expect(await chooseGpuRequestMode(gpus, anEngine({ cdiSpecDirs: [folder] })), folder).toBe('nvidia');
     }
   });
 
   it('uses the NVIDIA runtime of an engine without CDI', async () => {
-    expect(await chooseGpuWay(gpus, anEngine({}))).toBe('nvidia');
+    expect(await chooseGpuRequestMode(gpus, anEngine({}))).toBe('nvidia');
   });
 });
 

@@ -9,11 +9,14 @@ import type { DeviceRequest, EngineInfo } from './engineAnswers.ts';
  * `cdi` is preferred: under `nvidia`, the older hook, a `docker update` or a reload of systemd can take the devices away
  * from a running container. For the same reason nothing may ever change the limits of a running container.
  */
-export type GpuWay = 'cdi' | 'nvidia';
+export type GpuRequestMode = 'cdi' | 'nvidia';
 
 const cdiKind = 'nvidia.com/gpu';
 
-export async function chooseGpuWay(gpus: readonly GpuDevice[], info: EngineInfo): Promise<GpuWay> {
+export async function chooseGpuRequestMode(
+  gpus: readonly GpuDevice[],
+  info: EngineInfo,
+): Promise<GpuRequestMode> {
   const uuids = gpus.filter((gpu) => !gpu.simulated).map((gpu) => gpu.uuid);
   const found = info.cdiDevices ?? (await devicesInSpecs(info.cdiSpecDirs));
   return uuids.length > 0 && uuids.every((uuid) => found.includes(`${cdiKind}=${uuid}`)) ? 'cdi' : 'nvidia';
@@ -35,10 +38,10 @@ export function canRequestGpus(info: EngineInfo): boolean {
 }
 
 /** Empty without real GPUs. Always by UUID: indexes change after a reset. */
-export function deviceRequests(gpus: readonly GpuDevice[], way: GpuWay): readonly DeviceRequest[] {
+export function deviceRequests(gpus: readonly GpuDevice[], mode: GpuRequestMode): readonly DeviceRequest[] {
   const uuids = gpus.filter((gpu) => !gpu.simulated).map((gpu) => gpu.uuid);
   if (uuids.length === 0) return [];
-  if (way === 'cdi') return [{ Driver: 'cdi', DeviceIDs: uuids.map((uuid) => `${cdiKind}=${uuid}`) }];
+  if (mode === 'cdi') return [{ Driver: 'cdi', DeviceIDs: uuids.map((uuid) => `${cdiKind}=${uuid}`) }];
   return [{ Driver: 'nvidia', DeviceIDs: uuids, Capabilities: [['gpu', 'compute', 'utility']] }];
 }
 
@@ -46,9 +49,9 @@ export function deviceRequests(gpus: readonly GpuDevice[], way: GpuWay): readonl
  * The value of NVIDIA_VISIBLE_DEVICES. `void` keeps the NVIDIA runtime, where it is the engine's default, from adding
  * devices of its own: for tasks without GPUs, and beside CDI, which has brought the right ones.
  */
-export function visibleDevices(gpus: readonly GpuDevice[], way: GpuWay): string {
+export function visibleDevices(gpus: readonly GpuDevice[], mode: GpuRequestMode): string {
   const hasDevices = gpus.some((gpu) => !gpu.simulated);
-  if (gpus.length === 0 || (hasDevices && way === 'cdi')) return 'void';
+  if (gpus.length === 0 || (hasDevices && mode === 'cdi')) return 'void';
   return gpus.map((gpu) => gpu.uuid).join(',');
 }
 

@@ -3,7 +3,7 @@ import { PullProgress } from './image.ts';
 
 it('counts the layers of a pull, and reports only when the count changes', () => {
   const progress = new PullProgress();
-  const said = [
+  const shown = [
     { id: 'latest', status: 'Pulling from library/trainer' },
     { id: 'a', status: 'Already exists' },
     { id: 'b', status: 'Pulling fs layer' },
@@ -15,7 +15,7 @@ it('counts the layers of a pull, and reports only when the count changes', () =>
     { id: 'c', status: 'Pull complete' },
     { id: null, status: 'Digest: sha256:…' },
   ].map((step) => progress.after(step));
-  expect(said.filter((words) => words !== null)).toEqual([
+  expect(shown.filter((words) => words !== null)).toEqual([
     '1 of 1 layers',
     '1 of 2 layers',
     '1 of 3 layers',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Logger } from '@muster/common/log';
 import { readOutputRecord, writeOutputRecord } from '../../logs/outputRecord.ts';
 import type { TaskLocation, TaskName } from '../../taskFacts/execution.ts';
-import { labels, type OutputWay } from './containerSpec.ts';
+import { labels, type OutputMode } from './containerSpec.ts';
 import type { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';
 import { copyUntilEnd, copyWhole } from './engineOutput.ts';
@@ -33,7 +33,7 @@ export class TaskOutputs {
 
   /** Copies in the background where the engine keeps the output, once for each task. */
   follow(container: Container, task: TaskLocation): void {
-    const isKeptByEngine = container.labels[labels.output] === ('engine' satisfies OutputWay);
+    const isKeptByEngine = container.labels[labels.output] === ('engine' satisfies OutputMode);
     if (!isKeptByEngine || this.copies.has(task.key)) return;
     this.noteCopied(task);
     const abort = new AbortController();

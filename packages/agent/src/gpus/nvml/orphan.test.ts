@@ -27,8 +27,8 @@ test('a reader that hangs does not outlive an agent that is killed', async () =>
   const parent = spawn(process.execPath, ['-e', parentScript, ...command, fake.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [said] = (await once(parent.stdout, 'data')) as [Buffer];
-  const readerPid = Number(said.toString());
+  const [firstLine] = (await once(parent.stdout, 'data')) as [Buffer];
+  const readerPid = Number(firstLine.toString());
   await waitFor('the reader hangs in the library', () => fake.callsOf('nvmlDeviceGetUUID') === 2);
   expect(existsSync(`/proc/${readerPid}`)).toBe(true);
   parent.kill('SIGKILL');

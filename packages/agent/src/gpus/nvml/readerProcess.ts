@@ -116,7 +116,7 @@ export class ReaderProcess {
     const id = this.lastId;
     return new Promise((resolve) => {
       this.waiting = { id, resolve };
-      this.child.tell({ id, kind, avoid } satisfies ReaderRequest);
+      this.child.send({ id, kind, avoid } satisfies ReaderRequest);
     });
   }
 

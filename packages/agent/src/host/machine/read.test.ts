@@ -46,7 +46,7 @@ test.each([
 test.each([
   ['its deadline', /it took more than 500 ms/],
   ['the agent', /abort/],
-])('one that hangs ends with %s, and so does what it waits for', async (what, says) => {
+])('one that hangs ends with %s, and so does what it waits for', async (what, message) => {
   const closing = new AbortController();
   const pidFile = join(directory, 'pid');
   const program = aProgram(`
@@ -64,7 +64,7 @@ test.each([
     await vi.waitFor(() => statSync(pidFile));
     closing.abort();
   }
-  expect(await ended).toMatch(says);
+  expect(await ended).toMatch(message);
   // On a slow machine the deadline may come before it has started anything.
   const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : null;
   if (pid !== null) await vi.waitFor(() => expect(isRunning(pid)).toBe(false));

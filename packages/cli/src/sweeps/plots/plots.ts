@@ -198,8 +198,8 @@ function learningCurves(data: SweepPlotData): Figure {
       );
       const look = { fill: 'none', stroke: isBest ? colours.best : colours.line };
       const strength = { 'stroke-width': isBest ? 2.5 : 1, 'stroke-opacity': isBest ? 1 : 0.45 };
-      const said = data.trials.find(({ number }) => number === trial);
-      const note = element('title', {}, [said === undefined ? `trial ${trial}` : trialText(said)]);
+      const shown = data.trials.find(({ number }) => number === trial);
+      const note = element('title', {}, [shown === undefined ? `trial ${trial}` : trialText(shown)]);
       return element('path', { d, ...look, ...strength }, [note]);
     });
   return { title, width, height, parts: [...axes(frame, x, y, ['step', data.metric]), ...lines] };

@@ -1,6 +1,6 @@
 import { metricNamed } from '@muster/common/metricNames';
 import { expect, test } from 'vitest';
-import { pastFrom } from './pastMetrics.ts';
+import { historyFrom } from './metricHistory.ts';
 
 const metric = metricNamed('gpu_utilization') ?? expect.fail('there is no such metric');
 const question = { metric, jobIds: ['job_a'], nodes: null, attempt: null, stepMs: 60_000, condensed: null };
@@ -9,7 +9,7 @@ const range = { fromMs: 1_000, toMs: 121_000, withJobs: true };
 /** A Prometheus that answers so. */
 function answering(answer: () => Response | Promise<Response>) {
   const asked: [string, string][] = [];
-  const read = pastFrom('http://p:9090/prefix/', (url, { body }) => {
+  const read = historyFrom('http://p:9090/prefix/', (url, { body }) => {
     asked.push([url, body.toString()]);
     return Promise.resolve(answer());
   });
@@ -44,9 +44,9 @@ test.each<[string, () => Response | Promise<Response>, RegExp]>([
   ],
   ['is slow', () => Promise.reject(new DOMException('late', 'TimeoutError')), /no answer within 10 s$/],
 ])('a Prometheus that %s costs the older values, and the sentence says why', async (_, answer, why) => {
-  const said = await answering(answer).ask();
-  expect(said).toMatch(/^earlier values are missing: Prometheus at http:\/\/p:9090\/prefix\/: /);
-  expect(said).toMatch(why);
+  const answered = await answering(answer).ask();
+  expect(answered).toMatch(/^earlier values are missing: Prometheus at http:\/\/p:9090\/prefix\/: /);
+  expect(answered).toMatch(why);
 });
 
 function endless(): Response {

@@ -4,9 +4,9 @@
  */
 import { messageOf } from '@muster/common/errors';
 import type { MetricSeries } from '@muster/common/telemetry';
-import { type PastQuestion, type PastSeries, promQlOf, seriesOfPast } from './promql.ts';
+import { type HistoryQuery, type HistorySeries, promQlOf, seriesOfHistory } from './promql.ts';
 
-export interface PastRange {
+export interface HistoryRange {
   /** Wall clock. */
   readonly fromMs: number;
   readonly toMs: number;
@@ -15,9 +15,9 @@ export interface PastRange {
 }
 
 /** @returns a sentence where it could not be read */
-export type ReadPast = (
-  question: PastQuestion,
-  range: PastRange,
+export type ReadHistory = (
+  question: HistoryQuery,
+  range: HistoryRange,
 ) => Promise<readonly MetricSeries[] | string>;
 
 type Post = (url: string, init: RequestInit & { readonly body: URLSearchParams }) => Promise<Response>;
@@ -29,7 +29,7 @@ const atOnceMax = 8;
 const shownMax = 200;
 
 /** @param url `http://host:9090`, where `/api/v1` is below */
-export function pastFrom(url: string, post: Post = fetch): ReadPast {
+export function historyFrom(url: string, post: Post = fetch): ReadHistory {
   let under = 0;
   return async (question, { fromMs, toMs, withJobs }) => {
     const { stepMs } = question;
@@ -44,7 +44,7 @@ export function pastFrom(url: string, post: Post = fetch): ReadPast {
         step: String(stepMs / 1_000),
         timeout: `${timeoutMs / 1_000}s`,
       });
-      return seriesOfPast(found, { stepMs, withJobs });
+      return seriesOfHistory(found, { stepMs, withJobs });
     } catch (error) {
       return missing(url, reasonOf(error));
     } finally {
@@ -69,7 +69,7 @@ async function rangeOf(
   post: Post,
   url: string,
   parameters: Readonly<Record<string, string>>,
-): Promise<readonly PastSeries[]> {
+): Promise<readonly HistorySeries[]> {
   const answer = await post(`${url.replace(/\/+$/, '')}/api/v1/query_range`, {
     method: 'POST',
     body: new URLSearchParams(parameters),
@@ -114,10 +114,10 @@ function parsedOf(text: string): Parsed {
 }
 
 /** What does not have the form of a series is left out. */
-function seriesIn(data: unknown): readonly PastSeries[] {
+function seriesIn(data: unknown): readonly HistorySeries[] {
   const result = (data as { readonly result?: unknown } | undefined)?.result;
   if (!Array.isArray(result)) throw new Error('the answer is not one of Prometheus');
-  return result.flatMap((each: Partial<PastSeries> | null) =>
+  return result.flatMap((each: Partial<HistorySeries> | null) =>
     each !== null && typeof each.metric === 'object' && Array.isArray(each.values)
       ? [{ metric: each.metric, values: each.values.filter(isSample) }]
       : [],
