@@ -1,5 +1,5 @@
 /**
- * A coordinator on a store in memory, with its real gRPC and HTTP servers. Time stands still until a test moves it, and
+ * A coordinator on a store in memory, with its real gRPC and HTTP servers. Time advances only when a test advances it, and
  * reconcilers run when a test runs them.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -55,7 +55,7 @@ export const leaseSettings: LeaseSettings = {
 /** The GPUs of nodes that tests make. */
 const somePrices = [{ of: 'node', name: 'node-1', usdPerHour: 3.6 }] as const;
 
-/** Stands still until moved. */
+/** Advances only when a test sets `nowMs`. */
 export class TestClock implements Clock {
   nowMs = 1_000;
 
@@ -256,14 +256,14 @@ export async function startTestCoordinator(
       await http.close();
       await server.close();
       await coordinator.close();
-      // A write that was under way may still put a file there.
+      // A write that was in progress may still put a file there.
       rmSync(directory, { recursive: true, maxRetries: 10 });
       if (eventProblems.length > 0) throw new Error(eventProblems.join('\n'));
     },
   };
 }
 
-/** Notes each event that is committed in another form than docs/events.md says: it fails the test at its end. */
+/** Records each committed event that does not have the form described in docs/events.md: it fails the test at its end. */
 function checkingEvents(store: Store): { readonly store: Store; readonly eventProblems: readonly string[] } {
   const eventProblems: string[] = [];
   const commit: Store['commit'] = (batch) => {

@@ -42,7 +42,7 @@ export class AgentRegistry {
     this.heartbeatIntervalMs = heartbeatIntervalMs;
   }
 
-  /** A node of an earlier coordinator: it gets the usual time to dial in before it counts as silent. */
+  /** A node of an earlier coordinator: it gets the usual time to connect before it counts as silent. */
   expect(node: NodeName): void {
     const lastContactMs = this.clock.monotonicMs();
     this.nodes.set(node, { session: null, lastContactMs, hasContact: false, silence: null });
@@ -78,7 +78,7 @@ export class AgentRegistry {
     this.nodes.set(session.node, { session, lastContactMs, hasContact: true, silence: null });
   }
 
-  /** It is no node of this cluster: its silence is nobody's business. */
+  /** It is not a node of this cluster, so its silence does not matter. */
   forget(node: NodeName): void {
     this.nodes.get(node)?.session?.end();
     this.nodes.delete(node);
@@ -136,7 +136,7 @@ export class AgentRegistry {
   }
 
   /**
-   * Nodes that have fallen silent since the last call, with or without a connection; each is named once per silence.
+   * Nodes that have become silent since the last call, with or without a connection; each is returned once per silence.
    * Their connections are ended.
    */
   takeNewlySilent(): readonly NodeName[] {
@@ -156,7 +156,7 @@ export class AgentRegistry {
   }
 
   /**
-   * Silent for so long that it was noticed, or gone for good. Unlike `isOnline` it gives a node time to dial in again,
+   * Its silence was noticed, or it is not a node of this cluster. Unlike `isOnline`, this gives a node time to connect again
    * after its own restart and after ours.
    */
   isSilent(node: NodeName): boolean {
@@ -164,7 +164,7 @@ export class AgentRegistry {
     return presence === undefined || presence.silence !== null;
   }
 
-  /** null: it answers, or has not been away for long enough to be noticed. */
+  /** null: it responds, or its silence has not been noticed yet. */
   silenceOf(node: NodeName): Silence | null {
     return this.nodes.get(node)?.silence ?? null;
   }

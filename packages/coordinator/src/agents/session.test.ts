@@ -36,7 +36,7 @@ function ref(attempt = 1, nodeRank = 0): TaskRef {
   return { jobId: jobIdOf(1), attempt, nodeRank };
 }
 
-/** Grants what the attempt says, and notes to whom. */
+/** Grants the lease of the attempt, and records each node that gets one. */
 const granted: string[] = [];
 const leases: LeaseGrants = {
   grant(to, { number, leaseMs }) {
@@ -82,7 +82,7 @@ test.each([
   expect(desiredOf(job, ref(), nodeNameOf('node-2')).kind, 'on a node that does not hold it').toBe('forget');
 });
 
-/** An agent at the other end, that notes what it is told. */
+/** A session whose agent records each message that it receives. */
 function aSession() {
   const messages: CoordinatorMessage[] = [];
   const stream = { write: (message: CoordinatorMessage) => void messages.push(message), end: () => {} };

@@ -65,7 +65,7 @@ export class AgentSession {
   private readonly isSampled: TraceSampler | null;
   private readonly keptOf: (job: Job) => KeptCheckpoints | null;
   private readonly lastSent = new Map<TaskKey, string>();
-  /** What the agent was told last of the checkpoints of a task that it must not delete. */
+  /** By task: the last message to the agent about the checkpoints that it must not delete. */
   private readonly lastKept = new Map<TaskKey, string>();
 
   constructor(
@@ -138,7 +138,7 @@ export class AgentSession {
     else this.syncKept(ref, job);
   }
 
-  /** Says which of its checkpoints are needed, unless that was said before. Only the node of rank 0 deletes any. */
+  /** Sends which of its checkpoints are needed, unless the agent has that already. Only the node of rank 0 deletes any. */
   private syncKept(ref: TaskRef, job: Job | undefined): void {
     const kept = job === undefined || ref.nodeRank !== 0 ? null : this.keptOf(job);
     if (kept === null) return;
@@ -213,7 +213,7 @@ export class AgentSession {
     this.stream.write({ clearCondition: gpuUuid === null ? { kind } : { kind, gpuUuid } });
   }
 
-  /** Its credential is to be renewed. @returns false when it was asked a moment ago */
+  /** Asks the agent to renew its credential. @returns false when it was asked a moment ago */
   askToRenew(nowMs: number): boolean {
     if (nowMs < this.askAgainMs) return false;
     this.askAgainMs = nowMs + renewalAskedEveryMs;

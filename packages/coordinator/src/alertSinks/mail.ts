@@ -114,7 +114,7 @@ function mailOf(
   };
 }
 
-/** A server that says 5xx to the message itself will say so again. */
+/** A server that answers the message itself with 5xx will do so again. */
 function isPermanent(error: unknown): boolean {
   const { responseCode, command } = error as { responseCode?: number; command?: string };
   return (

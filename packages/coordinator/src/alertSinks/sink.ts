@@ -1,5 +1,5 @@
 /**
- * A sink takes what an alert has to tell to people. Each follows the event log on its own, with a cursor in the store, so that what was
+ * A sink sends the notifications of alerts to people. Each follows the event log on its own, with a cursor in the store, so that what was
  * committed while a sink or the coordinator was away is delivered afterwards, once unless a kill falls between a delivery and its
  * record. A sink that refuses a notification for good, or does not answer for a day, is given up on for this notification, and those
  * behind it follow.
@@ -24,7 +24,7 @@ export interface AlertSink {
   readonly identity: string;
   /** @throws {RefusedNotification}, or any other error when it may succeed later */
   deliver(notification: AlertNotification, abort: AbortSignal): Promise<void>;
-  /** Ends what goes on beside. */
+  /** Ends what runs besides the deliveries, such as a timer. */
   close?(): void;
 }
 
@@ -39,7 +39,7 @@ export interface SinkParts extends Pick<EventFollowerParts, 'store' | 'committed
 }
 
 const retryBackoff = { initialMs: 1_000, maxMs: 5 * 60_000 };
-/** What nobody has taken for so long is of no use to them any longer. */
+/** A notification that was not delivered within this duration is no longer of use. */
 const giveUpAfterMs = 24 * 60 * 60_000;
 
 /** The name of the cursor of a sink: another place has a cursor of its own, and begins with what happens next. */

@@ -114,7 +114,7 @@ export class AlertWatch {
     for (const { subject } of events)
       if (subject !== clusterSubject && isNodeName(subject)) this.nodes.add(subject);
     this.isClusterChanged = true;
-    // What a new rule looks at has not changed, and may fit all the same.
+    // What a new rule looks at has not changed, but may meet its condition already.
     if (changedAlerts.length > 0) this.passedAtMs = Number.NEGATIVE_INFINITY;
   }
 

@@ -78,7 +78,7 @@ interface Part {
   readonly run: (bindings: SubjectValues['bindings']) => unknown;
 }
 
-/** By the names that they may use, and by what they say. */
+/** By the names that they may use, and by their content. */
 const knownParts = new WeakMap<object, Map<string, Part>>();
 
 function joined(expr: Expr): readonly Expr[] {
@@ -90,7 +90,7 @@ function joined(expr: Expr): readonly Expr[] {
 
 function partOf(expr: Expr, known: Readonly<Record<string, KnownName>>): Part {
   const used = new Set<string>();
-  // Ids tell where an expression stands, and not what it says.
+  // Ids depend on where an expression stands, not on its content.
   const key = JSON.stringify(expr, (name, value: unknown) => {
     const { case: kind, value: ident } = (value ?? {}) as { case?: string; value?: { name: string } };
     if (kind === 'identExpr' && ident !== undefined) used.add(ident.name);
@@ -296,7 +296,7 @@ function textOf({ exprKind: kind }: Expr): string | null {
 
 const patterns = new Map<string, RE2JS>();
 
-/** Compiling costs far more than matching. @throws {Error} when it is no regular expression of RE2 */
+/** Compiling costs far more than matching. @throws {Error} when it is not a valid RE2 regular expression */
 function compiled(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;

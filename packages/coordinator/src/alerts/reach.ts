@@ -24,7 +24,7 @@ export function looksAtNode({ kind, nodes }: AlertScope, node: string): boolean 
   return kind === 'node' && (nodes.length === 0 || nodes.includes(node));
 }
 
-/** What the owner of an alert may not change any more, it no longer looks at. */
+/** An alert ignores jobs that its owner may no longer change. */
 function mayChange(
   owner: string | null,
   people: People,

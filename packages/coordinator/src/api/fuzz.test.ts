@@ -90,7 +90,7 @@ function requestsOf(route: Route, requestType: string): fc.Arbitrary<Request> {
   const whole = places.whole === null ? fc.constant(undefined) : valueOf(places.whole.kind);
   return fc.record({
     path: fc.record(Object.fromEntries(places.path.map(({ name }) => [name, names]))),
-    // Streams would go on for good.
+    // With `follow`, a stream would never end.
     query: membersOf(places.query.filter(({ name }) => name !== 'follow')),
     body: places.body === null ? whole : membersOf(places.body),
     key: fc.option(fc.string({ maxLength: 140, unit: 'grapheme-ascii' }), { nil: undefined }),

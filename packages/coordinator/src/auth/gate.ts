@@ -1,4 +1,4 @@
-/** Whom the server lets in: credentials as they are now, the calls that are open under them, and what was refused. */
+/** Which callers the server admits: the current credentials, the calls that are open under them, and what was refused. */
 import { MusterError } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import type { Identity, UserIdentity } from '../caller.ts';
@@ -41,7 +41,7 @@ export class Gate {
     return identity;
   }
 
-  /** What the holder of an expired credential is told. @returns null: it has not expired, or nobody knows it any longer */
+  /** The error for the holder of an expired credential. @returns null: it has not expired, or it is no longer known */
   expiryOf(secretHash: string): MusterError | null {
     const nowMs = this.parts.wallMs();
     const { id, expiresAtMs = null } = this.parts.state.credentialOf(secretHash) ?? {};
@@ -90,7 +90,7 @@ export class Gate {
   }
 }
 
-/** Calls under way, by the credential they were made with, so that its end is theirs. */
+/** A call in progress. It is kept by the credential that it was made with, and ends with it. */
 interface OpenCall {
   /** Who made it, as they were then. */
   readonly by: Identity;

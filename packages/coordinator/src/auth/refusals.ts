@@ -1,6 +1,6 @@
 /**
  * Refused calls: counted, logged at a bounded rate, and answered without a reason to those who fail again and again. A
- * flood of wrong tokens fills no log; the next line says how many lines were left out.
+ * flood of wrong tokens does not fill the log; the next line reports how many lines were omitted.
  */
 import type { Logger } from '@muster/common/log';
 

@@ -217,7 +217,7 @@ export function credentialsNamed(draft: Draft, caller: Identity, name: string): 
   throw new MusterError('invalid', `${name} is ambiguous (${first.id}, ${second.id} …): type more of it`);
 }
 
-/** The one that is called this. @throws {MusterError} as `credentialsNamed` */
+/** The one credential with this name or id. @throws {MusterError} as `credentialsNamed` */
 export function credentialNamed(draft: Draft, caller: Identity, name: string): Credential {
   const [first, second] = credentialsNamed(draft, caller, name);
   if (first !== undefined && second === undefined) return first;

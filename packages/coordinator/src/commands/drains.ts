@@ -1,4 +1,4 @@
-/** Nodes that are to be left: by a person's word, or because their machine is going to be switched off. */
+/** Drains of nodes: requested by a user, or because the machine will be switched off. */
 
 import { MusterError } from '@muster/common/errors';
 import type { NewEvent } from '@muster/common/eventKinds';
@@ -11,7 +11,7 @@ export interface DrainCommand {
   readonly node: NodeName;
   /** May be empty. */
   readonly reason: string;
-  /** Its tasks have to be gone in so long, 0 to 7 days. null: they may take their time. */
+  /** Its tasks must have ended within this many milliseconds, 0 to 7 days. null: there is no deadline. */
   readonly deadlineMs: number | null;
 }
 
@@ -19,16 +19,16 @@ const deadlineMsMax = 7 * 24 * 3_600_000;
 const reasonLengthMax = 500;
 
 /**
- * What a machine says of itself. It is known by this very reason that nobody has to take the drain back: a machine that is
+ * The reason of a drain that the machine itself has reported. A drain with this reason ends without a user: a machine that is
  * up again has been switched off.
  */
 export const leavingReason = 'its machine is shutting down';
 
-/** Deadlines that differ by less are one that was sent twice. */
+/** Deadlines that differ by less count as one that was sent twice. */
 const sameDeadlineMs = 1_000;
 
 /**
- * No new work for a node, and, with a deadline, an end in time for what runs there. Said again, it changes reason and
+ * The node gets no new work, and, with a deadline, what runs there ends in time. A repeated call changes the reason and the
  * deadline.
  * @throws {MusterError} `not_found`, or `invalid` for a deadline or a reason out of range
  */
@@ -85,8 +85,8 @@ export function drainEvents(before: Node, { name, drain }: Node): readonly NewEv
 }
 
 /**
- * What is left of a drain when an agent connects. One whose machine goes says so each time: where it does not, the machine is
- * up again, or its shutdown was called off and the agent started anew.
+ * What is left of a drain when an agent connects. An agent whose machine will be switched off reports that in each Hello. Without
+ * that report, the machine is up again, or its shutdown was cancelled and the agent has restarted.
  */
 export function drainOnHello(before: Node | undefined, leavingInMs: number | null): Drain | null {
   if (before === undefined) return null;
@@ -94,9 +94,9 @@ export function drainOnHello(before: Node | undefined, leavingInMs: number | nul
 }
 
 /**
- * A drain as it is after a machine has reported that it will be switched off. A person's request stays, and is due by then. It
- * says so again and again, so only a moment that is sooner counts.
- * @param leavingInMs null: it has reported nothing, which takes nothing back
+ * A drain as it is after a machine has reported that it will be switched off. A drain that a user has requested stays, and is due
+ * by then. The machine repeats its report, so only an earlier deadline changes the drain.
+ * @param leavingInMs null: it has reported nothing, which leaves the drain as it is
  */
 export function leavingDrain(drain: Drain | null, leavingInMs: number | null, nowMs: number): Drain | null {
   if (leavingInMs === null) return drain;

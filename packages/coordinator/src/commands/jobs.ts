@@ -113,13 +113,13 @@ export type RequeueCommand = SubmitCommand & {
 };
 
 /**
- * Stops the job's attempt and puts it back into the queue; one that waits there already stays. A job that has ended never
+ * Stops the job's attempt and puts the job back into the queue; a queued job stays there. A job that has ended never
  * changes: its spec, or another one, runs again as a job of its own, from the checkpoints that it left.
  *
  * The record is committed with the change. Without it a client that got no answer, and asks again, would stop the attempt
  * that its first call made room for.
- * @throws {MusterError} `failed_precondition` while the job ends for good, for a step of which there is no good checkpoint, for
- *   another spec while it has not ended, while it runs and nobody has agreed to stop it, and while another job goes on from its
+ * @throws {MusterError} `failed_precondition` while the job is stopping for good, for a step that has no good checkpoint, for
+ *   another spec while it has not ended, while it runs and `force` is not set, and while another job continues from its
  *   checkpoints
  * @throws {EndedMeanwhile}
  */
@@ -169,7 +169,7 @@ export function requeueJob(
   return draft.putRequest({ requestId, digest, jobIds: [jobId], arrayId: null, createdAtMs: nowMs });
 }
 
-/** Of a step that is not there nobody can tell which one was meant instead. */
+/** Refuses a step that has no good checkpoint: it is unknown which one was meant instead. */
 function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: ResumeChoice): void {
   if (from.kind !== 'step') return;
   const steps = new Set(checkpoints.filter(isGood).flatMap(({ step }) => step ?? []));

@@ -1,4 +1,4 @@
-/** What commands make of nodes that fall silent, come back or were rebooted. */
+/** What commands do about nodes that become silent, respond again or were rebooted. */
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../model.ts';
 import { aNode, anExit, aReport, nodeNameOf, someMs } from '../modelFixture.ts';
@@ -42,7 +42,7 @@ function withJob({ job }: Story) {
 
 const node2 = nodeNameOf('node-2');
 
-/** node-2 says Hello. */
+/** A Hello from node-2. */
 function helloOf(fields: { bootId?: string; lastContactMs?: number | null } = {}) {
   const { joinedAtMs: _, ...identity } = aNode('node-2');
   return {

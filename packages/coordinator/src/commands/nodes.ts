@@ -35,13 +35,13 @@ export interface HelloCommand {
   readonly failedAtMs: FailureTimes;
   /** By our wall clock. null: not since this coordinator started. */
   readonly lastContactMs: number | null;
-  /** Its machine is going to be switched off in so long. null: nothing is known of that. */
+  /** Its machine will be switched off in this many milliseconds. null: that is not known. */
   readonly leavingInMs: number | null;
 }
 
 /**
- * When the first thing went wrong on the node of a task that ended badly, by our wall clock as near as is known. null:
- * now, as far as anybody can tell.
+ * When the first thing went wrong on the node of a task that ended badly, by our wall clock, as exactly as is known. null:
+ * no earlier moment than now is known.
  */
 export type FailureTimes = (exit: TaskEnd) => number | null;
 
@@ -217,7 +217,7 @@ export function noteFreezes(
   }
 }
 
-/** A new boot id proves that what ran on this node before is dead, except what the agent says it found ended. */
+/** A new boot id proves that what ran on this node before is dead, except what the agent reports as running. */
 export function endTasksOfEarlierBoot(draft: Draft, command: HelloCommand, nowMs: number): void {
   const alive = new Set(
     command.observed
@@ -271,9 +271,9 @@ export function nodeSilent(draft: Draft, name: NodeName, nowMs: number): void {
 const namedMax = 3;
 
 /**
- * Ends the node's credential and forgets the node. What its agent says after that is refused.
- * @throws {MusterError} `not_found`; `failed_precondition` while it has tasks that have not ended: as long as nobody knows
- *   that nothing of them runs there, the node is what tells
+ * Ends the node's credential and forgets the node. What its agent sends after that is refused.
+ * @throws {MusterError} `not_found`; `failed_precondition` while it has tasks that have not ended: until it is known that
+ *   nothing of them runs there, the node is needed to report it
  */
 export function removeNode(draft: Draft, name: NodeName, nowMs: number): void {
   const credentials = draft.credentialsOf(name).filter(({ kind }) => kind === 'agent' || kind === 'join');

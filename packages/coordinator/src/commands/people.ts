@@ -139,7 +139,7 @@ function requireEnabled({ name, role }: User): void {
 export interface IdTokenLogin {
   /** Who the ID token is of, and what groups give them. */
   readonly person: { readonly name: string; readonly access: Pick<User, 'role' | 'projects'> | null };
-  /** The role of a user whom nobody has added; null: they are refused. */
+  /** The role of a user that nobody has added; null: they are refused. */
   readonly createRole: Role | null;
   readonly idTokenHash: string;
   readonly tokenHash: string;
@@ -149,7 +149,7 @@ export interface IdTokenLogin {
  * Exchanges an ID token, which was verified, for a token of Muster. Like a login code it is used once, and repeating it with the
  * same token changes nothing. What groups give a user replaces what they had.
  * @returns when the token expires, wall clock
- * @throws {MusterError} `permission_denied` for a user whom nobody has added, or who is disabled; `already_exists` for an ID token
+ * @throws {MusterError} `permission_denied` for a user that nobody has added, or who is disabled; `already_exists` for an ID token
  *   or a secret that is in use
  */
 export function loginWithIdToken(
@@ -208,7 +208,7 @@ function userOfPerson(
   const isAsBefore =
     access === null ||
     (access.role === user.role && access.projects.join() === [...user.projects].sort().join());
-  // Only an admin enables somebody whom an admin has disabled.
+  // A user that an admin has disabled is enabled only by an admin.
   return isAsBefore || user.role === 'disabled' ? user : changeUser(draft, name, access, nowMs);
 }
 

@@ -25,9 +25,9 @@ import type { JobRecord, Store } from '../store/store.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { evaluationSpec } from './evaluationSpec.ts';
 
-/** What is known of evaluations is removed so long after the last of a job has ended: the job has gone by then. */
+/** The evaluations of a job are removed this many milliseconds after the last of them has ended, once the job has ended. */
 const keptMs = 90 * 24 * 60 * 60_000;
-/** Between two looks for what is to be removed. */
+/** Between two searches for evaluations to remove. */
 const removalEveryMs = 60 * 60_000;
 
 export interface EvaluationRunnerParts {

@@ -2,7 +2,7 @@
  * The outbox relay: everything in the event log also goes to JetStream, at least once and in order, while the jobs never
  * wait for it. The log in the store is the truth and the stream a copy. NATS acknowledges before it has synced to disk,
  * so what it once acknowledged can be gone after a power cut; therefore the relay does not trust a cursor of its own
- * where the stream can say itself how far it has come: on every new connection it goes on after the stream's last event,
+ * where the stream itself reports its last event: on every new connection it continues after the stream's last event,
  * also when that is further back. A stream that was deleted is filled again from the first event in the store.
  *
  * Order: the events of a subject, and in fact all of them, are in the stream in the order of the log; an event that NATS

@@ -25,7 +25,7 @@ export interface WatchOptions {
   readonly subject: string | null;
 }
 
-/** A watch that begins anew at `position` has missed no stored event. */
+/** A new watch from `position` misses no stored event. */
 export interface WatchedNotice {
   readonly notice: Notice;
   readonly position: number;

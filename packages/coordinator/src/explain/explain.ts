@@ -25,8 +25,8 @@ export interface Explanation {
  * @param ahead queued jobs that come before it
  * @param silentNodes nodes of its current attempt that do not answer
  * @param paused why nothing is rescheduled at the moment; null: it is
- * @param resume what its next attempt would begin from, were it placed where that is; null: from nothing. Left out:
- *   nobody asked
+ * @param resume what its next attempt would resume from, if it were placed where that checkpoint is; null: it would start from
+ *   scratch; default: the explanation does not mention it
  */
 export function explain(
   job: JobView,
@@ -287,7 +287,7 @@ function beginningOf(attempt: AttemptView | undefined): readonly string[] {
 }
 
 function nextAttemptOf(job: JobView, resume: Resume | null | undefined): readonly string[] {
-  // Of the first one there is nothing to tell.
+  // Before the first attempt, no line is shown about it.
   if (job.attempts.length === 0) return scaleTexts(job).lines;
   if (resume === undefined) return scaleTexts(job).lines;
   const from = resume === null ? 'starts from scratch' : `is offered ${describeCheckpoint(resume)}`;

@@ -11,7 +11,7 @@ export interface SilentNode {
     /** Until the coordinator ends the task as lost. */
     readonly fencedInMs: number;
   } | null;
-  /** Whether the job waits for the node because its spec says so (`node_loss: hold`), and not for want of a lease. */
+  /** Whether the job waits for the node because of its spec (`node_loss: hold`), and not because its task has no lease. */
   readonly isHeld: boolean;
   readonly onExpiry: 'freeze' | 'kill';
 }

@@ -17,7 +17,7 @@ export interface AfterRestoreParts {
   readonly state: ClusterState;
   readonly store: Store;
   readonly wallMs: () => number;
-  /** Nothing is started for so long: attempts that nobody remembers may hold a lease. Milliseconds. */
+  /** Nothing is started for this many milliseconds: attempts that the store does not know may hold a lease. */
   readonly quietMs: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Terms, and whether this store is as new as the cluster. A term is one run of a coordinator: its number is raised and
  * stored before it serves. Agents keep the highest they were welcomed in, and the tasks they were given, each with a proof.
- * One that proves more than the store knows shows that the store was restored from an old copy. Going on from there would
- * hand out attempt numbers a second time, so nothing is started until a user runs `muster store advance`. A claim
+ * One that proves more than the store knows shows that the store was restored from an old copy. Continuing from there
+ * would reuse attempt numbers, so nothing is started until a user runs `muster store advance`. A claim
  * without proof keeps new work from the node of its agent, and from the others only when most nodes claim the like.
  */
 import { MusterError } from '@muster/common/errors';
@@ -138,12 +138,12 @@ export class Terms {
   }
 
   /**
-   * Goes past all terms and attempts that agents have claimed. Jobs of which there was a later attempt than the store's
-   * lose the one the store has, which must have ended, and go back into the queue. What is not proven counts for the tasks
-   * of the node that claims it: attempts that run on other nodes stay as they are.
-   * @param quietMs from now on nothing is started for so long: attempts that were gone past may still hold a lease
-   * @returns nodes whose claims were accepted, to be asked again what they know
-   * @throws {MusterError} `failed_precondition` when there is nothing to go past
+   * Raises the term and the attempt numbers above all that agents have claimed. A job that had a later attempt than the store
+   * knows loses the attempt in the store, which must have ended, and goes back into the queue. An unproven claim counts only
+   * for the tasks of the node that makes it: attempts that run on other nodes stay as they are.
+   * @param quietMs nothing is started for this many milliseconds from now on: skipped attempts may still hold a lease
+   * @returns nodes whose claims were accepted; they must be asked again what they know
+   * @throws {MusterError} `failed_precondition` when no agent claims more than the store knows
    */
   async advance(
     quietMs: number,
@@ -259,7 +259,7 @@ function raiseAttempt(draft: Draft, jobId: JobId, claimed: number, nowMs: number
   if (before === undefined || before.lastAttempt >= claimed) return;
   const attempt = currentAttempt(before);
   if (attempt !== null) {
-    // Nobody has chosen anew where it goes on from.
+    // No user has changed what the job resumes from.
     const from = before.resumeChoice;
     if (before.state.kind !== 'stopping') applyJobEvent(draft, jobId, { kind: 'requeue', from }, nowMs);
     for (const { nodeRank, node } of attempt.tasks) {

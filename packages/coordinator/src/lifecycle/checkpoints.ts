@@ -80,8 +80,8 @@ function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefined {
 }
 
 /**
- * Newer than what its attempt began from. By step, where both are known: no clock of a node has a say in what counts as
- * progress unless nothing else tells.
+ * Newer than what its attempt resumed from. Steps are compared where both are known: the clock of a node decides what counts as
+ * progress only where a step is missing.
  */
 function isNewer(job: Job, { resume, number }: Attempt, facts: CheckpointFacts): boolean {
   if (resume === null) return true;
@@ -102,15 +102,15 @@ function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeNam
 }
 
 /**
- * A name that is known has other contents now. Not below the step that the attempt was offered: a program that has not loaded
- * that checkpoint begins again, and what it saves must not come before the one that got further.
+ * A known name has other contents now. A step below that of the offered checkpoint does not count: a program that has not loaded
+ * that checkpoint starts from scratch, and what it saves must not be preferred to the checkpoint that got further.
  */
 function isSavedAgain(job: Job, { resume }: Attempt, { name, step }: CheckpointFacts): boolean {
   const isBehind = resume !== null && resume.step !== null && step !== null && step < resume.step;
   return !isBehind && knownAs(job, name) !== undefined;
 }
 
-/** Of one that tells no step: it was seen after the sign. */
+/** A checkpoint without a step counts as saved after the sign, because it was seen after it. */
 function isAfter({ kind, step, lastGoodStep }: AttemptSign, saved: Pick<CheckpointFacts, 'step'>): boolean {
   if (!isDivergence(kind)) return false;
   const goodUntil = lastGoodStep ?? (step === null ? null : step - 1);
@@ -166,8 +166,8 @@ function sureness(facts: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
 
 /**
  * Into the order in which they were saved. That of a later attempt comes after all of an earlier one's, which may have got
- * further before it was taken back. In an attempt steps decide, which no clock can turn round: the node's clock counts only
- * where one of them tells no step. What is found of an earlier attempt only now, with a step that nobody knows, was saved
+ * further before it was taken back. Within an attempt, steps decide, because no clock can reverse them: the node's clock
+ * counts only where one of the two has no step. What is found of an earlier attempt only now, with a step that nobody knows, was saved
  * before all that is known of it.
  */
 function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {

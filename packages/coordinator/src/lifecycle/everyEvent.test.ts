@@ -1,4 +1,4 @@
-/** Every event in every state of a gang of two, said of rank 1: a table that a new event or state has to be put into. */
+/** Every event about rank 1 in every state of a gang of two. A new event or state must be added to the table. */
 import { InvariantViolation } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import { expect, it } from 'vitest';
@@ -98,7 +98,7 @@ const events: Readonly<Record<string, (job: Job) => JobEvent>> = {
   unmet: () => ({ kind: 'phaseJudged', attempt: 1, verdict: 'unmet', values: {}, notFinite: [] }),
 };
 
-/** What comes of it: `-` nothing, `!` refused, else the state of the job, and of rank 1 while its attempt goes on. */
+/** The result: `-` nothing, `!` refused, else the state of the job, and of rank 1 while its attempt has not ended. */
 function cell(story: Story, event: JobEvent): string {
   try {
     const { job } = transition(story.job, event, story.nowMs + 1_000);
@@ -135,7 +135,7 @@ const preparing = (now: string) => ({
   timeLimit: 'failed',
 });
 
-/** After it: the nodes have the last word. */
+/** After the release: the job is `stopping` until its tasks have ended on their nodes. */
 const started = (job: string, task: string) => ({
   ...over,
   ...notedOnceItRuns(`${job}/${task}`),

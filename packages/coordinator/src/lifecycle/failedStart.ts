@@ -7,7 +7,7 @@ import type { Attempt, Job, Outcome } from '../model.ts';
 /** An outcome with a cause that nobody requested. */
 export type BadOutcome = Extract<Outcome, { next: 'failed' | 'queued' }>;
 
-/** In a row. Another node could have done in so many tries, were it only the nodes. */
+/** Failed starts in a row. If only nodes were at fault, one of this many attempts would have started on another node. */
 export const failedStartsMax = 5;
 
 /** What keeps a task from starting on one node and may well be different on another. */
@@ -19,7 +19,7 @@ export const nodeSideCauses: readonly CauseKind[] = [
   'rendezvous',
   'rendezvous_timeout',
   'node_lost',
-  // What it was to begin from is not there: another one is chosen.
+  // The checkpoint that it should resume from is not there: another one is chosen.
   'corrupt_checkpoint',
 ];
 

@@ -23,7 +23,7 @@ function after(story: Story, seconds: number): Story {
   return story;
 }
 
-/** Has waited 1 s, started in 2 s and run for so long. */
+/** Has waited 1 s, started in 2 s and run for this many seconds. */
 const ranFor = (seconds: number, file = {}) => after(aWorker(file).allRunning(), seconds);
 
 describe('an attempt', () => {

@@ -33,7 +33,7 @@ export function bookQueued(job: Job, nowMs: number): Job {
 }
 
 /**
- * @param job as it goes on, with what is known of its checkpoints now
+ * @param job as it is after the attempt, with what is known of its checkpoints now
  * @param ended its attempt
  */
 export function bookAttempt(job: Job, ended: Attempt): Job {

@@ -127,8 +127,8 @@ function mbps(bytesPerS: number): number {
 }
 
 /**
- * Who is to blame for these pairs: the node in most of them. Those who tie are all named, since it is unknown which;
- * of a single pair that is both.
+ * The node to which these pairs are attributed: the one in most of them. In a tie all of them are returned, since it is unknown
+ * which node is at fault; of a single pair, both are.
  */
 function mostNamed(
   pairs: readonly { readonly from: NodeName; readonly to: NodeName }[],

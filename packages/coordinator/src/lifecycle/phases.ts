@@ -57,8 +57,8 @@ export function firstPhase({ phases }: Pick<JobSpec, 'phases'>, start: number): 
 }
 
 /**
- * Where a job begins to count that continues another training, in the unit of its phases.
- * @returns 0: the checkpoint does not tell
+ * The step or token count at which a job starts that continues another training, in the unit of its phases.
+ * @returns 0: the checkpoint does not have it
  */
 export function startAt(
   { phases }: Pick<JobSpec, 'phases'>,
@@ -67,7 +67,7 @@ export function startAt(
   return (phaseUnitOf(phases) === 'steps' ? checkpoint.step : checkpoint.metrics?.['tokens']) ?? 0;
 }
 
-/** The phase whose criterion is to be judged. null: nothing is */
+/** The phase whose criterion must be judged. null: there is none */
 export function awaitedPhase({ phase, spec }: Pick<Job, 'phase' | 'spec'>): PhaseSpec | null {
   return phase === null || phase.awaiting === null ? null : (spec.phases[phase.index] ?? null);
 }

@@ -145,7 +145,7 @@ describe('a hang', () => {
     });
     const before = story.job;
     expect(story.hung({ quietForMs: 591_000 }).job).toBe(before);
-    // It went on, and stands still again.
+    // It made progress, and hangs again.
     story.nowMs += 900_000;
     story.hung({ quietForMs: 600_000 });
     expect(counted(story, 'attempt.hung')).toBe(2);

@@ -1,4 +1,4 @@
-/** Outputs that could not be sent to their store: made and sent again by default, though no stored spec says so. */
+/** Outputs that could not be sent to their store: made and sent again by default, though no stored spec contains that. */
 import { causeOf } from '@muster/common/cause';
 import { defaultRetryCauses } from '@muster/common/spec/causes';
 import type { JobSpecFile } from '@muster/common/spec/types';

@@ -1,6 +1,6 @@
 /**
- * All logs together: no more than a budget. Where they are more, those of jobs that have ended go, the oldest first, then those of
- * earlier attempts of jobs that go on; when none are left, tasks that have more than their even share of it wait until there is
+ * Keeps all logs together within a budget. Above it, the logs of ended jobs are removed, the oldest first, then those of earlier
+ * attempts of jobs that have not ended. When none are left, tasks with more than an even share of the budget wait until there is
  * room.
  */
 import { readdir, stat } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface LogBudgetParts {
   readonly log: Logger;
 }
 
-/** What is made room for at once, so that it is not to be done again with the next line. */
+/** The share that is freed at once, so that the next line does not require it again. */
 const roomShare = 0.1;
 
 interface JobLogs {
@@ -38,7 +38,7 @@ export class LogBudget {
   /** Bytes that were there when the store was opened. null: not counted yet. */
   private atFirst: number | null = null;
   private running = false;
-  /** Nothing was left to remove, so looking again before so much was written is of no use. */
+  /** Nothing was left to remove: the next search is made once this many bytes were written. */
   private lookAgainAt = 0;
 
   constructor(parts: LogBudgetParts) {
@@ -50,7 +50,7 @@ export class LogBudget {
     return (this.atFirst ?? 0) + this.parts.logs.grownBytes;
   }
 
-  /** Whether this task is to wait for room. */
+  /** Whether this task must wait for room. */
   holds(task: TaskRef): boolean {
     const { logs, bytesMax } = this.parts;
     return this.usedBytes >= bytesMax && logs.writtenBytes(task) >= bytesMax / Math.max(1, logs.writtenCount);

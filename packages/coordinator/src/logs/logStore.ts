@@ -99,7 +99,7 @@ export class LogStore {
   /**
    * Writes what fits at the end. Bytes that are there already are skipped, a gap is refused.
    * @param follows what is missing before `offset` was dropped on the node, and will not come
-   * @returns the offset to go on from
+   * @returns the offset to continue from
    */
   append(task: TaskRef, offset: number, data: Uint8Array, follows = false): Promise<number> {
     return this.order.run(taskKey(task), async () => {
@@ -177,7 +177,7 @@ export class LogStore {
     return isGap ? { to: next.start, reason: next.reason } : null;
   }
 
-  /** Where the last `lines` lines begin; where the output begins, or begins again, when there are fewer. */
+  /** Where the last `lines` lines begin. When there are fewer: where the output begins, or begins after its last gap. */
   async tailOffset(task: TaskRef, lines: number): Promise<number> {
     return tailOffset(
       lines,
@@ -205,7 +205,7 @@ export class LogStore {
   }
 
   /**
-   * Removes the output of a job that is here, and frees its space at once. More may come, and goes on where this ended.
+   * Removes the stored output of a job, and frees its space at once. Later output continues at the offset where this ended.
    * @param before only of attempts with lower numbers
    * @returns bytes freed
    */
@@ -234,8 +234,8 @@ export class LogStore {
   }
 
   /**
-   * Lets go of files that somebody has removed from the directory: their space comes back only then. Their tasks' output
-   * goes on where it was.
+   * Closes files that somebody has removed from the directory: only then is their space freed. The output of their tasks
+   * continues at the same offset.
    */
   async dropRemoved(): Promise<void> {
     const removed = [...this.open.values()].filter(

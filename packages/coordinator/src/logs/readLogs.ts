@@ -83,7 +83,7 @@ export async function* streamLogs(
       }
       if (progressed) continue;
       const heldBackNodes = attempts.flatMap((attempt) => owingTasks(attempt, options, ranks));
-      // The same as for the job: a node may fall silent while it is being asked about.
+      // As for the job, waiting begins before looking: a node may become silent while its state is being read.
       const silenced = heldBackNodes.map(({ task }) => parts.changed(task.node, waiter.signal));
       const missing = heldBackNodes.flatMap((each) => missingPiece(parts, each));
       const noneToCome =

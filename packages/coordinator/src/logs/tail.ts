@@ -7,8 +7,8 @@ const newline = 0x0a;
 
 /**
  * @param size where the output ends
- * @param starts positions where output begins after what is not there; the lines before one do not count
- * @returns the beginning, or where the output begins again last, when there are fewer lines than that
+ * @param starts positions where output begins after a gap; the lines before the last gap do not count
+ * @returns where the last `lines` lines begin; when there are fewer, the beginning or the end of the last gap
  */
 export async function tailOffset(
   lines: number,
@@ -45,7 +45,7 @@ async function lastGapEnd(
   return 0;
 }
 
-/** A read ends where a file does, and the next file goes on. */
+/** A read ends where a file does; the next read continues in the next file. */
 async function readWhole(
   read: (offset: number, limit: number) => Promise<Uint8Array>,
   start: number,
