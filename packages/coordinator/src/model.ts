@@ -32,7 +32,7 @@ export interface Job extends JobFacts {
   /** The job whose checkpoint directory it uses, where its node keeps one: of a requeued job its predecessor's. */
   readonly checkpointJobId: JobId;
   /**
-   * Jobs besides that one whose checkpoints may be in its directory, newest last: its user asked it to begin anew where they
+   * Jobs besides that one whose checkpoints may be in its directory, newest last: the job starts from scratch where they
    * saved.
    */
   readonly lineage: readonly JobId[];
@@ -68,7 +68,7 @@ export interface PhaseProgress {
   readonly firstAttempt: number | null;
   /** How often it was extended. */
   readonly extensions: number;
-  /** It has ended well, and its criterion was not judged yet: until then the job gets no attempt. null: nothing is to be judged. */
+  /** It has ended well, and its criterion was not judged yet: until then the job gets no attempt. null: no verdict is due. */
   readonly awaiting: AwaitedVerdict | null;
   /** The phases that have ended, oldest first. */
   readonly ended: readonly EndedPhase[];
@@ -114,7 +114,7 @@ export interface JobArray {
 export type JobState =
   | {
       readonly kind: 'queued';
-      /** To wait before the next attempt, from entering this state; counted anew after a coordinator restart. */
+      /** Wait before the next attempt, from entering this state; it starts from the beginning after a coordinator restart. */
       readonly backoffMs: number;
       /** Why the attempt before ended; null on the first. */
       readonly lastCause: Cause | null;

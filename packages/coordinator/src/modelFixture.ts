@@ -150,7 +150,7 @@ export function anExit(fields: Partial<TaskEnd> = {}): TaskEnd {
   return { ...nothingRan, exitCode: 0, ...fields };
 }
 
-/** What an agent says of a task that it runs. */
+/** What an agent reports of a task that it runs. */
 export function aReport(task: TaskRef, fields: Partial<TaskReport> = {}): TaskReport {
   return {
     task,
@@ -265,7 +265,7 @@ export function aGpuUsage(fields: Partial<GpuUsage> = {}): GpuUsage {
   };
 }
 
-/** One place for each node that a job wants, or for so many. */
+/** `count` placements, one per node; default: one for each node that the job wants. */
 export function placementsFor(job: Job, count = job.spec.resources.nodes) {
   return Array.from({ length: count }, (_, rank) => ({
     node: nodeNameOf(`node-${rank + 1}`),

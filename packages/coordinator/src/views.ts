@@ -26,9 +26,9 @@ export type InventoryOf = (node: NodeName) => NodeInventory | null;
 
 /**
  * @param reason by the last scheduling pass; undefined when there was none since
- * @param notes what agents say of its tasks now
+ * @param taskStatus what agents report of its tasks now
  * @param nowMs wall clock: how long it has waited or run since its last change counts, too
- * @param inventoryOf for the numbers of its GPUs; left out: they are not included
+ * @param inventoryOf for the numbers of its GPUs; default: they are not included
  */
 export function jobView(
   job: Job,
@@ -100,7 +100,7 @@ function shownAnywhere(
   };
 }
 
-/** By the first rank that tells of it: as it is now, else as its newest task left it. */
+/** By the first rank that reports it: as it is now, else as its newest task left it. */
 function trainingOf(
   job: Job,
   attempts: readonly Attempt[],
@@ -115,7 +115,7 @@ function trainingOf(
   return null;
 }
 
-/** Where the training of its current attempt is, by the first rank that tells of it. */
+/** Where the training of its current attempt is, by the first rank that reports it. */
 export function liveTraining(job: Job, taskStatus: Pick<TaskStatusCache, 'of'>): TrainingProgress | null {
   for (const { nodeRank } of currentAttempt(job)?.tasks ?? []) {
     const { training } = taskStatus.of({ jobId: job.id, attempt: job.lastAttempt, nodeRank });

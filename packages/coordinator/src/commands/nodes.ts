@@ -66,7 +66,7 @@ export function refuseOtherMachine(
 }
 
 /**
- * An agent (re)connected with its whole truth.
+ * An agent has connected and reports its full state.
  * @throws {MusterError} as `refuseOtherMachine`: tasks may have been placed since that was asked
  */
 export function hello(draft: Draft, command: HelloCommand, nowMs: number, pace: Pace = unpaced): void {

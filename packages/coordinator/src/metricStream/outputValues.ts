@@ -37,7 +37,7 @@ export class OutputValues implements ValueSource {
   private readonly parts: OutputValueParts;
   private readonly of: OutputValuesOf;
   private readonly positions: Positions;
-  /** In the order in which they are told. */
+  /** In the order in which they are sent. */
   private waiting: Piece[] = [];
   private waitingPoints = 0;
   /** The file has rows that do not wait here. */
@@ -110,7 +110,7 @@ export class OutputValues implements ValueSource {
     return position > (this.positions.bytesOf(sourceOf({ attempt, nodeRank })) ?? 0);
   }
 
-  /** @param fromMs of a task of which nothing was told, rows until then are left out */
+  /** @param fromMs of a task of which nothing was sent yet, rows up to this time are excluded */
   private add({ attempt, nodeRank, position, rows }: Frame, fromMs: number): void {
     const { jobId, name, attempt: only } = this.of;
     if (only !== null && attempt !== only) return;

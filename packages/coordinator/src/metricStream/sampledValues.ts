@@ -18,10 +18,10 @@ export interface SampledParts {
   readonly wallMs: () => number;
 }
 
-/** A time that was put back from a file, or told and sent back, may differ by its rounding. Samples are seconds apart. */
+/** A time that was restored from a file, or that a client has sent back, may differ by rounding. Samples are seconds apart. */
 const roundingMs = 50;
 
-/** How far each source was told by the clock that is never set, beside the position that is by the wall clock. */
+/** Up to when each source was sent: on the monotonic clock, in addition to the position on the wall clock. */
 class SentUntil {
   private readonly parts: Pick<SampledParts, 'monotonicMs' | 'wallMs'>;
   private readonly positions: Positions;
@@ -54,7 +54,7 @@ export interface GpuValuesOf {
   readonly jobId: JobId | null;
   readonly attempt: number | null;
   readonly node: NodeName | null;
-  /** Whether the values of a job may be told, and belong to whom they are asked of. */
+  /** Whether the caller may read the values of this job, and the job belongs to the user or project of the request. */
   readonly isWanted: (jobId: JobId) => boolean | Promise<boolean>;
 }
 

@@ -38,7 +38,7 @@ async function readPage(): Promise<string> {
   return (await fetch(`${coordinator.httpUrl}/metrics`)).text();
 }
 
-/** Values by series, help and types left out. */
+/** Values by series, without help and types. */
 async function readValues(): Promise<Readonly<Record<string, number>>> {
   const lines = (await readPage()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries(
@@ -86,7 +86,7 @@ test('events, waiting jobs and telemetry are counted', async () => {
   const task = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
   for (const gpuUuid of ['GPU-node-1-0', 'GPU-node-1-0', 'GPU-nowhere'])
     coordinator.telemetry.addGpu(nodeNameOf('node-1'), aReading({ atMs, task, gpuUuid }));
-  // Counted anew at each reading, not added up.
+  // Counted again at each reading, not added up.
   await readPage();
   expect(await readValues()).toMatchObject({
     'muster_events_total{kind="job.submitted"}': 1,

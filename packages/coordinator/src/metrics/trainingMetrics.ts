@@ -126,7 +126,7 @@ export class TrainingMetrics {
   }
 
   private countReturn(cause: Cause | null | undefined): void {
-    // It gave way, or a person wanted it so: nothing that Muster has mended.
+    // It was preempted, or a user requested it: neither is a recovery from a failure.
     const isAsked = cause?.kind === 'preempted' || cause?.kind === 'cancelled';
     if (cause != null && !isAsked) this.recoveries.inc({ cause: cause.kind });
   }

@@ -10,7 +10,7 @@ export interface HistoryRange {
   /** Wall clock. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Whether series say whose they are. */
+  /** Whether series have the labels of their job. */
   readonly withJobs: boolean;
 }
 
@@ -24,7 +24,7 @@ type Post = (url: string, init: RequestInit & { readonly body: URLSearchParams }
 
 const timeoutMs = 10_000;
 const answerBytesMax = 32 * 1024 * 1024;
-/** Of all callers together: more are told that it is busy. */
+/** Of all callers together: further ones get the answer that it is busy. */
 const atOnceMax = 8;
 const shownMax = 200;
 
@@ -60,7 +60,7 @@ function missing(url: string, why: string): string {
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError')
     return `no answer within ${timeoutMs / 1_000} s`;
-  // Of a failed connection only the cause says what it was.
+  // For a failed connection, only `cause` has the reason.
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : '';
   return `${messageOf(error)}${cause}`.slice(0, shownMax);
 }
@@ -113,7 +113,7 @@ function parsedOf(text: string): Parsed {
   }
 }
 
-/** What does not have the form of a series is left out. */
+/** What does not have the form of a series is omitted. */
 function seriesIn(data: unknown): readonly HistorySeries[] {
   const result = (data as { readonly result?: unknown } | undefined)?.result;
   if (!Array.isArray(result)) throw new Error('the answer is not one of Prometheus');

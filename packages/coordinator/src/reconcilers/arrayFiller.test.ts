@@ -7,7 +7,7 @@ import { Draft } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { type Batch, StoreError } from '../store/store.ts';
 
-/** Counts what each commit writes, and lets commits wait: for ever, as those of a coordinator that is killed, or until it goes on. */
+/** Counts what each commit writes, and makes commits wait until `goOn`, or forever, as those of a coordinator that is killed. */
 class CountingStore extends MemoryStore {
   readonly sizes: number[] = [];
   commitsLeft = Number.POSITIVE_INFINITY;
@@ -28,7 +28,7 @@ class CountingStore extends MemoryStore {
     await vi.waitFor(() => expect(this.held).not.toBeNull());
   }
 
-  /** @param commits so many, with the one that waits */
+  /** @param commits how many are released, including the one that waits */
   goOn(commits = Number.POSITIVE_INFINITY): void {
     this.commitsLeft = commits;
     this.held?.resolve();
@@ -96,7 +96,7 @@ test('the same request again, at once or later, gets the same answer', async () 
   expect(memory.jobs.size).toBe(size);
 });
 
-/** Submits, and ends the coordinator after so many commits as a kill would; another one goes on from what was stored. */
+/** Submits, and ends the coordinator after this many commits as a kill would; another one continues from what was stored. */
 async function submitAndDie(commits: number): Promise<void> {
   store.commitsLeft = commits;
   const unanswered = submit().catch(() => null);

@@ -1,6 +1,6 @@
 /**
  * Stops the jobs of a budget whose GPU-hours are used up, each with its grace to save. Runtimes are those that agents report, as for
- * time limits. Budgets that nothing can count in any more are removed.
+ * time limits. A budget is removed once it has no job, no array and no credential.
  */
 
 import { coordinatorPart } from '../caller.ts';
@@ -44,7 +44,7 @@ export function enforceBudgets(
   });
 }
 
-/** What it runs is being stopped for good already, or was not told to yet. */
+/** Not while it is being stopped for good already. */
 function mayBeStopped({ state }: Job): boolean {
   return state.kind !== 'stopping' || state.outcome.next === 'queued';
 }

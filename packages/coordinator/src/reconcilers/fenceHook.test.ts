@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-/** A hook whose commands end when the test says so. */
+/** A hook whose commands end when the test ends them. */
 function aHook(paused: () => string | null = () => null) {
   const { state, loop, agents, clock } = coordinator;
   const runs: {

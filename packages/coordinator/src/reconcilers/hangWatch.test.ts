@@ -95,7 +95,7 @@ describe('a coordinator', () => {
     expect(await heartbeat([hangs, quiet])).toBe(0);
     expect(await heartbeat([hangs, quiet])).toBe(1);
     expect(await heartbeat([hangs, quiet])).toBe(0);
-    // It went on by itself, and then stood still again.
+    // It made progress without a restart, and then hung again.
     expect(await heartbeat([quiet, quiet])).toBe(0);
     expect(await heartbeat([hangs, quiet])).toBe(0);
     expect(await heartbeat([hangs, quiet])).toBe(1);

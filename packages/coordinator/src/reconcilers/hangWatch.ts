@@ -16,7 +16,7 @@ import type { ClusterState } from '../state/state.ts';
 
 const caller = coordinatorPart('hang detection');
 
-/** A sign has to outlast one look: what was about to go on has gone on by the next. */
+/** One sign is not enough: a task that was about to make progress has done so by the next heartbeat. */
 const heartbeatsMin = 2;
 
 /** What is known of one task that runs. */
@@ -25,14 +25,14 @@ export interface TaskWatch {
   readonly sign: HangSign | null;
   /** Heartbeats in a row that carried a sign. */
   readonly heartbeats: number;
-  /** Since it was last seen to make progress of its own. null: it never tells of any. */
+  /** Since it was last seen to make progress of its own. null: it reports none. */
   readonly progressAgoMs: number | null;
-  /** It was reported lately, and is free to run: a frozen task stands still because we hold it. */
+  /** It was reported recently, and is free to run: a frozen task makes no progress because Muster has frozen it. */
   readonly isWatched: boolean;
 }
 
 export interface HangVerdict {
-  /** Whose rank was the first to fall silent. */
+  /** Of the task that has been quiet longest. */
   readonly nodeRank: number;
   readonly sign: HangSign;
 }
@@ -48,7 +48,7 @@ export function judgeHang(tasks: readonly TaskWatch[]): HangVerdict | null {
   );
   const [first] = still.sort((a, b) => b.sign.quietForMs - a.sign.quietForMs || a.nodeRank - b.nodeRank);
   if (first === undefined) return null;
-  // Ranks that wait for one another fall silent within moments: one that went on for half of the time does not wait for it.
+  // Ranks that wait for one another become quiet within moments. A rank that kept running for half of the time does not wait.
   const recentMs = first.sign.quietForMs / 2;
   const goesOn = tasks.some(
     ({ sign, progressAgoMs }) => sign === null && progressAgoMs !== null && progressAgoMs < recentMs,
@@ -89,7 +89,7 @@ export class HangWatch {
     this.parts = parts;
   }
 
-  /** Takes note of what a heartbeat says of a task that its node holds. A new attempt begins with nothing known. */
+  /** Records what a heartbeat reports of a task that its node holds. A new attempt begins with nothing known. */
   note({ task, state, frozen, hang, training }: TaskReport): void {
     const watched = this.watchedOf(task.jobId, task.attempt);
     const key = taskKey(task);
@@ -149,7 +149,7 @@ export class HangWatch {
 
   private tasksOf(jobId: JobId, attempt: Attempt, watched: Watched): readonly TaskWatch[] {
     const nowMs = this.parts.monotonicMs();
-    // A node that has missed so many heartbeats may have moved on since its last one.
+    // After this many missed heartbeats, the tasks of a node may have made progress since its last one.
     const silentMs = missedHeartbeatsMax * this.parts.heartbeatIntervalMs;
     return attempt.tasks.flatMap(({ nodeRank, state }) => {
       if (state === 'ended') return [];

@@ -34,7 +34,7 @@ export interface LeaseParts {
   readonly random: RandomBytes;
   readonly log: Logger;
   readonly settings: LeaseSettings;
-  /** How often `run` is called. */
+  /** The interval between two runs of `run`. */
   readonly tickMs: number;
   /** null: there is none. */
   readonly runFenceCommand: RunFenceCommand | null;

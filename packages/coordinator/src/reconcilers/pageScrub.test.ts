@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PageScrub, type ScrubbedStore } from './pageScrub.ts';
 
-/** A store of some pages, which ends the test's scrub after so many looks. */
+/** A scrub of a store of this many pages. `end` resolves when it has found damage, or at its third pause of a day. */
 function aScrub(pages: number, options: { readonly nextPage: number | null; readonly damagedPage?: number }) {
   const looked: number[] = [];
   const pauses: number[] = [];

@@ -5,16 +5,16 @@
 export interface ScrubbedStore {
   /** The first page that has not been looked at since the start. null: all were. */
   readonly nextPage: number | null;
-  /** @returns what is damaged, and the page to go on with; null: the end was reached */
+  /** @returns what is damaged, and the page to continue with; null: the end was reached */
   comparePages(first: number): Promise<{ readonly damage: string | null; readonly next: number | null }>;
 }
 
 export interface ScrubParts {
   readonly store: ScrubbedStore;
-  /** Called once, and nothing is looked at any longer. */
+  /** Called once; nothing is compared after that. */
   readonly onDamage: (damage: string) => void;
   readonly onFailed: (error: unknown) => void;
-  /** Resolves after so many milliseconds, or when it is aborted. */
+  /** Resolves after `ms` milliseconds, or when it is aborted. */
   readonly pause: (ms: number, abort: AbortSignal) => Promise<void>;
 }
 

@@ -7,9 +7,9 @@ import type { TrainingMetricName } from '@muster/common/training';
 import type { Frame, StoredRow } from './rowFormat.ts';
 
 export interface RowRange {
-  /** Wall clock; rows before it are left out. */
+  /** Wall clock; rows before it are excluded. */
   readonly fromMs: number;
-  /** Wall clock; rows after it are left out. */
+  /** Wall clock; rows after it are excluded. */
   readonly toMs: number;
   /** null: every one. */
   readonly attempt: number | null;
@@ -26,7 +26,7 @@ export interface Curve {
 
 /**
  * Which rows belong to a range.
- * @param firstSteps by attempt: the lowest step that it tells
+ * @param firstSteps by attempt: the lowest step in its rows
  */
 export function rowFilter(
   { fromMs, toMs, attempt, superseded }: RowRange,
@@ -47,7 +47,7 @@ export function rowFilter(
   };
 }
 
-/** What a row tells of a metric; null: nothing. */
+/** The value of a metric in a row; null: it has none. */
 export function pointOf(
   { atMs, values, notFinite, bucket }: StoredRow,
   name: TrainingMetricName,
@@ -139,7 +139,7 @@ export interface Page {
   readonly nextSkip: number | null;
 }
 
-/** So many points of all curves, after those that are left out. */
+/** `pointsMax` points of all curves, after the first `skip`. */
 export function pageOf(curves: readonly Curve[], skip: number, pointsMax: number): Page {
   const total = curves.reduce((sum, { points }) => sum + points.length, 0);
   const paged: Curve[] = [];

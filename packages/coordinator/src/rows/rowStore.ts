@@ -1,9 +1,9 @@
 /**
- * Rows of metrics of jobs, a file for each in `rows/`. What is there of a task is what its frames say (rowFormat.ts), so an
- * agent asks where to go on, after a restart of either.
+ * Rows of metrics of jobs, a file for each in `rows/`. Each frame contains its position in the output of its task (rowFormat.ts),
+ * so an agent asks from where to continue, after a restart of either.
  *
- * What was appended is in the hands of the system, and synced when a task has ended: until then its node has all of it, and
- * sends again what a machine that lost its power has lost.
+ * What was appended is in the page cache, and synced when a task has ended: until then its node has all of it, and
+ * sends again what was lost with a power failure.
  */
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ interface Known {
   isThinned: boolean;
   /** By attempt and rank. */
   readonly ends: Map<string, RowEnd>;
-  /** By attempt: the lowest step that its rows tell. */
+  /** By attempt: the lowest step in its rows. */
   readonly firstSteps: Map<number, number>;
   /** What a crash has left behind the last frame is still there. */
   hasRest: boolean;
@@ -42,7 +42,7 @@ interface Known {
 /** A look at the rows of a job as they are now. */
 export interface RowsOfJob {
   readonly isThinned: boolean;
-  /** By attempt: the lowest step that its rows tell. */
+  /** By attempt: the lowest step in its rows. */
   readonly firstSteps: ReadonlyMap<number, number>;
   /** In the order in which they came. */
   read(onFrame: (frame: Frame) => void): Promise<void>;
@@ -85,8 +85,8 @@ export class RowStore {
   }
 
   /**
-   * Appends what is not there yet. A row whose position is not above that of the one before it is a repetition, and is left
-   * out.
+   * Appends what is not there yet. A row whose position is not above that of the one before it is a repetition, and is
+   * omitted.
    * @param shareBytes what the job's rows may take; where they are more, they are thinned
    * @param nowMs wall clock; no row is taken for later than that, and none for earlier than the one before it: an agent that has
    *   started again only estimates when earlier rows were printed
@@ -184,7 +184,7 @@ export class RowStore {
     return found;
   }
 
-  /** Resolves when nothing of what was asked for is under way any longer. */
+  /** Resolves when nothing that was requested is in progress any longer. */
   close(): Promise<void> {
     return this.order.settled();
   }
@@ -337,7 +337,7 @@ function storedRow({ atMs, values, lossNotFinite }: TrainingRow): StoredRow {
   return { atMs, values, notFinite: lossNotFinite ? 1 : 0, bucket: null };
 }
 
-/** A disk that fills up takes a part, and says so with the next write only. */
+/** A disk that fills up takes a part, and only the next write reports that it is full. */
 async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {
   for (let done = 0; done < data.length; ) {
     const { bytesWritten } = await file.write(data, done, data.length - done, position + done);

@@ -1,8 +1,8 @@
 /**
- * What goes when a job has more rows than its share of the space. Pure.
+ * What is removed when a job has more rows than its share of the space. Pure.
  *
- * Losses are what people look for years later: all else is halved first, as often as needed. Where the losses alone are too
- * much, successive ones become a bucket that has their least, mean, greatest and last value and says how many it stands for.
+ * Losses are what users look for years later: all else is halved first, as often as needed. Where the losses alone are too
+ * much, successive ones become a bucket with their least, mean, greatest and last value, and the number of losses in it.
  */
 import type { TrainingMetricName, TrainingValues } from '@muster/common/training';
 import { type Frame, frameRowsMax, type LossBucket, rowBytes, type StoredRow } from './rowFormat.ts';
@@ -16,15 +16,15 @@ const bucketRowBytes = rowBytes({
 });
 
 export interface ThinningPlan {
-  /** Of the rows that tell more than a loss, one in so many keeps the rest. 1: all do. */
+  /** Of the rows with more than a loss, one in `restStride` keeps the rest. 1: all do. */
   readonly restStride: number;
-  /** One loss of an evaluation in so many is kept. 1: all are. */
+  /** One loss of an evaluation in `evalStride` is kept. 1: all are. */
   readonly evalStride: number;
   /** Successive losses of training that become one bucket. 1: none do. */
   readonly bucketRows: number;
 }
 
-/** Bytes of a job's rows, by what they tell. */
+/** Bytes of a job's rows, by what they contain. */
 export class RowTally {
   private lossBytes = 0;
   private lossRows = 0;
@@ -41,7 +41,7 @@ export class RowTally {
     if (rest !== null) this.restBytes += rowBytes(rest);
   }
 
-  /** @param bytesMax what the rows are to take at most, frames left out @returns null: they do */
+  /** @param bytesMax what the rows may take, without the overhead of frames @returns null: they take no more already */
   plan(bytesMax: number): ThinningPlan | null {
     const { lossBytes, lossRows, evalBytes, restBytes } = this;
     if (lossBytes + evalBytes + restBytes <= bytesMax) return null;
@@ -111,7 +111,7 @@ interface TaskThinning {
   rows: StoredRow[];
 }
 
-/** Takes the frames of a job in their order, and gives those that are to be in their place. */
+/** Takes the frames of a job in their order, and emits those that replace them. */
 export class Thinner {
   private readonly plan: ThinningPlan;
   private readonly emit: (frame: Frame) => void;
@@ -142,7 +142,7 @@ export class Thinner {
   end(): void {
     for (const task of this.tasks.values()) {
       if (task.gathered !== null) task.rows.push(bucketOf(task.gathered));
-      // At least one, for it says up to where the rows of the task are here.
+      // At least one frame: it contains the position up to which the rows of the task are here.
       do this.flush(task);
       while (task.rows.length > 0);
     }

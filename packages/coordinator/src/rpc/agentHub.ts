@@ -66,7 +66,7 @@ export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts
   readonly agents: AgentRegistry;
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
-  /** Length of a lease where the job does not say. */
+  /** Length of a lease where the job does not set it. */
   readonly leaseMs: number;
   readonly leases: LeaseGrants;
   /** Which traces are recorded. null: none is. */
@@ -116,11 +116,11 @@ function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call:
 
   const take = (message: AgentMessage__Output) => allowances.take(node, message);
   const handle = async (message: AgentMessage__Output) => {
-    // Said twice, as any message may be, it opens nothing anew.
+    // Any message may come twice: a second Hello does not open a second session.
     if (message.hello != null && opening === null) {
       opening = beginSession(parts, call, caller, message.hello).then((opened) => {
         session = opened;
-        // It broke while the commit was under way: kept, it would pass for connected until it counts as silent.
+        // The stream closed during the commit: if the session stayed, the node would count as connected until it is silent.
         if (isClosed) closed();
         return opened;
       });
@@ -221,7 +221,7 @@ async function beginSession(
   return session;
 }
 
-/** Terms of another cluster say nothing here. */
+/** Terms of another cluster mean nothing here. */
 function accountOf(
   { state }: AgentHubParts,
   { highestTerm = 0, termProof = '', clusterId = state.clusterId, proofs }: Hello__Output,
@@ -310,7 +310,7 @@ async function takeEvent(
       applyJobEvent(draft, task.jobId, event, nowMs);
     return draft.job(task.jobId);
   });
-  // For an attempt that is over: say so at once rather than at the next heartbeat.
+  // For an attempt that is over, send the order at once rather than at the next heartbeat.
   if (currentAttempt(job)?.number !== task.attempt) session.sync(task, job);
 }
 
@@ -381,7 +381,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
   noteTasks(parts, session, reports);
-  // Reports are sent when they happen; those in heartbeats repair what was lost on the way.
+  // Agents send reports when something happens; those in heartbeats replace reports that were lost.
   const changes: TaskReport[] = [];
   for (const each of reports) {
     const recorded = heldTask(parts.state.jobs.get(each.task.jobId), each.task, node)?.state;

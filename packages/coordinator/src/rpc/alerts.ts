@@ -52,7 +52,7 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
         return alertToWire({ ...viewOf(parts, rule, episodes), pending: count });
       }
       const rule = await loop.run(caller, set);
-      // A short job may have ended before its alert was set, and is looked at all the same.
+      // A short job may have ended before its alert was set, and the alert is evaluated for it anyway.
       const ended = await endedJobOf(parts, rule);
       if (ended !== null) alerts.noteJob(ended, 0);
       return alertToWire(viewOf(parts, rule, []));

@@ -1,4 +1,4 @@
-/** What agents say of the past, true, stale or made up, over real connections. */
+/** What agents claim about the past, true, stale or made up, over real connections. */
 import type { Assignment__Output } from '@muster/common/gen/muster/v1/Assignment';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { JobId } from '@muster/common/ids';
@@ -83,7 +83,7 @@ test.each<[string, Hello, RegExp]>([
     expect([state, pending?.message]).toEqual(['queued', expect.stringMatching(/node-2|drained/)]);
   });
 
-  // A node says its conditions anew, without what we think of it; its next Hello is what counts.
+  // A status lists the node's own conditions; only its next Hello removes the doubt that the coordinator has added.
   liar.send({ status: { conditions: [], inventory: agentFixture.inventory } });
   liar.send({ heartbeat: { seq: 1 } });
   await vi.waitFor(() => expect(liar.received.at(-1)?.heartbeatAck).toBeTruthy());
@@ -123,7 +123,7 @@ test("an attempt of another node's job that never was does not end the one that 
   expect(conditionsOf('node-2')[0]?.message).toContain('attempt 4000000000');
   await coordinator.api.advanceStore();
   expect(coordinator.state.jobs.get(jobId)).toMatchObject({ lastAttempt: 1, state: { kind: 'running' } });
-  // Its connection was ended, so that it says anew what it knows.
+  // Its connection was ended, so that its next Hello reports again what it knows.
   await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-2'))).toBe(false));
   liar.cancel();
 });

@@ -61,7 +61,7 @@ test('one agent has few connections: its oldest is closed for its newest, and no
   const own = [1, 2, 3].map(() => open('192.0.2.1'));
   for (const each of own) {
     gate.authenticated(each.peer, 'agent:one');
-    // Every call says so.
+    // Every call of the agent authenticates again.
     gate.authenticated(each.peer, 'agent:one');
   }
   own[1]?.destroy();

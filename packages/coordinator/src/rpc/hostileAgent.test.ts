@@ -1,4 +1,4 @@
-/** What one agent says, however much and whatever, is its own affair: over real connections. */
+/** Messages of one agent, however many and whatever they contain, affect no other node. Over real connections. */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
@@ -91,7 +91,7 @@ test('an agent that does not read its answers is not read either, and nobody wai
     call.once('drain', () => {
       drained.yet = true;
     });
-    // Others are answered again and again, and there is still no room for another word of this one.
+    // Others are answered again and again, and there is still no room for another message of this one.
     for (let round = 0; round < 10 && !drained.yet; round += 1) await keepsLease(victim, task);
     isHeldBack = !drained.yet;
   }
@@ -162,7 +162,7 @@ test('words of 3.9 MB about a failure end the session, and nothing of them is st
   expect(storedBytes() - bytesBefore).toBeLessThan(10_000);
 });
 
-/** So often is each kind of message sent in a story. */
+/** How often each kind of message is sent in a story. */
 const rounds = trialsOf(6, 1);
 
 /** Messages at the largest values of every field, and one beyond, in stories that are a function of their seed. */
@@ -194,7 +194,7 @@ test.each(Array.from({ length: trialsOf(30) }, (_, index) => index + 1))(
         share: chance() < 0.2 ? 1 : 0.02,
       };
       hostile.send(hostileMessage(kind, how));
-      // What is earned meanwhile lets it go on; what its word has set off is done when another one's has its answer.
+      // Its allowance grows with this time, so it may send again. What its message caused is done once the victim has its answer.
       coordinator.clock.nowMs += 2_000;
       await keepsLease(victim, task);
       if (hostile.errors.length === 0 && chance() > 0.2) continue;

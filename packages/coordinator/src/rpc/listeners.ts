@@ -1,5 +1,5 @@
 /**
- * Accepts the connections of the gRPC server. grpc-js could listen by itself, but tells nobody of a connection before its
+ * Accepts the connections of the gRPC server. grpc-js could listen itself, but does not report a connection before its
  * first call, so that unauthenticated ones could not be counted.
  */
 import { lookup } from 'node:dns/promises';
@@ -9,7 +9,7 @@ import type { Address } from '@muster/common/address';
 
 export interface Listeners {
   readonly port: number;
-  /** Accepts no more connections; those that are open go on. */
+  /** Accepts no more connections; those that are open stay open. */
   close(): void;
 }
 
@@ -55,7 +55,7 @@ async function listen(host: string, port: number, onConnection: (socket: Socket)
   const server = createServer({ noDelay: true }, onConnection);
   server.listen({ host, port });
   await once(server, 'listening');
-  // With no descriptor left nothing can be accepted for a while; connections that are open go on.
+  // Without a free descriptor nothing can be accepted for a while; open connections stay open.
   server.on('error', () => {});
   return server;
 }

@@ -1,6 +1,6 @@
 /**
- * The API's questions about metrics over time: what is kept in memory, what a job's rows tell, as it is or aggregated. Which jobs
- * are in an answer is decided as for every other call: those that the caller may read.
+ * The API's queries of metrics over time, from memory and from the rows of a job, as they are or aggregated. As for every other
+ * call, an answer contains only jobs that the caller may read.
  */
 import { MusterError } from '@muster/common/errors';
 import { isNodeName, type JobId, type NodeName } from '@muster/common/ids';
@@ -210,7 +210,7 @@ function gpuSeries(
   );
 }
 
-/** Jobs with readings that the caller may read, and that belong to whom the question names. */
+/** Jobs with readings that the caller may read, and that belong to the user and project of the request. */
 async function readableJobs(
   { telemetry, state, store }: MetricQueryParts,
   { user, project }: MetricPlan,

@@ -60,7 +60,7 @@ async function* wireUpdates(updates: ReturnType<typeof followValues>, unit: stri
   for await (const update of updates) yield metricUpdateToWire({ ...update, unit });
 }
 
-/** @returns null: values are told one by one */
+/** @returns null: values are sent one by one */
 function stepMsOf(
   { shape }: MetricPlan,
   { stepMs, aggregation, by }: WatchMetricsRequest__Output,
@@ -119,7 +119,7 @@ function valuesOf(
   return new OutputValues({ ...parts, rows: parts.rowKeeping.rows, nodeOf: nodesOf(parts) }, of, positions);
 }
 
-/** Jobs that the caller may read, and that belong to whom the request names. */
+/** Jobs that the caller may read, and that belong to the user and project of the request. */
 function isOf(
   { state, store }: MetricStreamParts,
   { user, project }: MetricPlan,

@@ -31,11 +31,11 @@ export interface NodeCallParts {
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: CommitNotifier;
   readonly upkeep: Upkeep;
-  /** How long a node has to be without a condition that was cleared; left out: 8 s. */
+  /** How long to wait for a node to be without a condition that was cleared; default: 8 s. */
   readonly clearWaitMs?: number;
 }
 
-/** For the agent to look whether a condition still holds, and say so. Below the 10 s that our clients wait for an answer. */
+/** For the agent to check whether a condition still holds, and to report it. Below the 10 s for which our clients wait. */
 const usualClearWaitMs = 8_000;
 
 type NodeCalls = Pick<
@@ -107,7 +107,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 
     DrainNode: unary(async ({ node, reason, deadlineMs = null }, caller) => {
       const { name } = nodeNamed(node);
-      // By the time of the answer those that are stopped at once may be gone, and are to be named anyway.
+      // Tasks that are stopped at once may be gone by the time of the answer, which must list them anyway.
       const held = await loop.run(caller, (draft, nowMs) => {
         drainNode(draft, { node: name, reason, deadlineMs }, nowMs);
         return heldTasks(draft.activeJobs());
@@ -173,7 +173,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
 type ConditionPlace = Pick<Condition, 'kind' | 'gpuUuid'>;
 
 /**
- * Hands a person's word to the node's agent and waits for the node to be without the condition.
+ * Forwards a user's confirmation to the node's agent, and waits until the node no longer has the condition.
  * @throws {MusterError} `not_found` when it has none such; `failed_precondition` when it does not answer, or still has it
  */
 async function clearCondition(

@@ -36,7 +36,7 @@ const similarNamesMax = 500;
 const typedLengthMax = 100;
 
 /**
- * @throws {MusterError} `not_found` when nothing is called that, with the name that is nearest to it; `invalid` when it
+ * @throws {MusterError} `not_found` when nothing has this name or id, with the most similar name; `invalid` when it
  *   is the beginning of several ids
  */
 export async function resolveReference(
@@ -59,7 +59,7 @@ async function referentOf(parts: ReferenceParts, text: string, caller: Identity)
 }
 
 /**
- * @throws {MusterError} as `resolveReference`, and `invalid` for an array of several jobs: it says how they are called
+ * @throws {MusterError} as `resolveReference`, and `invalid` for an array of several jobs: it shows how to name one of them
  */
 export async function resolveJobId(parts: ReferenceParts, text: string, caller: Identity): Promise<JobId> {
   const referent = await resolveReference(parts, text, caller);

@@ -200,7 +200,7 @@ test('a sweep takes over the trials of an earlier one that fit, and keeps them',
   const warm = await coordinator.api.createSweep(request);
   const known = [{ params: complete?.params, value: 0.5 }, { params: infeasible?.params }];
   expect([dry.spec['warm_start'], warm.spec['warm_start']]).toEqual([known, known]);
-  // The earlier one goes on, and the same request still means the same sweep.
+  // The earlier sweep continues, and the same request still means the same sweep.
   await coordinator.api.extendSweep(earlier.id, 1, 'more');
   const third = (await trialsOf(earlier.id)).at(-1);
   await endTrial(third?.jobId ?? '', 0.1);

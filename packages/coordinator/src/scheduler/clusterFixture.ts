@@ -23,9 +23,9 @@ import type {
 
 export interface NodeOptions {
   readonly gpus?: number;
-  /** All of its GPUs when left out. */
+  /** Default: all of its GPUs. */
   readonly freeGpus?: number;
-  /** The first so many, which would be chosen first: not free, whatever `freeGpus` says. */
+  /** How many are drained, from the first, which would be chosen first: these are not free, whatever `freeGpus` is. */
   readonly drainedGpus?: number;
   /** As a whole. */
   readonly drained?: boolean;
@@ -53,7 +53,7 @@ export interface JobOptions extends Resources {
   readonly waitedMs?: number;
   readonly backoffMs?: number;
   readonly dependencies?: DependencyState;
-  /** Names of nodes that it failed on, for want of an image. */
+  /** Names of nodes that it failed on, because an image was missing. */
   readonly excludedNodes?: readonly string[];
   /** Names of the nodes that see its newest checkpoint, the one that has it first. */
   readonly pinnedTo?: readonly string[];
@@ -62,7 +62,7 @@ export interface JobOptions extends Resources {
   readonly resumes?: QueuedJob['resumes'];
   /** Equal jobs of its array behind it that the pass does not see. */
   readonly equals?: QueuedJob['equals'];
-  /** Of whose jobs at most so many run at the same time, and how many do. */
+  /** The array of the job: at most `atOnce` of its jobs run at the same time, and `atWork` do. */
   readonly array?: { readonly id: ArrayId; readonly atOnce: number; readonly atWork: number };
 }
 

@@ -1,4 +1,4 @@
-/** What a job waits for beside room: the place of its checkpoint, a moment, a node that is to be left. */
+/** What a job waits for besides free resources: the node of its checkpoint, a moment, a node that is drained. */
 import { describe, expect, it } from 'vitest';
 import { nodeNameOf } from '../modelFixture.ts';
 import { aCluster, type Cluster } from './clusterFixture.ts';

@@ -46,7 +46,7 @@ export type Decision =
   /** Where the job will start once others have ended. What of it is free already is given to no job behind it. */
   | { readonly kind: 'hold'; readonly jobId: JobId; readonly tasks: readonly PlannedTask[] }
   | { readonly kind: 'reserve'; readonly jobId: JobId; readonly nodes: readonly NodeName[] }
-  /** `why` looks at each node, and is called for the few jobs whose reason is asked for: it counts what the whole pass has taken. */
+  /** `why` looks at each node, and runs only for jobs whose reason is requested: it counts what the whole pass has taken. */
   | { readonly kind: 'wait'; readonly jobId: JobId; readonly why: FindReason }
   /** The jobs that the pass saw of a group of equals all start. Another pass follows, for those of the group behind them. */
   | { readonly kind: 'again' };

@@ -281,7 +281,7 @@ describe('while an attempt is preempted', () => {
 describe('a node that is awaited', () => {
   const away = { online: false, awaitedUntilMs: nowMs + 1 };
 
-  /** A gang has made node-1 and node-2 free, and then the coordinator was started anew. */
+  /** A job on node-2 was preempted for a gang on node-1 and node-2, and then the coordinator was restarted. */
   const restarted = (second: typeof away | { online: false }) =>
     aCluster()
       .node({ gpus: 2 })

@@ -57,11 +57,11 @@ export interface Place {
   readonly lack: Share;
   /** The cheapest first. */
   readonly candidates: readonly Candidate[];
-  /** The cheapest way, were each of them paid for this node alone. */
+  /** The cheapest option, if the full cost of each counted for this node alone. */
   readonly option: Option;
 }
 
-/** A way to make one node do. */
+/** Attempts to preempt so that one node has room. */
 export interface Option {
   readonly cost: Cost;
   readonly victims: readonly Holder[];
@@ -167,7 +167,7 @@ function less(a: Share, b: Share): Share {
   };
 }
 
-/** What is still lacking when these have given way. */
+/** What is still lacking after these were preempted. */
 export function lackWithout(lack: Share, gone: readonly Candidate[]): Share {
   return gone.reduce((left, { share }) => less(left, share), lack);
 }

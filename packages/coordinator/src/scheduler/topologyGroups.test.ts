@@ -3,7 +3,7 @@ import { seededRandom } from '../modelFixture.ts';
 import { type Located, switchPath, topologyLabel } from './topology.ts';
 import { chooseClosest } from './topologyGroups.ts';
 
-/** @param paths null: the node does not tell. Nodes are named by their positions. */
+/** @param paths null: the node has no topology label. Nodes are named by their positions. */
 function nodesAt(...paths: readonly (string | null)[]): readonly Located[] {
   return paths.map((path, index) => ({
     name: String(index),
@@ -49,7 +49,10 @@ describe('nodes for a gang', () => {
   });
 });
 
-/** A switch is everything above it; a node that does not say so much is beside its like there, or alone. */
+/**
+ * A switch is identified by its whole path from above. At a level below its label, a node is in a group with the nodes of the
+ * same label; a node without a label is alone.
+ */
 function switchAt(node: Located, level: number): string {
   const path = switchPath(node).toReversed();
   return path.length === 0

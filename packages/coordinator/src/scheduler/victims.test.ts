@@ -63,7 +63,7 @@ function addHolder(cluster: Cluster, upTo: UpTo, sometimes: (percent: number) =>
   });
 }
 
-/** Would the job fit once these have ended? Written down anew, without anything that the planner uses. */
+/** Would the job fit once these have ended? Written a second time, without any code that the planner uses. */
 function fitsWithout(job: QueuedJob, { nodes }: SchedulerView, gone: readonly Holder[]): boolean {
   const { resources } = job.spec;
   const { gpus, gpuType, minNodes, cpus, memoryMb, topology } = resources;

@@ -87,7 +87,7 @@ function gangsOf(places: Iterable<Place>): ReadonlySet<Holder> {
   return gangs;
 }
 
-/** The cheapest way to make room on a place if these gangs end in any case. null: there is none. */
+/** The cheapest option for a place if these gangs end in any case. null: there is none. */
 function optionBeside({ lack, candidates }: Place, gangs: ReadonlySet<Holder>, free: ReadonlySet<Holder>) {
   const gone = candidates.filter(({ holder }) => free.has(holder));
   const locals = candidates.filter(({ holder }) => !gangs.has(holder));
@@ -117,7 +117,7 @@ class Search {
   }
 
   run(): Choice | null {
-    // As if a gang had to be paid for on each of its nodes anew: quick, and a bar for all that follows.
+    // The full cost of a gang counts on each of its nodes: quick to compute, and an upper limit for the choices that follow.
     const inFull = this.cheapest(new Map(this.places.map((place) => [place, place.option])));
     if (inFull === null) return null;
     const bar = this.takeWhenCheaper(inFull.flatMap(([, { victims }]) => victims)).cost;

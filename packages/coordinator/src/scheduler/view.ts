@@ -1,4 +1,4 @@
-/** What the planner sees: plain data, built anew for each pass. It accepts no hint about what changed. */
+/** What the planner sees: plain data, built from scratch for each pass. It accepts no hint about what changed. */
 
 import type { Drained } from '@muster/common/conditions';
 import type { Gpu, NodeInventory } from '@muster/common/hardware';
@@ -60,7 +60,7 @@ export interface Pin {
   readonly node: NodeName;
   /** Nodes that see the checkpoint: it, and others on the same machine where they share the directory. */
   readonly nodes: ReadonlySet<NodeName>;
-  /** `step 500`, or the name of one that does not tell. */
+  /** `step 500`, or the name of a checkpoint without a step. */
   readonly checkpoint: string;
   /** Monotonic milliseconds: its nodes are all silent, and from then on it does without. null: they are not. */
   readonly untilMs: number | null;
@@ -103,7 +103,7 @@ export interface QueuedJob {
   readonly equals: { readonly count: number } | null;
   /** Failures in a row without a newer checkpoint, when they are why it waits. null: they are not. */
   readonly breakerFailures: number | null;
-  /** The phase that it has ended, and whose criterion was not judged yet. null: nothing is to be judged. */
+  /** The phase that it has ended, and whose criterion was not judged yet. null: no verdict is due. */
   readonly phase: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The secrets of projects: encrypted on the way into the store, decrypted for the tasks that name them, and shown to nobody.
+ * The secrets of projects: encrypted before they are stored, decrypted for the tasks that name them, and shown to nobody.
  *
  * Changes run one after the other, so that none is encrypted with a key that a rotation is discarding.
  */
@@ -64,7 +64,7 @@ export class SecretVault {
         const secret = {
           ...this.sealed(key, { project, name }, value),
           createdAtMs: before?.createdAtMs ?? nowMs,
-          // A clock that stands still, or was set back, must not make a replaced secret look new.
+          // A clock that has not advanced, or was set back, must not make a replaced secret look new.
           changedAtMs: before === null ? nowMs : Math.max(nowMs, before.createdAtMs + 1),
           changedBy: callerName(by).by,
         };

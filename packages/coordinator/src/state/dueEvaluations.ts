@@ -1,5 +1,5 @@
 /**
- * Which checkpoints of a job are to be evaluated after a change of the job. It is found out in the commit that makes the change, so
+ * Which checkpoints of a job must be evaluated after a change of the job. This is decided in the commit that makes the change, so
  * that a checkpoint that was verified a moment before the coordinator was killed is not forgotten. Pure.
  */
 import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
@@ -14,7 +14,7 @@ const keptMax = 64;
 
 type Saved = Pick<Job, 'id' | 'spec' | 'state' | 'checkpoints'>;
 
-/** @returns `known` itself if nothing is to be recorded */
+/** @returns `known` itself if there is nothing to record */
 export function withDueEvaluations(
   before: Saved,
   after: Saved,
@@ -70,7 +70,7 @@ function isSame(a: Pick<Checkpoint, 'name' | 'version'>, b: Pick<Checkpoint, 'na
   return a.name === b.name && a.version === b.version;
 }
 
-/** Of this checkpoint, whatever `every` and `on` say. @returns `known` itself if it is or was evaluated */
+/** Adds an evaluation of this checkpoint, whatever `every` and `on` are. @returns `known` itself if it is or was evaluated */
 export function withEvaluationOf(
   id: JobId,
   known: JobEvaluations | undefined,

@@ -35,7 +35,7 @@ export interface AttemptRow {
   readonly body: string;
 }
 
-/** What has no column of a job: its own fields, by their names. Of its state the attempt is left out. */
+/** The fields of a job that have no column, by their names. Its state is stored without the attempt. */
 type JobBody = Omit<Job, 'id' | 'submitSeq' | 'spec' | 'submittedAtMs' | 'user' | 'state' | 'lastAttempt'> & {
   readonly state: JobState;
 };

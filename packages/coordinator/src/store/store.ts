@@ -24,7 +24,7 @@ export interface Batch extends AlertChanges, SweepChanges, PipelineChanges, Eval
   readonly jobs: readonly Job[];
   readonly attempts: readonly { readonly jobId: JobId; readonly attempt: Attempt }[];
   readonly nodes: readonly Node[];
-  /** Of such a name only the numbers of its events are kept, from which those of another node by it go on. */
+  /** Of such a name only the numbers of its events are kept: those of a later node with the same name continue from them. */
   readonly removedNodes: readonly NodeName[];
   readonly requests: readonly RequestRecord[];
   readonly credentials: readonly Credential[];

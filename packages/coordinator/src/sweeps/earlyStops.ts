@@ -1,6 +1,6 @@
 /**
- * Which trials of a sweep are to be stopped now, and which paused ones resumed. It remembers the curves of jobs that have ended, and reads
- * those that grow again.
+ * Which trials of a sweep must be stopped now, and which paused ones resumed. It remembers the curves of jobs that have ended,
+ * and reads those that grow again.
  */
 import type { JobId } from '@muster/common/ids';
 import type { SweepSpec } from '@muster/experiments/file/sweepFile';

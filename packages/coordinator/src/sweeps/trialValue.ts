@@ -33,8 +33,8 @@ export async function readTrialValue(
 }
 
 /**
- * The curves of jobs that each continue the one before as one curve. What a job does again, from its checkpoint to where the one before was
- * stopped, is left out: what was decided by it stays decided.
+ * The curves of jobs that each continue the one before as one curve. What a job repeats, from its checkpoint to where the one
+ * before was stopped, is excluded: what was decided by it stays decided.
  * @param positionOf in steps or epochs; null: it is not known, and the point is kept
  */
 export function continued<Point>(

@@ -25,7 +25,7 @@ export interface AgentStream {
   cancel(): void;
 }
 
-/** @param page answers every question with what it returns; left out: the test answers, or nobody */
+/** @param page answers every request with what it returns; default: the test answers, or nothing does */
 export function openAgentStream(
   coordinator: TestCoordinator,
   node: string,

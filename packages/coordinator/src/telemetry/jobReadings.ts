@@ -61,7 +61,7 @@ export interface KeptReadings {
 
 export interface MetricRange {
   readonly jobId: JobId;
-  /** Only readings of the last so many milliseconds. */
+  /** Only readings of the last `sinceMs` milliseconds. */
   readonly sinceMs: number;
   /** null: every attempt. */
   readonly attempt: number | null;
@@ -95,7 +95,7 @@ export class JobReadings {
   private newest: SeriesChunk | null = null;
   private chunkCount = 0;
   private seriesCount = 0;
-  /** Dropped before their time, for want of room. */
+  /** Dropped before their time, because the memory was full. */
   evictedReadings = 0;
 
   constructor(bytesMax: number) {
@@ -183,7 +183,7 @@ export class JobReadings {
       if (first !== undefined) firstMs = Math.min(firstMs, first.endMs);
     }
     if (firstMs === Number.POSITIVE_INFINITY) return null;
-    // Of each GPU the same time: else what one has done would count as told, because another has.
+    // The same time of each GPU: else readings of one GPU would count as sent because those of another were.
     const untilMs = firstMs + pageSpanMs;
     let lastMs = firstMs;
     const series = found.flatMap((each) => {
@@ -237,7 +237,7 @@ export class JobReadings {
   }
 
   /**
-   * Everything, oldest first, in pieces between which the caller may wait: what is dropped meanwhile is left out.
+   * Everything, oldest first, in pieces between which the caller may wait: what is dropped meanwhile is omitted.
    * @param size chunks of a piece
    */
   *kept(size: number): Generator<readonly KeptReadings[]> {
@@ -253,7 +253,7 @@ export class JobReadings {
     }
   }
 
-  /** Puts back what `kept` gave, in the same order and before anything else comes. What is too old or malformed is left out. */
+  /** Puts back what `kept` gave, in the same order and before anything else comes. What is too old or malformed is ignored. */
   restore({ task, node, gpuUuid, beganMs, columns: values }: KeptReadings, nowMs: number): void {
     const count = values.length / chunkColumns;
     if (!Number.isInteger(count) || count < 1 || count > readingsPerChunk) return;

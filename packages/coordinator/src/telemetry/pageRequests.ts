@@ -1,6 +1,6 @@
 /**
  * Asks nodes for their Prometheus pages over the streams that their agents have opened: agents listen on loopback only
- * and may be behind NAT, so this is the one way to them that needs no open port.
+ * and may be behind NAT, so these streams reach them without an open port.
  */
 import { MusterError } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
@@ -10,7 +10,7 @@ export const pageBytesMax = 4 * 1024 * 1024;
 /** Below Prometheus' own timeout of 10 s, so that Prometheus receives the reason. */
 const pageTimeoutMs = 5_000;
 
-/** The way to an agent. */
+/** The stream to an agent. */
 export interface PageStream {
   ask(pageId: number): void;
 }
@@ -128,7 +128,7 @@ const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\[\\"n])*)"([,}])/y;
 const valueAndTime = / (?:[-+]?(?:\d[-+.\deE]{0,30}|\.\d[-+\deE]{0,30}|Inf)|NaN)(?: -?\d{1,19})?$/y;
 
 /**
- * @returns what of it is not as it should be, with the number of the line; null: it may be handed on. Nothing of its text is
+ * @returns what is wrong with it, with the number of the line; null: it may be forwarded. Nothing of its text is
  *   repeated, because the sender chose it.
  */
 export function problemOfPage(text: string): string | null {

@@ -45,7 +45,7 @@ export class RowHistory<Key extends string> {
     return this.rings.size * ringBytes(this.columns);
   }
 
-  /** @param values one for each column @param endMs what is not later than the row before is left out */
+  /** @param values one for each column @param endMs values that are not later than the row before are ignored */
   add(key: Key, endMs: number, values: readonly (number | null)[]): void {
     const ring = this.rings.get(key) ?? this.open(key);
     const lastMs = newestMs(ring);
@@ -63,7 +63,7 @@ export class RowHistory<Key extends string> {
     this.push(ring, endMs, row);
   }
 
-  /** Puts back what was kept elsewhere. A row that is not later than the one before is left out. */
+  /** Puts back what was kept elsewhere. A row that is not later than the one before is ignored. */
   restore(key: Key, { endMs, values }: HistoryRow): void {
     const ring = this.rings.get(key) ?? this.open(key);
     if (endMs > newestMs(ring)) this.push(ring, endMs, values);

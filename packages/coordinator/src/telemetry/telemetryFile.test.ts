@@ -28,7 +28,7 @@ beforeEach(() => {
   warnings = [];
 });
 
-/** A coordinator's memory. Its monotonic clock begins anew with each, as after a restart of the machine. */
+/** A coordinator's memory. A test passes another clock where the machine has restarted. */
 function memory(clock: TestClock, { bytesMax = 2 ** 20, full = false } = {}) {
   const telemetry = new TelemetryStore({ state, clock, bytesMax });
   const clusterHistory = new ClusterHistory({

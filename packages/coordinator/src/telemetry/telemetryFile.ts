@@ -1,7 +1,7 @@
 /**
  * Keeps the readings of the last hours in a file, so that a restart of the coordinator does not lose them. It is written every five
  * minutes and at a stop, whole or not at all, and read once before anything else comes. Nothing depends on it: a file that is
- * missing, damaged or too large costs what it would have told, and a log line.
+ * missing, damaged or too large costs the readings in it, and a log line.
  */
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import type { Clock } from '@muster/common/clock';
@@ -33,7 +33,7 @@ export interface TelemetryFileParts {
   readonly path: string;
   readonly telemetry: TelemetryStore;
   readonly clusterHistory: ClusterHistory;
-  /** Throws where the disk has no room for so many bytes. */
+  /** Throws where the disk has no room for this many bytes. */
   readonly reserve: { requireSpace(monotonicMs: number, bytes: number): void };
   readonly clock: Clock;
   readonly log: Logger;
@@ -178,7 +178,7 @@ export class TelemetryFile {
     }
   }
 
-  /** What makes no sense is left out. */
+  /** What is not valid is ignored. */
   private take({ about, numbers }: SnapshotFrame, offsetMs: number, nowMs: number): void {
     const { telemetry, clusterHistory } = this.parts;
     const { kind, jobId, attempt, nodeRank, node, gpuUuid, atMs, fields } = about;

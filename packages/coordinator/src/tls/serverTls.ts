@@ -1,6 +1,6 @@
 /**
  * TLS of the gRPC server. The server's own key and certificate are never on disk: they are made at each start and again
- * when two thirds of their life are over, for new connections only; those that are open go on.
+ * when two thirds of their life are over, for new connections only; those that are open stay open.
  */
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { hostname, networkInterfaces } from 'node:os';
@@ -148,7 +148,7 @@ function thisMachine(): Machine {
   return { hostname: hostname(), interfaces: interfacesOrNone() };
 }
 
-/** A sandbox without netlink sockets keeps them from us; then `advertise` has to say what they would. */
+/** In a sandbox without netlink sockets they cannot be listed; then `advertise` must contain the addresses. */
 function interfacesOrNone(): Machine['interfaces'] {
   try {
     return networkInterfaces();
@@ -194,7 +194,7 @@ async function issue(
   };
 }
 
-/** grpc-js takes new certificates from credentials that tell it; the ones of its own making never do. */
+/** grpc-js takes new certificates from credentials that notify it; those that it makes itself never do. */
 class RenewableCredentials extends ServerCredentials {
   constructor(context: SecureContextOptions) {
     // Users have no certificate, so one is asked for and not required; the interceptor decides what each call needs.

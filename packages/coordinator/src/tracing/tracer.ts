@@ -1,6 +1,6 @@
 /**
  * Follows the event log, and sends the spans of traces that are recorded to a collector. Jobs never wait for it. Nothing is queued in
- * memory: what a collector has not taken yet lies in the log, and a cursor in the store tells how far it has come. So a restart
+ * memory: what a collector has not taken yet is in the log, and a cursor in the store records how far it has come. So a restart
  * of the coordinator sends no span a second time, unless the process is killed between the answer of the collector and the next
  * commit; the id of the span is the same then. Retention of events does not wait for a collector.
  */
@@ -49,7 +49,7 @@ export interface TracerTiming {
 export const usualTracerTiming: TracerTiming = { gatherMs: 1_000, answerMs: 10_000, flushMs: 800 };
 
 const retryBackoff = { initialMs: 1_000, maxMs: 60_000 };
-/** Spans that nobody has taken for so long are dropped. */
+/** Spans that no collector has taken within this duration are dropped. */
 const giveUpAfterMs = 24 * 60 * 60_000;
 /** Jobs whose open spans are in memory; those of others are found again from their events. */
 const knownJobsMax = 10_000;
@@ -192,7 +192,7 @@ class CollectorTarget implements EventTarget {
     setTimeout(() => this.over.abort(), this.timing.flushMs).unref();
   }
 
-  /** Meanwhile more events come, for the request after this one. Nothing is to be won where a page is full. */
+  /** Waits while more events come, for the request after this one. Where the page is full, waiting gains nothing. */
   private async gather(events: number): Promise<void> {
     const { isFirst } = this;
     this.isFirst = false;

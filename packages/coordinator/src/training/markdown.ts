@@ -24,7 +24,7 @@ function twoUnits(
   return rest === 0 ? whole : `${whole} ${rest} ${smallName}`;
 }
 
-/** Six digits say all that a loss can mean. */
+/** Six significant digits are enough for a loss. */
 export function figure(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
@@ -56,7 +56,7 @@ export function markdownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[\\`*_[\]<>|#]/g, '\\$&');
 }
 
-/** A name as it is to be typed. */
+/** A name as it must be typed. */
 export function codeSpan(text: string): string {
   return `\`${text.replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').replace(/[`|]/g, "'")}\``;
 }

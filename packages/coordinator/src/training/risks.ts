@@ -15,7 +15,7 @@ export interface TrainingSurroundings {
 const unsavedMsMax = 3_600_000;
 /** A job that saves every few seconds is not at risk because one save takes a little longer. */
 const unsavedMsMin = 600_000;
-/** For so many times the usual distance between two saves. */
+/** How many times the usual time between two saves. */
 const unsavedTimes = 3;
 const badCheckpointsShownMax = 5;
 

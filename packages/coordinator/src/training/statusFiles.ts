@@ -53,7 +53,7 @@ export class StatusFiles {
     }
   }
 
-  /** Begins to write what is due, unless that is under way. Resolves when it is done; never rejects. */
+  /** Begins to write what is due, unless that is in progress. Resolves when it is done; never rejects. */
   run(): Promise<void> {
     if (this.isClosed) return Promise.resolve();
     this.writing ??= this.writeDue().finally(() => {
@@ -85,8 +85,8 @@ export class StatusFiles {
   }
 
   /**
-   * The file system is called directly. The store on the same disk is written in the same way, and to hand each of these small steps
-   * to a thread would take three times the CPU time of the steps.
+   * Accesses the file system synchronously. The store on the same disk is written in the same way, and to hand each of these
+   * small steps to a thread would take three times the CPU time of the steps.
    */
   private async write(jobId: JobId): Promise<void> {
     const { store, directoryOf, statusOf, log } = this.parts;

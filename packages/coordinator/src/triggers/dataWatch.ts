@@ -1,6 +1,6 @@
 /**
- * Watches directories for triggers: lists each every few seconds, and says when what lies there has stopped changing. What it knows is
- * lost with a restart, which costs one more wait: what has fired a trigger is stored with that.
+ * Watches directories for triggers: lists each every few seconds, and reports when its content has stopped changing. What it
+ * knows is lost with a restart, which costs one more wait: what has fired a trigger is stored with that.
  */
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
@@ -9,7 +9,7 @@ import { type DataListing, type ListData, type ListingProblem, listingProblemOf 
 
 /** Between two listings of a directory. */
 const listEveryMs = 10_000;
-/** Data that has not changed for so long is complete. */
+/** Data that has not changed for this duration is complete. */
 export const settledAfterMs = 30_000;
 
 /** A listing that takes longer is one that does not end: the file system does not respond. */
@@ -40,7 +40,7 @@ const unseen: Watched = {
   listingSinceMs: null,
 };
 
-/** Seen unchanged for so long, and not merely not looked at. */
+/** Listings have shown no change for `settledAfterMs`. Time without a listing does not count. */
 export function hasSettled(sinceMs: number, lookedAtMs: number): boolean {
   return lookedAtMs - sinceMs >= settledAfterMs;
 }

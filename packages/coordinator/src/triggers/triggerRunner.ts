@@ -162,7 +162,7 @@ export class TriggerRunner {
     await this.fire(trigger, { isDue, moved: { dataDigest: digest }, cause, after: [], wanted });
   }
 
-  /** Stored, so that since when it is, and that it was told, outlast a restart. */
+  /** Stored, so that its start, and that it was reported, are still known after a restart. */
   private async noteBlock(trigger: StoredTrigger): Promise<void> {
     const found = this.data.problem(trigger);
     const { blocked = null } = trigger;
@@ -186,7 +186,7 @@ export class TriggerRunner {
     });
   }
 
-  /** Carries out a delivery. The caller sees to it that each is carried out once. */
+  /** Carries out a delivery. The caller makes sure that each is carried out once. */
   async fireByWebhook(
     trigger: StoredTrigger,
     { cause, facts, request }: Pick<RequestedFire, 'cause' | 'request'> & { readonly facts: FireFacts },
@@ -203,8 +203,8 @@ export class TriggerRunner {
   }
 
   /**
-   * As `fireByWebhook`, of one that a user has asked for, by whom it is stored. The run is that of the trigger all the same.
-   * @param params in the place of those that the trigger has
+   * As `fireByWebhook`, on the request of a user, who is recorded as its caller. The run still belongs to the trigger.
+   * @param params replace those of the trigger
    */
   async fireByHand(
     caller: Identity,

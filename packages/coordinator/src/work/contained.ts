@@ -1,6 +1,6 @@
 /**
  * Work whose failure must not reach beyond itself: a periodic reconciler, or a part that follows commits. Each has a name.
- * What it throws is logged under that name and counted; its neighbours run, and it is called again the next time.
+ * What it throws is logged under that name and counted. Other work continues, and it runs again the next time.
  */
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';

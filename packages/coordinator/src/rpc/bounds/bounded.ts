@@ -36,7 +36,7 @@ export function readingCostOf(message: object): number {
   return costs.get(message) ?? 0;
 }
 
-/** @returns the message, or a `RefusedMessage` that says why it is not taken; never throws */
+/** @returns the message, or a `RefusedMessage` with the reason why it is not accepted; never throws */
 export function readBounded(typeName: string, bytes: Uint8Array): object {
   try {
     const type = messageType(typeName);
@@ -131,7 +131,7 @@ function shortened(value: string, max: number): string {
   return value.length <= max ? value : Buffer.from(`${value.slice(0, max - 1)}…`).toString();
 }
 
-/** Values that are not finite are left out, which is how a value that was not read looks. */
+/** Values that are not finite are omitted, as are values that could not be read. */
 function boundedMap(
   value: Readonly<Record<string, unknown>>,
   bound: Bound | undefined,

@@ -83,7 +83,7 @@ export function isOver(attempt: Attempt | undefined): boolean {
   return attempt?.state === 'ended';
 }
 
-/** A changed job as it is stored: its spec, its place in the queue and the time of its submission stay as they were. */
+/** A changed job as it is stored: its spec, its submission number and the time of its submission stay as they were. */
 export function storedJob({ spec, submitSeq, submittedAtMs }: Job, job: Job): Job {
   return { ...job, spec, submitSeq, submittedAtMs };
 }

@@ -28,7 +28,7 @@ export interface AttachedFile {
 }
 
 /**
- * Reads at once, so that the files belong to the commit after which it is called.
+ * Reads synchronously, so that the files belong to the commit after which it runs.
  * @param dataDir absolute
  * @param settingsPath absolute; null: the coordinator has no file of settings
  * @throws {NodeJS.ErrnoException} when one is there and cannot be read

@@ -1,6 +1,6 @@
 /**
  * A program for the tests: opens the store of the data directory in its first argument and commits one job after the
- * other, numbered from its second, and says so on stdout only once the commit is done. It ends by being killed.
+ * other, numbered from its second. It prints each number on stdout once the commit is done. It runs until it is killed.
  */
 import { writeSync } from 'node:fs';
 import { aJob } from '../../modelFixture.ts';

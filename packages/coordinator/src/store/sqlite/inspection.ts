@@ -17,7 +17,7 @@ export interface StorePaths {
   readonly witness: string;
   readonly sums: string;
   readonly lock: string;
-  /** Written once: says that there is a store here, and of which cluster. */
+  /** Written once: shows that there is a store here, and of which cluster. */
   readonly marker: string;
 }
 
@@ -174,7 +174,7 @@ function comparePagesInTime(
   return null;
 }
 
-/** @returns the page to go on with */
+/** @returns the page to continue with */
 function refuseDamagedPages(
   paths: StorePaths,
   files: PageFiles,

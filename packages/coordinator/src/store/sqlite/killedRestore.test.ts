@@ -28,7 +28,7 @@ let backupPath: string;
 /** Of the store that is replaced. */
 let lastEventSeq: number;
 
-/** A store that has gone on since its backup, and was killed. */
+/** A store with commits after its backup, copied while it is open, as if its program had been killed. */
 beforeEach(async () => {
   directory = tempDir('killed').path;
   const original = join(directory, 'original');

@@ -1,4 +1,4 @@
-/** Opens, checks and migrates the database file; every way this can go wrong has its own sentence. */
+/** Opens, checks and migrates the database file; each way in which this can fail has an error message of its own. */
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '@muster/common/clock';
@@ -34,7 +34,7 @@ const sqliteCodes = {
 /** Extended. SQLite falls back to reading a file that it may not write, and then fails to take the exclusive lock. */
 const ioErrorLock = 3850;
 
-/** Pages are compared with their sums for so long before the store is served, and the rest of them after that. */
+/** Pages are compared with their sums for this many milliseconds before the store is served, and the rest after that. */
 const startCheckMs = 500;
 
 export interface OpenedDatabase {
@@ -53,8 +53,8 @@ export interface Upgrade {
 }
 
 /**
- * `cluster.json`, written once, says that there is a store; `muster.db` and its log hold it; `muster.witness` and
- * `muster.sums` tell whether it is all there. A directory with a past whose store is gone gets no empty one in its place.
+ * `cluster.json`, written once, shows that there is a store; `muster.db` and its log hold it; `muster.witness` and
+ * `muster.sums` show whether it is complete. Where a store is gone that once was there, no empty one is made in its place.
  * @param limits how long pages are looked at before this returns
  * @param isLocked the caller has locked the directory, and keeps it locked
  * @param onUpgrade called before the first change, which may take minutes for a large store; not for a new one
@@ -119,7 +119,7 @@ export function closeDatabase({
 
 type Whole = Extract<Inspection, { readonly kind: 'whole' }>;
 
-/** From here on commits may be found that were under way when this program was killed. */
+/** From here on the store may contain commits that were in progress when this program was killed. */
 function markOpen({ witness: path }: StorePaths, { witness, wal }: Whole): void {
   const file = openSync(path, 'r+');
   try {
@@ -380,7 +380,7 @@ interface DirectoryLock {
   release(): void;
 }
 
-/** @throws what SQLite says; SQLITE_BUSY while another one holds it */
+/** @throws the error of SQLite; SQLITE_BUSY while another process holds it */
 export function lockFile(path: string): DirectoryLock {
   const holder = new DatabaseSync(path, { timeout: 0 });
   try {

@@ -1,8 +1,8 @@
 /**
  * A CRC-32 of every page of the database, in a file beside it, four bytes a page. SQLite keeps none itself: a flipped bit
- * in a page alters a row, or makes rows vanish from a query, without a word.
+ * in a page alters a row, or makes rows vanish from a query, without an error.
  *
- * The database file changes only when the write-ahead log is carried over into it, and that happens at our word. The sums
+ * The database file changes only when the write-ahead log is carried over into it, which only this program starts. The sums
  * are on disk before it begins; until it has ended, the pages concerned are in the log as well, and are not looked at here.
  */
 import { fdatasyncSync, fstatSync, ftruncateSync, read as readFile, readSync, writeSync } from 'node:fs';
@@ -21,7 +21,7 @@ const slice = Buffer.allocUnsafe(sliceBytes);
 export interface PageFiles {
   readonly database: number;
   readonly sums: number;
-  /** Where the sums begin in their file; left out: at 0. */
+  /** Where the sums begin in their file; default: 0. */
   readonly sumsOffset?: number;
   readonly pageBytes: number;
 }
@@ -62,7 +62,7 @@ export function writeAllPageSums({ database, sums, pageBytes }: PageFiles): numb
 export interface Comparison {
   /** Pages that differ from their sums, or that are not there. */
   readonly differing: readonly number[];
-  /** The page to go on with. */
+  /** The page to continue with. */
   readonly next: number;
 }
 

@@ -1,4 +1,4 @@
-/** Puts a backup in the place of a store, and goes on with a store that has lost something. Both while no coordinator runs. */
+/** Replaces a store with a backup, and accepts a store that has lost something. Both while no coordinator runs. */
 import {
   closeSync,
   copyFileSync,
@@ -289,7 +289,7 @@ function knownBefore(paths: StorePaths): Numbers | null {
   return {
     commits: Math.max(witness.commits, earlier?.commits ?? 0),
     lastEventSeq: Math.max(witness.lastEventSeq, earlier?.lastEventSeq ?? 0),
-    // Numbers of jobs are given out again after a restore, so those of an earlier store tell nothing.
+    // Numbers of jobs are reused after a restore, so those of an earlier store mean nothing.
     lastSubmitSeq: witness.lastSubmitSeq,
   };
 }
@@ -318,7 +318,7 @@ function eventFloor(before: Numbers | null, now: Omit<Numbers, 'commits'>): { re
   return { eventSeqMin: Math.max(now.lastEventSeq, known) };
 }
 
-/** The next coordinator goes on from here with numbers that have never been given out. */
+/** Makes the next coordinator continue with numbers that were never issued. */
 function noteRestored(dataDir: string, restored: Restored): void {
   const opened = openDatabase(dataDir, () => '', everything, { isLocked: true });
   opened.database.prepare(upsertMeta.sql).run({ name: restoredMeta, value: JSON.stringify(restored) });

@@ -35,10 +35,10 @@ export interface ListSteps {
 }
 
 const usualSteps: ListSteps = { candidates: 1_000, numbers: 20_000 };
-/** An index is read on as long as one in so many of its jobs passes the other filters. */
+/** An index is read further as long as one in `usefulShare` of its jobs passes the other filters. */
 const usefulShare = 10;
 
-/** @param rows the store's own way to run a statement */
+/** @param rows runs a statement in the store */
 export async function listedIds(
   rows: Rows,
   query: ListQuery,
@@ -70,7 +70,7 @@ function byIndex(rows: Rows, { states, arrayId, name, limit, beforeSubmitSeq }: 
   return newestOf(found, limit);
 }
 
-/** Those that match of the jobs from `before` on, which is not among them; `isAll`: no more are to be looked for. */
+/** The matching jobs from `before` on, which is not among them; `isAll`: the search is complete. */
 interface Progress {
   readonly found: readonly IdRow[];
   readonly before: number;
@@ -233,7 +233,7 @@ function newestOf(found: readonly IdRow[], limit: number): readonly IdRow[] {
   return found.toSorted((a, b) => b.submit_seq - a.submit_seq).slice(0, limit);
 }
 
-/** @param rows the store's own way to run a statement */
+/** @param rows runs a statement in the store */
 export function sqliteNames(
   rows: <Row>(sql: string, parameters: Record<string, SQLInputValue>) => Row[],
 ): NameStore {

@@ -128,7 +128,7 @@ export class StoreFiles {
   /** When this returns, everything that was followed may be acknowledged. @throws {StoreError} `io` */
   acknowledge(): void {
     try {
-      // Nobody could tell a fresh log from one that somebody put there, if the power failed before it was noted for good.
+      // After a power cut, a fresh log that is not noted on disk could not be distinguished from one that somebody put there.
       if (this.isFreshLog) this.witness.writeNow();
       else this.witness.note();
       this.isFreshLog = false;
@@ -180,7 +180,7 @@ export class StoreFiles {
     }
   }
 
-  /** The database stays as it is, and the log is only added to, until the returned function is called; again, it does nothing. */
+  /** The database does not change and the log only grows until the returned function is invoked. Its second call does nothing. */
   hold(): () => void {
     this.holds += 1;
     let isHeld = true;
@@ -193,7 +193,7 @@ export class StoreFiles {
   /**
    * Compares a stretch of pages with their sums, beside other work; one stretch at a time.
    * @param first from 1
-   * @returns what is damaged, and the page to go on with; null: the end was reached
+   * @returns what is damaged, and the page to continue with; null: the end was reached
    */
   async compare(first: number): Promise<{ readonly damage: string | null; readonly next: number | null }> {
     const files = { ...this.files, pageBytes: this.pageBytes };

@@ -94,7 +94,7 @@ describe('a backup', () => {
     expect(await shownBy(restored, jobs.count)).toEqual(before);
     expect(replaced).toMatchObject({ lostJobs: jobs.count - 300, lostEvents: jobs.events - 449 });
 
-    // What was replaced is whole, too.
+    // What was replaced is intact, too.
     await close();
     cpSync(replaced.keptIn ?? '', dataDir, { recursive: true });
     expect(lostIn(after, await shownBy(open(), jobs.count))).toEqual([]);

@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib';
 
 /** A place after a commit. */
 export interface WalPosition {
-  /** Both salts, hexadecimal: they differ each time that the log begins anew. */
+  /** Both salts, hexadecimal: they differ each time that the log restarts. */
   readonly salts: string;
   readonly frames: number;
   /** Checksum of the last frame, hexadecimal. */
@@ -127,7 +127,7 @@ interface Frame {
   readonly header: Buffer;
   readonly page: Buffer;
   readonly pageNumber: number;
-  /** 0: the transaction goes on. */
+  /** 0: the transaction continues in the next frame. */
   readonly databasePages: number;
 }
 

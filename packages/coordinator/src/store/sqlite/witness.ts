@@ -65,7 +65,7 @@ export function createWitness(path: string, witness: Witness): void {
 
 /**
  * @param file descriptor
- * @returns the newest record; null: there is none that is whole
+ * @returns the newest intact record; null: there is none
  */
 export function readWitness(file: number): Witness | null {
   let newest: Witness | null = null;
@@ -105,7 +105,7 @@ export class WitnessFile {
     return this.current;
   }
 
-  /** In memory: what is written next says this too. */
+  /** In memory: the next record that is written contains it. */
   change(change: Partial<Omit<Witness, 'serial' | 'version'>>): void {
     this.current = { ...this.current, ...change, serial: this.current.serial + 1 };
   }
@@ -119,7 +119,7 @@ export class WitnessFile {
 
   /** On disk when this returns. */
   writeNow(): void {
-    // What is on its way has to be there before the other slot is touched.
+    // The slot that was written last must be on disk before the other one is overwritten.
     if (this.syncing !== null) fdatasyncSync(this.file);
     this.put(this.current, this.olderSlot);
     fdatasyncSync(this.file);
@@ -176,7 +176,7 @@ export function recordOf(value: unknown): Buffer {
   return Buffer.concat([text, Buffer.alloc(recordBytes - text.length, ' ')]);
 }
 
-/** @returns null: there is no whole record in it */
+/** @returns null: it does not contain an intact record */
 export function recordIn(block: Buffer): unknown {
   const body = block.toString('utf8', 9).trimEnd();
   if (body === '' || block.toString('latin1', 0, 8) !== crc32(body).toString(16).padStart(8, '0'))

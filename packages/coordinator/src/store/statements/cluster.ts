@@ -1,4 +1,7 @@
-/** Statements about nodes, users, projects, credentials, events, the counters that a coordinator goes on from, and small values by name. */
+/**
+ * Statements about nodes, users, projects, credentials, events, the counters that a coordinator continues from, and small values
+ * by name.
+ */
 import { type Project, type TokenScope, type User, unlimitedScope } from '@muster/common/people';
 import type { Budget } from '../../model.ts';
 import type { EventRow, NodeRow } from '../rows.ts';
@@ -15,7 +18,7 @@ export const selectNodes = {
   sql: /* sql */ `select name, body from nodes where body <> '' order by name`,
 };
 
-/** Its row stays, empty: `selectSubjectPositions` finds by it where the numbers of its events go on. */
+/** Its row stays, empty: `selectSubjectPositions` needs it to find where the numbers of its events continue. */
 export const removeNodeRow = {
   sql: /* sql */ `update nodes set body = '' where name = :name`,
 };
@@ -152,7 +155,7 @@ export const selectEventsOfSubject = {
     select * from events where subject = :subject and seq > :since_seq order by subject_seq limit :limit`,
 };
 
-/** The counters a coordinator goes on from. */
+/** The counters that a coordinator continues from. */
 export const selectPositions = {
   sql: /* sql */ `
     select
