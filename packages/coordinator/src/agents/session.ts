@@ -259,7 +259,7 @@ export class AgentSession {
 }
 
 /**
- * Checkpoints that this node is to set aside, and those that it is to read again first. A program may write one name again and
+ * Checkpoints that this node must set aside, and those that it must read again first. A program may write one name again and
  * again: only what was last seen under it counts, and what lies on another node's own disk is not the file of that name here.
  */
 function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assignment, 'quarantine' | 'doubted'> {

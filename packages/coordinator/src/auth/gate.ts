@@ -50,7 +50,7 @@ export class Gate {
       : expired(id, expiresAtMs, nowMs);
   }
 
-  /** To be called after every commit: the calls of a credential end with it, and those of a user who may do less now. */
+  /** Must run after every commit: the calls of a credential end with it, as do those of a user who may do less now. */
   committed({ endedCredentials, changedUsers }: Pick<Committed, 'endedCredentials' | 'changedUsers'>): void {
     for (const id of endedCredentials) {
       this.lastUsedMs.delete(id);
@@ -100,7 +100,7 @@ interface OpenCall {
 class OpenCalls {
   private readonly byCredential = new Map<string, Set<OpenCall>>();
 
-  /** @returns to be called when the call is over */
+  /** @returns a function that must run when the call is over */
   add(call: OpenCall): () => void {
     const { id } = call.by;
     const calls = this.byCredential.get(id) ?? new Set();

@@ -30,7 +30,7 @@ beforeEach(() => {
   wall = new TestClock();
 });
 
-/** A coordinator's memory. Each has a monotonic clock of its own, which starts at `beganMs`, as after a restart of the machine. */
+/** A coordinator's memory. Each has its own monotonic clock, which starts at `beganMs`, as after a restart of the machine. */
 function memory(beganMs: number) {
   const clock = { wallMs: () => wall.wallMs(), monotonicMs: () => wall.monotonicMs() - beganMs };
   const now = { wallMs: clock.wallMs, monotonicMs: clock.monotonicMs };

@@ -62,7 +62,7 @@ function storedSigns({ attempts }: JobView, { signs }: TrainingSurroundings): re
   return signLines({ signs: others }).map((line) => markdownText(line));
 }
 
-/** A hang that ended the attempt stands beside it as its cause. */
+/** A hang that ended the attempt is not repeated here: it is shown as the cause of its end. */
 function earlierHang({ attempts }: JobView, { hangs }: TrainingSurroundings): readonly string[] {
   const newest = newestOf(attempts);
   if (newest === null || newest.hungAtMs === null || hangs.length > 0 || newest.cause?.kind === 'hung')
