@@ -1,8 +1,8 @@
 /**
- * A sink sends the notifications of alerts to people. Each follows the event log on its own, with a cursor in the store, so that what was
- * committed while a sink or the coordinator was away is delivered afterwards, once unless a kill falls between a delivery and its
- * record. A sink that refuses a notification for good, or does not answer for a day, is given up on for this notification, and those
- * behind it follow.
+ * A sink sends the notifications of alerts to people. Each follows the event log on its own, with a cursor in the store, so that
+ * what was committed while a sink or the coordinator was away is delivered afterwards, once unless a kill falls between a
+ * delivery and its record. A sink that refuses a notification for good, or does not answer for a day, is given up on for this
+ * notification, and those behind it follow.
  */
 import { createHash } from 'node:crypto';
 import { messageOf } from '@muster/common/errors';

@@ -1,7 +1,7 @@
 /**
- * The body of one answer that is a stream of server-sent events, to a client that may be slow or gone. Events that were not sent yet
- * wait in memory, up to a bound. Beyond it, the sender waits until the client has taken some. A client that takes nothing for too
- * long is disconnected.
+ * The body of one answer that is a stream of server-sent events, to a client that may be slow or gone. Events that were not sent
+ * yet wait in memory, up to a bound. Beyond it, the sender waits until the client has taken some. A client that takes nothing
+ * for too long is disconnected.
  */
 import type { ServerResponse } from 'node:http';
 
@@ -11,7 +11,7 @@ const pendingMax = 64 * 1024;
 export interface SseTiming {
   /** A client that has taken nothing of what waits for it for this many milliseconds is disconnected. */
   readonly stallMs: number;
-  /** After this many milliseconds without an event, a comment is sent: proxies keep the connection, and a broken one is detected. */
+  /** After this many milliseconds without an event, a comment is sent: proxies keep the connection, a broken one is detected. */
   readonly idleMs: number;
 }
 

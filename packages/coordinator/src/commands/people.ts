@@ -149,8 +149,8 @@ export interface IdTokenLogin {
  * Exchanges an ID token, which was verified, for a token of Muster. Like a login code it is used once, and repeating it with the
  * same token changes nothing. What groups give a user replaces what they had.
  * @returns when the token expires, wall clock
- * @throws {MusterError} `permission_denied` for a user that nobody has added, or who is disabled; `already_exists` for an ID token
- *   or a secret that is in use
+ * @throws {MusterError} `permission_denied` for a user that nobody has added, or who is disabled; `already_exists` for an ID
+ *   token or a secret that is in use
  */
 export function loginWithIdToken(
   draft: Draft,

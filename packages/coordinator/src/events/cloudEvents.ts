@@ -30,8 +30,8 @@ export function eventView(clusterId: string, event: StoredEvent): EventView {
   return { seq, id, kind, subject, subjectSeq, timeMs, cloudEvent: cloudEventOf(clusterId, event) };
 }
 
-/** A notice is not stored and has no sequence number of its own: it shows the one from which a watch continues, and 0 as its number
- * within its subject. It is not part of a trace. */
+/** A notice is not stored and has no sequence number of its own: it shows the one from which a watch continues, and 0 as its
+ * number within its subject. It is not part of a trace. */
 export function noticeView(
   clusterId: string,
   { notice: { number, kind, subject, timeMs, data }, position }: WatchedNotice,

@@ -167,7 +167,7 @@ function sureness(facts: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
 /**
  * Into the order in which they were saved. That of a later attempt comes after all of an earlier one's, which may have got
  * further before it was taken back. Within an attempt, steps decide, because no clock can reverse them: the node's clock
- * counts only where one of the two has no step. What is found of an earlier attempt only now, with a step that nobody knows, was saved
+ * counts only where one of the two has no step. What is found of an earlier attempt only now, with an unknown step, was saved
  * before all that is known of it.
  */
 function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {
