@@ -1,7 +1,7 @@
 /**
- * What giving way and dying cost in time, on one machine: from a checkpoint that is complete to the place being free for the
- * job that wants it, and from a rank that is killed to the first instruction of every rank of the attempt that goes on from
- * the checkpoint. Floors of the same run: the same programs ended and started again by Node itself.
+ * What a preemption and a failure cost in time, on one machine: from a checkpoint that is complete until the GPUs are released
+ * for the waiting job, and from the kill of a rank to the first instruction of every rank of the attempt that resumes from the
+ * checkpoint. Floors of the same run: the same programs ended and started again by Node itself.
  *
  *     node bench/recovery.ts [rounds]
  *

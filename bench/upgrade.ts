@@ -1,6 +1,6 @@
 /**
  * What users notice of an upgrade: a coordinator and nodes on machines that systemd runs, upgraded by one command through ssh, while
- * each node runs a task and `muster submit` is called again and again. Also to a release that changes the form of the store. Floors of
+ * each node runs a task and `muster submit` runs again and again. Also to a release that changes the form of the store. Floors of
  * the same run: nothing at all, and the bare restart of the coordinator.
  *
  *     node bench/upgrade.ts [nodes]        as root, on Linux with systemd, ssh and sshd

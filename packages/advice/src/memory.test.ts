@@ -61,7 +61,7 @@ test('activations are those of the Korthikanti paper', () => {
   // s·b·h = 25,165,824 bytes; 5·a·s/h = 80, as the paper says of GPT-3; 96 layers.
   expect(activationBytes({ ...gpt3, degrees: one, recomputation: 'none' })).toBe(25_165_824 * 96 * (34 + 80));
   expect(activationBytes({ ...gpt3, degrees: one, recomputation: 'selective' })).toBe(25_165_824 * 96 * 34);
-  // And one layer, which is whole while it is recomputed.
+  // And all activations of one layer, which exist while it is recomputed.
   expect(activationBytes({ ...gpt3, degrees: one, recomputation: 'full' })).toBe(25_165_824 * (96 * 2 + 114));
   const divided = { data: 1, tensor: 8, pipeline: 1 };
   expect(activationBytes({ ...gpt3, degrees: divided, recomputation: 'none' })).toBe(25_165_824 * 12 * 114);

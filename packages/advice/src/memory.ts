@@ -156,7 +156,7 @@ export function canOffload(
   return methods[offload].includes(method);
 }
 
-/** With full recomputation one layer is whole at a time: it is counted, which the formula of the paper leaves out. */
+/** Full recomputation holds all activations of one layer at a time. They are counted here; the paper's formula omits them. */
 export function activationBytes({
   shape,
   precision,

@@ -1,6 +1,6 @@
 /**
- * Which coordinator to talk to, and as whom: flags, then environment, then the login in use, then what the last `muster up` left
- * behind, then the service on this machine.
+ * Which coordinator to connect to, and with which credentials: flags, then environment, then the login in use, then the note of
+ * the last `muster up`, then the service on this machine.
  */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -65,7 +65,7 @@ export function withConnectionElsewhere(command: Command): Command {
     .option('--context <name>', 'a login saved by `muster login` (MUSTER_CONTEXT); `local`: none');
 }
 
-/** @throws {CliError} that says what is missing or unreadable, and the remedy */
+/** @throws {CliError} that names what is missing or unreadable, and the remedy */
 export function resolveEndpoint(flags: ConnectionFlags, environment: ProgramEnvironment): ApiEndpoint {
   const endpoint = findEndpoint(flags, environment);
   if (endpoint === null) throw noCoordinatorKnown(environment);
@@ -155,7 +155,7 @@ export function givenCa({ ca }: Pick<ConnectionFlags, 'ca'>, environment: Progra
   return named === null ? null : readCa(resolve(environment.workingDir, named));
 }
 
-/** What a coordinator here says of itself counts more than MUSTER_CA, which may be meant for another. */
+/** What a coordinator on this machine has noted of itself counts more than MUSTER_CA, which may be meant for another. */
 function caFor(
   known: KnownCoordinator | null,
   flags: ConnectionFlags,

@@ -16,7 +16,7 @@ export interface Context {
 }
 
 /**
- * One command of `muster`. Its module is loaded only when it is called, shown its help or completed.
+ * One command of `muster`. Its module is loaded only when the command runs, prints its help or is completed.
  *
  * `run` gets the positional arguments as commander passes them, then the flags. It returns the exit code, or throws a
  * CliError or MusterError for the user to read.

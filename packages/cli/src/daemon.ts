@@ -1,4 +1,4 @@
-/** What `coordinator` and `agent` have in common: start, serve until asked to stop, close, say why when it fails. */
+/** What `coordinator` and `agent` have in common: start, serve until asked to stop, close, report why when it fails. */
 import { whenAborted } from '@muster/common/async';
 import type { Context } from './context.ts';
 import { reportFailure } from './errors.ts';
@@ -10,7 +10,7 @@ export interface Daemon {
   readonly address: string | null;
   /** Settles when it ends by itself; rejects with the reason. */
   readonly closed: Promise<void>;
-  /** What is to be done once it is asked to stop, before it is closed; asked a second time, it is closed at once. */
+  /** Runs when the daemon is asked to stop, before it is closed. Asked a second time, the daemon is closed at once. */
   beforeClose?(): Promise<void>;
   close(): Promise<void>;
 }

@@ -40,11 +40,14 @@ export interface ProgramEnvironment {
   /** Written by `muster up`, so that later calls find its coordinator. */
   readonly lastUpPath: string;
   readonly colour: 'always' | 'never' | 'auto';
-  /** The terminal shows more than ASCII, as the locale says. */
+  /** The terminal shows more than ASCII, by the locale. */
   readonly unicode: boolean;
   /** MUSTER_DEBUG: show stack traces. */
   readonly debug: boolean;
-  /** How this program was called, for hints that can be typed as they are: `muster`, `./muster`, `~/muster/muster`. `packages/cli/bin/muster` finds it out. */
+  /**
+   * How the user typed the name of this program, for hints that can be typed as they are: `muster`, `./muster`,
+   * `~/muster/muster`. `packages/cli/bin/muster` finds it out.
+   */
   readonly programName: string;
   /** The folder of this program's code: of the bundles, or of the sources. */
   readonly programDir: string;
@@ -54,7 +57,10 @@ export interface ProgramEnvironment {
   readonly guardCommand: readonly string[];
   /** argv that starts the reader of NVML; its options follow. */
   readonly nvmlReaderCommand: readonly string[];
-  /** The variables themselves, for child processes and `--env NAME`; without those that are for this process alone: tokens, CA, and where systemd listens. */
+  /**
+   * The variables themselves, for child processes and `--env NAME`; without those that are for this process alone: tokens, CA,
+   * and where systemd listens.
+   */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -115,7 +121,7 @@ export function readEnvironment(
   });
 }
 
-/** As the kernel tells: `process.umask()` can only be read by setting it. */
+/** As the kernel reports it: `process.umask()` can only be read by setting it. */
 function umaskNow(): number | null {
   try {
     const octal = /^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
@@ -131,7 +137,7 @@ function watchdogMs(microseconds: string | undefined, pid: string | undefined): 
   return value > 0 && (pid === undefined || pid === String(process.pid)) ? value : null;
 }
 
-/** The XDG rule: a relative path there is to be ignored. */
+/** The XDG rule: a relative path there must be ignored. */
 function baseDir(configured: string | undefined, home: string, fallback: string): string {
   return configured !== undefined && isAbsolute(configured) ? configured : join(home, fallback);
 }

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 const shortFile = 'part-short-0123.js';
-/** A script as the bundler makes it, with a function that is compiled when it is called. */
+/** A script as the bundler makes it, with a function that is compiled when it is invoked. */
 const script = `(function (require, __dirname, __filename) {
   function late() { return require('node:path').basename(__filename) + ' ' + process.argv.slice(2).join(' '); }
   console.log(late());
@@ -68,7 +68,7 @@ test('keeps the compiled code of each command, and takes it the next time', () =
   const { ino, mode } = statSync(path);
   expect(mode & 0o777).toBe(0o600);
   expect(start('jobs')).toBe(`${shortFile} jobs\n`);
-  // What was rejected would have been written anew.
+  // If V8 had rejected the compiled code, the file would have been rewritten.
   expect(statSync(path).ino).toBe(ino);
 });
 

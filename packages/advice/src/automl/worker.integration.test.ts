@@ -20,7 +20,7 @@ interface Ended {
   readonly output: string;
 }
 
-/** @param onOutput is called with everything that was written so far */
+/** @param onOutput receives everything that was written so far */
 function run(args: readonly string[], onOutput?: (output: string, kill: () => void) => void): Promise<Ended> {
   const child = spawn(python, args, {
     cwd: dir,
@@ -52,7 +52,7 @@ const evenly = (index: number, factor: number) => ((index + 1) * factor) % 1;
 const rows = (count: number, row: (index: number) => readonly (string | number)[]) =>
   Array.from({ length: count }, (_, index) => row(index).join(',')).join('\n');
 
-/** Three classes that two columns tell apart, a column that numbers the rows, and one that is the target by other names. */
+/** Three classes that two columns distinguish, a column that numbers the rows, and one that is the target by other names. */
 function flowers(): string {
   const names = ['setosa', 'versicolor', 'virginica'];
   const body = rows(240, (index) => {
@@ -201,7 +201,7 @@ const good = `a,b,y\n${rows(30, (index) => [evenly(index, 0.618), evenly(index, 
 const withY = (y: (index: number) => string | number) =>
   `a,y\n${rows(30, (index) => [evenly(index, 0.618), y(index)])}\n`;
 
-/** Of each table: what its profile says. */
+/** Of each table: what its profile reports. */
 const tables: Readonly<Record<string, readonly [content: string | Buffer | null, message: string]>> = {
   'absent.csv': [null, 'absent.csv: not a file on this node'],
   'empty.csv': ['', 'empty.csv: the file is empty'],

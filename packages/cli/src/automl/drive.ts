@@ -58,7 +58,7 @@ interface Driving {
 }
 
 /**
- * @param onProfile is called once it is known what the data are
+ * @param onProfile receives the profile of the data once it is known
  * @returns null: aborted; everything that was started keeps running
  * @throws {CliError} a step has failed, with what the worker wrote
  */

@@ -23,7 +23,7 @@ function aCheck(given: Partial<DoctorCheck> = {}): DoctorCheck {
 interface Examined {
   readonly checks?: readonly DoctorCheck[];
   readonly flags?: DoctorFlags;
-  /** null: none is known. */
+  /** null: there is no coordinator. */
   readonly answers?: Answers | null;
   readonly options?: TestOptions;
 }

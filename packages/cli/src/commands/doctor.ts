@@ -127,7 +127,7 @@ function usualDataDir(environment: ProgramEnvironment): string {
   try {
     return lastDataDir(environment);
   } catch {
-    // The note of the last `muster up` is damaged: the search for the coordinator stumbles over it too, and says so.
+    // The note of the last `muster up` is damaged. The search for the coordinator fails on it too, and reports that.
     return environment.defaultDataDir;
   }
 }

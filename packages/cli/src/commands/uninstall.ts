@@ -85,7 +85,7 @@ async function uninstall(
     const steps = uninstallSteps(role, isPurge);
     const isStop = ({ kind }: InstallStep) => kind === 'stopped';
     changes += await carryOut(steps.filter(isStop), machine, context, isDryRun);
-    // The guard has ended with its unit, and holds none of them any more; their records may be removed below.
+    // The guard has ended with its unit, so it no longer holds a container; the records of containers may be removed below.
     if (role === 'agent' && root === '/' && !isDryRun)
       changes += await endContainers(roleFacts.agent.dataDir, configPathOf(role), context);
     changes += await carryOut(

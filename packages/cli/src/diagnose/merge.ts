@@ -12,9 +12,9 @@ import { type FailureFinding, finding, isStronger, retryAdviceOf } from '@muster
 import type { ProcessEnd } from '@muster/diagnosis/failure/judge';
 import type { Diagnosis } from '@muster/diagnosis/model';
 
-/** Ended by Muster or on somebody's word, with nothing wrong. */
+/** Ended by Muster or at a user's request, with nothing wrong. */
 const stops: ReadonlySet<CauseKind> = new Set(['stopped_by_signal', 'preempted', 'cancelled', 'time_limit']);
-/** They say that it ended and not why. */
+/** They report that the task ended, and not why. */
 const vagueKinds: ReadonlySet<CauseKind> = new Set(['exit_code', 'unknown']);
 
 interface RankDiagnosis {

@@ -1,6 +1,6 @@
 /**
  * Looks at this machine as a running service does: in its mount namespace, as its user, with its capabilities and flags. An
- * admin's shell sees more, and says that all is well where the service sees nothing.
+ * admin's shell sees more, and would report no problem where the service sees nothing.
  *
  * Known limit: filters of system calls and of addresses are not imitated.
  */
@@ -161,7 +161,7 @@ function run(
     child.stdout?.on('data', (data: Buffer) => (output += data.toString()));
     child.stderr?.on('data', (data: Buffer) => (stderr = (stderr + data.toString()).slice(-2_000)));
     child.on('error', reject);
-    // It ends with 1 when something has to be mended, and has printed that then.
+    // It ends with 1 when there is something to fix, and has printed its report then.
     child.on('close', (code) =>
       output === '' ? reject(new Error(stderr.trim() || `exit code ${code}`)) : resolve(output),
     );

@@ -221,7 +221,7 @@ function isActive(isBooted: boolean, unit: string): boolean {
   return isBooted && spawnSync('systemctl', ['is-active', '--quiet', unit]).status === 0;
 }
 
-/** A process that is to be started, or one that is left: tasks stay in a unit that has ended. */
+/** Whether the unit will start a process, runs one, or still has some: tasks remain in a unit that has ended. */
 function hasAnything(unit: string): boolean {
   const [state = '', group = ''] = propertiesOf(unit, ['ActiveState', 'ControlGroup']);
   return !['', 'inactive', 'failed'].includes(state) || group !== '';

@@ -45,7 +45,7 @@ export function waitAndReport(
   });
 }
 
-/** Shows the output as it comes, in the end the result. */
+/** Shows the output live, and the result at the end. */
 export function followAndReport(
   context: Context,
   session: Session,
@@ -64,7 +64,7 @@ export function followAndReport(
         onChange(now) {
           ({ state } = now);
           report(now);
-          // Between the lines of its output the state would only be in the way; while it waits there are none.
+          // Between the lines of its output the state would only disturb; while the job waits there are none.
           if (!printing || now.state === 'queued') progress.show(statusText(now));
         },
         onAway: (error) => printing || progress.show(awayText(error)),

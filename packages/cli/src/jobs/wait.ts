@@ -80,7 +80,7 @@ export function transitionReporter(
     known = reported;
     if (lines.length === 0) return;
     progress.clear();
-    // After stderr is closed nothing more is printed there; the command itself goes on.
+    // After stderr is closed nothing more is printed there; the command itself continues.
     const text = lines.map((line) => `${reset}${dim(`— ${printable(line)} —`)}\n`).join('');
     void io.stderr.write(text).catch(() => {});
   };

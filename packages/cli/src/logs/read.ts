@@ -1,4 +1,7 @@
-/** Reading and following the log of a job across restarts of the coordinator: every byte once, in order per rank, and a note on what is missing. */
+/**
+ * Reading and following the log of a job across restarts of the coordinator: every byte once, in order per rank, and a note on
+ * what is missing.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
@@ -44,7 +47,7 @@ export async function readLogs(
   await session.retrying(
     async (api, alive) => {
       for (;;) {
-        // What was printed before says where to go on; the last lines of a while ago would leave out those since.
+        // `positions` determine where to continue. To ask for the last lines once more would skip lines written in between.
         missing.length = 0;
         const tail = positions.size === 0 && tailLines !== undefined ? { tailLines } : {};
         for await (const piece of api.readLogs({ ...source, ...tail, follow }, abort)) {
@@ -79,7 +82,7 @@ function freshPart(piece: LogPiece, positions: Map<string, number>): LogPiece | 
   return { ...piece, offset: piece.offset + known, data: piece.data.subarray(known) };
 }
 
-/** A coordinator that shuts down ends streams too; only the job's state says that there is nothing more to follow. */
+/** A coordinator that shuts down ends streams too; only the job's state shows that there is nothing more to follow. */
 async function isComplete(api: MusterApi, { jobId, attempt }: LogSelection): Promise<boolean> {
   const job: JobView = await api.getJob(jobId);
   if (isTerminal(job.state)) return true;

@@ -55,7 +55,7 @@ export class Canvas {
     this.cells[index] = { bits: (this.cells[index]?.bits ?? 0) | bits, ink };
   }
 
-  /** All dots on the way; both ends are whole numbers. */
+  /** Draws all dots between two ends, whose coordinates are integers. */
   line(fromX: number, fromY: number, toX: number, toY: number, ink: Ink): void {
     const length = Math.max(Math.abs(toX - fromX), Math.abs(toY - fromY), 1);
     for (let index = 0; index <= length; index += 1) {

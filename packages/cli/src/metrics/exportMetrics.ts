@@ -128,7 +128,7 @@ export async function queryAll(
   return view;
 }
 
-/** A series that a page has cut goes on in the next one. */
+/** A series that one page has cut continues in the next one: both parts become one series. */
 function joined(before: readonly MetricSeries[], after: readonly MetricSeries[]): readonly MetricSeries[] {
   const [first, ...others] = after;
   const last = before.at(-1);

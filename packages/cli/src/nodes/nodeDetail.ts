@@ -74,7 +74,7 @@ function nodeFields(node: NodeView, { nowMs, programName }: View): readonly Fiel
   ];
 }
 
-/** By a person, or because its machine goes away; conditions say so themselves. */
+/** A drain by a user, or because the machine shuts down. Conditions are shown with their own messages. */
 function drainText({ drain }: NodeView, nowMs: number): string | null {
   if (drain === null) return null;
   const { reason, sinceMs, deadlineMs } = drain;

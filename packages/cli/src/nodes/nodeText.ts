@@ -59,7 +59,7 @@ function deviceText(gpu: Gpu): string {
   return gpu.mig === null ? modelText(gpu) : `${modelText(gpu)} ${gpu.mig.profile}`;
 }
 
-/** Without the maker, whom all have in common. Simulated hardware is never shown as if it were real. */
+/** Without the vendor, which all have in common. Simulated hardware is never shown as if it were real. */
 export function modelText({ model, simulated }: Gpu): string {
   const name = model.replace(/^NVIDIA /, '');
   if (!simulated) return name;

@@ -80,7 +80,7 @@ export function startProgress(output: Output, clock: Clock): Progress {
   if (!output.isTerminal) return { show() {}, clear() {}, end() {} };
   const startedMs = clock.monotonicMs();
   let current: string | null = null;
-  // A terminal that is gone has nothing to show progress to; the command itself goes on.
+  // There is nobody to show progress to where the terminal is gone; the command itself continues.
   const write = (text: string) => void output.write(text).catch(() => {});
   const paint = () => {
     if (current === null) return;

@@ -25,8 +25,8 @@ export interface Column<Row> {
   style?(row: Row): Style | null;
   readonly align?: 'right';
   /**
-   * What gives when the terminal is narrow: shortened to no less than `cutTo` columns, or left out, or the one and then the
-   * other (`drop`). Default: nothing.
+   * What happens to the column when the terminal is narrow. `drop`: it is dropped. `cutTo`: it is shortened to no less than this
+   * width, and dropped where that is not enough and `drop` is set. Default: it stays as it is.
    */
   readonly narrow?: 'drop' | { readonly cutTo: number; readonly drop?: true };
 }
@@ -71,7 +71,7 @@ interface Measured<Row> {
   readonly width: number;
 }
 
-/** Cuts what may be cut; columns are left out, the last first, only where that is not enough. */
+/** Shortens columns that may be shortened. Only where that is not enough it drops columns, the last one first. */
 function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): readonly Measured<Row>[] {
   const droppable = columns.findLast(({ column }) => mayDrop(column));
   const smallest = columns.map((column) => ({ ...column, width: cutWidth(column) }));
@@ -80,7 +80,7 @@ function fitColumns<Row>(columns: readonly Measured<Row>[], width: number): read
     return fitColumns(rest, width);
   }
   let excess = totalWidth(columns) - width;
-  // The widest gives first: it loses the smallest part of what it says.
+  // The widest is shortened first: it loses the smallest part of its content.
   const cuts = new Map<Measured<Row>, number>();
   for (const column of columns.toSorted((a, b) => b.width - a.width)) {
     const cut = Math.min(Math.max(0, excess), column.width - cutWidth(column));
@@ -123,7 +123,7 @@ const narrowest = 20;
 export type Field = readonly [name: string, value: string | null];
 
 /**
- * `Name   value` lines; fields without a value are left out, further lines of a value are aligned.
+ * `Name   value` lines; fields without a value are omitted, further lines of a value are aligned.
  * @param columns of the terminal, which longer values are wrapped for; null: they are not
  */
 export function formatFields(

@@ -27,7 +27,7 @@ export function textWidth(text: string): number {
   return Array.from(text, characterWidth).reduce((sum, width) => sum + width, 0);
 }
 
-/** The text cut to a number of columns ≥ 1, with `…` in place of what is left out. */
+/** The text cut to a number of columns ≥ 1, with `…` in place of what is omitted. */
 export function fitText(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
   let kept = '';

@@ -9,7 +9,7 @@ export interface RemoteShell {
   readonly host: string;
   /** @throws {CliError} when there is no connection, or it broke */
   run(script: string, call?: SshCall): Promise<SshOutcome>;
-  /** The same. @throws {CliError} also when the script fails, with what it said */
+  /** The same. @throws {CliError} also when the script fails, with its error output */
   must(script: string, call?: SshCall): Promise<SshOutcome>;
   /** The same machine as root, by `sudo` where that is needed. */
   elevated(sudo: boolean): RemoteShell;

@@ -127,10 +127,10 @@ function ownMachineFlags(
 type JoinApi = Pick<MusterApi, 'createJoinToken' | 'listCredentials'>;
 
 /**
- * The user who starts `muster up` has the admin token, so its agents join anew where what they have is good no more: expired in the weeks
- * in which the machine was off, or of the time before the coordinator had TLS.
+ * The user who starts `muster up` has the admin token, so its agents join again where their credential is no longer valid: it
+ * expired while the machine was off for weeks, or is from the time before the coordinator had TLS.
  * @param nowMs wall clock
- * @returns null: the agent's credential is good
+ * @returns null: the agent's credential is valid
  */
 async function joinTokenFor(
   name: string,
@@ -167,7 +167,7 @@ export async function freeAddress(wanted: string): Promise<string> {
   const host = wanted.slice(0, wanted.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
   const port = Number(wanted.slice(wanted.lastIndexOf(':') + 1));
   const found = (await listenOnce(host, port)) ?? (await listenOnce(host, 0));
-  // Without any free port the process itself says so best.
+  // Without any free port, the error message of the process itself is the best one.
   return found === null ? wanted : `${host.includes(':') ? `[${host}]` : host}:${found}`;
 }
 
@@ -186,7 +186,7 @@ function listenOnce(host: string, port: number): Promise<number | null> {
 /**
  * Where a daemon serves by default what nobody has asked for: no cluster may fail to start because of it.
  * @param usual taken when it is free, unless `anyPort`
- * @param say hears when it is another one
+ * @param print receives a sentence where it is another one
  */
 export async function addressOfPage(
   usual: string,

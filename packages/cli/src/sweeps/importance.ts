@@ -13,7 +13,7 @@ import { type Column, formatTable, type View } from '../output/table.ts';
 export interface SweepImportance {
   /** Complete trials, by which it is measured. */
   readonly trials: number;
-  /** Most important first. Empty: there are too few trials, or their values are all the same. */
+  /** Most important first. Empty: there are too few trials, or all their values are equal. */
   readonly parameters: readonly ParameterImportance[];
 }
 

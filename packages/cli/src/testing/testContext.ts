@@ -23,7 +23,7 @@ import {
 
 export interface TestOptions {
   readonly environment?: Partial<ProgramEnvironment>;
-  /** Terminal of this width; null or left out: none. */
+  /** Terminal of this width; null or absent: no terminal. */
   readonly columns?: number | null;
   /** Height of that terminal. */
   readonly rows?: number;

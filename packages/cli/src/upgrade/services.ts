@@ -66,7 +66,7 @@ export async function openServices(parts: ServicesParts): Promise<ServiceMachine
       const units = unitsIn(join(tree.top, 'lib/muster/systemd'));
       const machine = openMachine('/');
       const target = basename(tree.top);
-      // A disk that is full may not take a link; where nothing has changed yet, the way back needs none.
+      // A full disk may have no room for a link. Where nothing has changed yet, going back needs none.
       if (readlinkSync(currentLink) !== target) writing(releasesDir, () => pointLink(currentLink, target));
       for (const step of roles.flatMap((role) => unitFilesOf(role, units, releaseLauncher)))
         if (machine.difference(step) !== null) writing(unitsDir, () => machine.apply(step));
@@ -115,7 +115,7 @@ function writing(folder: string, work: () => void): void {
   }
 }
 
-/** @throws {CliError} with the last line of what it said */
+/** @throws {CliError} with the last line that it printed on stderr */
 function systemctl(...args: readonly string[]): void {
   const { status, stderr } = spawnSync('systemctl', args, { encoding: 'utf8' });
   if (status === 0) return;

@@ -47,7 +47,7 @@ const guardUnit = 'muster-guard.service';
 
 /**
  * The coordinator first, because agents speak one version less and coordinators do not guess a newer one. Tasks belong to the
- * guard's unit or to Docker, and go on.
+ * guard's unit or to Docker, and keep running.
  * @param roles installed on this machine
  * @throws {CliError} when the new release did not become healthy, and the old one runs again or does not
  */
@@ -105,7 +105,7 @@ export async function goBack(
     try {
       await machine.store?.putBack();
     } catch (error) {
-      // Leases go on: the coordinator of the new release can read its own store.
+      // Leases must still be renewed: the coordinator of the new release can read its own store.
       machine.restart(coordinatorUnit);
       throw error;
     }
@@ -116,7 +116,11 @@ export async function goBack(
   return { isGuardNew };
 }
 
-/** @param touched gets the roles whose daemons were restarted @returns whether the guard was one of them @throws {CliError} for what does not become healthy */
+/**
+ * @param touched gets the roles whose daemons were restarted
+ * @returns whether the guard was one of them
+ * @throws {CliError} for what does not become healthy
+ */
 async function startAll(
   roles: readonly MachineRole[],
   which: 'old' | 'new',
