@@ -20,7 +20,7 @@ export interface AlertScope {
   readonly nodes: readonly string[];
 }
 
-/** What its user says of a rule. */
+/** A rule, as its user defines it. */
 export interface AlertDefinition {
   /** Unique in the cluster, and part of the URLs of others: 1 to 128 letters, digits, `_`, `-`, `.`. */
   readonly name: string;
@@ -31,9 +31,9 @@ export interface AlertDefinition {
   readonly message: string;
   /** For those who are notified, who route by them. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The condition must hold so long before it fires. */
+  /** The condition must hold for this duration before the alert fires. */
   readonly forMs: number;
-  /** Notifies again after so long while it fires. null: once. */
+  /** Notifies again after this duration while it fires. null: notifies once. */
   readonly repeatMs: number | null;
   readonly scope: AlertScope;
 }

@@ -1,4 +1,4 @@
-/** Waiting that ends early: by a deadline, or because somebody gave up. What is waited for goes on in each case. */
+/** Waiting that ends early: by a deadline, or because somebody gave up. What is waited for continues in each case. */
 
 /** @returns what the promise resolves to, or `late` when that takes longer; its later failure is nobody's concern */
 export async function withDeadline<T>(promise: Promise<T>, deadlineMs: number): Promise<T | 'late'> {

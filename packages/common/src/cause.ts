@@ -1,4 +1,4 @@
-/** Makes causes, and the end of a task that has none. Who is to blame follows from the kind, unless more is known of the case. */
+/** Makes causes, and the end of a task that has none. The kind of a cause determines its `blame`, unless more is known. */
 import { causeFacts } from './causeFacts.ts';
 import type { CauseKind, Evidence } from './spec/causes.ts';
 import type { Cause, TaskEnd } from './views.ts';
@@ -10,8 +10,8 @@ const nowhere: CausePlace = { nodeRank: null, node: null };
 
 /**
  * @param message one sentence for people, naming rank and node
- * @param place left out: nothing in particular
- * @param evidence left out: nothing beyond the message
+ * @param place default: nothing in particular
+ * @param evidence default: nothing beyond the message
  */
 export function causeOf(
   kind: CauseKind,

@@ -3,10 +3,10 @@ import { causeFacts } from './causeFacts.ts';
 import type { CauseKind } from './spec/causes.ts';
 import type { Cause } from './views.ts';
 
-/** A sentence or a line of output that is longer says no more to a person. */
+/** The rest of a longer sentence or line of output would not help a person. */
 export const evidenceShownMax = 160;
 
-/** Kinds whose name alone tells what happened. Of all others the message does: it names a peer, a path or a signal. */
+/** Kinds whose name alone shows what happened. For all others the message does: it names a peer, a path or a signal. */
 const titles: Readonly<Partial<Record<CauseKind, string>>> = {
   cuda_oom: 'CUDA OOM',
   cuda_illegal_access: 'illegal CUDA memory access',
@@ -98,9 +98,9 @@ function onMissingModule({ image, environment }: Surroundings): string {
 }
 
 /**
- * One or two sentences that name the remedy: of the single case where its message or evidence names a signal, and for what
- * the job ran in.
- * @param ranIn left out: not known
+ * One or two sentences that name the remedy. They are about the single case where its message or evidence names a signal, and
+ * about what the job ran in.
+ * @param ranIn absent: not known
  */
 export function adviceOn(cause: Pick<Cause, 'kind' | 'message' | 'evidence'>, ranIn?: Surroundings): string {
   if (cause.kind === 'import_error' && ranIn !== undefined) return onMissingModule(ranIn);

@@ -1,10 +1,10 @@
-/** The words of checkpoints: what a job has saved, where it lies, and whether it is whole. */
+/** The types of checkpoints: what a job has saved, where it lies, and whether it is intact. */
 
 import { isJobId, type JobId, type TaskRef } from './ids.ts';
 
 export const checkpointVerdicts = ['verified', 'corrupt', 'unverified', 'gone'] as const;
 /**
- * `verified`: every file of it was read as far as `depth` says and is whole. `corrupt`: it is not what was written, or could
+ * `verified`: every file of it was read as far as `depth` requires and is intact. `corrupt`: it is not what was written, or could
  * not be loaded; what a second reading has not confirmed may have been an error of the storage.
  * `unverified`: it looks complete, and nothing is known of what is in it: an unknown format, or not looked at yet.
  * `gone`: it was there once, and has been deleted or moved.
@@ -46,7 +46,7 @@ export interface CheckpointFacts {
   readonly name: string;
   /** Another one for other contents: a program may write one name again and again. At most 64 characters. */
   readonly version: string;
-  /** Training step it was saved at. null: neither its name nor its contents tell. */
+  /** Training step it was saved at. null: neither its name nor its contents contain one. */
   readonly step: number | null;
   /** `torch`, `safetensors`, `huggingface`, `lightning`, `deepspeed`, `torch_dcp`, `megatron`, `json`, `unknown`. */
   readonly format: string;
@@ -81,7 +81,7 @@ export interface CheckpointSeen {
   readonly afterStop: boolean;
 }
 
-/** Between two readings that have to agree: a file server that was away, or a save that went on, is over by then. */
+/** Between two readings that must agree: by then a file server has returned, and a save that was still running has ended. */
 export const secondReadingMs = 30_000;
 
 /** Which checkpoint a job begins from, should it be run again. */
@@ -97,7 +97,7 @@ export type ResumeChoice =
  * - `waiting`: its job is about to be submitted
  * - `running`: its job has not ended
  * - `complete`: it has metrics
- * - `failed`: it has none, and `cause` says why; the training is not affected
+ * - `failed`: it has none, and `cause` names the reason; the training is not affected
  */
 export const evaluationStates = ['waiting', 'running', 'complete', 'failed'] as const;
 export type EvaluationState = (typeof evaluationStates)[number];
@@ -109,7 +109,10 @@ export interface CheckpointEvaluation {
   readonly jobId: string | null;
   /** By canonical name, as its output showed them last. */
   readonly metrics: Readonly<Record<string, number>>;
-  /** Why it has failed, as causes of jobs are named; `no_metric`: its output never showed the metric; `refused`: it could not be submitted. */
+  /**
+   * Why it has failed, as causes of jobs are named; `no_metric`: its output never showed the metric; `refused`: it could not be
+   * submitted.
+   */
   readonly cause: string | null;
   /** More about the cause. */
   readonly message: string | null;
@@ -121,7 +124,7 @@ export interface CheckpointEvaluation {
 export const evaluatesLabel = 'muster.evaluates';
 export const evaluatedCheckpointLabel = 'muster.checkpoint';
 
-/** What an agent is told of the checkpoints that it must not delete. */
+/** What the coordinator sends an agent about the checkpoints that the agent must not delete. */
 export interface KeptCheckpoints {
   /** Somebody needs them. */
   readonly held: readonly CheckpointVersion[];

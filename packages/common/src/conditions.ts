@@ -1,4 +1,4 @@
-/** Conditions: what is not as it should be on a node or one of its GPUs, and what that means for new work. */
+/** Conditions: problems of a node or of one of its GPUs, and what they mean for new work. */
 import { cardUuid, type NodeInventory } from './hardware.ts';
 import type { TaskRef } from './ids.ts';
 
@@ -26,9 +26,9 @@ export const conditionEnds = [
   'when_gone',
   /** It has not been seen again for a while. */
   'when_quiet',
-  /** The machine was booted anew, or the GPU was reset. */
+  /** The machine was rebooted, or the GPU was reset. */
   'by_reboot',
-  /** A person says so: `muster node clear`. */
+  /** A user ends it: `muster node clear`. */
   'by_hand',
 ] as const;
 export type ConditionEnd = (typeof conditionEnds)[number];

@@ -1,6 +1,6 @@
 /**
- * Decoders of stored JSON that may be of a newer version or changed by hand: what is not understood is left out, and the rest
- * counts. Unlike zod they cost no memory to speak of.
+ * Decoders of stored JSON that may be of a newer version or changed by hand: what is not understood is omitted, and the rest
+ * counts. Unlike zod they need hardly any memory.
  */
 import { isMapping } from './spec/path.ts';
 
@@ -29,7 +29,7 @@ export function asNullable<T>(decode: Decoder<T>): Decoder<T | null> {
   return (value) => (value === null ? null : decode(value));
 }
 
-/** An object is not understood where one of its fields is not. Further fields are left out. */
+/** An object is not understood where one of its fields is not. Further fields are omitted. */
 export function asObject<T extends object>(fields: { readonly [K in keyof T]: Decoder<T[K]> }): Decoder<T> {
   const decoders = Object.entries<Decoder<unknown>>(fields);
   return (value) => {
@@ -40,12 +40,12 @@ export function asObject<T extends object>(fields: { readonly [K in keyof T]: De
   };
 }
 
-/** Items that are not understood are left out; what is no list is an empty one. */
+/** Items that are not understood are omitted; a value that is not a list becomes an empty one. */
 export function asListOf<T>(decode: Decoder<T>): (value: unknown) => readonly T[] {
   return (value) => (Array.isArray(value) ? value.map(decode).filter((each) => each !== undefined) : []);
 }
 
-/** Values that are not understood are left out; what is no mapping is an empty one. */
+/** Values that are not understood are omitted; a value that is not a mapping becomes an empty one. */
 export function asMapOf<T>(decode: Decoder<T>): (value: unknown) => ReadonlyMap<string, T> {
   return (value) => {
     const decoded = Object.entries(isMapping(value) ? value : {}).map(([key, each]) => [key, decode(each)]);

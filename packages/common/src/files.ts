@@ -18,7 +18,7 @@ export function writeFileDurably(path: string, content: string, mode: number): v
   const temporary = `${path}.tmp`;
   const file = openFresh(temporary, mode);
   try {
-    // Not writeSync: that may write a part, and says so only in its return value.
+    // Not writeSync: it may write only a part, and reports that only in its return value.
     writeFileSync(file, content);
     fsyncSync(file);
   } finally {

@@ -70,8 +70,8 @@ export const failureSources = ['error_file', 'log', 'exit', 'lease', 'kernel', '
 /** The first thing that went wrong on one node. Which node's was first decides the cause of the attempt. */
 export interface TaskFailure {
   /**
-   * Where it is known from: a torchelastic error file, the output, the exit alone, its node, which ended it for want of a lease, the log
-   * of the kernel, or its artifacts, which could not be kept after a good end.
+   * Where it is known from: a torchelastic error file, the output, the exit alone, its node, which ended it because it had no
+   * lease, the log of the kernel, or its artifacts, which could not be kept after a good end.
    */
   readonly source: (typeof failureSources)[number];
   /** It only follows from the end of another task: a peer's connection was lost, a watchdog ran out, it was asked to stop. */
@@ -80,7 +80,7 @@ export interface TaskFailure {
   readonly rank: number | null;
   /** One line, at most 500 characters. */
   readonly message: string;
-  /** null: the node cannot tell one; the exit does. */
+  /** null: the node does not know one; the exit determines it. */
   readonly kind: CauseKind | null;
   readonly blame: Blame | null;
   /** Line of the output, from 1. null: it is not in the output, or its number is not known. */

@@ -8,7 +8,7 @@ import { LineSplitter } from './lineSplitter.ts';
 export interface JsonLinesChildOptions<Message> {
   /** argv. */
   readonly command: readonly string[];
-  /** Characters of a line. A longer line is no message of ours, and ends the child. */
+  /** Characters of a line. A longer line is not a message of Muster, and ends the child. */
   readonly lineLengthMax: number;
   /** An error that it throws ends the child, as a line that is not JSON does. */
   readonly onMessage: (message: Message) => void;

@@ -1,9 +1,9 @@
-/** Splits the text of a stream into lines: what two of our own processes say to each other through a pipe. */
+/** Splits the text of a stream into lines: what two processes of Muster send each other through a pipe. */
 export class LineSplitter {
   private readonly lengthMax: number;
   private rest = '';
 
-  /** @param lengthMax characters of a line without its end; a longer one is no message of ours */
+  /** @param lengthMax characters of a line without its end; a longer one is not a message of Muster */
   constructor(lengthMax: number) {
     this.lengthMax = lengthMax;
   }

@@ -16,7 +16,7 @@ const carriageReturn = 0x0d;
 const nothing = Buffer.alloc(0);
 
 export interface LineAssembler {
-  /** @returns the lines that are whole now, without their line ends */
+  /** @returns the lines that are complete now, without their line ends */
   push(data: Uint8Array, nowMs: number): readonly Buffer[];
   /** The rank's output is complete: what has no line end is a line too. */
   finish(): readonly Buffer[];

@@ -19,12 +19,12 @@ export interface OidcSettings {
   readonly scope: string;
   /** The claim that is the name of the user. */
   readonly userClaim: string;
-  /** Names end in `@` and this domain, which is left out. null: names are taken as they are. */
+  /** Names end in `@` and this domain, which is removed. null: names are taken as they are. */
   readonly userDomain: string | null;
   readonly groupsClaim: string;
   /** Empty: roles and projects are those that an admin has given. Otherwise groups decide at each login. */
   readonly groups: readonly GroupRule[];
-  /** The role of users whom nobody has added, unless a group gives another. null: they are refused. */
+  /** The role of users that nobody has added, unless a group gives another. null: they are refused. */
   readonly createRole: Role | null;
 }
 

@@ -57,7 +57,7 @@ function peerChain(address: string): Promise<readonly X509Certificate[]> {
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ALPNProtocols: ['h2'],
       minVersion: 'TLSv1.3',
-      // The digest decides whom to trust; there is nothing yet to verify the chain by.
+      // The digest decides which CA to trust; there is nothing yet to verify the chain by.
       rejectUnauthorized: false,
       timeout: answerTimeoutMs,
     });

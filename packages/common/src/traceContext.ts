@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 
-/** What a caller says of the operation that makes a call. */
+/** What a caller sends about the operation that makes a call. */
 export interface TraceParent {
   /** 32 hexadecimal digits, not all 0. */
   readonly traceId: string;
@@ -19,7 +19,7 @@ export const traceparentKey = 'traceparent';
 
 const pattern = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** @returns null for text that is not a valid `traceparent`: the standard says to go on as if there were none */
+/** @returns null for text that is not a valid `traceparent`: the standard requires to continue as if there were none */
 export function parseTraceparent(text: string): TraceParent | null {
   const [, version, traceId, spanId, flags, more] = pattern.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
@@ -57,7 +57,7 @@ export function attemptSpanIdOf(jobId: string, attempt: number): string {
   return spanIdOf(jobId, `attempt ${attempt}`);
 }
 
-/** @param what tells the spans of a job from one another; empty: the job itself */
+/** @param what distinguishes the spans of a job; empty: the job itself */
 export function spanIdOf(jobId: string, what: string): string {
   return digest(`span ${jobId} ${what}`).slice(0, 16);
 }

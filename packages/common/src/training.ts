@@ -1,4 +1,4 @@
-/** What the output of a training program tells of its progress. A value that was not read is null, never 0. */
+/** What the output of a training program shows of its progress. A value that was not read is null, never 0. */
 /** The metrics of a job that come from its output, with their units. */
 export const trainingMetrics = {
   train_loss: 'loss',
@@ -102,7 +102,7 @@ export type TrainingSignKind = (typeof trainingSignKinds)[number];
 /** After which the weights are of no use: checkpoints saved from then on are marked, and `on_divergence` may stop the attempt. */
 export type DivergenceKind = Exclude<TrainingSignKind, 'loss_spike' | ResumeSignKind>;
 
-/** What the first steps of the output tell of the checkpoint that the attempt was offered. */
+/** What the first steps of the output show about the checkpoint that the attempt was offered. */
 type ResumeSignKind = 'resume_ignored' | 'resume_confirmed';
 
 export function isDivergence(kind: TrainingSignKind): kind is DivergenceKind {
@@ -139,7 +139,7 @@ export interface HangSign {
   readonly usualMs: number;
   /** `pinned`: full utilisation at the power of an idle card, as spinning collectives show. `idle`: no utilisation. */
   readonly gpus: (typeof gpuStillnesses)[number];
-  /** The rank on this node that was the first to fall silent. null: its output does not tell ranks apart. */
+  /** The first rank on this node whose output stopped. null: its output does not distinguish ranks. */
   readonly rank: number | null;
 }
 

@@ -36,7 +36,7 @@ export interface ExcludedNode {
 export interface Resume {
   /** Path below the job's checkpoint directory, or one of `ElsewhereName`. */
   readonly name: string;
-  /** null: it does not tell. */
+  /** null: unknown. */
   readonly step: number | null;
 }
 
@@ -57,8 +57,8 @@ export const ledgerKinds = [
 ] as const;
 /**
  * What became of GPU-seconds. `productive`: work that a checkpoint or the end of the job keeps. `queued`: waited for, not held.
- * `starting`: held before it ran. The others were lost: done after the last checkpoint that was kept, when the attempt gave
- * way, was taken back behind a divergence, hung, or failed.
+ * `starting`: held before it ran. The others were lost: done after the last checkpoint that was kept, when the attempt was
+ * preempted, was rolled back after a divergence, hung, or failed.
  */
 export type LedgerKind = (typeof ledgerKinds)[number];
 
@@ -84,7 +84,7 @@ export interface TaskEnd {
   readonly logBytes: number;
   /** null: no GPUs, or nothing of them was read. */
   readonly gpuUsage: GpuUsage | null;
-  /** Of a bad end: what the node can tell of the first thing that went wrong there. null: nothing, or the end was good. */
+  /** Of a bad end: what the node knows of the first thing that went wrong there. null: nothing, or the end was good. */
   readonly failure: TaskFailure | null;
   /** Where its training was. null: its output shows none. */
   readonly training: TrainingProgress | null;
@@ -121,7 +121,7 @@ export interface TaskView extends TaskFacts {
   readonly gpuIndexes: readonly number[];
 }
 
-/** What was noticed in the output of an attempt: what tells it from others, and where to go back to. */
+/** What was noticed in the output of an attempt: what distinguishes it from others, and where to go back to. */
 export type AttemptSign = Pick<TrainingSign, 'kind' | 'step' | 'lastGoodStep'>;
 
 /** What is recorded of an attempt, and shown as it is. */
@@ -206,7 +206,7 @@ export interface JobFacts {
   readonly checkpoints: readonly Checkpoint[];
   /** How many times the job was preempted. */
   readonly preemptions: number;
-  /** What MUSTER_BATCH_SCALE and MUSTER_LR_SCALE say to its next attempt, 1: as it was written. */
+  /** The values of MUSTER_BATCH_SCALE and MUSTER_LR_SCALE for its next attempt. 1: as it was written. */
   readonly batchScale: number;
   readonly lrScale: number;
   /** Added to the `max_runtime` of each attempt. */
@@ -280,7 +280,7 @@ export interface NodeView {
   readonly gpuUses: readonly { readonly uuid: string; readonly jobId: string; readonly attempt: number }[];
   readonly cpusUsed: number;
   readonly memoryUsedMb: number;
-  /** What is not as it should be. */
+  /** Problems of the node and its GPUs. */
   readonly conditions: readonly Condition[];
   /** The conditions keep new work from the whole node. */
   readonly drained: boolean;
@@ -294,7 +294,7 @@ export interface NodeView {
   readonly bandwidths: readonly PathBandwidth[];
   /** null: it takes work as far as its conditions let it. */
   readonly drain: Drain | null;
-  /** With and without GPUs. An older coordinator says none. */
+  /** With and without GPUs. An older coordinator sends none. */
   readonly tasks: readonly NodeTask[];
   /** Their GPUs are among `gpuUses`. */
   readonly orphans: readonly OrphanTask[];
@@ -395,6 +395,6 @@ export interface TaskReport {
   /** The program has left a `training_complete.marker`: whatever it does now, its work is done. */
   readonly trainingComplete: boolean;
   readonly training: TrainingProgress | null;
-  /** null: it makes progress, or nobody can tell. */
+  /** null: it makes progress, or that is unknown. */
   readonly hang: HangSign | null;
 }

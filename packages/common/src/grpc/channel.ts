@@ -8,7 +8,7 @@ import { type Http2Connection, type StreamFailure, streamWindowBytes } from './c
 import type { Headers } from './headers.ts';
 import { grpcStatus } from './status.ts';
 
-/** How a call failed, by the status of the server, or in its place by what the connection tells. */
+/** How a call failed, by the status of the server, or where it has sent none by what the connection reports. */
 export class CallError extends Error {
   override readonly name = 'CallError';
   /** One of `grpcStatus`, or a number that the server has made up. */
@@ -23,7 +23,7 @@ export class CallError extends Error {
   }
 }
 
-/** No server was reached, or it is not one that could be talked to. The cause says why. */
+/** No server was reached, or it is not one that this client can talk to. The cause has the reason. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -53,7 +53,7 @@ interface ChannelCalls {
 }
 
 const answerBytesMax = 64 * 1024 * 1024;
-/** One byte that says whether the message is compressed, four with its length. */
+/** One byte that shows whether the message is compressed, four with its length. */
 const prefixBytes = 5;
 
 /**
@@ -142,7 +142,7 @@ class Answers {
   private uncreditedBytes = 0;
   private httpStatus = '';
   private headers: Headers = new Map();
-  /** null: the call goes on. */
+  /** null: the call has not ended. */
   private outcome: { readonly error: Error | null } | null = null;
   private wake: (() => void) | null = null;
 
@@ -229,7 +229,7 @@ class Answers {
     if (this.messages.length > 0) this.wake?.();
   }
 
-  /** What has arrived and is in no message yet, with at least so many bytes in one piece. */
+  /** @returns what has arrived and is in no message yet: at least its first `bytes`, in one piece */
   private joined(bytes: number): Buffer {
     const [first] = this.chunks;
     if (first !== undefined && first.length >= bytes) return first;

@@ -25,9 +25,9 @@ export type StreamFailure =
   | { readonly kind: 'lost'; readonly reason: Error };
 
 export interface Http2Stream {
-  /** Lets the server send so many more bytes. */
+  /** Lets the server send this many more bytes. */
   credit(bytes: number): void;
-  /** Ends the stream; its listener is no longer called. */
+  /** Ends the stream; its listener is no longer invoked. */
   cancel(): void;
 }
 
@@ -55,8 +55,8 @@ export const streamWindowBytes = 1024 * 1024;
 const connectionWindowBytes = 2 ** 31 - 1;
 const windowBytesDefault = 65_535;
 /**
- * After so long without traffic the server is asked for a sign of life, and has as long to answer. A machine that has lost its power
- * or its network closes no connection, and without this a stream would wait for it for ever.
+ * After this duration without traffic the server is asked for a sign of life, and has the same time to answer. A machine that has
+ * lost its power or its network closes no connection, and without this a stream would wait for it for ever.
  */
 const quietMs = 30_000;
 /** Trailers are status and details, which servers limit to some kilobytes. */

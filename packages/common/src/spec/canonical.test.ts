@@ -1,6 +1,6 @@
 /**
  * The canonical text of a spec is what its digest is made of, and digests are stored. The sum below is that of the texts of 2,000
- * specs before the table of settings existed; a new setting, which is left out while it has its default, does not change it.
+ * specs before the table of settings existed; a new setting, which is omitted while it has its default, does not change it.
  */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';

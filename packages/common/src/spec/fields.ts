@@ -230,7 +230,7 @@ export const jobFields = {
     help: 'how long a task may run without contact with the coordinator',
     aliases: ['leasettl'],
   }),
-  /** `freeze`: it may go on later where it was. `kill`: it is gone for good. */
+  /** `freeze`: the task may resume later where it stopped. `kill`: its processes are killed. */
   onLeaseExpiry: field(
     'on_lease_expiry',
     choice(['freeze', 'kill'], {

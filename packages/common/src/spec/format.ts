@@ -43,7 +43,7 @@ function placeOf({ line, column, flag }: SpecProblem, source: SpecSource | null)
   return line === null ? source.file : `${source.file}:${line}:${column ?? 1}`;
 }
 
-/** `resources.gpu: unknown key; did you mean "gpus"?` The path is left out beside a flag. */
+/** `resources.gpu: unknown key; did you mean "gpus"?` The path is omitted beside a flag. */
 export function problemSentence({
   path,
   flag,

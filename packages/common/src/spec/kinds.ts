@@ -19,7 +19,7 @@ export type FlagReading = { readonly value: unknown } | { readonly got: string; 
 
 /** How a value of the job file is checked, read and written. `Written` is what users write, `Value` what Muster works with. */
 export interface ValueKind<Value, Written> {
-  /** Checks and changes nothing. Its error texts say what was expected. */
+  /** Checks and changes nothing. Its error texts name what was expected. */
   readonly check: (z: Zod) => zod.ZodType;
   /** What is expected, for the documentation. */
   readonly form: string;
@@ -61,11 +61,11 @@ interface FieldOptions {
 }
 
 interface Default<Value> {
-  /** What a job gets whose file does not say it. */
+  /** What a job gets whose file does not set it. */
   readonly default: Value | ((file: Mapping) => Value);
   /**
-   * The canonical text says it even where it is the default. Only for settings of the first version: a setting that was added
-   * later is left out while it has its default, or the digest of every stored spec would change with an upgrade.
+   * The canonical text has it even where it is the default. Only for settings of the first version: a setting that was added
+   * later is omitted while it has its default, or the digest of every stored spec would change with an upgrade.
    */
   readonly isAlwaysWritten?: boolean;
 }
@@ -113,7 +113,7 @@ export function field<const Key extends string, Value, Written>(
   return { ...kind, ...options, key, isRequired: false };
 }
 
-/** A setting that is null where the file does not say it. */
+/** A setting that is null where the file does not set it. */
 export function optional<const Key extends string, Value, Written>(
   key: Key,
   kind: ValueKind<Value, Written>,
@@ -147,7 +147,7 @@ export function readFields<Fields extends SpecFields>(fields: Fields, file: Mapp
   return spec as SpecOf<Fields>;
 }
 
-/** Settings as users write them. What is not set is left out, and so is what has its default, but for the oldest settings. */
+/** Settings as users write them. What is not set is omitted, and so is what has its default, except for the oldest settings. */
 export function writeFields<Fields extends SpecFields>(fields: Fields, spec: SpecOf<Fields>): FileOf<Fields> {
   const file: Record<string, unknown> = {};
   for (const name in fields) {
@@ -198,7 +198,7 @@ export function text(
     readonly isText?: boolean;
     readonly suggest?: (written: string) => string | null;
     readonly lengthMax?: readonly [characters: number, form: string];
-    /** What the pattern cannot say, with what was expected. */
+    /** What the pattern cannot check, with what was expected. */
     readonly refine?: readonly [holds: (text: string) => boolean, form: string];
   } = {},
 ): ValueKind<string, string> {
@@ -257,7 +257,7 @@ export function suggestNumber(written: string): string | null {
   return /^\d{1,15}(?:\.\d{1,6})?$/.test(written.trim()) ? written.trim() : null;
 }
 
-/** Text that is no number goes to the schema as it is, which then says what was expected. */
+/** Text that is not a number goes to the schema as it is, which then reports what was expected. */
 export function readNumberFlag(typed: string): { readonly value: unknown } {
   return { value: /^-?\d+(?:\.\d+)?$/.test(typed.trim()) ? Number(typed) : typed };
 }

@@ -6,7 +6,7 @@ export const specBytesMax = 256 * 1024;
 /** Nested mappings and lists, the outermost counted as 1. YAML's composer is recursive and would exhaust the stack. */
 export const specDepthMax = 32;
 
-/** A spec with more problems reports the first ones and how many were left out. */
+/** A spec with more problems reports the first ones, and that there are others. */
 export const specProblemsMax = 100;
 
 /**

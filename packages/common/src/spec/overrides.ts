@@ -1,4 +1,4 @@
-/** The flags of `muster submit`, laid over what the file says. Pure; flags are kept as typed and checked by the schema. */
+/** The flags of `muster submit`, laid over the content of the file. Pure; flags are kept as typed and checked by the schema. */
 import { type SpecPlace, specPlaces } from './fields.ts';
 import { type AnyField, shownDefault } from './kinds.ts';
 import { isMapping, quote, type SpecPath, valueAt, withValueAt } from './path.ts';
@@ -6,7 +6,7 @@ import type { Finding, PlacedFinding } from './problems.ts';
 
 /**
  * Flag values as typed, by the names that the parser of the command line gives them: `gpuType` for `--gpu-type`. undefined: not
- * given. Other names say nothing here. Those below are read by name elsewhere too.
+ * given. Other names have no effect here. Those below are read by name elsewhere too.
  */
 export interface SpecOverrides {
   readonly [flag: string]: unknown;
@@ -63,7 +63,7 @@ function sentencePart(sentence: string): string {
   return /^[A-Z][a-z]+\b/.test(text) ? `${text.charAt(0).toLowerCase()}${text.slice(1)}` : text;
 }
 
-/** @param value what the file says, `{}` without a file; left as it is */
+/** @param value content of the file, `{}` without a file; it is not changed */
 export function applyOverrides(value: unknown, overrides: SpecOverrides, environment: Environment): Merged {
   const merge = new Merge(value);
   for (const flag of specFlags) {
@@ -100,7 +100,7 @@ function layOver(
     case 'text':
     case undefined: {
       const reading = field.readFlag?.(typed as string) ?? { value: typed };
-      // What is refused stands in its place anyway: other checks must not take it for left out.
+      // A value that is refused is set anyway: other checks must not take the setting for absent.
       merge.set(path, 'value' in reading ? reading.value : reading.got, long);
       if ('got' in reading) merge.refuse(path, long, `got ${quote(reading.got, 60)}`, reading.expected);
     }

@@ -20,7 +20,7 @@ import { backoff, retryCauses } from './structures.ts';
 
 const scale = number([0, 1], 'a number more than 0 and at most 1, such as 0.5', { isAboveMin: true });
 
-/** After so many failures in a row without progress: a pause, and then one trial at a time. */
+/** After this number of consecutive failures without progress: a pause before each further retry. */
 const breakerFields = {
   failures: field('failures', wholeNumber(1, 100), { default: 3, about: 'Consecutive failures.' }),
   pauseMs: field('pause', duration(0, dayMs), { default: 120_000, about: 'Pause before the next retry.' }),

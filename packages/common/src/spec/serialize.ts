@@ -27,7 +27,7 @@ export function shownSettings({ resources, labels }: JobSpec): Pick<JobSpecFile,
   return { resources: jobFields.resources.write(resources), labels: jobFields.labels.write(labels) };
 }
 
-/** The canonical file shape: one spec has exactly one. What is not set is left out. */
+/** The canonical file shape: one spec has exactly one. What is not set is omitted. */
 export function jobSpecToFile(spec: JobSpec): JobSpecFile {
   return writeFields(jobFields, spec);
 }

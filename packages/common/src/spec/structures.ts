@@ -92,7 +92,7 @@ export const nodeCount: ValueKind<NodeRange, number | NodeRange> = {
   },
 };
 
-/** `1:4`, `1-4` or `1..4`. null: another form; whether the numbers will do is for the schema to say. */
+/** `1:4`, `1-4` or `1..4`. null: another form. The schema checks the numbers. */
 function parseNodeRange(typed: string): NodeRange | null {
   const [, min, max] = /^\s*(\d{1,6})\s*(?:[:-]|\.\.)\s*(\d{1,6})\s*$/.exec(typed) ?? [];
   return min === undefined || max === undefined ? null : { min: Number(min), max: Number(max) };
@@ -185,7 +185,7 @@ const hangFields = {
 };
 type HangAction = SpecOf<typeof hangFields>['action'];
 
-/** `restart`: the attempt ends as hung, and begins again from its last checkpoint. */
+/** `restart`: the attempt ends as hung, and the next one resumes from the last checkpoint. */
 export const hangReaction: ValueKind<SpecOf<typeof hangFields>, HangAction | FileOf<typeof hangFields>> = {
   check: (z) =>
     z.union([z.enum(['warn', 'restart'], { error: hangForm }), mapping(hangFields, hangForm).check(z)], {

@@ -25,7 +25,7 @@ export interface SpecProblem {
   /** 1-based place in the file; null when the value came from a flag or an API call. */
   readonly line: number | null;
   readonly column: number | null;
-  /** The flag to blame, such as `--nodes`; null when it was none. */
+  /** The flag that has the problem, such as `--nodes`; null: no flag has it. */
   readonly flag: string | null;
   /** What is wrong: `unknown key`, `got "high"`. Never empty. */
   readonly message: string;

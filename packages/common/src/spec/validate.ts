@@ -43,7 +43,7 @@ export function checkJobSpec(value: unknown): CheckResult {
 }
 
 /**
- * The check for a spec that is no file: what arrives over the API as JSON, in the shape of the job file.
+ * The check for a spec that is not a file: what arrives over the API as JSON, in the shape of the job file.
  * Problems have a path but no line. The caller bounds the size (`specBytesMax`) before it parses the JSON.
  */
 export function validateJobSpec(value: unknown): SpecResult {

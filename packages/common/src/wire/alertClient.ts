@@ -4,7 +4,7 @@ import { MusterError } from '../errors.ts';
 import { alertFromWire } from './codec.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
-/** What is left out is as the coordinator chooses: see `CreateAlertRequest`. */
+/** The coordinator chooses what is absent: see `CreateAlertRequest`. */
 export interface AlertRequest {
   readonly name: string;
   readonly condition: string;

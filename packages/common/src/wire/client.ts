@@ -53,9 +53,9 @@ export interface ConnectOptions {
   /** `host:port`. */
   readonly address: string;
   readonly token: string;
-  /** PEM of the coordinator's CA; left out or null: no TLS, on loopback only. */
+  /** PEM of the coordinator's CA; absent or null: no TLS, on loopback only. */
   readonly caCertificate?: string | null;
-  /** What jobs are submitted for (W3C Trace Context); left out or null: nothing that is traced. */
+  /** What jobs are submitted for (W3C Trace Context); absent or null: nothing that is traced. */
   readonly traceparent?: string | null;
 }
 
@@ -112,11 +112,11 @@ export interface MetricsQuery {
   readonly aggregation?: string;
   /** What values become one together: those of a `gpu`, `rank`, `node`, `job`, or `all`. */
   readonly by?: string;
-  /** Only readings of the last so many milliseconds; default: all that are kept. */
+  /** Only readings that are not older than this, in milliseconds; default: all that are kept. */
   readonly sinceMs?: number;
   /** Default: every attempt. */
   readonly attempt?: number;
-  /** Of metrics from the output: at most so many points of each series, by merging neighbours. Default: all, page by page. */
+  /** Of metrics from the output: at most this many points of each series, by merging neighbours. Default: all, page by page. */
   readonly pointsMax?: number;
   /** Of metrics from the output: also what a later attempt did again. Default: without it. */
   readonly superseded?: boolean;
@@ -141,7 +141,7 @@ export interface MetricsWatch
 
 export interface TrainingQuery {
   readonly jobId: string;
-  /** Only rows of the last so many milliseconds; default: all. */
+  /** Only rows that are not older than this, in milliseconds; default: all. */
   readonly sinceMs?: number;
   /** Default: every attempt, without what a later one did again. */
   readonly attempt?: number;
@@ -184,9 +184,9 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
     brief?: boolean,
   ): Promise<{ readonly jobs: readonly JobView[]; readonly total: number }>;
   /**
-   * @param from which checkpoint to begin from; left out: as the job would by itself
-   * @param specJson another spec, for a job that has ended; left out or null: its own
-   * @param force stop its attempt, if it is starting or running; left out: such a job is refused
+   * @param from which checkpoint to resume from; default: the one that a retry of the job would choose
+   * @param specJson another spec, for a job that has ended; absent or null: its own
+   * @param force stop its attempt, if it is starting or running; default: such a job is refused
    */
   requeueJob(
     jobId: string,
@@ -195,7 +195,7 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
     specJson?: string | null,
     force?: boolean,
   ): Promise<{ jobId: string; newJob: boolean }>;
-  /** @param byMs more than 0, at most 365 days @param requestId repeated, it adds nothing; left out: each call adds */
+  /** @param byMs more than 0, at most 365 days @param requestId repeated, it adds nothing; absent: each call adds */
   extendJob(jobId: string, byMs: number, requestId?: string): Promise<JobView>;
   /** What the training does, for people, as Markdown. */
   getTrainingStatus(jobId: string): Promise<string>;
@@ -213,14 +213,14 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
   listCredentials(): Promise<readonly CredentialView[]>;
   /**
    * @param name an id, the beginning of one, or a node's name
-   * @param force although tasks run on its node; left out: that is refused
+   * @param force although tasks run on its node; default: that is refused
    * @returns the ids of those that ended
    */
   revokeCredential(name: string, force?: boolean): Promise<readonly string[]>;
   /** @returns another admin token: the one of this client is no longer valid */
   rotateAdminToken(): Promise<string>;
   setSecret(project: string, name: string, value: Uint8Array): Promise<SecretView>;
-  /** By project and name. @param project left out: every project */
+  /** By project and name. @param project default: every project */
   listSecrets(project?: string): Promise<readonly SecretView[]>;
   /** @returns what was removed */
   removeSecret(project: string, name: string): Promise<SecretView>;
@@ -229,9 +229,9 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
   getCluster(): Promise<ClusterView>;
   /** What has to be looked after before it runs out. */
   getUpkeep(): Promise<UpkeepView>;
-  /** @param forMs leases last so long from now on, 10 s to 24 h; 0: as usual again */
+  /** @param forMs how long leases last from now on, 10 s to 24 h; 0: as usual again */
   setMaintenance(forMs: number): Promise<ClusterView>;
-  /** Goes on from a store that was restored from an old copy. */
+  /** Lets the coordinator continue from a store that was restored from an old copy. */
   advanceStore(): Promise<ClusterView>;
   /** The content of a backup, in pieces. @param options.hasKeys with the key files beside the store */
   backupStore(options: { readonly hasKeys: boolean }, abort?: AbortSignal): AsyncIterable<Buffer>;
@@ -239,7 +239,7 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
   queryMetrics(query: MetricsQuery): Promise<MetricsView>;
   /** What arrives of a metric. Ends when aborted, or at once where it does not follow. */
   watchMetrics(request: MetricsWatch, abort?: AbortSignal): AsyncIterable<MetricUpdate>;
-  /** What the output of a job tells of each metric, in short. */
+  /** What the output of a job shows of each metric, in short. */
   summarizeTraining(query: TrainingQuery): Promise<TrainingSummaries>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Why a coordinator cannot be connected to, with what mends it. */
+/** Why no connection to a coordinator can be made, with the remedy. */
 import { parseAddress } from '../address.ts';
 import { MusterError } from '../errors.ts';
 

@@ -29,7 +29,7 @@ export interface MessageField {
 
 export interface Method {
   readonly name: string;
-  /** As it is called, with package and service. */
+  /** The path of a call, with package and service. */
   readonly path: string;
   readonly requestType: string;
   readonly responseType: string;

@@ -12,9 +12,9 @@ export interface NodeApi {
   clearCondition(
     condition: Pick<Condition, 'kind' | 'gpuUuid'> & { readonly node: string },
   ): Promise<NodeView>;
-  /** A person's word that nothing of a silent node runs any longer: its tasks end as lost. Refused while it answers. */
+  /** A user confirms that nothing runs on a silent node any longer: its tasks end as lost. Refused while the node answers. */
   confirmDead(node: string): Promise<NodeView>;
-  /** @param deadlineMs its tasks have to be gone in so long; null: they may take their time */
+  /** @param deadlineMs time within which its tasks must have ended; null: there is no deadline */
   drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
   undrainNode(node: string): Promise<NodeView>;
   /** Kills tasks that the store does not know. @returns the node with those that are being killed */

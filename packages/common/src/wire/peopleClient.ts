@@ -42,7 +42,7 @@ export interface LoginMethod {
 export interface PeopleApi {
   /** @param user without `projects`, they are a member of `default` */
   addUser(user: Pick<User, 'name' | 'role' | 'projects'>): Promise<User>;
-  /** @param change what is left out, and an empty list of projects, stays as it is */
+  /** @param change what is absent, and an empty list of projects, changes nothing */
   changeUser(name: string, change: Partial<Pick<User, 'role' | 'projects'>>): Promise<User>;
   removeUser(name: string): Promise<void>;
   /** By name. */
@@ -57,7 +57,7 @@ export interface PeopleApi {
   /** Who this client is to the coordinator. */
   getCaller(): Promise<CallerView>;
   createUserToken(request: UserTokenRequest): Promise<IssuedToken>;
-  /** @param id left out: the token of this client; @param keepMs so long the earlier one stays valid, default: not at all */
+  /** @param id default: the token of this client @param keepMs how long the earlier one stays valid; default: not at all */
   rotateUserToken(id?: string, keepMs?: number): Promise<IssuedToken>;
   setProject(project: Project): Promise<Project>;
   listProjects(): Promise<readonly Project[]>;

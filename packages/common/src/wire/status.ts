@@ -5,9 +5,9 @@ import { remoteError } from './remoteError.ts';
 import { encodeSpecProblems } from './service.ts';
 import { problemsKey, statusOfCode } from './statusCodes.ts';
 
-/** Metadata is limited to 8 KB on common proxies; a spec with more problems than fit says so in its message. */
+/** Metadata is limited to 8 KB on common proxies. Where not all problems of a spec fit, the message has their number. */
 const problemBytesMax = 6_000;
-/** The same limit holds for the message, which may quote what the client sent and is percent-encoded on its way. */
+/** The same limit holds for the message, which may quote what the client sent and is percent-encoded for the wire. */
 const detailCharactersMax = 1_000;
 
 export function toServiceError(error: MusterError): Partial<ServiceError> {

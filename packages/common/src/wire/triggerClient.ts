@@ -3,7 +3,7 @@ import type { TriggerFireView, TriggerView } from '../triggers.ts';
 import { triggerFireFromWire, triggerFromWire } from './codec.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
-/** What is left out is as the coordinator chooses: see `CreateTriggerRequest`. */
+/** The coordinator chooses what is absent: see `CreateTriggerRequest`. */
 export interface TriggerRequest {
   readonly name: string;
   /** The pipeline file as JSON. */
