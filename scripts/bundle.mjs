@@ -123,7 +123,7 @@ export async function makeBundles(options) {
     .flatMap((result) => result.outputFiles)
     .map(({ path, contents }) => ({ path: relative(common.outdir, path), contents }));
   const short = outputs.find(({ path }) => path === `${shortName}.js`)?.contents ?? '';
-  // V8 tells two scripts apart by their lengths only, so the name under which compiled code is kept has to differ.
+  // V8 distinguishes two scripts by their lengths only, so the name under which compiled code is kept has to differ.
   const shortFile = `${shortName}-${createHash('sha256').update(short).digest('hex').slice(0, 16)}.js`;
   const starter = await build({
     ...common,
@@ -216,7 +216,7 @@ const lazyPackages = {
 
 /**
  * Leaves out of their script what no short command loads, and takes the checks of job files from the parts of `main.mjs`. Both have
- * their own copy of what they share, so nothing may cross that is told by its class: the checks throw no errors of Muster.
+ * their own copy of what they share, so nothing may cross that is recognised by its class: the checks throw no errors of Muster.
  * @type {import('esbuild').Plugin}
  */
 const onlyShortCommands = {
@@ -252,8 +252,8 @@ export const messagesPrepared = {
 
 /**
  * Takes Node's own modules as they are. An import would make Node read every export of each for the bindings, and so load what
- * hides behind those that are lazy, such as the streams of node:fs. Commander's import for subcommands that are programs of their
- * own is left out: Muster has none, and loading what that takes would be a tenth of the start of a command.
+ * lazy exports need, such as the streams of node:fs. Commander's import for subcommands that are programs of their own is
+ * removed: Muster has none, and loading what that takes would be a tenth of the start of a command.
  * @type {import('esbuild').Plugin}
  */
 const lazyBuiltins = {

@@ -32,7 +32,7 @@ export async function makePackages(outDir, release, making, kinds = ['tarball', 
   const archives = await import('./package/archives.mjs');
   const { sums } = await import('./package/sums.mjs');
   await mkdir(outDir, { recursive: true });
-  // Beside the results, which are moved there only when all of them are whole.
+  // Beside the results: they are moved to their place only when all of them are complete.
   const work = await mkdtemp(join(outDir, '.work-'));
   try {
     const folders = ['native', 'tree', 'npm', 'deb', 'done'].map((name) => join(work, name));

@@ -15,7 +15,7 @@ const startupMs = 30_000;
 const target = 'docs/terminal.svg';
 
 /**
- * The commands, and which of their lines are left out of the picture: those that only repeat others or do not fit.
+ * The commands, and which of their lines the picture omits: those that only repeat others or do not fit.
  * @type {readonly { args: readonly string[], hidden: RegExp }[]}
  */
 const scenes = [

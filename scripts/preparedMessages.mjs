@@ -80,8 +80,8 @@ function withMembers(types) {
 }
 
 /**
- * A function of a type as a member of an object. What it calls by place is called by name: messages that it contains, and the words
- * of an enumeration.
+ * A function of a type as a member of an object. The generated code refers to other types by their index. Here it refers to
+ * messages by name, and contains the words of an enumeration itself.
  * @param {protobuf.Type} type
  * @param {'encode' | 'decode' | 'fromObject' | 'toObject'} name
  */

@@ -1,4 +1,4 @@
-/** A run that goes on is never accused, whatever words stand in its log: a wrong cause is worse than none. */
+/** A run that continues gets no cause of a failure, whatever words its log contains: a wrong cause is worse than none. */
 import { describe, expect, test } from 'vitest';
 import { LogDiagnosis } from './diagnose.ts';
 import { linesOf } from './lines/lineReader.ts';
@@ -8,7 +8,7 @@ import { healthyTalk } from './testing/healthyTalk.ts';
 
 type Row = (step: number, loss: string) => string;
 
-/** One per way of telling metrics: the talk may stand beside any. */
+/** One per format of metrics: the talk may stand beside any. */
 const rows: readonly Row[] = [
   (step, loss) => `iter ${step}: loss ${loss}, time 440.71ms, mfu 48.31%`,
   (step, loss) => `{'loss': ${loss}, 'grad_norm': 0.97, 'learning_rate': 4.1e-05, 'epoch': ${step / 100}}`,

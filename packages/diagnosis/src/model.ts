@@ -1,7 +1,7 @@
 /** The types that the readers of this package share. */
 import type { Blame, CauseKind, Evidence } from '@muster/common/spec/causes';
 
-/** One line of a program's output, as it is to be read. */
+/** One line of a program's output, as the readers get it. */
 export interface Line {
   /** Without colours, without the prefix of a launcher, without line feeds or carriage returns; cut if it is too long. */
   readonly text: string;

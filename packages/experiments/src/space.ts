@@ -24,7 +24,7 @@ export interface FloatParameter extends ParameterBase {
   readonly step: number | null;
 }
 
-/** Both ends included, and all three are whole numbers. */
+/** Both ends are included. `min`, `max` and `step` are integers. */
 export interface IntParameter extends ParameterBase {
   readonly type: 'int';
   readonly min: number;
@@ -84,7 +84,7 @@ export function valueAtIndex(parameter: Parameter, index: number): ParameterValu
   return withoutNoise(parameter.min + index * (parameter.step ?? 0));
 }
 
-/** The value at a share of the way through a parameter's values, each of which gets an equal part of [0, 1). */
+/** The value at a share of a parameter's values, each of which gets an equal part of [0, 1). */
 export function valueAtShare(parameter: Parameter, share: number): ParameterValue {
   if (parameter.type === 'categorical' || (parameter.step !== null && !parameter.log)) {
     const count = valueCount(parameter);

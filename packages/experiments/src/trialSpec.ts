@@ -13,7 +13,7 @@ export const reservedNames: readonly string[] = ['trial', 'resume', 'array_index
 
 export const trialPlaceholder = '{trial}';
 export const seedPlaceholder = '{seed}';
-/** What the seed is called among the parameters of the job. */
+/** The name of the seed among the parameters of the job. */
 export const seedName = 'seed';
 /** The longest name of a job, without room for a hyphen and the number of a trial. */
 const nameLengthMax = 50;
@@ -106,7 +106,7 @@ export function unusedParameters(job: JobSpec, parameters: readonly Parameter[])
     .filter((name) => !texts.some((text) => text.includes(`{${name}}`)));
 }
 
-/** Whether its command or variables tell the program the seed; a directory does not. */
+/** Whether its command or variables pass the seed to the program; a directory does not. */
 export function namesSeed({ command, args, env }: JobSpec): boolean {
   return [...command, ...args, ...Object.values(env)].some((text) => text.includes(seedPlaceholder));
 }

@@ -1,4 +1,4 @@
-/** What a tool is: one thing that an agent may do, as data and a function, whichever transport it is called over. */
+/** What a tool is: one thing that an agent may do, as data and a function, whichever transport its calls use. */
 import type { Verb } from '@muster/common/people';
 import type { MusterApi } from '@muster/common/wire/client';
 import type * as z from 'zod';
@@ -44,7 +44,7 @@ export interface Tool extends ToolFacts {
   readonly run: (input: never, context: ToolContext) => Promise<ToolAnswer<unknown>>;
 }
 
-/** Checks that a tool takes and returns what its schemas say. */
+/** Checks that a tool takes and returns what its schemas define. */
 export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(
   definition: ToolFacts & {
     readonly input: Input;

@@ -6,7 +6,7 @@ import type { ArtifactView } from '@muster/common/pipelines';
 import { artifactTypes } from '@muster/common/spec/artifactFields';
 import type { ArtifactType } from './model.ts';
 
-/** An output that is to be made. */
+/** An output that a step must write. */
 export interface WantedArtifact {
   readonly name: string;
   readonly type: ArtifactType;
@@ -126,7 +126,7 @@ export interface ArtifactReport {
   readonly problem: string | null;
 }
 
-/** What the output of a step's job says of its artifacts. Of several lines about one, the last counts. */
+/** What the output of a step's job reports about its artifacts. Of several lines about one, the last counts. */
 export function readArtifactReport(text: string, wanted: readonly WantedArtifact[]): ArtifactReport {
   const found = new Map<string, ArtifactView>();
   let problem: string | null = null;

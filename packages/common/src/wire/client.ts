@@ -184,7 +184,7 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
     brief?: boolean,
   ): Promise<{ readonly jobs: readonly JobView[]; readonly total: number }>;
   /**
-   * @param from which checkpoint to resume from; default: the one that a retry of the job would choose
+   * @param from which checkpoint to resume from; default: the newest good one
    * @param specJson another spec, for a job that has ended; absent or null: its own
    * @param force stop its attempt, if it is starting or running; default: such a job is refused
    */

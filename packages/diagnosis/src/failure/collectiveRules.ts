@@ -174,8 +174,8 @@ export const collectiveRules: readonly SignatureRule[] = [
 ];
 
 /**
- * Whom a failed work request of RDMA accuses, by its status in libibverbs (ibv_wc_status): 4 is a local protection error,
- * which the memory of this node causes; 12 and 13 are answers that never came, the network's doing.
+ * What a failed work request of RDMA is attributed to, by its status in libibverbs (ibv_wc_status): 4 is a local protection
+ * error, which the memory of this node causes; 12 and 13 are answers that never came, which the network causes.
  */
 const status = /with (?:status|error)[ =:]{1,3}(\d{1,3})\b/i;
 /** Local: length, queue operation, protection. */

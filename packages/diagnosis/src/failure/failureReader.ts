@@ -76,7 +76,7 @@ const libraryLine = /^\[[A-Z][\d ]/;
 const goesOn =
   /\b(?:retry|retries|retrying|try(?:ing)? again|skipp(?:ed|ing)|ignor(?:ed|ing)|continuing|falling back|reconnect(?:ed|ing))\b/i;
 const goesOnLinesMax = 3;
-/** Behind a failure, these are no sign that the program goes on. */
+/** Lines behind a failure that do not show that the program continues. */
 const aftermath = /^(?:frame #|wandb: |terminate called)/;
 
 export class FailureReader {

@@ -23,9 +23,9 @@ export interface Evidences {
   readonly observations: readonly FailureObservation[];
   /** Of the launcher's summary or notice; null: no end of a process was reported. */
   readonly reportedExit: FailureObservation | null;
-  /** It died of something that a process does not do to itself on its way out. */
+  /** It died of something that a process does not do to itself while it exits. */
   readonly exitIsBeginning: boolean;
-  /** `sequence` of the notice that all of it is to stop. null: there was none. */
+  /** `sequence` of the notice that the whole run will be stopped. null: there was none. */
   readonly stoppedAt: number | null;
   /** `sequence` of the line that all is done. null: there is none, or the program continued after it. */
   readonly completedAt: number | null;
@@ -37,7 +37,7 @@ export interface Evidences {
 
 /** After this number of lines about other things it has continued, where nothing shows an end. */
 const linesUntilSurvived = 50;
-/** After so many steps a program has dealt with what it may have dealt with, however it ends. */
+/** After this number of steps a program has dealt with trouble that can be dealt with, however it ends. */
 const stepsUntilDealtWith = 2;
 /** The same where it is known to have ended: by that much later that this cannot be why. */
 const linesUntilUnrelated = 2_000;
@@ -67,7 +67,7 @@ function liveObservations(evidences: Evidences, endedBadly: boolean): readonly F
   });
 }
 
-/** An exception that the program went on after, until another one came: the first was dealt with. */
+/** The program continued after this exception, until another one occurred: it has dealt with this one. */
 function isOutlived(
   { found, final, ordinaryLines }: FailureObservation,
   observations: readonly FailureObservation[],

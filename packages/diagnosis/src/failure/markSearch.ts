@@ -1,8 +1,8 @@
 /**
  * Finds which of many words stand in a line, in one pass (Wu and Manber 1994). A pattern of a hundred alternatives tries them
  * at every character. Here a window as long as the shortest word is laid on the text, and the pair of characters at its end
- * determines how far it may move: until that pair stands where it does in the beginning of some word, or past it where no
- * word's beginning has it. Only where the window may not move at all, words are compared.
+ * determines how far it may move: until that pair stands where it does in the beginning of some word, or past the pair if it
+ * is in the beginning of none. Only where the window may not move at all, words are compared.
  */
 
 /** Pairs share a table of this size: those of ASCII text have nearly all a place of their own, and sharing costs time only. */

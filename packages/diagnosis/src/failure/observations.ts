@@ -1,7 +1,8 @@
 /**
  * The trouble in an output that still counts. Programs also report trouble that they have dealt with: a batch that did
- * not fit and was halved, a sample that could not be read, a worker that was started again. Whatever a program has gone on
- * after is not why it ended, so observations are dropped as the training moves on. Memory is bounded by the number of rules.
+ * not fit and was halved, a sample that could not be read, a worker that was started again. Trouble after
+ * which a program continued is not why it ended, so observations are dropped as the training makes progress. Memory is bounded
+ * by the number of rules.
  */
 import type { FailureFinding } from './finding.ts';
 
@@ -22,15 +23,15 @@ export interface FailureObservation {
 export type NewFailureObservation = Pick<FailureObservation, 'found'> &
   Partial<Pick<FailureObservation, 'weak' | 'final' | 'needsProof'>>;
 
-/** What is under way may still print so many steps less one after a rank has died. */
+/** After a rank has died, work that has begun may still print fewer steps than this. */
 const stepsUntilForgotten = 3;
-/** A new one of the same sort is kept beside the first after so many lines about other things. */
+/** A new one of the same sort is kept beside the first after this number of lines about other things. */
 export const linesBetween = 10;
 const ranksMax = 64;
 
 interface Kept {
   first: FailureObservation;
-  /** The first one since the program last went on. null: it has not since the first. */
+  /** The first one after the program last continued. null: there is none since `first`. */
   recent: FailureObservation | null;
   readonly ranks: Set<number>;
 }

@@ -263,7 +263,7 @@ const plainPair = new RegExp(
   'gi',
 );
 const plainCounts: ReadonlySet<string> = new Set(['global_step', 'step', 'iteration', 'iter']);
-/** A sentence about the run, such as `Epoch 1/1 with loss 0.66`: no column is called so. */
+/** Words of a sentence about the run, such as `Epoch 1/1 with loss 0.66`: no column has such a name. */
 const prose = /\s(?:and|at|had|has|is|of|the|was|with)\s/i;
 /** A bar shows what it likes beside the loss, and is read as a bar. */
 const barMark = '%|';
@@ -345,8 +345,8 @@ function endsObject(text: string): boolean {
 const pythonNumber = /(?<=[:[,]\s?)-?(?:NaN|Infinity)(?=\s?[,}\]])/g;
 
 /**
- * @returns the numbers and strings of a JSON object, strings that are numbers as numbers; null where the text is no JSON object.
- *   A JSON null is left out: programs write it for what they did not measure at that step
+ * @returns the numbers and strings of a JSON object, strings that are numbers as numbers; null where the text is not a JSON
+ *   object. A JSON null is omitted: programs write it for what they did not measure at that step
  */
 function valuesOf(text: string): Values | null {
   const object =

@@ -18,7 +18,7 @@ export interface LineShape {
   readonly columns: RegExp;
   /** Global; the first group is a name, the second a value. Searched behind the columns. */
   readonly pairs?: RegExp;
-  /** Names of pairs => what they are called here. */
+  /** Names of pairs => their names in Muster. */
   readonly keys?: Readonly<Record<string, string>>;
   /** Pairs without a key repeat the configuration or another pair. */
   readonly onlyKeys?: true;

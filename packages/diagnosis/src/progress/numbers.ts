@@ -11,7 +11,7 @@ const plus = 0x2b;
 const point = 0x2e;
 const zero = 0x30;
 const nine = 0x39;
-/** So many digits are an integer that a double holds exactly. */
+/** A double holds every integer of this many digits exactly. */
 const exactDigitsMax = 15;
 
 /**
@@ -19,8 +19,8 @@ const exactDigitsMax = 15;
  * and `Number` take, and lines of metrics are made of little else. The result is theirs to the last bit: integer and power of
  * ten are exact, and the quotient of two exact doubles is the double nearest to the true one.
  *
- * @param thousandths whether the point is to be moved by three digits
- * @returns undefined: it has another form, or is no number
+ * @param thousandths whether to move the point by three digits
+ * @returns undefined: it has another form, or is not a number
  */
 function shortNumber(text: string, thousandths = false): number | undefined {
   const sign = text.charCodeAt(0);

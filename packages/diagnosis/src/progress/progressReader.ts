@@ -114,7 +114,7 @@ export class ProgressReader {
     return this.currentFramework;
   }
 
-  /** How many lines of metrics there were, validations of Megatron left out: they stand between its iterations. */
+  /** How many lines of metrics there were, without validations of Megatron: they stand between its iterations. */
   get rows(): number {
     return this.rowCount;
   }

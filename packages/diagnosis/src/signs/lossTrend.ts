@@ -1,9 +1,9 @@
 /**
- * Tells a spike from a divergence. Both begin with a loss far above the usual (see `UsualLoss`). A spike may return by
+ * Distinguishes a spike from a divergence. Both begin with a loss far above the usual (see `UsualLoss`). A spike may return by
  * itself, as they do in large runs within some tens of steps, so it is only reported; it is a divergence once the loss
  *
  * - has stayed high for 50 steps AND 3 lines: a program that prints every 500 steps prints means of many steps;
- * - and is far above the usual now and in most of these lines, so that a spike on its way back is left alone.
+ * - and is far above the usual now and in most of these lines, so that a spike that is returning does not count.
  *
  * The loss has returned once 3 lines in a row are less than half as far above the median as the limit is.
  */
@@ -30,7 +30,7 @@ export class LossTrend {
   private readonly usual = new UsualLoss();
   private stretch: Stretch | null = null;
 
-  /** Whether the newest loss is as it should be. */
+  /** Whether the newest loss is normal: no stretch of high losses is open, or this loss counts as returned. */
   get isCalm(): boolean {
     return this.stretch === null || this.stretch.calmRows > 0;
   }
@@ -126,7 +126,7 @@ export class UsualLoss {
   }
 
   /**
-   * @param loss what is to be judged: the costly part is left out for what is not even half above the usual
+   * @param loss the loss to judge: the costly part is skipped where it is not even half above the usual
    * @returns null: `loss` is not far above, or too little is known
    */
   exceededBy(loss: number): Usual | null {

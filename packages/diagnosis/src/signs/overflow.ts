@@ -3,8 +3,8 @@
  * 2^32 and is halved each time. Later ones come alone, whenever it was doubled once too often. It is exhausted when
  *
  * - the program reports it;
- * - gradients overflow 3 times in a row at a scale of 1, at which nothing is scaled any longer. Not in fairseq, which goes on
- *   below 1 and reports itself when it has reached its minimum;
+ * - gradients overflow 3 times in a row at a scale of 1, at which nothing is scaled any longer. Not in fairseq, which
+ *   continues below 1 and reports by itself that it has reached its minimum;
  * - there were 64 overflows in a row, twice what halving 2^32 takes.
  */
 const overflow = /overflow/i;

@@ -9,14 +9,14 @@ import type { ProgressRow } from '../progress/progressReader.ts';
 import { LossTrend } from './lossTrend.ts';
 import { Overflows } from './overflow.ts';
 
-/** So many good lines of metrics in a row end a stretch: trouble that comes and goes is one trouble. */
+/** This many good lines of metrics in a row end a stretch: trouble that comes and goes is one trouble. */
 const goodRowsMin = 10;
 /**
  * A norm that is no number beside a good loss is how a loss scale that was too high shows, once in a while; so often in a
  * row, it is the gradients.
  */
 const badNormsMax = 3;
-/** The step of another line may lag a little; going back further, the program has begun anew. */
+/** The step of a line may be a little lower than the newest one. A step that is lower by more shows a restarted program. */
 const rewindSteps = 50;
 const textMax = 500;
 

@@ -31,7 +31,7 @@ export interface SweepSpec {
   readonly trials: number | null;
   /** Trials at the same time. null: as long as none waits for room, one more is started. */
   readonly parallel: number | null;
-  /** After so many trials in a row that have failed, no more are started. */
+  /** After this number of consecutive failed trials, no more are started. */
   readonly maxFailures: number;
   /** Of a trial whose job runs out of GPU memory: whether it is retried with a smaller batch, as any job, or has ended. */
   readonly onOom: OnOom;
@@ -122,7 +122,7 @@ export function readSweep(value: unknown): SweepFileResult {
   return { ok: true, sweep: { ...sweep, job } };
 }
 
-/** The file again, with what was not said. */
+/** The file again, with the defaults of what it does not set. */
 export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>> {
   const { name, sampler, seed, seeds, trials, parallel, maxFailures, objective, constraints, job } = sweep;
   const { budget, earlyStopping, furtherObjectives } = sweep;

@@ -21,7 +21,7 @@ export interface ImportanceTrial {
 /** Fewer trials than this explain nothing. */
 export const importanceTrialsMin = 8;
 const trees = 64;
-/** More trials would take seconds, and tell hardly more. */
+/** More trials would take seconds, and show hardly more. */
 const trialsUsedMax = 500;
 /** Of the range between the quartiles: what lies further beyond them counts as if it were there, lest one diverged trial be all. */
 const fenceRanges = 3;
@@ -30,7 +30,7 @@ const fenceRanges = 3;
  * A parameter with a condition counts where it applies: the variance that it explains there, times how much of the space that is.
  * @param parameters in the order of a space
  * @param seed a whole number from 0 to 2 ** 32 - 1: the same seed gives the same answer
- * @returns most important first; empty: there are too few trials, or their values are all the same
+ * @returns most important first; empty: there are too few trials, or all their values are equal
  */
 export function importanceOf(
   parameters: readonly Parameter[],
@@ -71,7 +71,7 @@ export function importanceOf(
     .sort((a, b) => b.share - a.share);
 }
 
-/** At most so many, from all over the list. */
+/** At most `most`, spread evenly over the list. */
 function evenly<T>(all: readonly T[], most: number): readonly T[] {
   if (all.length <= most) return all;
   return all.filter(

@@ -2,7 +2,7 @@
  * The tree-structured Parzen estimator: of points drawn where good trials are, the one for which the ratio of their density to that
  * of the other trials is largest (J. Bergstra and others, Algorithms for Hyper-Parameter Optimization, NIPS 2011). Parameters that
  * apply together are sampled together, except in every third trial, and those with a condition after the parameters that it names.
- * docs/decisions/sweeps.md says which constants are those of Optuna's TPESampler, and which are not.
+ * docs/decisions/sweeps.md lists which constants are those of Optuna's TPESampler, and which are not.
  */
 import { Chance } from '../chance.ts';
 import { frontsOf, leastCrowded } from '../pareto.ts';
@@ -26,8 +26,9 @@ const candidates = 24;
 const goodShare = 0.2;
 const goodMax = 25;
 /**
- * Every so many trials each parameter is sampled by itself, as in the paper of 2011. Such a trial combines good values of different
- * trials, which a joint density never does, and which is best where a parameter matters in the same way whatever the others are.
+ * Once in this number of trials each parameter is sampled by itself, as in the paper of 2011. Such a trial combines good values
+ * of different trials, which a joint density never does. That is best where a parameter has the same effect whatever the others
+ * are.
  */
 const separateEvery = 3;
 /** Points that are not allowed are drawn again, and a random one is taken in the end. */

@@ -6,7 +6,7 @@
  * - ASHA: not among the best of those that have reached the same rung (L. Li and others, A System for Massively Parallel Hyperparameter
  *   Tuning, MLSys 2020). A trial is judged at the highest rung that it has reached, and again as others reach it: the more come, the
  *   more are among the best, so that one that was stopped may continue. It then runs to the next rung, whoever comes meanwhile.
- * - Hyperband: ASHA with several first rungs, each for a part of the trials, because nobody knows how early a curve tells its end
+ * - Hyperband: ASHA with several first rungs, each for a part of the trials, because nobody knows how early a curve shows its end
  *   (L. Li and others, Hyperband, JMLR 2018)
  */
 
@@ -38,7 +38,7 @@ export interface TrialCurve {
 }
 
 export interface RungVerdict {
-  /** Numbers of running trials that are to be stopped. */
+  /** Numbers of running trials to stop. */
   readonly stop: readonly number[];
   /** Paused trials that are among the best of their rung by now, the highest rung first, then the best. */
   readonly promote: readonly Promotion[];

@@ -13,16 +13,16 @@ const eventRow = z.object({
   data: z.record(z.string(), z.unknown()).describe('as docs/events.md says'),
 });
 
-/** Larger data of an event is left out: the subject has it. */
+/** Larger data of an event is omitted: the subject has it. */
 const dataBytesMax = 600;
 
 /** Without a sequence number the newest events are shown. */
 const newestShown = 20;
 
-/** A search in many events ends after so long, and continues in the next call. */
+/** A search in many events ends after this time, and continues in the next call. */
 const readMsMax = 8_000;
 
-/** So long a call waits at most: shorter than the time after which clients give a call up. */
+/** How long a call waits at most: shorter than the time after which clients give a call up. */
 const waitSecondsMax = 45;
 
 export const eventsSince = tool({
