@@ -20,7 +20,7 @@ import { quietMachine, report, reportMachine, rounded, summary } from './support
 
 const nodeCount = Number(process.argv[2] ?? 5);
 
-/** Each line: the exit code, when it was called and when it ended (nanoseconds), the id of the job. */
+/** Each line: the exit code, when it started and when it ended (nanoseconds), the id of the job. */
 const submitLoop = [
   'rm -f /tmp/stop /tmp/submits',
   'while [ ! -e /tmp/stop ]; do begun=$(date +%s%N)',

@@ -331,7 +331,7 @@ describe("a full disk of the coordinator's", () => {
     writeFileSync(join(gate, 'none'), '');
     expect(await small.untilEnded(whenNone)).toMatchObject({ state: 'succeeded' });
 
-    // 3. Space again: everything goes on, and the output that had to wait arrives.
+    // 3. There is space again: everything continues, and the output that had to wait arrives.
     const { pid } = small.coordinator;
     rmSync(join(small.dataDir, 'more'));
     rmSync(filler);
@@ -357,7 +357,7 @@ describe("a full disk of an agent's", () => {
     small = await startCluster({
       agentDiskMb: 16,
       agentFlags: () => ['--condition-table', table],
-      // There is no room to note it in: that is said, and the coordinator has it.
+      // The agent has no room to record the state: it reports that, and the coordinator has the state.
       expectedErrors: /the state of a task could not be written down/,
     });
   });
@@ -372,7 +372,7 @@ describe("a full disk of an agent's", () => {
     const greedy = await small.run({ command: `exec head -c ${wanted} /dev/zero` });
     const bytes = greedy.attempts[0]?.tasks[0]?.exit?.logBytes ?? 0;
     const output = await small.output(greedy.id);
-    // On a machine that is fast enough it is throttled, and a line in its output says so.
+    // On a machine that is fast enough the task is throttled, and a line in its output reports that.
     const throttled = /\n\[muster\] this task writes more than .*\n/.exec(output)?.[0].length ?? 0;
     // Output that the coordinator has makes room again: whether it does so in time is a race.
     if (greedy.state === 'succeeded') expect(bytes).toBe(wanted + throttled);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   cluster = await startCluster({
     nodes: 1,
     coordinatorFlags: ['--listen', `0.0.0.0:${await stablePort()}`, '--credential-lifetime', '30s'],
-    // An agent says so when it is removed, or replaced by a new installation.
+    // What an agent reports when it is removed, or replaced by a new installation.
     expectedErrors:
       /has been revoked or replaced|certificate is unknown to this coordinator|no certificate of a node|node-1 expired on/,
   });

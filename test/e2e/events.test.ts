@@ -17,7 +17,7 @@ const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 const seqs = (events: readonly EventView[]) => events.map(({ seq }) => seq);
 const kinds = (events: readonly EventView[]) => events.map(({ kind }) => kind);
 
-/** A client that watches all the time, going on after the last event it saw whenever its stream breaks. */
+/** A client that watches all the time. Whenever its stream breaks, it continues after the last event that it saw. */
 function watchFrom(sinceSeq: number) {
   const seen: EventView[] = [];
   const leaving = new AbortController();
@@ -126,7 +126,7 @@ describe('a watch', () => {
       const request = { sinceSeq: -1, follow: true };
       for await (const event of cluster.api.watchEvents(request, leaving.signal)) seen.push(event);
     })();
-    // A watch does not say when it has begun: events go on until it shows one.
+    // A watch does not report when it has begun: jobs cause events until it shows one.
     while (seen.length === 0) await cluster.run({ command: 'true' });
     leaving.abort();
     await watching;

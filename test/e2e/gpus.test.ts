@@ -37,7 +37,7 @@ describe('a node whose GPUs are read with NVML', () => {
   beforeAll(async () => {
     const dir = tempDir('nvml').path;
     nvml = await buildFakeNvml(dir, { cards: 2 });
-    // A driver before R570: a newer one says itself what has to follow, and its word outranks our table.
+    // A driver before R570: a newer one reports itself what must follow, and its report outranks our table.
     nvml.setAll({ rowsPending: 0, recoveryAction: null });
     kernelLog = join(dir, 'kmsg');
     writeFileSync(kernelLog, '');
@@ -185,7 +185,7 @@ describe('a node whose GPUs are read with nvidia-smi', () => {
   const healthy: Partial<FakeNvidiaSmi> = { gpus: [fakeGpu(0), fakeGpu(1)] };
   beforeAll(async () => {
     program = writeFakeNvidiaSmi(tempDir('smi').path, healthy);
-    // As it comes, a condition ends when all has been well for a minute.
+    // With the built-in table, a condition ends when all has been well for a minute.
     const table = join(tempDir('table').path, 'conditions.yaml');
     writeFileSync(
       table,

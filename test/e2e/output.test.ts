@@ -48,7 +48,7 @@ describe('a process that writes without end', () => {
     });
     const agentDir = cluster.agentDataDir(cluster.agent(0));
 
-    // While it writes: both ends hold it back, say so, and everybody else goes on.
+    // While it writes, both ends hold it back and report that, and all other jobs run as usual.
     const kindsOf = async () =>
       (await cluster.events()).filter(({ subject }) => subject === noisy).map(({ kind }) => kind);
     await waitFor('it is told that output was dropped, and that the task is held back', kindsOf, {

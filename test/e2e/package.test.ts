@@ -1,4 +1,4 @@
-/** A release, unpacked where nothing of a checkout, npm or the network is to be found. */
+/** A release, unpacked where there is no checkout, no npm and no network. */
 import { execFile } from 'node:child_process';
 import { copyFile, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

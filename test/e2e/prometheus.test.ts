@@ -80,8 +80,8 @@ test('a query per job answers with the GPUs that the job holds, on every node', 
 });
 
 /**
- * What promtool has against names that others have given: dcgm-exporter's names and labels, and one of training programs,
- * which dashboards and alert rules look for. Everything else it says is ours to mend.
+ * What promtool reports about names that others have given: dcgm-exporter's names and labels, and one of training programs,
+ * which dashboards and alert rules look for. Everything else that it reports must be fixed in Muster.
  */
 const notOurs = new RegExp(
   '^DCGM_FI_\\w+ (?:counter metrics should have "_total" suffix' +

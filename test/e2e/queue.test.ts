@@ -12,7 +12,7 @@ beforeAll(async () => {
   cluster = await startCluster({ nodes: 1, gpus: 2, cpus: 8 });
 });
 
-/** A job that holds what it asked for until it is told to end. */
+/** A job that holds what it asked for until it is released. */
 async function blocker(
   resources: Spec['resources'],
 ): Promise<{ readonly id: string; release(): Promise<void> }> {
@@ -154,7 +154,7 @@ describe('an array', () => {
 
 describe('a submit', () => {
   const request = (spec: Spec) => ({ specJson: JSON.stringify(spec), requestId: randomUUID() });
-  /** The cluster when nothing is going on any longer: from here on every change is that of the test. */
+  /** The cluster once no job is active: from here on the test causes every change. */
   const atRest = () =>
     waitFor('nothing runs', () => cluster.api.getCluster(), { until: ({ jobsActive }) => jobsActive === 0 });
 

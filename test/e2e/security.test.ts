@@ -18,7 +18,7 @@ const idle = 'while :; do { sleep 1 & wait $!; } 2>/dev/null; done';
 
 const debuggerPort = 9_229;
 
-/** Sockets that listen on a TCP port, as the kernel tells it (proc(5): state 0A). */
+/** Sockets that listen on a TCP port, as the kernel reports them (proc(5): state 0A). */
 function listenersOn(port: number): readonly string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
@@ -187,7 +187,7 @@ test('SIGUSR1 opens no debugger in any process', async () => {
   );
   expect(pids.length).toBeGreaterThan(3);
   for (const pid of pids) process.kill(pid, 'SIGUSR1');
-  // Every one of them goes on, and has had to run for it.
+  // Every one of them still runs: without all of them the job would not end.
   await cluster.api.stopJobs([jobId]);
   await cluster.untilEnded(jobId);
   await cluster.untilOnline();

@@ -1,6 +1,6 @@
 /**
- * A coordinator that agents on other machines can reach. It listens on every address; what is said here goes by loopback,
- * where TLS is the same: once there is a CA nothing is said without it, on this machine neither.
+ * A coordinator that agents on other machines can reach. It listens on every address; the tests connect through loopback, where
+ * TLS is the same: once there is a CA nothing is sent without TLS, not on this machine either.
  */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:http2';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   cluster = await startCluster({
     coordinatorFlags: flags,
     agentFlags: () => agentFlags,
-    // An agent says so whose CA was lost.
+    // What an agent reports whose CA was lost.
     expectedErrors: /no certificate of a node that this cluster has made/,
   });
 });
@@ -276,7 +276,7 @@ test('after the CA was lost, agents stay away until each has joined by a new tok
   await cluster.coordinator.start();
   expect(cluster.caCertificate).not.toBe(old);
 
-  // 1. Anyone who knows the old one alone refuses the new, and says why.
+  // 1. Anyone who knows the old one alone refuses the new, and reports why.
   const node = cluster.agent(0);
   await node.restart();
   await waitFor('the agent says why', () => node.log, {

@@ -36,7 +36,7 @@ async function underLoad(): Promise<Scene> {
   return { cluster, chance, load };
 }
 
-/** What was killed is started again after a while, in which the rest goes on without it. */
+/** What was killed is started again after a while, in which the rest runs without it. */
 async function killAndRestart({ chance }: Scene, daemon: Daemon): Promise<void> {
   await daemon.kill();
   if (chance.integer(0, 3) === 0) await delay(chance.integer(0, 500));
@@ -133,7 +133,7 @@ describe('kill -9', () => {
       expect(job.attempts.at(-1)?.tasks.some(({ exit }) => exit?.statusLost === true)).toBe(true);
     }
     for (const job of ended) if (!unseen.includes(job)) expectEndAsScripted(scene, job);
-    // The guards that started them are gone, and with them the only parent to whom the kernel tells an exit code.
+    // The guards that started them are gone, and with them the only parents that could read an exit code from the kernel.
     await load.expectLongJobsUntouched({
       state: 'failed',
       cause: expect.objectContaining({ kind: 'unknown' }),

@@ -195,7 +195,7 @@ test(`a pipeline and triggers do the same over ${kills} kills of the coordinator
   const { runs: listed } = await cluster.api.listPipelines({ limit: 1_000 });
   const startedBy = (name: string) => listed.filter((run) => run.trigger === name);
   expect(startedBy('pushed')).toHaveLength(kills);
-  // Each minute once, and none left out.
+  // Each minute once, and no minute is missing.
   const minutes = startedBy('each-minute')
     .map(({ params }) => Date.parse(String(params['text'])) / 60_000)
     .sort((a, b) => a - b);

@@ -175,7 +175,7 @@ export class SimulatedCheckpoints implements Checkpoints {
   }
 
   private accept(watch: Watch, saved: SavedCheckpoint): void {
-    // Written anew meanwhile: that is another one.
+    // It was rewritten meanwhile: that is another one.
     if (watch.shelf.checkpoints.get(saved.name) !== saved) return;
     watch.shelf.owner = watch.checkpointJobId;
     saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';

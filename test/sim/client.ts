@@ -1,4 +1,4 @@
-/** A user of the API, outside of everything that is tested: calls that get lost, and a watch that goes on after a break. */
+/** A user of the API, outside of everything that is tested: calls that get lost, and a watch that continues after a break. */
 
 import type { ResumeChoice } from '@muster/common/checkpoints';
 import type { Condition } from '@muster/common/conditions';

@@ -31,7 +31,7 @@ export class MachineClock implements Clock {
 
   readonly monotonicMs = (): number => this.offsetMs + this.timeline.nowMs * this.rate;
 
-  /** CLOCK_BOOTTIME: begins anew with every boot. */
+  /** CLOCK_BOOTTIME: starts from 0 with every boot. */
   readonly boottimeMs = (): number => {
     const ms = (this.timeline.nowMs - this.bootedAtMs) * this.rate;
     return Math.floor(ms / boottimeStepMs) * boottimeStepMs;

@@ -52,7 +52,7 @@ export class Health {
     this.changed('raised', condition);
   }
 
-  /** What was read is well again. What only a person can end goes on. */
+  /** What was read is well again. Only a condition that ends by that ends. */
   recover(place: Place): void {
     if (this.held.get(conditionKey(place))?.clears === 'when_gone') this.end(place);
   }

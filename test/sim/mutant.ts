@@ -2,7 +2,7 @@
 import type { Guarantee } from './checks/verdict.ts';
 import type { Circumstances } from './plan.ts';
 
-/** A function that is called instead of one of the product, or of the simulated machines. */
+/** A function that replaces one of the product, or of the simulated machines. */
 export interface Replacement {
   /** Relative to the repository. */
   readonly file: string;
@@ -18,7 +18,7 @@ export interface Mutant {
   readonly breaks: readonly Guarantee[];
   /** The first seed that shows it, when it was looked for last. Another is searched for where that has moved. */
   readonly seed: number;
-  /** Left out: as drawn. Given where it would take hundreds of seeds until what shows it is drawn. */
+  /** Absent: as drawn. Given where it would take hundreds of seeds until what shows it is drawn. */
   readonly circumstances?: Circumstances;
   readonly replacements: readonly Replacement[];
 }

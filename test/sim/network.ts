@@ -1,4 +1,4 @@
-/** The network between agents and the coordinator: who can reach whom now, how fast, and how well. */
+/** The network between agents and the coordinator: which of them can reach which now, how fast, and how well. */
 import { Connection } from './connection.ts';
 import type { CoordinatorProcess } from './coordinatorProcess.ts';
 import { Grants } from './grants.ts';

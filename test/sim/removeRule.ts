@@ -8,7 +8,7 @@ import { type MutantName, mutants } from './mutants.ts';
 const root = new URL('../../', import.meta.url);
 const urlOf = ({ file }: Replacement) => new URL(file, root).href;
 
-/** Where a loaded module finds what is to be called instead of its functions. */
+/** Where a loaded module finds the replacements of its functions. */
 const replacementsKey = 'musterSimulationReplacements';
 
 /**

@@ -53,7 +53,7 @@ const stepsMax = 400_000;
 
 /**
  * @param print gets every line of the story
- * @param onViolation is called with each violation when it is found
+ * @param onViolation receives each violation when it is found
  * @param circumstances what is given rather than drawn
  */
 export async function simulate(
@@ -214,7 +214,7 @@ async function runFaultPhase(
   while (timeline.steps < stepsMax && (await timeline.step(plan.faultPhaseMs)));
 }
 
-/** At what no event would show: that something goes on, or does not. */
+/** Looks every second for what no event would show: that something continues, or does not. */
 function keepLooking({ timeline, life }: World, checks: readonly { look(nowMs: number): void }[]): void {
   const look = () => {
     for (const check of checks) check.look(timeline.nowMs);

@@ -16,7 +16,7 @@ import type { Training } from './training.ts';
 /** The kernel is asked to freeze, and now and then something takes its time. Less than what a fence counts on. */
 const freezeMsMax = 1_900;
 
-/** Something it does once it has executed for so long. */
+/** Something that it does once it has executed for `leftMs` more. */
 interface Step {
   leftMs: number;
   readonly act: () => void;
@@ -68,7 +68,7 @@ export class SimulatedProcess implements OwnTask {
     this.state = { kind: 'running', startedAtMs: machine.timeline.nowMs, stopping: null, waiting: [] };
   }
 
-  /** Since its start, frozen times left out. */
+  /** Since its start, without the times when it was frozen. */
   get executedMs(): number {
     const sinceMs = this.executesSinceMs;
     return this.executedBeforeMs + (sinceMs === null ? 0 : this.machine.timeline.nowMs - sinceMs);
@@ -78,7 +78,7 @@ export class SimulatedProcess implements OwnTask {
     return this.state.kind === 'running';
   }
 
-  /** As the kernel tells it: asked for, it is as good as done. */
+  /** As the kernel reports it: a freeze that was asked for counts as done. */
   get isFrozen(): boolean {
     return this.isRunning && this.freezing !== 'no';
   }
@@ -98,7 +98,7 @@ export class SimulatedProcess implements OwnTask {
     release: () => true,
   };
 
-  /** After so long of its own time: none of it passes while it is frozen. */
+  /** Runs `act` after `delayMs` of its own time: none of it passes while it is frozen. */
   after(delayMs: number, act: () => void): void {
     const step: Step = { leftMs: delayMs, act, appointment: null };
     this.steps.add(step);

@@ -10,7 +10,7 @@ import type { Daemon } from './daemon.ts';
 import type { Cluster } from './runningCluster.ts';
 import { dockerAnswers, dockerSocketPath, waitFor } from './services.ts';
 
-/** Stops every job and every process. @returns what was not as it should be */
+/** Stops every job and every process. @returns what was wrong */
 export async function closeCluster(cluster: Cluster): Promise<readonly string[]> {
   const problems: string[] = [];
   const attempt = async (step: () => Promise<void>) => {

@@ -8,7 +8,7 @@ import { waitFor } from './services.ts';
 
 export const repositoryDir: string = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Vitest builds what it starts anew before the first test that needs it. */
+/** Vitest rebuilds what this starts before the first test that needs it. */
 export const musterProgram: string = join(repositoryDir, 'packages/cli/bin/muster');
 
 export interface CommandOptions {

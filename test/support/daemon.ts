@@ -10,7 +10,7 @@ import { patienceMs } from './patience.ts';
 import { waitFor } from './services.ts';
 
 export interface DaemonOptions {
-  /** As it is called in failures: `coordinator`, `node-1`. */
+  /** Its name in failures: `coordinator`, `node-1`. */
   readonly title: string;
   /** Asked before every start. */
   readonly args: () => readonly string[];
@@ -19,7 +19,7 @@ export interface DaemonOptions {
   readonly wrapper?: readonly string[];
   /** Absolute: the `muster` to start, asked before every start. Default: that of this checkout. */
   readonly program?: () => string;
-  /** Everything it says goes here, appended. */
+  /** Everything it prints goes here, appended. */
   readonly logPath: string;
 }
 
@@ -29,7 +29,7 @@ export interface DaemonEnd {
 }
 
 export class Daemon {
-  /** What it serves on, as it said at its last start; null: nothing. */
+  /** What it serves on, as it reported at its last start; null: nothing. */
   address: string | null = null;
   /** How often it has begun to serve. */
   timesServed = 0;
@@ -54,7 +54,7 @@ export class Daemon {
     return pid;
   }
 
-  /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
+  /** Resolves when it serves. @throws {Error} with the end of its log, when it ends before that or takes too long */
   async start(): Promise<void> {
     const { serving } = await this.launch();
     const timeout = AbortSignal.timeout(patienceMs);
@@ -85,7 +85,7 @@ export class Daemon {
     const [program = muster, ...rest] = [...wrapper, muster, ...args()];
     const env = await this.options.env();
     const log = openSync(logPath, 'a');
-    // The channel tells when it serves, as it tells `muster up`; it also ends the daemon should the tests be killed.
+    // Through the channel it reports that it serves, as to `muster up`. The channel also ends it should the tests be killed.
     const child = spawn(program, rest, { cwd: repositoryDir, env, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.child = child;
@@ -109,14 +109,14 @@ export class Daemon {
     return { serving };
   }
 
-  /** Ends it the hard way and waits until it is gone. */
+  /** Sends it a signal and waits until it is gone. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
     this.endIsExpected = true;
     this.child?.kill(signal);
     return this.ended();
   }
 
-  /** Ends it the polite way. @returns its end, which the caller has to find good */
+  /** Ends it by SIGTERM. @returns its end, which the caller has to find good */
   stop(): Promise<DaemonEnd> {
     return this.kill('SIGTERM');
   }
@@ -141,7 +141,7 @@ export class Daemon {
     process.kill(this.pid, 'SIGCONT');
   }
 
-  /** Everything it has said on stdout and stderr since its first start. */
+  /** Everything it has printed on stdout and stderr since its first start. */
   get log(): string {
     try {
       return readFileSync(this.options.logPath, 'utf8');

@@ -1,4 +1,4 @@
-/** Where the daemons of a test live: ports that stay theirs, disks that are full when the test says so. */
+/** Where the daemons of a test live: ports that stay theirs, disks that are full when the test fills them. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ import { agentHubService } from '@muster/common/wire/service';
 import type { ChannelTarget } from '@muster/common/wire/trust';
 import { patienceMs } from './patience.ts';
 
-/** For calls that are let through and would go on for ever, such as a watch. */
+/** For calls that are let through and would never end, such as a watch. */
 export const endlessCallMs = 5_000;
 
 function metadataWith(entries: Readonly<Record<string, string>>): Metadata {
@@ -56,12 +56,12 @@ export function callMethod(
   });
 }
 
-/** An agent without the agent: says what the test tells it to say. */
+/** An agent without the agent: sends what the test makes it send. */
 export class FakeAgent {
   private readonly client: Client;
   private readonly headers: Readonly<Record<string, string>>;
 
-  /** @param token null: the certificate of the target says who it is */
+  /** @param token null: the certificate of the target identifies it */
   constructor(target: ChannelTarget, token: string | null) {
     this.client = clientOf(target);
     this.headers = token === null ? {} : bearerOf(token);

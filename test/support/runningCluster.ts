@@ -106,7 +106,7 @@ export class Cluster {
     return new Daemon({ title, ...options, ...program, env, logPath: join(this.workDir, `${title}.log`) });
   }
 
-  /** The agent joins anew at its next start, with the data directory that it has. */
+  /** The agent joins again at its next start, with the data directory that it has. */
   async letJoinAnew(agent: Daemon): Promise<void> {
     const name = agent.options.title;
     this.joinTokens.set(name, (await this.api.createJoinToken(name, true)).token);
@@ -184,7 +184,7 @@ export class Cluster {
     return connectMuster({ address: this.address, token, caCertificate: this.caCertificate });
   }
 
-  /** Starts a `muster` command, which finds this cluster unless it is told otherwise. */
+  /** Starts a `muster` command, which finds this cluster unless `options` name another one. */
   startMuster(args: readonly string[], options: Partial<CommandOptions> = {}): MusterCommand {
     const env = { ...this.environment, MUSTER_DATA: this.ownDataDir, ...options.env };
     return new MusterCommand(args, { cwd: this.workDir, ...options, env });
@@ -235,7 +235,7 @@ export class Cluster {
   }
 
   /**
-   * Waits until `reached` says so of the job, looking again at each of its events; over restarts of the coordinator too.
+   * Waits until `reached` is true of the job, and looks again at each of its events; over restarts of the coordinator too.
    * @throws {Error} after the deadline, with the job as it was seen last
    */
   async untilJob(
@@ -295,7 +295,7 @@ export class Cluster {
     throw new Error(`rank ${rank} of ${jobId} has not printed ${JSON.stringify(text)}, but:\n${seen}`);
   }
 
-  /** All events so far, each in the form that docs/events.schema.json says. */
+  /** All events so far, each in the form that docs/events.schema.json defines. */
   async events(subject?: string): Promise<readonly EventView[]> {
     const events: EventView[] = [];
     const of = { sinceSeq: 0, ...(subject === undefined ? {} : { subject }) };
@@ -328,7 +328,7 @@ export class Cluster {
     return processesNaming(runtimeDir).find(isGuard) ?? null;
   }
 
-  // ---- What its processes say
+  // ---- What its processes print
 
   markLogs(): void {
     for (const daemon of this.daemons) this.logMarks.set(daemon, daemon.log.length);

@@ -58,7 +58,7 @@ const gpt3 = {
 const one = { data: 1, tensor: 1, pipeline: 1 };
 
 test('activations are those of the Korthikanti paper', () => {
-  // s·b·h = 25,165,824 bytes; 5·a·s/h = 80, as the paper says of GPT-3; 96 layers.
+  // s·b·h = 25,165,824 bytes; 5·a·s/h = 80, as in the paper for GPT-3; 96 layers.
   expect(activationBytes({ ...gpt3, degrees: one, recomputation: 'none' })).toBe(25_165_824 * 96 * (34 + 80));
   expect(activationBytes({ ...gpt3, degrees: one, recomputation: 'selective' })).toBe(25_165_824 * 96 * 34);
   // And all activations of one layer, which exist while it is recomputed.

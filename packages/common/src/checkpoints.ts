@@ -67,7 +67,7 @@ export interface CheckpointFacts {
   readonly problem: string | null;
   /**
    * The verdict is that of a second reading, `secondReadingMs` or more after one that found it corrupt: only now a corrupt one
-   * is renamed, and one that is verified was called corrupt by mistake.
+   * is renamed, and one that is verified was reported as corrupt by mistake.
    */
   readonly reread: boolean;
 }

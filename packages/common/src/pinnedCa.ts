@@ -1,7 +1,7 @@
 /**
  * The CA of a coordinator that somebody knows only by the SHA-256 of its certificate, from a join token or a login code.
  *
- * The server at the address is asked for its chain, without believing a word of it, and the certificate with that digest is kept:
+ * The server at the address is asked for its chain, which is not trusted, and the certificate with that digest is kept:
  * no matter who handed it over, it is the one that the coordinator made. Nothing is sent on that connection. Every later connection is
  * verified against this CA and the host that was dialled, so somebody in between can pass the real chain on but never finish a
  * handshake: that takes a key which this CA has certified.

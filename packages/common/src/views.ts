@@ -242,7 +242,7 @@ export interface JobView extends JobFacts {
 export interface Drain {
   readonly reason: string;
   readonly sinceMs: number;
-  /** Wall clock: its tasks have to be gone by then. null: they may take their time. */
+  /** Wall clock: its tasks must have ended by then. null: there is no deadline. */
   readonly deadlineMs: number | null;
 }
 

@@ -5,7 +5,7 @@ import type * as z from 'zod';
 
 /** What a call of a tool works with. */
 export interface ToolContext {
-  /** The API, as whoever called. */
+  /** The API, with the rights of the caller. */
   readonly api: MusterApi;
   /** Wall clock, for times that callers give relative to now. */
   readonly nowMs: () => number;

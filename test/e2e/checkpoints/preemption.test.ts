@@ -1,6 +1,6 @@
 /**
- * Jobs that are preempted: they save, stop, keep their place in the queue, and resume from what they saved. Nothing that
- * was done is done again.
+ * Jobs that are preempted: they save, stop, keep their queue position, and resume from what they saved. Nothing that was done
+ * is done again.
  */
 import { join } from 'node:path';
 import type { JobView } from '@muster/common/views';
@@ -31,7 +31,7 @@ function stepIn(output: string, pattern: RegExp): number {
   return Number(match[1]);
 }
 
-/** Waits until the newest attempt has done some steps of its own, and says how many there are by then. */
+/** Waits until this attempt, the newest one, has done this many steps of its own. */
 async function untilStep(jobId: string, attempt: number, steps: number): Promise<void> {
   await cluster.untilJob(
     jobId,
@@ -76,8 +76,8 @@ async function preemptAgainAndAgain(spec: Spec, times: number): Promise<JobView>
 const preemptions = trialsOf(20, 6);
 
 /**
- * Attempts that are to be preempted take their time with each step, and have far more steps to do than they come to: on a busy
- * machine it takes seconds until a preemption reaches them. The last one does the rest at once.
+ * Attempts that will be preempted take `ms` for each step, and have far more steps to do than they can finish: on a busy
+ * machine it takes seconds until a preemption reaches them. The last attempt does the rest at once.
  */
 const stepMs = (preempted: number, ms: number) => `--step-ms=$((MUSTER_ATTEMPT <= ${preempted} ? ${ms} : 0))`;
 
@@ -126,7 +126,7 @@ describe('a job that saves when it is asked to stop', () => {
   });
 });
 
-/** Saves when it is told to stop, and then stays, as programs do that wait for their data loaders. */
+/** Saves when it is asked to stop, and then keeps running, as programs do that wait for their data loaders. */
 const lingering = `
   const { renameSync, writeFileSync } = require('node:fs');
   const { join } = require('node:path');

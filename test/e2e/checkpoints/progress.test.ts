@@ -1,4 +1,4 @@
-/** What a job's output and GPUs tell while it runs: progress, trouble, standing still; and nodes that are to be left. */
+/** What a job's output and GPUs show while it runs: progress, trouble, hangs; and nodes that are drained. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobView } from '@muster/common/views';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   });
 });
 
-/** Prints a line for each step, saves now and then, and goes on until it is told to end; `quiet` ends its progress. */
+/** A program that runs `plan`, which is JavaScript: `iter` prints the line of a step, `save` saves, `settle` waits. */
 function training(plan: string): string[] {
   const text = `
     const { existsSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
@@ -203,7 +203,7 @@ describe('a hang', () => {
     const jobId = await cluster.submit(hanging({ action: 'warn', times: 3, at_least: '2s' }));
     await untilQuiet(jobId);
     const kinds = async () => (await cluster.events(jobId)).map(({ kind }) => kind);
-    // Its GPUs are at work all the time: for as long as a pinned one takes to be called a hang, nothing is said.
+    // Its GPUs are busy all the time: for longer than it takes to report a hang of pinned GPUs, nothing is reported.
     const since = await waitFor(
       'some heartbeats of silence',
       async () => {
@@ -278,7 +278,7 @@ describe('a node that is to be left', () => {
     expect(await ended).toMatchObject({ exitCode: 0 });
     await cluster.api.stopJobs([jobId]);
     await cluster.untilEnded(jobId);
-    // Started again it says nothing of that any longer, and is taken for what it is.
+    // Started again, the agent no longer asks for a drain, and its node is not drained.
     await agent.start();
     await cluster.untilOnline();
     expect(await cluster.api.getNode('node-2')).toMatchObject({ drain: null, drained: false });

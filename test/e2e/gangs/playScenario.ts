@@ -73,7 +73,7 @@ function specOf(cluster: GangCluster, scenario: Scenario): JobSpecFile {
   const { nodes, fault, launcher, flags = [], maxAttempts = 1 } = scenario;
   const beats = `--beats=${cluster.sharedDir}`;
   const failing = fault?.kind === 'exits' ? [`--fail-rank=${fault.rank}`, '--endless=1'] : [];
-  // Until a signal reaches it, a gang goes on.
+  // Such a gang keeps running until a signal reaches it.
   const waiting = fault?.kind === 'signal' ? ['--endless=1'] : [];
   const start = launcher === 'env' ? '/usr/bin/python3' : 'torchrun';
   return {

@@ -1,4 +1,4 @@
-/** kill -9 of agents at any moment in the life of their gangs: nothing of it is to be seen in what the gangs do. */
+/** kill -9 of agents at any moment in the life of their gangs: the gangs must behave as if nothing had happened. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobSpecFile } from '@muster/common/spec/types';
 import type { JobView } from '@muster/common/views';

@@ -1,7 +1,7 @@
 /**
  * Gangs of two that only beat, several at a time on one cluster. Hosts have one GPU each, so no two gangs share a host:
- * what is done to a host is done to one gang. A gang's first attempt goes on until it is stopped, later ones end by
- * themselves and make room.
+ * what is done to a host is done to one gang. A gang's first attempt runs until it is stopped, later ones end by themselves
+ * and make room.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -87,8 +87,8 @@ export async function untilBeating(beatsDir: string, jobId: string): Promise<voi
 }
 
 /**
- * Waits until it is certain how each job goes on after its trouble: it has ended, or every rank of its first attempt has
- * shown another sign of life since this was called. A gang that moves is waited for: its later attempts end by themselves.
+ * Waits until it is certain what became of each job after its trouble: it has ended, or every rank of its first attempt has
+ * shown another sign of life since the wait began. A gang that moves is waited for: its later attempts end by themselves.
  */
 export async function untilSettled(
   cluster: GangCluster,

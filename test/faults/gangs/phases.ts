@@ -34,7 +34,7 @@ export interface Stage {
   readonly holds: (() => void | Promise<void>)[];
 }
 
-/** The agents of both hosts are stopped when this is called. Resolves once the victim is in that phase. */
+/** Call it while the agents of both hosts are paused. Resolves once the victim is in that phase. */
 export async function bringTo(phase: Phase, stage: Stage): Promise<void> {
   const { victim, peer, holds } = stage;
   switch (phase) {

@@ -20,11 +20,11 @@ export interface Trial {
   readonly inflict: (victim: Host) => Promise<Undo>;
   /** Milliseconds; null: until the gang has done its work elsewhere. */
   readonly lastsMs: number | null;
-  /** The gang has to go on elsewhere. Else it may, if its node was silent for long enough. */
+  /** The gang must move to other nodes. Otherwise it may, if its node was silent for long enough. */
   readonly hasToMove: boolean;
   /**
-   * For hosts that stood still beyond their lease: no fence could act there either, and so many milliseconds after they go
-   * on nothing of the old attempt may run any longer.
+   * For hosts that were paused beyond their lease: no fence could act there either. This many milliseconds after they run
+   * again, nothing of the old attempt may run any longer.
    */
   readonly leftoversMs?: number;
 }

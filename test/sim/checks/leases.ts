@@ -83,7 +83,7 @@ export class LeaseCheck {
     this.heard.clear();
   }
 
-  /** To be called now and then. */
+  /** Must be invoked now and then. */
   look(nowMs: number): void {
     const { executions, grants, verdict, isWell } = this.parts;
     for (const key of executions.running.keys()) this.requireLeave(key, nowMs, leaseSettings.fenceMs);
@@ -193,8 +193,8 @@ export class LeaseCheck {
   }
 
   /**
-   * Nodes that fell silent together with this one may not be most of those whose silence means something: that have spoken
-   * to this run of the coordinator, or hold tasks. Any other may have been given away long ago.
+   * Nodes that became silent together with this one may not be most of those whose silence means something: these have
+   * connected to this run of the coordinator, or hold tasks. Any other may have been given away long ago.
    */
   private requireTrust(node: string): void {
     const silence = this.silent.get(node);

@@ -22,7 +22,7 @@ export class PathsCheck {
     this.fileOf = fileOf;
   }
 
-  /** Some node of it could not reach another one, or not as fast as it is to be. */
+  /** Some node of it could not reach another one, or the bandwidth between two of them was measured, which may be too low. */
   wereBad(jobId: JobId): boolean {
     return this.bad.has(jobId);
   }

@@ -1,6 +1,6 @@
 /**
- * Who is preempted by whom: only what was declared preemptible, only to higher priority, only so many times, and never to one
- * that has given way to it.
+ * Which job preempts which: only jobs that were declared preemptible are preempted, only by higher priority, at most
+ * `max_preemptions` times, and never by a job that they have preempted themselves.
  */
 import type { JobView } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';

@@ -15,7 +15,7 @@ const epochMs = 1_700_000_000_000;
 const carriedOutMs = 20_000;
 /** Between two looks at a directory, and what it takes to start again and to store what was seen. */
 const noticedMs = 60_000;
-/** Unchanged for so long, by whatever clock, data is complete. */
+/** Data that has not changed for this long, by any clock, is complete. */
 const settledMs = 27_000;
 
 interface Known {
@@ -31,7 +31,7 @@ interface Known {
   /** Of a trigger by data: how many files there were when it was created, or has fired last. */
   files: number;
   hasFired: boolean;
-  /** Its directory cannot be listed, as it says. */
+  /** It has reported that its directory cannot be listed. */
   isBlocked: boolean;
   /** Causes of fires that wait, the first first. */
   queued: readonly string[];
@@ -48,7 +48,7 @@ export class TriggerCheck {
   /** Triggers that have led to each run. */
   private readonly chains = new Map<string, readonly string[]>();
   private readonly runOfEvent = new Map<number, string>();
-  /** When so many files were there first. */
+  /** When this number of files was there first. */
   private readonly cameMs = new Map<number, number>();
   private filesNow = 0;
   private isAway = false;

@@ -3,7 +3,7 @@ import { functionNames } from '../../../packages/agent/src/gpus/nvml/functions.t
 
 export const cardsMax = 16;
 
-/** Said for a value that this card does not have. */
+/** Stands for a value that this card does not have. */
 export const notSupported = -(2n ** 63n);
 
 /** What every call of one function does instead of answering; a positive number is a return code. */
@@ -74,7 +74,7 @@ export const values = [
   'processPid',
   'processMemoryMb',
   'xid',
-  /** Counts up with every Xid that is to be announced. */
+  /** Counts up with every Xid to announce. */
   'xidCount',
 ] as const;
 

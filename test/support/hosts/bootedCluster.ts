@@ -20,7 +20,7 @@ export interface BootedCluster {
 
 /**
  * @param archive name of the one of `releases` that is installed
- * @param nodeCount they are called gpu-1, gpu-2 …, and have one simulated GPU each
+ * @param nodeCount they are named gpu-1, gpu-2 …, and have one simulated GPU each
  */
 export async function bootCluster(
   releases: Releases,

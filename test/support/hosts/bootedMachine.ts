@@ -14,7 +14,7 @@ import { childrenOf, type ProgramResult, runProgram } from './programs.ts';
 export interface BootedMachine {
   /** Runs a program on it as root, with an ordinary environment. */
   run(...argv: readonly string[]): Promise<ProgramResult>;
-  /** The same; @returns what it wrote to stdout @throws {Error} with what it said, unless it ends well */
+  /** The same; @returns what it wrote to stdout @throws {Error} with its output, unless it ends well */
   must(...argv: readonly string[]): Promise<string>;
   /** Asks systemd to shut down, and starts it again. The kernel is the same, and so is its boot id. */
   reboot(): Promise<void>;

@@ -3,7 +3,7 @@ import { waitFor } from '../services.ts';
 import type { GangCluster } from './gangCluster.ts';
 import type { HostProcess } from './hostProcess.ts';
 
-/** @returns what was not as it should be */
+/** @returns what was wrong */
 export async function closeGangCluster(cluster: GangCluster): Promise<readonly string[]> {
   const problems: string[] = [];
   const attempt = async (step: () => void | Promise<void>) => {

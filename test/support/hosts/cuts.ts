@@ -1,6 +1,6 @@
 /**
  * Bad networks, made by the packet filter of a host's own network: whatever else is wrong with the host, they hold. What
- * a cut does to packets on their way out the host itself cannot tell from a switch that does it.
+ * a cut does to outgoing packets looks to the host as if a switch did it.
  */
 import type { Host } from './host.ts';
 
@@ -42,7 +42,7 @@ const rules: Readonly<Record<Cut, readonly (readonly string[])[]>> = {
 export async function cutOff(host: Host, cut: Cut, peer: string | null = null): Promise<() => Promise<void>> {
   const own = rules[cut].map(([chain = '', ...rest]) => [
     chain,
-    // The host's own processes go on talking to each other.
+    // The host's own processes can still reach each other.
     ...(chain === 'INPUT' ? ['-i', 'eth0'] : ['-o', 'eth0']),
     ...(peer === null ? [] : [chain === 'INPUT' ? '--source' : '--destination', peer]),
     ...rest,

@@ -13,13 +13,13 @@ export interface EngineCall {
 
 /**
  * @returns the answer, parsed where it is JSON; null for an answer without content or an accepted failure
- * @throws {Error} with what the engine said
+ * @throws {Error} with the answer of the engine
  */
 export async function engine<T>(method: string, path: string, call: EngineCall = {}): Promise<T | null> {
   const { body, archive, accept = [] } = call;
   const { status, text } = await exchange(await dockerSocket(), method, path, body, archive);
   if (accept.includes(status)) return null;
-  // An import that failed half-way is answered with 200, and a line that says so.
+  // An import that failed half-way is answered with 200, and a line that reports that.
   if (status >= 400 || (archive !== undefined && text.includes('"error"'))) {
     throw new Error(`the container engine refused ${method} ${path} (${status}): ${text.trim()}`);
   }

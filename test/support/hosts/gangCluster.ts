@@ -1,6 +1,6 @@
 /**
  * A Muster whose nodes are hosts of their own: a coordinator on one, an agent on each of the others, TLS between them.
- * Tests get one from `startContainerCluster` or `startNamespaceCluster`; scenarios cannot tell which.
+ * Tests get one from `startContainerCluster` or `startNamespaceCluster`; scenarios do not notice which.
  */
 import { randomUUID } from 'node:crypto';
 import { cpSync, readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ export interface GangClusterOptions {
   readonly gpus?: number;
   /** Default 1s. */
   readonly heartbeat?: string;
-  /** Default 12s: no node of a machine that is busy with something else is silent for so long. */
+  /** Default 12s: no node of a machine that is busy with something else is silent for that long. */
   readonly lease?: string;
   /** More flags of `muster coordinator`. */
   readonly coordinatorFlags?: readonly string[];

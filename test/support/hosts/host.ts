@@ -37,7 +37,7 @@ export class Host {
     return mustRun([...enterNetwork(this.machine), ...argv]);
   }
 
-  /** Everything in it stands still, its clocks go on. */
+  /** No process of it runs; its clocks continue. */
   pause(): Promise<void> {
     return this.machine.pause();
   }

@@ -30,13 +30,13 @@ function memoryLeft(): string {
 }
 
 export interface HostProcessOptions {
-  /** As it is called in failures: `coordinator`, `agent of host-1`. */
+  /** Its name in failures: `coordinator`, `agent of host-1`. */
   readonly title: string;
   /** argv in front of the command's own, asked before every start: the host may have been rebooted. */
   readonly enter: () => readonly string[];
   readonly args: () => readonly string[];
   readonly env: () => Promise<NodeJS.ProcessEnv>;
-  /** Everything it says goes here, appended. */
+  /** Everything it prints goes here, appended. */
   readonly logPath: string;
 }
 
@@ -65,15 +65,15 @@ export class HostProcess {
     return pid;
   }
 
-  /** Resolves when it serves. @throws {Error} with what it said, when it ends before that */
+  /** Resolves when it serves. @throws {Error} with the end of its log, when it ends before that or takes too long */
   async start(): Promise<void> {
     if (this.child !== null) throw new Error(`${this.options.title} runs already`);
     const { title, enter, args, logPath } = this.options;
     const [program = '', ...rest] = [...enter(), musterProgram, ...args()];
     const env = await this.options.env();
     const log = openSync(logPath, 'a');
-    // The channel tells when it serves; it also ends the daemon should the tests be killed. In a session of its own it gets
-    // its share of the processors, however much the tests run beside it.
+    // Through the channel it reports that it serves. The channel also ends it should the tests be killed. In a session of its own
+    // it gets its share of the processors, however much the tests run beside it.
     const child = spawn(program, rest, { cwd: '/', env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.child = child;
@@ -90,7 +90,7 @@ export class HostProcess {
     };
     child.on('error', () => ended(null, null));
     child.on('exit', ended);
-    // Of many hosts the last can fail for want of memory: how it ended, and what was left then, tells that.
+    // Of many hosts the last can fail because memory runs out: how it ended, and how much was left then, shows that.
     const state = () => `${memoryLeft()}; its log ends with:\n${this.log.slice(-4_000)}`;
     await waitFor(`${title} serves`, () => (serves || this.child === null ? true : state()), {
       until: (seen) => seen === true,
@@ -99,19 +99,19 @@ export class HostProcess {
     this.timesServed += 1;
   }
 
-  /** Ends it the hard way and waits until it is gone. */
+  /** Sends it a signal and waits until it is gone. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<DaemonEnd> {
     this.endIsExpected = true;
     if (this.child !== null) {
       signalProcess(this.pid, signal);
-      // nsenter stops together with its child, and only once it goes on does it see the end.
+      // nsenter stops together with its child, and notices the end only once it runs again.
       this.child.kill('SIGCONT');
     }
     await this.untilEnded();
     return this.end;
   }
 
-  /** Ends it the polite way. @returns its end, which the caller has to find good */
+  /** Ends it by SIGTERM. @returns its end, which the caller has to find good */
   stop(): Promise<DaemonEnd> {
     return this.kill('SIGTERM');
   }
@@ -148,7 +148,7 @@ export class HostProcess {
     });
   }
 
-  /** Everything it has said on stdout and stderr since its first start. */
+  /** Everything it has printed on stdout and stderr since its first start. */
   get log(): string {
     try {
       return readFileSync(this.options.logPath, 'utf8');

@@ -15,7 +15,7 @@ export interface Machine {
   boot(): Promise<void>;
   /** A power cut: nothing of it gets another instruction or sends another packet, not even the end of a connection. */
   cutPower(): Promise<void>;
-  /** No process of it runs until `unpause`, its clocks go on: a virtual machine that is stopped. */
+  /** No process of it runs until `unpause`; its clocks continue: a virtual machine that is stopped. */
   pause(): Promise<void>;
   unpause(): Promise<void>;
   /** Pulls a network cable, by default the first. Nobody gets a reset: packets vanish. */

@@ -28,7 +28,7 @@ export function runProgram(argv: readonly string[], timeoutMs = patienceMs): Pro
   });
 }
 
-/** @throws {Error} with what it said, unless it ends well */
+/** @throws {Error} with its output, unless it ends well */
 export async function mustRun(argv: readonly string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await runProgram(argv);
   if (exitCode === 0) return stdout;

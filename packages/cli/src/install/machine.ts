@@ -25,7 +25,7 @@ export interface TargetMachine {
   apply(step: InstallStep): void;
   /** For a step that is only shown: later steps are judged as if it had been done. */
   suppose(step: InstallStep): void;
-  /** To be called after the last step: systemd forgets and learns units only when it reads them again. */
+  /** Call it after the last step: systemd forgets and learns units only when it reads them again. */
   settle(): void;
 }
 

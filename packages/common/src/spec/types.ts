@@ -9,7 +9,7 @@ export type JobSpecFile = FileOf<typeof jobFields>;
 
 /**
  * A job spec checked and complete: what coordinator, scheduler and agent work with. Immutable once submitted. The table in
- * `fields.ts` says what each setting means; times are in milliseconds, sizes in MB of 1,048,576 bytes.
+ * `fields.ts` explains each setting; times are in milliseconds, sizes in MB of 1,048,576 bytes.
  */
 export type JobSpec = SpecOf<typeof jobFields>;
 

@@ -77,7 +77,7 @@ function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** zod drops the key `__proto__` of free maps without a word; a setting that vanishes is worse than an error. */
+/** zod drops the key `__proto__` of free maps and reports nothing; a setting that vanishes is worse than an error. */
 function prototypeKeys(spec: Readonly<Record<string, unknown>>): readonly Finding[] {
   return [...freeMaps.keys()]
     .filter((key) => isMapping(spec[key]) && Object.hasOwn(spec[key], '__proto__'))

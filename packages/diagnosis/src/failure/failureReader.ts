@@ -119,7 +119,7 @@ export class FailureReader {
 
   /**
    * The program has come to this step, or to this fraction of an epoch, so that it has dealt with earlier trouble.
-   * Called before `line` with the line that shows it.
+   * Invoked before `line` with the line that shows it.
    */
   movedTo(position: number): void {
     if (this.observations.moveTo(position)) this.completedAt = null;

@@ -1,8 +1,8 @@
 /**
  * The trouble in an output that still counts. Programs also report trouble that they have dealt with: a batch that did
- * not fit and was halved, a sample that could not be read, a worker that was started again. Trouble after
- * which a program continued is not why it ended, so observations are dropped as the training makes progress. Memory is bounded
- * by the number of rules.
+ * not fit and was halved, a sample that could not be read, a worker that was started again. Trouble after which a program
+ * continued is not why it ended, so observations are dropped as the training makes progress. Memory is bounded by the number
+ * of rules.
  */
 import type { FailureFinding } from './finding.ts';
 
