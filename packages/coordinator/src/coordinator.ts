@@ -23,7 +23,7 @@ import { CommitNotifier, Notices } from './events/notices.ts';
 import { RecentEvents } from './events/watch.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
 import type { RunFenceCommand } from './leases/fenceCommand.ts';
-import { fencedAfterMs, type LeaseSettings } from './leases/leases.ts';
+import { fencedAfterMs, type LeaseSettings, longestLeaseMs } from './leases/leases.ts';
 import { metaStore } from './leases/metaStore.ts';
 import { Loop } from './loop.ts';
 import { Arrivals } from './metricStream/arrivals.ts';
@@ -155,8 +155,8 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const orphans = new OrphanTasks(state);
   const orphanGpus = (node: NodeName) => orphans.gpusOf(node);
 
-  const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
-  const quietMs = fencedAfterMs(settings.leases, Math.max(settings.leases.leaseMs, ...ownLeases));
+  const longestMs = longestLeaseMs(state.jobs.values(), settings.leases.leaseMs);
+  const quietMs = fencedAfterMs(settings.leases, longestMs);
   const restored = await goOnAfterRestore({ state, store, wallMs, quietMs });
   if (restored !== null)
     log.warn({ ...restored }, 'this store was restored from a backup, or accepted with losses');

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { checkJobLease, checkLeaseSettings, fencedAfterMs } from './leases.ts';
+import { aSpec } from '../modelFixture.ts';
+import { checkJobLease, checkLeaseSettings, fencedAfterMs, longestLeaseMs } from './leases.ts';
 
+const aSpecWithLease = aSpec({ lease: '90s' });
 const usual = { leaseMs: 60_000, fenceMs: 5_000, marginMs: 5_000, clockRateError: 0.005 };
 
 test.each([
@@ -36,6 +38,13 @@ test('settings by which two attempts could run at once are refused', () => {
   expect(() => checkLeaseSettings({ ...usual, leaseMs: 0 })).toThrow(/G2/);
   expect(() => checkLeaseSettings({ ...usual, clockRateError: -0.1 })).toThrow(/G2/);
   expect(checkLeaseSettings({ ...usual, marginMs: 2_000 }).marginMs).toBe(2_000);
+});
+
+test('the longest lease is found among more jobs than a call takes arguments', () => {
+  const jobs = Array.from({ length: 200_000 }, () => ({ spec: aSpecWithLease }));
+  expect(longestLeaseMs(jobs, 60_000)).toBe(90_000);
+  expect(longestLeaseMs(jobs, 120_000)).toBe(120_000);
+  expect(longestLeaseMs([{ spec: aSpec() }], 60_000)).toBe(60_000);
 });
 
 test("a job's own lease has room for two questions of an agent", () => {

@@ -5,7 +5,7 @@
 import { assertInvariant, MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import { formatDuration } from '@muster/common/spec/duration';
-import type { Attempt } from '../model.ts';
+import type { Attempt, Job } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
@@ -74,6 +74,13 @@ export function checkJobLease(leaseMs: number | null, heartbeatIntervalMs: numbe
 export function fencedAfterMs(settings: Omit<LeaseSettings, 'leaseMs'>, leaseMs: number): number {
   const { fenceMs, marginMs, clockRateError } = settings;
   return Math.ceil((leaseMs + fenceMs) * (1 + 2 * clockRateError) + marginMs);
+}
+
+/** The longest lease that a job of these may have, at least `leastMs`: that of jobs that name none. */
+export function longestLeaseMs(jobs: Iterable<Pick<Job, 'spec'>>, leastMs: number): number {
+  let longestMs = leastMs;
+  for (const { spec } of jobs) longestMs = Math.max(longestMs, spec.leaseMs ?? 0);
+  return longestMs;
 }
 
 export interface Loss {

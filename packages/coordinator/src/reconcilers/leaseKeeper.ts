@@ -12,7 +12,13 @@ import { type Caller, callerName, coordinatorPart } from '../caller.ts';
 import { confirmDead, nodeSilent } from '../commands/nodes.ts';
 import type { RunFenceCommand } from '../leases/fenceCommand.ts';
 import { GrantedLeases } from '../leases/grantedLeases.ts';
-import { endLostTasks, fencedAfterMs, type LeaseGrants, type LeaseSettings } from '../leases/leases.ts';
+import {
+  endLostTasks,
+  fencedAfterMs,
+  type LeaseGrants,
+  type LeaseSettings,
+  longestLeaseMs,
+} from '../leases/leases.ts';
 import { Maintenance } from '../leases/maintenance.ts';
 import type { MetaStore } from '../leases/metaStore.ts';
 import { Proofs } from '../leases/proofs.ts';
@@ -234,8 +240,8 @@ export class LeaseKeeper implements LeaseGrants {
    */
   async advanceStore(caller: Caller): Promise<void> {
     const { state, settings, agents } = this.parts;
-    const ownLeases = [...state.jobs.values()].map(({ spec }) => spec.leaseMs ?? 0);
-    const longestMs = Math.max(settings.leaseMs, this.maintenanceMs(), ...ownLeases);
+    const leastMs = Math.max(settings.leaseMs, this.maintenanceMs());
+    const longestMs = longestLeaseMs(state.jobs.values(), leastMs);
     const quietMs = fencedAfterMs(settings, longestMs);
     const run = (command: Command<void>) => this.loop().run(caller, command);
     const accepted = await this.terms.advance(quietMs, run, callerName(caller).by);

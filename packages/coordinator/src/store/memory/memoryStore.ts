@@ -153,7 +153,7 @@ export class MemoryStore implements Store {
       budgets: sortedBy([...this.memory.budgets.values()], (budget) => budget.id),
       ...memorySweepsOf(this.memory),
       pipelines: memoryPipelinesOf(this.memory),
-      lastSubmitSeq: Math.max(0, ...reserved, ...jobsBySubmitSeq.keys()),
+      lastSubmitSeq: [...reserved, ...jobsBySubmitSeq.keys()].reduce((last, seq) => Math.max(last, seq), 0),
       lastEventSeq: [...events.keys()].at(-1) ?? 0,
       subjectSeqs: new Map([...subjectSeqs].filter(([subject]) => speaking.has(subject))),
     };
