@@ -151,6 +151,21 @@ describe('a job that has not ended and is requeued', () => {
     expect(draft.job(job.id)).toMatchObject({ resumeChoice: from, state: { kind: 'stopping' } });
   });
 
+  it('is not told to wait for its end while only a phase of it ends', () => {
+    const phases = [
+      { name: 'broad', steps: 50 },
+      { name: 'cooldown', steps: 10 },
+    ];
+    const complete = (of: typeof phases) =>
+      aStory({ phases: of }).allRunning().saved(50).on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 })
+        .job;
+    const draft = draftWith(complete(phases));
+    requeued(draft, complete(phases), { kind: 'step', step: 50 });
+    expect(draft.job(jobIdOf(1))).toMatchObject({ resumeChoice: { kind: 'step' }, phase: { index: 0 } });
+    const last = complete(phases.slice(0, 1));
+    expect(() => requeued(draftWith(last), last)).toThrow(refusal('its work is done'));
+  });
+
   it('is refused a step that it has not saved', () => {
     const { job } = aStory().allRunning().saved(50);
     expect(() => requeued(draftWith(job), job, { kind: 'step', step: 49 })).toThrow(refusal('steps 50'));
@@ -186,5 +201,18 @@ describe('more time', () => {
     extendJob(draft, story.job.id, 1_000, nowMs);
     expect(story.ended(0, crash).job.state.kind).toBe('queued');
     expect(draft.job(story.job.id)?.extraRuntimeMs).toBe(1_000);
+  });
+
+  it('is granted to a job that has phases left', () => {
+    const phases = [
+      { name: 'broad', steps: 50 },
+      { name: 'cooldown', steps: 10 },
+    ];
+    const { job } = aStory({ max_runtime: '1h', phases })
+      .allRunning()
+      .on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 });
+    const draft = draftWith(job);
+    extendJob(draft, job.id, 1_000, nowMs);
+    expect(draft.job(job.id)?.extraRuntimeMs).toBe(1_000);
   });
 });

@@ -5,6 +5,7 @@ import { isArrayId, type JobId, type RandomBytes } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import { budgetOf, traceparentOf, userOf } from '../caller.ts';
 import { firstPhase, startAt } from '../lifecycle/phases.ts';
+import { endsForGood } from '../lifecycle/requests.ts';
 import { isGood } from '../lifecycle/resume.ts';
 import type { Job, JobArray } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
@@ -151,7 +152,7 @@ export function requeueJob(
         'the changes; it continues from its newest checkpoint',
     );
   }
-  if (job.state.kind === 'stopping' && job.state.outcome.next !== 'queued') {
+  if (job.state.kind === 'stopping' && endsForGood(job)) {
     const why = job.state.outcome.cause?.message ?? 'its work is done';
     throw new MusterError(
       'failed_precondition',
@@ -189,8 +190,7 @@ function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: R
  */
 export function extendJob(draft: Draft, jobId: JobId, byMs: number, nowMs: number): void {
   const job = draft.job(jobId);
-  const isOver = job?.state.kind === 'stopping' && job.state.outcome.next !== 'queued';
-  if (job === undefined || isOver) {
+  if (job === undefined || endsForGood(job)) {
     const what = job === undefined ? 'has ended' : 'is stopping';
     throw new MusterError(
       'failed_precondition',

@@ -159,6 +159,39 @@ test('the marker that nothing is left to train ends the phase; a stop cancels th
   expect(judged(awaiting, 'met').job.state.kind).toBe('cancelled');
 });
 
+/** The marker is there, and the tasks of its gang still run. */
+const ending = (file = phases) =>
+  aGang({ phases: file }).allRunning().on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 });
+
+test('a stop cancels a job whose phase is ending, unless that leaves nothing to do', () => {
+  const story = ending().stopped('enough');
+  expect(story.job.state).toMatchObject({ kind: 'stopping', outcome: { next: 'cancelled' } });
+  story.ended(0).ended(1, crash);
+  expect(story.job.state).toMatchObject({ kind: 'cancelled', cause: { message: 'enough' } });
+  expect(phaseOf(story)).toMatchObject({ index: 0, ended: [] });
+
+  const judgedLast = ending([{ name: 'a', steps: 1, success: 'loss < 1' }]).stopped();
+  expect(judgedLast.ended(0).ended(1).job.state.kind).toBe('cancelled');
+  const sentBack = aGang({ phases: [{ name: 'a', steps: 1 }] })
+    .allRunning()
+    .requeued({ kind: 'start' })
+    .on({ kind: 'trainingComplete', attempt: 1, nodeRank: 0 });
+  expect(sentBack.stopped().ended(0).ended(1).job.state.kind).toBe('cancelled');
+  const last = ending([{ name: 'a', steps: 1 }]);
+  const before = last.job;
+  expect(last.stopped().job).toBe(before);
+  expect(last.ended(0).ended(1).job.state.kind).toBe('succeeded');
+});
+
+test('a job whose phase is ending can be requeued from elsewhere', () => {
+  const story = ending().saved(60);
+  const before = story.job;
+  expect(story.requeued().job).toBe(before);
+  story.requeued({ kind: 'start' }).ended(0).ended(1);
+  expect(story.job).toMatchObject({ state: { kind: 'queued' }, resumeChoice: { kind: 'start' } });
+  expect(phaseOf(story)).toMatchObject({ index: 0, firstAttempt: null, awaiting: null, ended: [] });
+});
+
 test('a requeue stays in the phase; from a step it goes back to the phase of that checkpoint, from scratch to the first', () => {
   const story = ranTo(judged(ranTo(ranTo(curriculum(), 100), 150), 'met'), 180);
   const { job } = story;

@@ -129,6 +129,14 @@ export function afterGoodEnd(job: Job, nowMs: number): PhaseStep | null {
   return endPhase(reached, { verdict: null, values: {} }, nowMs);
 }
 
+/** Whether a good end of its attempt only ends a phase: the job then returns to the queue. */
+export function isQueuedAfterGoodEnd({ phase, spec }: Pick<Job, 'phase' | 'spec'>): boolean {
+  const current = phase === null ? undefined : spec.phases[phase.index];
+  if (phase === null || current === undefined) return false;
+  const isLast = phase.index + 1 >= spec.phases.length;
+  return phase.firstAttempt === null || current.success !== null || !isLast;
+}
+
 /**
  * What the spec wants after the verdict on the phase that is awaited.
  * @returns null: this attempt awaits none, and nothing changes

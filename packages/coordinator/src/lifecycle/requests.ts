@@ -4,7 +4,7 @@ import type { ResumeChoice } from '@muster/common/checkpoints';
 import { isTerminal } from '@muster/common/states';
 import { currentAttempt, type Job, type Outcome } from '../model.ts';
 import { attemptEvent, fencedAttempt, followedBy, type Handler, jobEvent, unchanged } from './event.ts';
-import { afterVerdict, phaseOfChoice } from './phases.ts';
+import { afterVerdict, isQueuedAfterGoodEnd, phaseOfChoice } from './phases.ts';
 import { recoveryOf } from './recovery.ts';
 import { beginStopping, end, followPhase } from './stopping.ts';
 
@@ -20,15 +20,22 @@ export const stop: Handler<'stop'> = (job, event, nowMs) => {
       const outcome: Outcome = { ...state.outcome, isWanted: true };
       return { job: { ...job, state: { ...state, outcome } }, ended: null, events: [] };
     }
-    if (state.outcome.next !== 'queued') return unchanged(job);
+    if (endsForGood(job)) return unchanged(job);
   }
   return beginStopping(job, attempt, { next: 'cancelled', cause }, nowMs);
 };
 
+/** Whether the end of its attempt is the end of the job: it does not return to the queue. */
+export function endsForGood(job: Job): boolean {
+  const { state } = job;
+  if (state.kind !== 'stopping' || state.outcome.next === 'queued') return false;
+  return state.outcome.next !== 'succeeded' || !isQueuedAfterGoodEnd(job);
+}
+
 export const requeue: Handler<'requeue'> = (job, { from }, nowMs) => {
   if (isTerminal(job.state.kind)) return unchanged(job);
+  if (endsForGood(job)) return unchanged(job);
   const { state } = job;
-  if (state.kind === 'stopping' && state.outcome.next !== 'queued') return unchanged(job);
   const attempt = currentAttempt(job);
   const phase = phaseOfChoice(job, from);
   const isSamePhase = phase === job.phase || isBeginning(job, phase);

@@ -48,6 +48,7 @@ class Walk {
   /** GPU-milliseconds, counted from outside. */
   private heldMs = 0;
   private waitedMs = 0;
+  private isStopped = false;
 
   constructor(random: () => number, visited: Set<JobStateKind>) {
     this.visited = visited;
@@ -246,6 +247,8 @@ class Walk {
     this.checkCheckpoints(before, next.job);
     this.checkLedger(before, next);
     for (const rule of brokenByPhases(before, event, next.job)) this.check(false, rule);
+    this.isStopped ||= event.kind === 'stop';
+    this.check(!this.isStopped || next.job.state.kind !== 'queued', 'a stopped job is never queued again');
   }
 
   private checkStep(before: Job, event: JobEvent, { job, ended, events }: Transition): void {
