@@ -216,6 +216,13 @@ test('an attempt that is sent elsewhere ends no phase, whatever it says', () => 
   expect(phaseOf(story.requeued({ kind: 'start' }))).toMatchObject({ index: 0 });
 });
 
+test('where a job was sent back to is not undone by what its attempt reports while it ends', () => {
+  const from = { kind: 'step', step: 100 } as const;
+  const story = ranTo(curriculum(), 100).allRunning({ resume: { name: 'checkpoint-100', step: 100 } });
+  story.requeued(from).on({ kind: 'trainingComplete', attempt: 2, nodeRank: 0 }).saved(150).ended(0);
+  expect(story.job).toMatchObject({ state: { kind: 'queued' }, resumeChoice: from });
+});
+
 test('a job that runs another one again begins in the phase where that one was, if it has the same ones', () => {
   const failed = judged(ranTo(cooldown(), 210), 'unmet').job;
   expect(failed.state.kind).toBe('failed');

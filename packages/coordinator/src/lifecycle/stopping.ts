@@ -15,10 +15,10 @@ export function beginStopping(job: Job, attempt: Attempt, outcome: Outcome, nowM
         (task): Task => (task.state === 'ended' ? task : { ...task, state: 'ended', exit: nothingRan }),
       );
   const stoppingAtMs = attempt.stoppingAtMs ?? nowMs;
-  const stopping: Job = {
-    ...job,
-    state: { kind: 'stopping', attempt: { ...attempt, tasks, stoppingAtMs }, outcome },
-  };
+  const state = { kind: 'stopping', attempt: { ...attempt, tasks, stoppingAtMs }, outcome } as const;
+  // Another outcome does not undo what its user has chosen.
+  const isRequeued = job.state.kind === 'stopping' && job.state.isRequeued === true;
+  const stopping: Job = { ...job, state: isRequeued ? { ...state, isRequeued } : state };
   const event = jobEvent(job, 'job.stopping', {
     attempt: attempt.number,
     next: outcome.next,
