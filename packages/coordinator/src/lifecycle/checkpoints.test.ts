@@ -134,6 +134,16 @@ describe('a checkpoint that is seen', () => {
     expect(stepsOf(story).slice(0, 2)).toEqual([2, 12]);
   });
 
+  it('does not displace the one that its user has chosen', () => {
+    const known = Array.from({ length: checkpointsMax }, (_, index) => aCheckpoint(index + 1));
+    const from = { kind: 'step', step: 1 } as const;
+    const story = aStory({}, { checkpoints: known }).allRunning().requeued(from).saved(100).saved(101);
+
+    expect(story.job.checkpoints).toHaveLength(checkpointsMax);
+    expect(resumeCandidates(story.job)[0]?.step).toBe(1);
+    expect(stepsOf(story).slice(-2)).toEqual([100, 101]);
+  });
+
   it.each<[string, (story: Story) => Story]>([
     ['an earlier attempt', (story) => story.saved(999, {}, { attempt: 1 })],
     ['an attempt that is not', (story) => story.saved(999, {}, { attempt: 3 })],

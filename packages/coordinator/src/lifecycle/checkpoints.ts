@@ -7,6 +7,7 @@ import {
   type Checkpoint,
   type CheckpointFacts,
   externalCheckpoint,
+  type ResumeChoice,
   verificationDepths,
 } from '@muster/common/checkpoints';
 import type { NewEvent } from '@muster/common/eventKinds';
@@ -49,7 +50,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
       : withFacts(known, event.checkpoint, { node, shared: event.shared });
   const checkpoints =
     known === undefined
-      ? bounded(placed(job.checkpoints, after))
+      ? bounded(placed(job.checkpoints, after), job.resumeChoice)
       : job.checkpoints.map((each) => (each === known ? after : each));
   // Older than everything that is kept.
   if (!checkpoints.includes(after)) return unchanged(job);
@@ -187,12 +188,17 @@ function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Check
   return [...earlier, ...group, ...later];
 }
 
-/** The newest ones that are there, and among them always the newest good one, on which all depends. */
-function bounded(checkpoints: readonly Checkpoint[]): readonly Checkpoint[] {
+/**
+ * The newest ones that are there, and among them always the newest good one, on which all depends, and the one that the next attempt
+ * resumes from by the choice of a user.
+ */
+function bounded(checkpoints: readonly Checkpoint[], chosen: ResumeChoice): readonly Checkpoint[] {
   if (checkpoints.length <= checkpointsMax) return checkpoints;
-  const [best] = resumeCandidates({ checkpoints, resumeChoice: { kind: 'newest' } });
+  const choices: readonly ResumeChoice[] = [{ kind: 'newest' }, chosen];
+  const needed = choices.map((resumeChoice) => resumeCandidates({ checkpoints, resumeChoice })[0]);
   const oldest =
-    checkpoints.find(({ verdict }) => verdict === 'gone') ?? checkpoints.find((each) => each !== best);
+    checkpoints.find(({ verdict }) => verdict === 'gone') ??
+    checkpoints.find((each) => !needed.includes(each));
   return checkpoints.filter((each) => each !== oldest);
 }
 
