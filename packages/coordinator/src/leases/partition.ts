@@ -15,7 +15,7 @@ const nodesMin = 3;
 
 /**
  * @param before the silent nodes that have caused the suspicion. null: there is none
- * @param seen the nodes that should respond, without those that a user has confirmed to be dead
+ * @param seen the nodes that should respond, without those that a user has confirmed to be dead and those that have left
  * @param windowMs nodes that become silent within this time of each other are counted together
  * @returns the new value of `before`. The suspicion ends when half of the nodes respond
  */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { leavingReason } from '../commands/drains.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { provesTerm } from '../leases/testimonyFixture.ts';
 import { aJob, aNode, anAttempt, aSpec, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
@@ -246,6 +247,28 @@ describe('when most nodes fall silent at once', () => {
     await pass(12);
     expect(eventsOf('cluster.suspect')).toEqual([]);
     expect(stateOf(1)).toBe('queued');
+  });
+
+  test('those that announced it and hold no task are missed by nobody, and those that hold one are', async () => {
+    const drain = { reason: leavingReason, sinceMs: 0, deadlineMs: 0 };
+    const leave = (...numbers: number[]) => {
+      for (const number of numbers) memory.nodes.set(nameOf(number), aNode(nameOf(number), { drain }));
+    };
+    someRunningJobs(2);
+    leave(3, 4, 5);
+    await start();
+    await pass(1, [1, 2, 3, 4, 5]);
+    await pass(12, [1, 2]);
+    expect(eventsOf('cluster.suspect')).toEqual([]);
+    expect(coordinator.leases.paused()).toBeNull();
+
+    await coordinator.close();
+    someRunningJobs(5);
+    leave(3, 4, 5);
+    await start();
+    await pass(1, [1, 2, 3, 4, 5]);
+    await pass(4, [1, 2]);
+    expect(eventsOf('cluster.suspect')).toMatchObject([{ data: { silentNodes: 3, nodes: 5 } }]);
   });
 
   test('events about the cluster are numbered on after a restart', async () => {

@@ -4,6 +4,7 @@ import { clusterSubject } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { coordinatorPart } from '../caller.ts';
+import { leavingReason } from '../commands/drains.ts';
 import { detectPartition, type SeenNode } from '../leases/partition.ts';
 import type { Loop } from '../loop.ts';
 import { heldTasks } from '../state/heldTasks.ts';
@@ -74,14 +75,18 @@ export class PartitionDetector {
 
   /**
    * The nodes whose silence counts: those with contact since this coordinator started, and those with tasks. A node that left the
-   * cluster long ago does not count.
+   * cluster long ago does not count. Nor does one whose machine has announced that it will be switched off, and whose tasks have ended.
    */
   private look(): readonly SeenNode[] {
     const { agents, state } = this.parts;
-    const expected = new Set([...agents.contactedNodes(), ...heldTasks(state.jobs.values()).keys()]);
+    const held = heldTasks(state.jobs.values());
+    const expected = new Set([...agents.contactedNodes(), ...held.keys()]);
+    const hasLeft = (node: NodeName) =>
+      state.nodes.get(node)?.drain?.reason === leavingReason && !held.has(node);
     return [...expected].flatMap((node) => {
       const silence = agents.silenceOf(node);
-      return silence?.isDead === true ? [] : [{ node, silentSinceMs: silence?.sinceMs ?? null }];
+      const isOver = silence !== null && (silence.isDead || hasLeft(node));
+      return isOver ? [] : [{ node, silentSinceMs: silence?.sinceMs ?? null }];
     });
   }
 }
