@@ -1,5 +1,7 @@
 /** Runs the operator's fencing command, such as one that cuts a node's power. Exit code 0 is proof that it is dead. */
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { messageOf } from '@muster/common/errors';
 import type { NodeName } from '@muster/common/ids';
 
 export interface FenceRun {
@@ -24,9 +26,9 @@ export function fenceCommandRunner(
   command: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): RunFenceCommand {
-  return (node, addresses, abort) =>
-    new Promise((resolve) => {
-      const env = { ...environment, MUSTER_NODE: node, MUSTER_NODE_ADDRESSES: addresses.join(' ') };
+  return (node, addresses, abort) => {
+    const env = { ...environment, MUSTER_NODE: node, MUSTER_NODE_ADDRESSES: addresses.join(' ') };
+    return new Promise<FenceRun>((resolve) => {
       // In a group of its own, so that whatever it has started can be ended with it.
       const child = spawn('/bin/sh', ['-c', command], {
         env,
@@ -37,8 +39,9 @@ export function fenceCommandRunner(
       const keep = (chunk: Buffer) => {
         output = (output + chunk.toString()).slice(-outputCharactersMax);
       };
-      child.stdout.on('data', keep);
-      child.stderr.on('data', keep);
+      // Without free descriptors the child has no streams, whatever its type says, and `error` follows.
+      const streams: readonly (Readable | undefined)[] = [child.stdout, child.stderr];
+      for (const stream of streams) stream?.on('data', keep);
       const kill = () => {
         try {
           if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
@@ -51,6 +54,8 @@ export function fenceCommandRunner(
       const done = (exitCode: number | null) => {
         clearTimeout(timer);
         abort.removeEventListener('abort', kill);
+        // What it left behind would hold them open until it ends.
+        for (const stream of streams) stream?.destroy();
         resolve({ exitCode, output: output.trim() });
       };
       child.on('error', (error) => {
@@ -59,5 +64,7 @@ export function fenceCommandRunner(
       });
       // Not `close`: a child that it left behind may hold the pipes for ever.
       child.on('exit', (exitCode) => done(exitCode));
-    });
+      // Some failures of a spawn are thrown, such as that of too little memory, and others are events.
+    }).catch((error: unknown) => ({ exitCode: null, output: messageOf(error) }));
+  };
 }

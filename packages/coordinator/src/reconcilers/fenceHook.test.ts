@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '@muster/common/log';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { heartbeatIntervalMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { fenceCommandRunner } from '../leases/fenceCommand.ts';
 import {
@@ -103,6 +103,27 @@ test('its failure proves nothing, and it is tried again, later each time', async
   expect(confirmed()).toEqual([]);
 });
 
+test('one that cannot be run is tried again, and ends nothing here', async () => {
+  const { state, loop, agents, clock } = coordinator;
+  let runs = 0;
+  const runCommand = () => {
+    runs += 1;
+    return Promise.reject(new Error('spawn ENOMEM'));
+  };
+  const common = { state, loop, agents, log: silentLogger, paused: () => null };
+  const hook = new FenceHook({ ...common, monotonicMs: () => clock.nowMs, runCommand });
+  fallSilent();
+  hook.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  hook.run();
+  expect(runs, 'not at once').toBe(1);
+  clock.nowMs += 1_000;
+  hook.run();
+  expect(runs).toBe(2);
+  await hook.close();
+  expect(jobState()).toBe('running');
+});
+
 test.each([
   ['answers', false],
   ['has been back and is silent again', true],
@@ -178,6 +199,27 @@ test('one that is given up leaves no process behind, and is no proof', async () 
   expect((await ended).exitCode).toBeNull();
   await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
   rmSync(directory, { recursive: true });
+});
+
+test('one that does not start is no proof', async () => {
+  // Longer than what Linux lets one variable be.
+  const run = fenceCommandRunner('exit 0', { LONG: 'x'.repeat(200_000) });
+  expect(await run(node, [], signal)).toEqual({ exitCode: null, output: expect.stringContaining('E2BIG') });
+});
+
+test('what it leaves behind holds no pipe of ours open', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-fence-'));
+  const pidFile = join(directory, 'pid');
+  const left = '(while echo waiting; do sleep 0.02; done) & echo $! > "$PID_FILE"';
+  const run = fenceCommandRunner(left, { PATH: process.env['PATH'], PID_FILE: pidFile });
+  expect((await run(node, [], signal)).exitCode).toBe(0);
+  const pid = readFileSync(pidFile, 'utf8').trim();
+  onTestFinished(() => {
+    if (isRunning(pid)) process.kill(Number(pid), 'SIGKILL');
+    rmSync(directory, { recursive: true });
+  });
+  // It ends because nobody reads what it writes.
+  await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
 });
 
 /** Not so once it is only waiting to be reaped. */

@@ -83,27 +83,36 @@ export class FenceHook {
 
   private start(node: NodeName, attempt: Pick<Try, 'silence' | 'failures'>): void {
     this.tries.set(node, { ...attempt, notBeforeMs: 0, isRunning: true });
-    const running = this.fence(node, attempt).finally(() => this.running.delete(running));
+    const running = this.fence(node, attempt)
+      .catch((error: unknown) => {
+        const againInMs = this.retryLater(node, attempt);
+        this.parts.log.warn(
+          { node, error: messageOf(error), againInMs },
+          'the fencing command could not be run: nothing is proven',
+        );
+      })
+      .finally(() => this.running.delete(running));
     this.running.add(running);
   }
 
-  private async fence(
-    node: NodeName,
-    { silence, failures }: Pick<Try, 'silence' | 'failures'>,
-  ): Promise<void> {
-    const { state, log, loop, agents, monotonicMs, runCommand } = this.parts;
+  /** @returns milliseconds until the next try */
+  private retryLater(node: NodeName, { silence, failures }: Pick<Try, 'silence' | 'failures'>): number {
+    const waitMs = backoffMs(backoff, failures + 1);
+    const notBeforeMs = this.parts.monotonicMs() + waitMs;
+    this.tries.set(node, { silence, failures: failures + 1, notBeforeMs, isRunning: false });
+    return waitMs;
+  }
+
+  private async fence(node: NodeName, attempt: Pick<Try, 'silence' | 'failures'>): Promise<void> {
+    const { state, log, loop, agents, runCommand } = this.parts;
+    const { silence } = attempt;
     const addresses = state.nodes.get(node)?.inventory.addresses ?? [];
     log.warn({ node }, 'a node with running tasks is silent: running the fencing command');
     const { exitCode, output } = await runCommand(node, addresses, this.stopping.signal);
     if (this.stopping.signal.aborted) return;
-    const waitMs = backoffMs(backoff, failures + 1);
-    const notBeforeMs = monotonicMs() + waitMs;
-    this.tries.set(node, { silence, failures: failures + 1, notBeforeMs, isRunning: false });
+    const againInMs = this.retryLater(node, attempt);
     if (exitCode !== 0) {
-      log.warn(
-        { node, exitCode, output, againInMs: waitMs },
-        'the fencing command failed: nothing is proven',
-      );
+      log.warn({ node, exitCode, output, againInMs }, 'the fencing command failed: nothing is proven');
       return;
     }
     try {
