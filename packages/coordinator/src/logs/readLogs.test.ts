@@ -7,7 +7,7 @@ import { CommitNotifier } from '../events/notices.ts';
 import type { Attempt, Job, JobState } from '../model.ts';
 import { aJob, anAttempt, anExit, aTask, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { LogStore } from './logStore.ts';
-import { type StreamLogsOptions, streamLogs } from './readLogs.ts';
+import { type ReadLogsParts, type StreamLogsOptions, streamLogs } from './readLogs.ts';
 
 let directory: string;
 let logs: LogStore;
@@ -60,7 +60,7 @@ function fallSilent(node: string, silentForMs: number | null = 4_000): void {
 }
 
 /** What a reader is shown, as `attempt.rank: text`; `.` where a rank is complete, `?` with what is missing. */
-function reading(options: Partial<StreamLogsOptions> = {}) {
+function reading(options: Partial<StreamLogsOptions> = {}, given: Partial<ReadLogsParts> = {}) {
   const shown: string[] = [];
   const parts = {
     logs,
@@ -70,6 +70,7 @@ function reading(options: Partial<StreamLogsOptions> = {}) {
       const silentForMs = silent.get(node);
       return silentForMs === undefined ? null : { silentForMs };
     },
+    ...given,
   };
   const all = {
     jobId: job.id,
@@ -232,6 +233,34 @@ test('a reader that goes away is let go, wherever it waits', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   abort.controller.abort();
   expect(await done).toEqual([]);
+});
+
+test('positions of ranks and attempts that are not shown keep no reader busy', async () => {
+  await write(1, 0, 0, 'a');
+  await write(1, 1, 0, 'b');
+  await write(2, 0, 0, 'c');
+  become({ kind: 'running', attempt: running(2) }, [ended(1, 1, 1), running(2)]);
+  const from = [{ attempt: 1, nodeRank: 1, offset: 0 }];
+  const looksMax = 100;
+  for (const [options, expected] of [
+    [{ nodeRank: 0 }, ['1.0: a', '1.0: .', '2.0: c']],
+    [{ attempt: 2 }, ['2.0: c']],
+  ] as const) {
+    abort.controller = new AbortController();
+    const { controller } = abort;
+    let looks = 0;
+    const readJob = () => {
+      looks += 1;
+      // A reader that never waits would not let the test end.
+      if (looks > looksMax) controller.abort();
+      return Promise.resolve({ job, attempts });
+    };
+    const { shown, done } = reading({ ...options, follow: true, from }, { readJob });
+    await vi.waitFor(() => expect(shown).toEqual(expected));
+    controller.abort();
+    await done;
+    expect(looks).toBeLessThan(looksMax);
+  }
 });
 
 test('no append is slept through, whenever it comes', async () => {

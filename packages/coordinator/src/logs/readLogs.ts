@@ -10,6 +10,7 @@ import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
 import type { Attempt, Job, Task } from '../model.ts';
+import { nextRound } from '../work/inOrder.ts';
 import type { LogStore } from './logStore.ts';
 import { gapMarker } from './segments.ts';
 import { readBytes } from './tail.ts';
@@ -81,6 +82,8 @@ export async function* streamLogs(
         const tailLines = attempt.number <= newest ? options.tailLines : null;
         if (yield* readAttempt(parts, { ...options, tailLines }, attempt, ranks, abort)) progressed = true;
       }
+      // All of the above may take place without waiting for anything, and other work has to run in between.
+      await nextRound();
       if (progressed) continue;
       const heldBackNodes = attempts.flatMap((attempt) => owingTasks(attempt, options, ranks));
       // As for the job, waiting begins before looking: a node may become silent while its state is being read.
@@ -89,14 +92,15 @@ export async function* streamLogs(
       const noneToCome =
         (isTerminal(record.job.state.kind) || options.attempt !== null) &&
         attempts.every(({ state }) => state === 'ended');
-      const allRead = missing.length === heldBackNodes.length && !(await anyUnread(parts.logs, ranks));
+      const shown = shownRanks(attempts, options, ranks);
+      const allRead = missing.length === heldBackNodes.length && !(await anyUnread(parts.logs, shown));
       if (!options.follow || (noneToCome && allRead)) {
         yield* missing;
         return;
       }
-      const stopWatching = [...ranks.values()].map((rank) => parts.logs.watch(rank.task, stopWaiting));
+      const stopWatching = shown.map((rank) => parts.logs.watch(rank.task, stopWaiting));
       try {
-        if (!(await anyUnread(parts.logs, ranks))) await Promise.race([changed, ...silenced]);
+        if (!(await anyUnread(parts.logs, shown))) await Promise.race([changed, ...silenced]);
       } finally {
         for (const stop of stopWatching) stop();
       }
@@ -211,8 +215,23 @@ function missingPiece(parts: ReadLogsParts, { attempt, task, offset, bytes }: Ow
   return [{ attempt, nodeRank, offset, data: new Uint8Array(), complete: false, missing }];
 }
 
-async function anyUnread(logs: LogStore, ranks: ReadonlyMap<string, Rank>): Promise<boolean> {
-  for (const rank of ranks.values()) {
+/** A reader may name positions of others, whose output it is never given. */
+function shownRanks(
+  attempts: readonly Attempt[],
+  options: StreamLogsOptions,
+  ranks: ReadonlyMap<string, Rank>,
+): readonly Rank[] {
+  return attempts.flatMap(({ number, tasks }) =>
+    tasks.flatMap(({ nodeRank }) => {
+      const rank = ranks.get(`${number}.${nodeRank}`);
+      const isShown = options.nodeRank === null || nodeRank === options.nodeRank;
+      return isShown && rank !== undefined ? [rank] : [];
+    }),
+  );
+}
+
+async function anyUnread(logs: LogStore, ranks: readonly Rank[]): Promise<boolean> {
+  for (const rank of ranks) {
     if (!rank.complete && (await logs.size(rank.task)) > rank.offset) return true;
   }
   return false;
