@@ -13,8 +13,8 @@ export interface ValueSource {
   follow(onNew: (source: string) => void): () => void;
   /** Those that may have values from before. */
   earlierSources(): Promise<readonly string[]>;
-  /** What follows of a source, in the position of the stream from then on. @returns null: nothing more for now */
-  next(source: string): Promise<readonly MetricSeries[] | null>;
+  /** What follows of a source, in the position of the stream from then on. @returns null: nothing more for now, or aborted */
+  next(source: string, abort: AbortSignal): Promise<readonly MetricSeries[] | null>;
 }
 
 export interface ValueUpdate {
@@ -54,7 +54,7 @@ export async function* followValues(
         // Before it is read: what arrives meanwhile has to be looked for again.
         changed.delete(source);
         for (;;) {
-          const series = await values.next(source);
+          const series = await values.next(source, abort);
           if (series === null || abort.aborted) break;
           if (perStep === undefined) yield { series, position: positions.text() };
           else perStep.steps.add(series);

@@ -12,7 +12,7 @@ import { OutputValues } from './outputValues.ts';
 
 const wideShare = 1e9;
 const task: TaskRef = { jobId: runningJobId, attempt: 1, nodeRank: 0 };
-const of = { jobId: runningJobId, name: 'train_loss', attempt: null } as const;
+const of = { jobId: runningJobId, name: 'train_loss' } as const;
 
 let rows: RowStore;
 let arrivals: Arrivals;
@@ -30,10 +30,15 @@ afterEach(() => {
 
 const append = (given: readonly TrainingRow[], by = task) => rows.append(by, given, wideShare, 1e15);
 
-function stream(position: string, options: FollowOptions = { follow: false, withEarlier: true }) {
+function stream(
+  position: string,
+  options: FollowOptions = { follow: false, withEarlier: true },
+  attempt: number | null = null,
+) {
   const positions = Positions.parse(position, true);
   const parts = { rows, arrivals, nodeOf: () => Promise.resolve('node-1') };
-  return followValues(new OutputValues(parts, of, positions), positions, options, over.controller.signal);
+  const values = new OutputValues(parts, { ...of, attempt }, positions);
+  return followValues(values, positions, options, over.controller.signal);
 }
 
 const stepsOf = ({ series }: ValueUpdate) =>
@@ -85,4 +90,37 @@ test('what other metrics have moves the position, and is no message', async () =
     someRows(0, 3).map((row) => ({ ...row, values: { step: row.values.step ?? 0, eval_loss: 1 } })),
   );
   expect(await all(stream('1'))).toEqual([]);
+});
+
+/** @param onLook called before each reading of the file, with how many there were */
+function countLooks(onLook: (looks: number) => void): void {
+  const lookAt = rows.lookAt.bind(rows);
+  let looks = 0;
+  rows.lookAt = (jobId, use) => {
+    looks += 1;
+    onLook(looks);
+    return lookAt(jobId, use);
+  };
+}
+
+test('one attempt is told, however many rows the ones before it have', async () => {
+  for (let from = 0; from < 25_000; from += 5_000) await append(someRows(from, from + 5_000));
+  await append(someRows(0, 5), { ...task, attempt: 2 });
+  countLooks((looks) => {
+    // A stream that reads the same rows again and again would not let the test end.
+    if (looks > 5) throw new Error('the rows are read again and again');
+  });
+  expect((await all(stream('1', undefined, 2))).map(stepsOf)).toEqual([stepsFrom(0, 5)]);
+});
+
+test('a reader that has left is read nothing more for, also where no row has its metric', async () => {
+  for (let from = 0; from < 50_000; from += 5_000)
+    await append(someRows(from, from + 5_000).map((row) => ({ ...row, values: { eval_loss: 1 } })));
+  let looked = 0;
+  countLooks((looks) => {
+    looked = looks;
+    over.controller.abort();
+  });
+  expect(await all(stream('1'))).toEqual([]);
+  expect(looked).toBe(1);
 });

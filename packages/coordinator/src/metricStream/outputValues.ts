@@ -56,7 +56,7 @@ export class OutputValues implements ValueSource {
       if (arrival.kind !== 'rows' || arrival.jobId !== jobId) return;
       for (const frame of arrival.frames) {
         if (this.isBehind || this.waitingPoints >= waitingPointsMax) this.isBehind = true;
-        else this.add(frame, 0);
+        else if (this.isNew(frame)) this.add(frame, 0);
       }
       onNew(jobId);
     });
@@ -67,8 +67,16 @@ export class OutputValues implements ValueSource {
     return Promise.resolve([this.of.jobId]);
   }
 
-  async next(): Promise<readonly MetricSeries[] | null> {
-    if (this.waiting.length === 0 && this.isBehind) await this.catchUp();
+  async next(_source: string, abort: AbortSignal): Promise<readonly MetricSeries[] | null> {
+    while (!abort.aborted) {
+      if (this.waiting.length === 0 && this.isBehind) await this.catchUp();
+      const series = await this.nextWaiting();
+      if (series !== null || !this.isBehind) return series;
+    }
+    return null;
+  }
+
+  private async nextWaiting(): Promise<readonly MetricSeries[] | null> {
     for (let piece = this.waiting.shift(); piece !== undefined; piece = this.waiting.shift()) {
       const { task, bytes, atMs, points } = piece;
       this.waitingPoints -= points.length;
@@ -79,7 +87,7 @@ export class OutputValues implements ValueSource {
       const { attempt, nodeRank } = task;
       return [{ attempt, nodeRank, node: await this.nodeOf(task), gpuUuid: '', points }];
     }
-    return this.isBehind ? this.next() : null;
+    return null;
   }
 
   /** What arrives while the file is read waits behind what is read. */
@@ -107,13 +115,13 @@ export class OutputValues implements ValueSource {
   }
 
   private isNew({ attempt, nodeRank, position }: Frame): boolean {
+    if (this.of.attempt !== null && attempt !== this.of.attempt) return false;
     return position > (this.positions.bytesOf(sourceOf({ attempt, nodeRank })) ?? 0);
   }
 
   /** @param fromMs of a task of which nothing was sent yet, rows up to this time are excluded */
   private add({ attempt, nodeRank, position, rows }: Frame, fromMs: number): void {
-    const { jobId, name, attempt: only } = this.of;
-    if (only !== null && attempt !== only) return;
+    const { jobId, name } = this.of;
     const isSent = this.positions.bytesOf(sourceOf({ attempt, nodeRank })) !== null;
     const points = rows.flatMap((row) => {
       const point = isSent || row.atMs > fromMs ? pointOf(row, name) : null;
