@@ -56,12 +56,18 @@ interface Counted {
 
 /**
  * Counts a submit in the budget of its caller, where the caller has one.
- * @throws {MusterError} `resource_exhausted` with what is left and what was asked for, or `permission_denied` for a priority
+ * @throws {MusterError} `resource_exhausted` with what is left and what was asked for, `permission_denied` for a priority, or
+ *   `failed_precondition` for a budget that is gone
  */
 export function countInBudget(draft: Draft, counted: Counted): void {
   const { spec, place, runningMs = () => null, budget: id = budgetOf(draft.by) } = counted;
-  const budget = id === null ? undefined : draft.people.budget(id);
-  if (id === null || budget === undefined) return;
+  if (id === null) return;
+  const budget = draft.people.budget(id);
+  if (budget === undefined)
+    throw new MusterError(
+      'failed_precondition',
+      `the budget ${id} is gone, as no token has it any longer: submit this again with another token`,
+    );
   const { limits } = budget;
   const jobs = spec.array === null || place !== null ? 1 : arraySize(spec.array);
   const gpus = gpusOf(spec) * jobs;

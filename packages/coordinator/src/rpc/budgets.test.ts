@@ -6,10 +6,18 @@ import type { JobSpecFile } from '@muster/common/spec/types';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { trialsOf } from '../../../../test/support/trials.ts';
-import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { aReport } from '../modelFixture.ts';
+import type { UserIdentity } from '../caller.ts';
+import { addRun } from '../commands/pipelines.ts';
+import { createSweep, extendSweep } from '../commands/sweeps.ts';
+import { createTrigger, deleteTrigger, pauseTrigger } from '../commands/triggers.ts';
+import { countingBytes, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import type { Command } from '../loop.ts';
+import { aCaller, aCheckpoint, aReport, jobIdOf } from '../modelFixture.ts';
+import { enforceBudgets } from '../reconcilers/budgetLimits.ts';
+import { withEvaluationOf } from '../state/dueEvaluations.ts';
 import type { Memory } from '../store/memory/memoryStore.ts';
 import { finishJob, startJob } from './jobFixture.ts';
+import { sweepActions } from './sweepFixture.ts';
 
 const none: TokenBudget = { gpuHours: null, gpus: null, jobs: null, jobsTotal: null, priority: null };
 
@@ -220,6 +228,95 @@ test('a budget ends with the last token that has it, once its jobs have ended', 
   await coordinator.api.stopJobs([job]);
   await coordinator.reconcile();
   expect(coordinator.state.people.budgets.size).toBe(0);
+});
+
+/** One pass of what removes budgets that are no longer used. */
+async function enforce(): Promise<number> {
+  const { state, loop } = coordinator;
+  await Promise.all(enforceBudgets(state, loop, () => null));
+  return state.people.budgets.size;
+}
+
+const file = { name: 'nightly', project: 'default', spec: '{}' };
+const random = countingBytes();
+
+/** What submits jobs later on behalf of the one who has created it, and how it ends. */
+const submitters: Readonly<Record<string, readonly [Command<unknown>, Command<unknown>]>> = {
+  sweep: [
+    (draft, nowMs) =>
+      createSweep(
+        draft,
+        { ...file, sampler: 'random', trials: 1, requestId: 'r', digest: '' },
+        random,
+        nowMs,
+      ),
+    (draft) => draft.sweeps.every().forEach((sweep) => draft.sweeps.put({ ...sweep, state: 'done' })),
+  ],
+  'run of a pipeline': [
+    (draft, nowMs) =>
+      addRun(
+        draft,
+        { ...file, params: {}, usesCache: true, rerunOf: null, triggers: [], kept: [], stepCount: 1 },
+        random,
+        nowMs,
+      ),
+    (draft) => draft.pipelines.every().forEach((run) => draft.pipelines.put({ ...run, state: 'succeeded' })),
+  ],
+  'trigger, also one that is paused': [
+    (draft, nowMs) => {
+      const source = { kind: 'webhook' } as const;
+      const params = { params: {}, usesCache: true, nextAtMs: null, dataDigest: null };
+      const wish = { ...file, ...params, pipeline: 'nightly', source, overlap: 'skip' } as const;
+      createTrigger(draft, wish, 'ann', nowMs);
+      pauseTrigger(draft, 'nightly', { isPaused: true }, nowMs);
+    },
+    (draft, nowMs) => deleteTrigger(draft, 'nightly', nowMs),
+  ],
+  'evaluation that waits, whose job may count in it': [
+    (draft) => draft.evaluations.put(withEvaluationOf(jobIdOf(1), undefined, aCheckpoint(10), 0)),
+    (draft) => draft.evaluations.remove(jobIdOf(1)),
+  ],
+};
+
+test.for(Object.entries(submitters))('a budget is kept for a %s', async ([, [begin, end]]) => {
+  const { id } = await tokenWith({ jobs: 3 });
+  const by: UserIdentity = {
+    kind: 'user',
+    id,
+    peer: null,
+    user: 'ann',
+    role: 'user',
+    verbs: ['read', 'submit', 'change'],
+    projects: ['default'],
+    onlyProjects: null,
+    budget: id,
+    use: 'change',
+  };
+  await coordinator.loop.run(by, begin, true);
+  await coordinator.api.revokeCredential(id);
+  expect(await enforce()).toBe(1);
+  await coordinator.loop.run(aCaller, end);
+  expect(await enforce()).toBe(0);
+});
+
+test('a budget is kept for what was extended while its removal waited', async () => {
+  const { id, client } = await tokenWith({ jobs: 3 });
+  const { id: sweep } = await sweepActions(() => coordinator).create({ trials: 1 }, client);
+  await coordinator.api.revokeCredential(id);
+  await coordinator.api.stopSweep(sweep, 'over');
+  await coordinator.sweeps.run();
+  const command = { id: sweep, by: 1, trialsMax: 9, requestId: 'more', digest: '' };
+  const extended = coordinator.loop.run(aCaller, (draft, nowMs) => extendSweep(draft, command, nowMs));
+  const [size] = await Promise.all([enforce(), extended]);
+  expect(size).toBe(1);
+});
+
+test('what counts in a budget that is gone is refused, and not unlimited', async () => {
+  const { id, client } = await tokenWith({ jobs: 3 });
+  await coordinator.loop.run(aCaller, (draft) => draft.people.removeBudget(id));
+  expect(await refusal(submit(client))).toBe(
+    `failed_precondition: the budget ${id} is gone, as no token has it any longer: submit this again with another token`,
+  );
 });
 
 test('a loop that submits without end is bounded', async () => {

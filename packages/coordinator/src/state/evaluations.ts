@@ -49,6 +49,14 @@ export class DraftedEvaluations {
     return drafted === undefined ? this.base.byJob.get(job) : (drafted ?? undefined);
   }
 
+  /** Whether any was not started yet. */
+  hasWaiting(): boolean {
+    const jobs = new Set([...this.base.open, ...this.changed.keys()]);
+    return [...jobs].some(
+      (job) => this.of(job)?.evaluations.some(({ state }) => state === 'waiting') === true,
+    );
+  }
+
   put(evaluations: JobEvaluations): void {
     this.set(this.changed, evaluations.job, evaluations);
   }
