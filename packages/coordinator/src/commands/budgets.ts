@@ -4,7 +4,7 @@ import type { JobId } from '@muster/common/ids';
 import type { BudgetUse } from '@muster/common/people';
 import { arraySize } from '@muster/common/spec/array';
 import type { JobSpec } from '@muster/common/spec/types';
-import { budgetOf } from '../caller.ts';
+import { budgetOf, type Caller } from '../caller.ts';
 import { gpuCountOf } from '../lifecycle/ledger.ts';
 import { type Budget, currentAttempt, type Job, type JobArray } from '../model.ts';
 import { gpuSecondsOf } from '../state/budgetJobs.ts';
@@ -85,6 +85,21 @@ export function countInBudget(draft: Draft, counted: Counted): void {
   requireRoom('jobs at a time', limits.jobs, used.jobs + waiting.jobs, jobs);
   requireRoom('jobs in all', limits.jobsTotal, used.jobsTotal, jobs);
   draft.people.putBudget({ ...budget, jobsTotal: budget.jobsTotal + jobs });
+}
+
+/**
+ * Whoever has a budget has nothing run that counts in another one, or in none.
+ * @param budget of what was submitted before @param what names it
+ * @throws {MusterError} `permission_denied`
+ */
+export function requireBudgetOf(by: Caller, budget: string | null, what: string): void {
+  const own = budgetOf(by);
+  if (own === null || own === budget) return;
+  throw new MusterError(
+    'permission_denied',
+    `${what} does not count in the budget of this token, and would let it use more than that allows: submit what is needed with ` +
+      'this token, or ask for this with another one',
+  );
 }
 
 /** Jobs of arrays that count in this budget and are not stored yet. */

@@ -13,7 +13,7 @@ import { dependenciesOf } from '../state/dependencies.ts';
 import type { Draft } from '../state/state.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { addArray } from './arrays.ts';
-import { countInBudget, type RunningMs } from './budgets.ts';
+import { countInBudget, type RunningMs, requireBudgetOf } from './budgets.ts';
 import { requireDirectoryToItself } from './directories.ts';
 import {
   type InheritedCheckpoints,
@@ -186,7 +186,7 @@ function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: R
 /**
  * More time for each attempt of a job, running or waiting.
  * @param byMs more than 0
- * @throws {MusterError} `failed_precondition` when it has no max_runtime, has ended, or ends for good
+ * @throws {MusterError} `failed_precondition` when it has no max_runtime, has ended, or ends for good; those of `requireBudgetOf`
  */
 export function extendJob(draft: Draft, jobId: JobId, byMs: number, nowMs: number): void {
   const job = draft.job(jobId);
@@ -197,6 +197,7 @@ export function extendJob(draft: Draft, jobId: JobId, byMs: number, nowMs: numbe
       `${jobId} ${what}; \`muster requeue ${jobId}\` runs it again`,
     );
   }
+  requireBudgetOf(draft.by, job.budget, jobId);
   if (job.spec.maxRuntimeMs === null) {
     throw new MusterError(
       'failed_precondition',

@@ -12,7 +12,7 @@ import type { Draft } from '../state/state.ts';
 import { openJobsOf, startedSeedRun } from '../state/trialJobs.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredSweep, StoredTrial, TrialUse } from '../store/sweeps.ts';
-import { countInBudget, type RunningMs } from './budgets.ts';
+import { countInBudget, type RunningMs, requireBudgetOf } from './budgets.ts';
 import { requireDirectoryToItself } from './directories.ts';
 import { sameIntent } from './jobs.ts';
 import { addJob, aNewJob } from './newJob.ts';
@@ -235,7 +235,7 @@ export function stopSweep(draft: Draft, id: string, reason: string, nowMs: numbe
       applyJobEvent(draft, jobId, { kind: 'stop', reason: `sweep ${sweep.name} was stopped` }, nowMs);
 }
 
-/** One that has ended continues. @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid` */
+/** One that has ended continues. @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid`, `permission_denied` */
 export function extendSweep(
   draft: Draft,
   { id, by, trialsMax, requestId, digest }: ExtendSweep,
@@ -246,6 +246,7 @@ export function extendSweep(
   const sweep = draft.sweeps.sweep(id);
   if (sweep === undefined || sweep.state === 'stopping')
     throw new MusterError('failed_precondition', `${id} is stopping; extend it once it has stopped`);
+  requireBudgetOf(draft.by, budgetOf(sweep.by), id);
   const trials = sweep.trials + by;
   if (trials > trialsMax)
     throw new MusterError('invalid', `${id} would have ${trials} trials; expected at most ${trialsMax}`);

@@ -6,10 +6,12 @@ import { verbsOf } from '@muster/common/people';
 import { hasPipelineEnded } from '@muster/common/pipelines';
 import type { FireOutcome, TriggerBlock } from '@muster/common/triggers';
 import type { PipelineValues } from '@muster/pipelines/model';
+import { budgetOf } from '../caller.ts';
 import type { Draft } from '../state/state.ts';
 import type { StoredPipeline } from '../store/pipelines.ts';
 import type { RequestRecord } from '../store/store.ts';
 import type { StoredTrigger, WaitingFire } from '../store/triggers.ts';
+import { requireBudgetOf } from './budgets.ts';
 import { addRun, stopPipeline } from './pipelines.ts';
 
 /** Of the whole cluster, and of one user. */
@@ -83,7 +85,7 @@ export function deleteTrigger(draft: Draft, name: string, nowMs: number): void {
 /**
  * A trigger that is paused already, or not, stays as it is. Nobody watches the directory of one that is paused.
  * @param nextAtMs of one that is resumed: what was due meanwhile is not carried out
- * @throws {MusterError} `not_found`
+ * @throws {MusterError} `not_found`, or `permission_denied`
  */
 export function pauseTrigger(
   draft: Draft,
@@ -92,6 +94,7 @@ export function pauseTrigger(
   nowMs: number,
 ): void {
   const trigger = requireTrigger(draft, name);
+  if (!wish.isPaused) requireBudgetOf(draft.by, budgetOf(trigger.by), `trigger ${name}`);
   if (trigger.isPaused === wish.isPaused) return;
   const eventSeq = trigger.source.kind === 'event' ? draft.nextEventSeq - 1 : null;
   const changed = { ...trigger, ...wish, eventSeq, blocked: null };
@@ -177,7 +180,10 @@ export function fireTrigger(
   return settleFire(draft, changed, { cause, outcome: 'queued', run: null, reason }, nowMs);
 }
 
-/** As `fireTrigger`, with the request and the run in one commit. @throws {MusterError} `failed_precondition` when it is paused or gone */
+/**
+ * As `fireTrigger`, with the request and the run in one commit.
+ * @throws {MusterError} `failed_precondition` when it is paused or gone; those of `requireBudgetOf`
+ */
 export function fireOnRequest(
   draft: Draft,
   { request, ...fire }: RequestedFire,
@@ -186,6 +192,8 @@ export function fireOnRequest(
 ): { readonly record: RequestRecord; readonly fire: StoredTrigger['fires'][number] } {
   const { name } = fire.trigger;
   const { requestId } = request;
+  const trigger = draft.pipelines.trigger(name);
+  if (trigger !== undefined) requireBudgetOf(draft.by, budgetOf(trigger.by), `trigger ${name}`);
   const wish = { ...fire, isDue: () => true, moved: {}, after: [], requestId };
   const outcome = fireTrigger(draft, wish, random, nowMs);
   // The newest of them, as none was stored behind it.

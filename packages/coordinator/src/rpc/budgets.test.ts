@@ -42,12 +42,14 @@ async function tokenWith(budget: Partial<TokenBudget>) {
   return { ...issued, client: as(issued.token) };
 }
 
+const sweeps = sweepActions(() => coordinator);
+
 let requests = 0;
 async function submit(api: MusterApi, spec: JobSpecFile = {}, dryRun = false): Promise<JobId> {
   requests += 1;
   const request = {
     specJson: JSON.stringify({ command: ['true'], ...spec }),
-    requestId: `r${requests}`,
+    requestId: `submit-${requests}`,
     dryRun,
   };
   return (await api.submit(request)).jobIds[0] as JobId;
@@ -242,7 +244,7 @@ const random = countingBytes();
 
 /** What submits jobs later on behalf of the one who has created it, and how it ends. */
 const submitters: Readonly<Record<string, readonly [Command<unknown>, Command<unknown>]>> = {
-  sweep: [
+  'a sweep': [
     (draft, nowMs) =>
       createSweep(
         draft,
@@ -252,7 +254,7 @@ const submitters: Readonly<Record<string, readonly [Command<unknown>, Command<un
       ),
     (draft) => draft.sweeps.every().forEach((sweep) => draft.sweeps.put({ ...sweep, state: 'done' })),
   ],
-  'run of a pipeline': [
+  'a run of a pipeline': [
     (draft, nowMs) =>
       addRun(
         draft,
@@ -262,7 +264,7 @@ const submitters: Readonly<Record<string, readonly [Command<unknown>, Command<un
       ),
     (draft) => draft.pipelines.every().forEach((run) => draft.pipelines.put({ ...run, state: 'succeeded' })),
   ],
-  'trigger, also one that is paused': [
+  'a trigger, also one that is paused': [
     (draft, nowMs) => {
       const source = { kind: 'webhook' } as const;
       const params = { params: {}, usesCache: true, nextAtMs: null, dataDigest: null };
@@ -272,13 +274,13 @@ const submitters: Readonly<Record<string, readonly [Command<unknown>, Command<un
     },
     (draft, nowMs) => deleteTrigger(draft, 'nightly', nowMs),
   ],
-  'evaluation that waits, whose job may count in it': [
+  'an evaluation that waits, whose job may count in it': [
     (draft) => draft.evaluations.put(withEvaluationOf(jobIdOf(1), undefined, aCheckpoint(10), 0)),
     (draft) => draft.evaluations.remove(jobIdOf(1)),
   ],
 };
 
-test.for(Object.entries(submitters))('a budget is kept for a %s', async ([, [begin, end]]) => {
+test.for(Object.entries(submitters))('a budget is kept for %s', async ([, [begin, end]]) => {
   const { id } = await tokenWith({ jobs: 3 });
   const by: UserIdentity = {
     kind: 'user',
@@ -301,7 +303,7 @@ test.for(Object.entries(submitters))('a budget is kept for a %s', async ([, [beg
 
 test('a budget is kept for what was extended while its removal waited', async () => {
   const { id, client } = await tokenWith({ jobs: 3 });
-  const { id: sweep } = await sweepActions(() => coordinator).create({ trials: 1 }, client);
+  const { id: sweep } = await sweeps.create({ trials: 1 }, client);
   await coordinator.api.revokeCredential(id);
   await coordinator.api.stopSweep(sweep, 'over');
   await coordinator.sweeps.run();
@@ -317,6 +319,45 @@ test('what counts in a budget that is gone is refused, and not unlimited', async
   expect(await refusal(submit(client))).toBe(
     `failed_precondition: the budget ${id} is gone, as no token has it any longer: submit this again with another token`,
   );
+});
+
+test('a token with a budget cannot have more run in another budget, or in none', async () => {
+  const { client } = await tokenWith({ jobs: 3 });
+  const { api } = coordinator;
+  await api.changeUser('ann', { projects: ['default'] });
+  const { id: sweep } = await sweeps.create();
+  const job = await submit(api, { max_runtime: '1h' });
+  const steps = { train: { run: 'train' } };
+  const trigger = { name: 'nightly', specJson: JSON.stringify({ name: 'nightly', steps }), webhook: true };
+  await api.createTrigger(trigger);
+  const other = (what: string) =>
+    `permission_denied: ${what} does not count in the budget of this token, and would let it use more than that allows: submit what ` +
+    'is needed with this token, or ask for this with another one';
+  expect(await refusal(client.extendSweep(sweep, 1, 'x'))).toBe(other(sweep));
+  expect(await refusal(client.extendJob(job, 1_000))).toBe(other(job));
+  expect(await refusal(client.extendJob(job, 1_000, 'y'))).toBe(other(job));
+  expect(await refusal(client.runTrigger({ name: 'nightly', requestId: 'z' }))).toBe(
+    other('trigger nightly'),
+  );
+  await client.pauseTrigger('nightly');
+  expect(await refusal(client.resumeTrigger('nightly'))).toBe(other('trigger nightly'));
+  await api.resumeTrigger('nightly');
+  expect(await api.runTrigger({ name: 'nightly', requestId: 'z' })).toMatchObject({ outcome: 'started' });
+});
+
+test('a token with a budget has more run of what counts in it', async () => {
+  const { client } = await tokenWith({ jobs: 9 });
+  const { id: sweep } = await sweeps.create({}, client);
+  expect(await client.extendSweep(sweep, 1, 'x')).toMatchObject({ trials: 4 });
+  const job = await submit(client, { max_runtime: '1h' });
+  expect(await client.extendJob(job, 1_000)).toMatchObject({ extraRuntimeMs: 1_000 });
+  const steps = { train: { run: 'train' } };
+  await client.createTrigger({
+    name: 'mine',
+    specJson: JSON.stringify({ name: 'mine', steps }),
+    webhook: true,
+  });
+  expect(await client.runTrigger({ name: 'mine', requestId: 'z' })).toMatchObject({ outcome: 'started' });
 });
 
 test('a loop that submits without end is bounded', async () => {
