@@ -92,8 +92,25 @@ describe('an ID token', () => {
     expect(await refusal(as(coordinator, secret('a')).listJobs({}))).toMatch(/^unauthenticated/);
     const events = [...coordinator.memory.events.values()].filter(({ kind }) => kind === 'token.issued');
     expect(events).toMatchObject([{ by: 'id_token:ann', data: { user: 'ann', by: 'id_token' } }]);
-    // It is no token itself.
-    expect(await refusal(as(coordinator, idToken).listJobs({}))).toMatch(/^permission_denied/);
+    // It is no token itself, nor is what of it is remembered.
+    expect(await refusal(as(coordinator, idToken).listJobs({}))).toMatch(/^unauthenticated/);
+    const signedPart = idToken.slice(0, idToken.lastIndexOf('.'));
+    expect(await refusal(as(coordinator, signedPart).listJobs({}))).toMatch(/^permission_denied/);
+  });
+
+  test('is used once, in whichever of its spellings', async () => {
+    const { api, anyone } = await aCoordinator();
+    await api.addUser(ann);
+    const idToken = await signed();
+    // The last character has bits that no signature contains.
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    const spelled = idToken.slice(0, -1) + digits[digits.indexOf(idToken.at(-1) ?? '') ^ 1];
+    const bytesOf = (text: string) => Buffer.from(text.split('.')[2] ?? '', 'base64url');
+    expect(bytesOf(spelled)).toEqual(bytesOf(idToken));
+    await anyone.loginWithIdToken(idToken, secret('a'));
+    expect(await refusal(anyone.loginWithIdToken(spelled, secret('b')))).toMatch(
+      /^already_exists: this ID token was used already/,
+    );
   });
 
   const otherKey = async () => {

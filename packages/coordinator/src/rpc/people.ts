@@ -121,7 +121,9 @@ export function peopleCalls({
       requireRandom(token);
       const person = await idTokens.verify(idToken);
       const { createRole } = idTokens.settings;
-      const hashes = { idTokenHash: hashToken(idToken), tokenHash: hashToken(token) };
+      // Of what is signed, because a signature has several spellings.
+      const signedPart = idToken.slice(0, idToken.lastIndexOf('.'));
+      const hashes = { idTokenHash: hashToken(signedPart), tokenHash: hashToken(token) };
       const command = { person, createRole, ...hashes };
       const by = { ...caller, id: `id_token:${person.name}` };
       const { user, expiresAtMs } = await loop.run(by, (draft, nowMs) =>
