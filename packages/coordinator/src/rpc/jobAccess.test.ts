@@ -1,11 +1,14 @@
 /** The matrix of whose jobs a call may concern: every call that names a job, as everybody, in an open and in a private project. */
 import type { MusterError } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
 import type { Role } from '@muster/common/people';
 import { connectMuster, type MusterApi } from '@muster/common/wire/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { hashToken } from '../auth/tokens.ts';
+import { endEvaluation, withoutMetrics } from '../commands/evaluations.ts';
 import { addCredential, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { someMs } from '../modelFixture.ts';
+import { aCaller, aCheckpoint, someMs } from '../modelFixture.ts';
+import { withEvaluationOf } from '../state/dueEvaluations.ts';
 import { Memory } from '../store/memory/memoryStore.ts';
 
 const people: Readonly<Record<string, { readonly role: Role; readonly projects: readonly string[] }>> = {
@@ -182,6 +185,38 @@ test('a watch shows events of visible jobs, and those about users and tokens to 
   ]);
   const boss = await subjects('muster_user_boss');
   expect([boss.has(shown), boss.has(hidden), boss.has('user.added')]).toEqual([true, true, true]);
+});
+
+test('a watch shows what concerns jobs that have ended, and secrets, to those who may read them', async () => {
+  const hidden = (await aJobIn('private', 'over')) as JobId;
+  const sinceSeq = coordinator.state.lastEventSeq;
+  await coordinator.logs.append({ jobId: hidden, attempt: 1, nodeRank: 0 }, 0, Buffer.from('line'));
+  const owner = as('muster_user_owner');
+  await owner.stopJobs([hidden]);
+  await owner.removeLogs(hidden);
+  await owner.setSecret('private', 'wandb', Buffer.from('a long value'));
+  await owner.removeSecret('private', 'wandb');
+  const due = withEvaluationOf(hidden, undefined, aCheckpoint(10), someMs);
+  const end = { ...withoutMetrics, cause: 'refused', message: 'no room' };
+  await coordinator.loop.run(aCaller, (draft, nowMs) => {
+    draft.evaluations.put(due);
+    endEvaluation(draft, { of: hidden, number: 0 }, end, nowMs);
+  });
+  const ofSecrets = ['secret.set', 'secret.removed'];
+  const all = ['log.removed', ...ofSecrets, 'checkpoint.evaluated'];
+  for (const [token, expected] of [
+    ['muster_user_owner', all],
+    ['muster_user_member', ofSecrets],
+    ['muster_user_outsider', []],
+    ['muster_user_operator', all],
+    ['muster_user_boss', all],
+    [limited.owner, []],
+    [limited.operator, []],
+  ] as const) {
+    const seen: string[] = [];
+    for await (const { kind } of as(token).watchEvents({ sinceSeq })) if (all.includes(kind)) seen.push(kind);
+    expect(seen, token).toEqual(expected);
+  }
 });
 
 test('a job comes after visible jobs only', async () => {

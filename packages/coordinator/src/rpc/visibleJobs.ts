@@ -1,7 +1,14 @@
 /** Which jobs a call may concern, as questions to the state and the store. The rules are those of `auth/access.ts`. */
 import { MusterError } from '@muster/common/errors';
 import { isJobId, type JobId } from '@muster/common/ids';
-import { isOperator, type JobOwner, maySeeAllTokens, mayUseEveryJob, mayUseOwned } from '../auth/access.ts';
+import {
+  isOperator,
+  type JobOwner,
+  maySeeAllTokens,
+  mayUseEveryJob,
+  mayUseOwned,
+  mayUseProject,
+} from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
 import type { Job, StoredEvent } from '../model.ts';
 import { isPrivate } from '../state/people.ts';
@@ -58,7 +65,8 @@ export function asReader(caller: Identity): Identity {
 const rememberedMax = 10_000;
 
 /**
- * Which events a watch shows: those of visible jobs, and what concerns users and tokens to admins only.
+ * Which events a watch shows: those of visible jobs, what concerns secrets to those who may use them, and what concerns users and tokens
+ * to admins only.
  * @returns null: all of them
  */
 export function eventFilter(
@@ -75,12 +83,17 @@ export function eventFilter(
     if (/^(?:sweep|pipeline|trigger)\./.test(kind)) return seesSweep(state.people, caller, data);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
-    if (seesJobs || !isJobId(subject)) return true;
-    const before = known.get(subject);
+    if (seesJobs) return true;
+    if (kind === 'secret.set' || kind === 'secret.removed')
+      return mayUseProject(caller, String(data['project']));
+    // Of a job that has ended, the subject may be the cluster. One that was removed is shown to nobody: its project is unknown.
+    const id = isJobId(subject) ? subject : (data['jobId'] ?? data['job']);
+    if (typeof id !== 'string' || !isJobId(id)) return true;
+    const before = known.get(id);
     if (before !== undefined) return before;
-    const job = state.jobs.get(subject) ?? (await store.readJob(subject))?.job;
+    const job = state.jobs.get(id) ?? (await store.readJob(id))?.job;
     const isShown = job !== undefined && isVisibleTo(state, caller, job);
-    known.set(subject, isShown);
+    known.set(id, isShown);
     return isShown;
   };
 }
