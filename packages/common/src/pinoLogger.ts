@@ -6,6 +6,8 @@ import type { Logger } from './log.ts';
 import { type LogFacts, logFieldsOf, noLogFacts, withTraining } from './logFields.ts';
 
 const stderr = 2;
+/** Of lines that wait for room; further ones are dropped. */
+const waitingBytesMax = 64 * 1024;
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
@@ -17,7 +19,18 @@ const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
  */
 export function createLogger(name: string, level: string, facts: LogFacts = noLogFacts): Logger {
   if (isatty(stderr)) return terminalLogger(name, level, facts);
-  return jsonLogger(name, level, facts, pino.destination({ dest: stderr, sync: true }));
+  return jsonLogger(name, level, facts, logOutput(stderr));
+}
+
+/**
+ * Writes each line at once. Lines that cannot be written, such as to a file on a full disk, wait for the next line that can be,
+ * up to a bound; a daemon does not end for want of a log.
+ * @param file a descriptor, which stays open
+ */
+export function logOutput(file: number): DestinationStream {
+  const output = pino.destination({ dest: file, sync: true, maxLength: waitingBytesMax });
+  output.on('error', () => {});
+  return output;
 }
 
 /** @param output takes a JSON object per line */

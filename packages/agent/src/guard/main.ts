@@ -79,6 +79,8 @@ async function main(): Promise<void> {
   const lock = takeFileLock(join(runtimeDir, 'guard.lock'));
   if (lock === null) process.exit(exitAlreadyGuarded);
 
+  // A log on a full disk: tasks need their guard more than its lines.
+  process.stderr.on('error', () => {});
   const log = stderrLogger(systemClock);
   // Every guard of this directory must find the groups of the one before; a hash of the path would cost 3 MB of OpenSSL.
   const { dev, ino } = statSync(runtimeDir);

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -45,6 +45,20 @@ describe('one guard per runtime directory', () => {
     const [file = '', ...args] = guard.guardArgv;
     const second = spawn(file, [...args, '--runtime-dir', guard.runtimeDir], { stdio: 'ignore' });
     expect(await once(second, 'exit')).toEqual([exitAlreadyGuarded, null]);
+  });
+
+  it('keeps running when its log cannot be written', async () => {
+    const guard = aGuard();
+    await mkdir(guard.runtimeDir, { mode: 0o700 });
+    const full = openSync('/dev/full', 'w');
+    const [file = '', ...args] = guard.guardArgv;
+    const stdio: StdioOptions = ['ignore', 'ignore', full];
+    const { pid } = spawn(file, [...args, '--runtime-dir', guard.runtimeDir], { stdio, detached: true });
+    closeSync(full);
+    // One that has said that it guards, and could not write that.
+    await waitFor('the guard to listen', () => existsSync(guardSocketPath(guard.runtimeDir)));
+    await guard.driver().list();
+    expect(await guard.guardPid()).toBe(pid);
   });
 
   it('is private', async () => {
