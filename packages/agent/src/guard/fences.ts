@@ -68,7 +68,7 @@ export class Fences {
     for (const record of files.all()) {
       const { key } = record.location;
       const isDead = record.lease.bootId !== bootId || (record.groups === null && ownTask(key) === null);
-      if (isDead) files.remove(key);
+      if (isDead) this.removeFile(key);
       else this.hold(record);
     }
     if (this.fences.size > 0)
@@ -137,7 +137,17 @@ export class Fences {
   forget(key: TaskName): void {
     if (!this.fences.delete(key)) return;
     this.deadlines.delete(key);
-    this.parts.files.remove(key);
+    this.removeFile(key);
+  }
+
+  /** A file that stays, such as on a disk that is read-only now, is no reason to leave other tasks without their fence. */
+  private removeFile(key: TaskName): void {
+    try {
+      this.parts.files.remove(key);
+    } catch (error) {
+      const fields = { task: key, error: messageOf(error) };
+      this.parts.log.error(fields, 'the lease of a task that has ended cannot be removed from the disk');
+    }
   }
 
   private hold(record: LeaseRecord): void {

@@ -313,7 +313,10 @@ export class Supervisor {
       groups: () => [task.group],
       isStopping: () => task.isStopping,
     });
-    void this.afterEnd(task);
+    this.afterEnd(task).catch((error: unknown) => {
+      const { key } = task.location;
+      this.context.log.error({ task: key, error }, 'cannot tidy up after the end of a task');
+    });
     return task;
   }
 
