@@ -29,6 +29,8 @@ export const indexedMax = 1_000;
 const bytesMax = 8 * 1024 * 1024;
 
 export interface IndexedCheckpoint extends CheckpointFacts {
+  /** The job whose attempt saved it. null: an older agent has not noted it. */
+  readonly by: string | null;
   readonly attempt: number;
   readonly node: string;
 }
@@ -118,6 +120,7 @@ const asIndexed = asObject<IndexedCheckpoint>({
   depth: asNullable(asOneOf(verificationDepths)),
   problem: asNullable(asShortText),
   reread: isTrue,
+  by: orNull(asShortText),
   attempt: asNumber,
   node: asShortText,
 });

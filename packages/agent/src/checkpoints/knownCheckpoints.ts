@@ -19,7 +19,7 @@ import { type CheckpointObservation, writtenForMs } from './observations.ts';
 import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
-import { neededNames, newestFirst, toDelete } from './retention.ts';
+import { latestFirst, neededNames, toDelete } from './retention.ts';
 import type { FirstReadings } from './secondReadings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
 
@@ -175,7 +175,8 @@ export class KnownCheckpoints {
   async accept(observation: CheckpointObservation, found: Verification): Promise<void> {
     const { root, task } = this.of;
     const { name } = observation.candidate;
-    const facts = { ...this.factsOf(observation, found), attempt: task.attempt, node: this.parts.nodeName };
+    const savedBy = { by: task.jobId, attempt: task.attempt, node: this.parts.nodeName };
+    const facts = { ...this.factsOf(observation, found), ...savedBy };
     const afterStop =
       this.stop !== null && beganAfter(this.stop, observation.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
@@ -239,19 +240,20 @@ export class KnownCheckpoints {
   /** From now on the newest one from before it is kept, whatever is saved after it. @param goodUntil null: no step is known */
   noteDivergence(goodUntil: number | null): void {
     if (this.beforeDivergence !== null) return;
-    const before = [...this.known.values()].filter(
+    const newest = this.newestFirst().find(
       ({ facts: { verdict, step } }) =>
         verdict === 'verified' && (step === null || goodUntil === null || step <= goodUntil),
     );
-    this.beforeDivergence = before.sort((a, b) => newestFirst(a.facts, b.facts))[0]?.facts.name ?? null;
+    this.beforeDivergence = newest?.facts.name ?? null;
+  }
+
+  private newestFirst(): readonly Known[] {
+    return latestFirst(this.known.values(), this.of.task.jobId);
   }
 
   /** All messages, the oldest first: so they are kept, too. */
   messages(): readonly CheckpointMessage[] {
-    const newest = [...this.known.values()]
-      .sort((a, b) => newestFirst(a.facts, b.facts))
-      .slice(0, sentMax)
-      .reverse();
+    const newest = this.newestFirst().slice(0, sentMax).reverse();
     const finalUpdates = [...this.finalUpdates.values()].map((facts) => ({ facts, afterStop: false }));
     return [...finalUpdates, ...newest].map((each) => this.messageOf(each));
   }
@@ -264,7 +266,7 @@ export class KnownCheckpoints {
 
   private async deleteGivenUp(): Promise<void> {
     const { root, assignment } = this.of;
-    const there = [...this.known.values()]
+    const there = this.newestFirst()
       .map(({ facts }) => facts)
       .filter(({ name, version }) => this.present.get(name) === version && !this.undeletable.has(name));
     const needed = neededNames(there, this.of.kept(), this.of.spec.evaluate !== null);
@@ -335,8 +337,7 @@ export class KnownCheckpoints {
   /** A directory that holds more than are looked at never shows that one of them has gone. */
   private forgetOldest(): void {
     if (this.known.size <= 2 * indexedMax) return;
-    const oldest = [...this.known.values()].sort((a, b) => newestFirst(b.facts, a.facts));
-    for (const { facts } of oldest.slice(0, indexedMax)) this.known.delete(facts.name);
+    for (const { facts } of this.newestFirst().slice(-indexedMax)) this.known.delete(facts.name);
   }
 
   /** One after the other: each writes all there is at its turn. */
@@ -346,10 +347,9 @@ export class KnownCheckpoints {
   }
 
   private async writeNow(): Promise<void> {
-    const checkpoints = [...this.known.values()]
-      .map(({ facts }) => facts)
-      .sort(newestFirst)
+    const checkpoints = this.newestFirst()
       .slice(0, indexedMax)
+      .map(({ facts }) => facts)
       .sort((a, b) => (a.name < b.name ? -1 : 1));
     const { sinceMs, quarantined } = this;
     const job = this.of.assignment.checkpointJobId;

@@ -1,9 +1,14 @@
-import type { CheckpointFacts } from '@muster/common/checkpoints';
 import { expect, test } from 'vitest';
-import { type KeepRules, neededNames, toDelete } from './retention.ts';
+import type { IndexedCheckpoint } from './indexFile.ts';
+import { type KeepRules, latestFirst, neededNames, toDelete } from './retention.ts';
 
-function saved(step: number, changes: Partial<CheckpointFacts> = {}): CheckpointFacts {
+const job = 'job_000000000002';
+
+function saved(step: number, changes: Partial<IndexedCheckpoint> = {}): IndexedCheckpoint {
   return {
+    by: job,
+    attempt: 1,
+    node: 'a',
     name: `step_${step}`,
     version: 'v',
     step,
@@ -24,8 +29,13 @@ function saved(step: number, changes: Partial<CheckpointFacts> = {}): Checkpoint
 
 const none: KeepRules = { keepLast: null, keepEvery: null, keepBest: null };
 const steps = (...numbers: number[]) => numbers.map((step) => saved(step));
-const given = (checkpoints: readonly CheckpointFacts[], rules: Partial<KeepRules>, kept: string[] = []) =>
-  toDelete(checkpoints, { ...none, ...rules }, new Set(kept));
+const latest = (checkpoints: readonly IndexedCheckpoint[]) =>
+  latestFirst(
+    checkpoints.map((facts) => ({ facts })),
+    job,
+  ).map(({ facts }) => facts);
+const given = (checkpoints: readonly IndexedCheckpoint[], rules: Partial<KeepRules>, kept: string[] = []) =>
+  toDelete(latest(checkpoints), { ...none, ...rules }, new Set(kept));
 
 test('without a rule nothing is deleted', () => {
   expect(given(steps(1, 2, 3), {})).toEqual([]);
@@ -64,8 +74,37 @@ test('what is not verified is neither deleted nor a reason to delete', () => {
 
 test('the newest is the one that was saved last: a job that was taken back saves lower steps', () => {
   const diverged = saved(900, { savedAtMs: 10 });
-  const after = saved(600, { savedAtMs: 20 });
+  const after = saved(600, { savedAtMs: 20, attempt: 2 });
   expect(given([diverged, after], { keepLast: 1 })).toEqual(['step_900']);
+});
+
+test('what was saved after the clock had been set back stays, and so do the last by the clock', () => {
+  const setBack = [saved(4, { savedAtMs: 400 }), saved(5, { savedAtMs: 500 })];
+  expect(given([...steps(1, 2, 3), ...setBack], { keepLast: 1 })).toEqual(['step_1', 'step_2', 'step_4']);
+  const nextAttempt = [saved(2, { attempt: 2, savedAtMs: 100 }), saved(3, { attempt: 2, savedAtMs: 200 })];
+  expect(given([...steps(8, 9), ...nextAttempt], { keepLast: 1 })).toEqual(['step_8', 'step_2']);
+});
+
+test('within an attempt the clock decides where a step is unknown, and both where a program counts twice', () => {
+  const unknown = saved(9, { name: 'ckpt', step: null, savedAtMs: 10 });
+  expect(given([unknown, ...steps(1, 2)], { keepLast: 1 })).toEqual(['ckpt', 'step_1']);
+  const second = [1, 2].map((step) => saved(step, { name: `second/step_${step}`, savedAtMs: 9_000 + step }));
+  expect(given([...steps(1, 2, 3), ...second], { keepLast: 1 })).toEqual([
+    'step_1',
+    'second/step_1',
+    'step_2',
+  ]);
+});
+
+test('what earlier jobs saved is older, whatever they called their attempts and the clock said', () => {
+  const earlier = [4, 5].map((step) => saved(step, { by: 'job_000000000001', attempt: 7 }));
+  const own = [saved(1, { savedAtMs: 1 }), saved(2, { savedAtMs: 2 })];
+  expect(latest([...earlier, ...own]).map(({ name }) => name)).toEqual([
+    'step_2',
+    'step_1',
+    'step_5',
+    'step_4',
+  ]);
 });
 
 test('what its program calls its best or final one stays, and does not count', () => {
@@ -79,16 +118,21 @@ test('one that somebody needs stays', () => {
 });
 
 test('what evaluations need stays: what is named, in that version, and what nobody has decided about', () => {
-  const there = [saved(1, { savedAtMs: 10 }), saved(2, { savedAtMs: 20 }), saved(3, { savedAtMs: 30 })];
+  const there = [30, 20, 10].map((savedAtMs) => saved(savedAtMs / 10, { savedAtMs }));
   const version = there[0]?.version ?? '';
   const held = [
     { name: 'step_1', version },
     { name: 'step_2', version: 'another' },
   ];
-  expect(neededNames(there, { held, decidedSavedAtMs: 20 }, true)).toEqual(['step_1', 'step_3']);
+  expect(neededNames(there, { held, decidedSavedAtMs: 20 }, true)).toEqual(['step_3', 'step_1']);
   expect(neededNames(there, { held, decidedSavedAtMs: 20 }, false)).toEqual(['step_1']);
-  expect(neededNames(there, null, true)).toEqual(['step_1', 'step_2', 'step_3']);
+  expect(neededNames(there, null, true)).toEqual(['step_3', 'step_2', 'step_1']);
   expect(neededNames(there, null, false)).toEqual([]);
+});
+
+test('after the clock was set back, nobody has decided about what was saved since', () => {
+  const there = latest([...steps(1, 2), saved(3, { savedAtMs: 500 })]);
+  expect(neededNames(there, { held: [], decidedSavedAtMs: 2_000 }, true)).toEqual(['step_3']);
 });
 
 test('whatever the rules say, the newest verified one stays', () => {

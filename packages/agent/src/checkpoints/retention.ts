@@ -15,7 +15,7 @@ import type { JobCheckpoint } from '@muster/common/spec/types';
 export type KeepRules = Pick<JobCheckpoint, 'keepLast' | 'keepEvery' | 'keepBest'>;
 
 /**
- * @param checkpoints all that are there of this job
+ * @param checkpoints all that are there of this job, as `latestFirst` orders them
  * @param kept names that somebody needs
  * @returns names, oldest first
  */
@@ -26,15 +26,17 @@ export function toDelete(
 ): readonly string[] {
   // Left out, all are kept: it is the rule that the others make exceptions of.
   if (keepLast === null) return [];
-  const verified = checkpoints
-    .filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name))
-    .sort(newestFirst);
+  const verified = checkpoints.filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name));
   const best = keepBest === null ? null : bestOf(verified, keepBest);
+  const last = Math.max(1, keepLast);
+  // Steps say nothing where a program trains several models, and the clock nothing once it was set back: each may keep the last.
+  const lastByClock = new Set(verified.toSorted(newestFirst).slice(0, last));
   return verified
-    .slice(Math.max(1, keepLast))
-    .filter(({ name, step }) => {
+    .slice(last)
+    .filter((checkpoint) => {
+      const { name, step } = checkpoint;
       const isOfEvery = keepEvery !== null && step !== null && step % keepEvery === 0;
-      return !isOfEvery && name !== best && !kept.has(name);
+      return !isOfEvery && name !== best && !kept.has(name) && !lastByClock.has(checkpoint);
     })
     .map(({ name }) => name)
     .reverse();
@@ -42,6 +44,7 @@ export function toDelete(
 
 /**
  * Those that evaluations need: the coordinator names them, and it has not decided yet about what was saved last.
+ * @param checkpoints as `latestFirst` orders them
  * @param kept null: it has said nothing
  * @param isEvaluated whether it is going to
  */
@@ -52,11 +55,13 @@ export function neededNames(
 ): readonly string[] {
   if (kept === null) return isEvaluated ? checkpoints.map(({ name }) => name) : [];
   const versions = new Map(kept.held.map(({ name, version }) => [name, version]));
+  const decidedAt = checkpoints.findIndex(({ savedAtMs }) => savedAtMs === kept.decidedSavedAtMs);
   return checkpoints
-    .filter(
-      ({ name, version, savedAtMs }) =>
-        versions.get(name) === version || (isEvaluated && savedAtMs > kept.decidedSavedAtMs),
-    )
+    .filter(({ name, version, savedAtMs }, at) => {
+      // The clock alone does not tell: it may have been set back since.
+      const isUndecided = savedAtMs > kept.decidedSavedAtMs || at < decidedAt;
+      return versions.get(name) === version || (isEvaluated && isUndecided);
+    })
     .map(({ name }) => name);
 }
 
@@ -74,10 +79,29 @@ function bestOf(newest: readonly CheckpointFacts[], rule: NonNullable<KeepRules[
 
 type Age = Pick<CheckpointFacts, 'name' | 'step' | 'savedAtMs'>;
 
-/**
- * By when they were saved: an attempt that was taken back behind a divergence saves lower steps than are there already.
- * The order is total.
- */
+/** By the clock of the node. The order is total. */
 export function newestFirst(a: Age, b: Age): number {
   return b.savedAtMs - a.savedAtMs || (b.step ?? -1) - (a.step ?? -1) || (a.name < b.name ? 1 : -1);
+}
+
+/** A checkpoint, and who saved it. */
+interface Saved {
+  readonly facts: Age & { readonly by: string | null; readonly attempt: number };
+}
+
+/**
+ * As the coordinator orders them: what a later attempt has saved is newer, for one that was taken back behind a divergence saves
+ * lower steps than are there already. Within an attempt steps decide where all are known, because the clock may be set back.
+ * Attempts of other jobs cannot be compared, neither with each other nor with those of this one, before which they ran.
+ */
+export function latestFirst<T extends Saved>(checkpoints: Iterable<T>, jobId: string): readonly T[] {
+  const byAttempt = Map.groupBy(checkpoints, ({ facts: { by, attempt } }) => (by === jobId ? attempt : 0));
+  return [...byAttempt.keys()]
+    .sort((a, b) => b - a)
+    .flatMap((attempt) => {
+      const saved = byAttempt.get(attempt) ?? [];
+      const isByStep = attempt > 0 && saved.every(({ facts: { step } }) => step !== null);
+      const stepOf = ({ facts: { step } }: Saved) => (isByStep ? (step ?? 0) : 0);
+      return saved.sort((a, b) => stepOf(b) - stepOf(a) || newestFirst(a.facts, b.facts));
+    });
 }

@@ -39,6 +39,12 @@ test('what waits or runs is kept, and the best by the metric, also in a job that
   expect(keptCheckpointsOf(aJob(3, { spec }), known)).toEqual({ held: [], decidedSavedAtMs: 0 });
 });
 
+test('what has been decided last is the newest of the job, also after a clock was set back', () => {
+  const setBack = aCheckpoint(40, { savedAtMs: someMs - 1_000 });
+  const job = aJob(1, { spec, checkpoints: [...checkpoints, setBack] });
+  expect(keptCheckpointsOf(job, byJob([]))?.decidedSavedAtMs).toBe(someMs - 1_000);
+});
+
 test('rows of checkpoints have what their evaluations have found out', () => {
   const { byJob: known } = byJob([
     evaluation(0, { state: 'complete', metrics: { eval_loss: 2 } }),

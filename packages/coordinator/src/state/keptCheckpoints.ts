@@ -19,8 +19,9 @@ export function keptCheckpointsOf(
   const known = [...new Set(names)].flatMap((id) => byJob.get(id as JobId) ?? []);
   const held = known.flatMap((of) => heldOf(of, job.spec.evaluate));
   if (job.spec.evaluate === null && held.length === 0) return null;
-  const verified = job.checkpoints.filter(({ verdict }) => verdict === 'verified');
-  return { held, decidedSavedAtMs: Math.max(0, ...verified.map(({ savedAtMs }) => savedAtMs)) };
+  // The newest in the order of the job, not by the clock of a node, which may have been set back.
+  const newest = job.checkpoints.findLast(({ verdict }) => verdict === 'verified');
+  return { held, decidedSavedAtMs: newest?.savedAtMs ?? 0 };
 }
 
 function heldOf(of: JobEvaluations, evaluate: JobSpec['evaluate']): readonly CheckpointVersion[] {
