@@ -209,4 +209,15 @@ describe('a job with an image', () => {
       `${Array.from({ length: count }, (_each, index) => `tick ${index}\n`).join('')}end\n`,
     );
   });
+
+  test('that prints without end is held back also where it has no lease', async () => {
+    const noisy = await cluster.submit(inContainer('exec yes', { stop_grace: '500ms', node_loss: 'hold' }));
+    await waitFor(
+      'it is told that its output was dropped, and that it is held back',
+      async () => (await cluster.events()).filter(({ subject }) => subject === noisy).map(({ kind }) => kind),
+      { until: (kinds) => kinds.includes('log.truncated') && kinds.includes('log.throttled') },
+    );
+    await cluster.api.stopJobs([noisy]);
+    expect(await cluster.untilEnded(noisy)).toMatchObject({ state: 'cancelled' });
+  });
 });

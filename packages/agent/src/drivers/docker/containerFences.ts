@@ -29,8 +29,17 @@ export interface ContainerFencesOptions {
   readonly log: Logger;
 }
 
+/** Between two times that the guard is told of containers for which no lease is renewed. */
+const tellAgainMs = 10_000;
+
 export class ContainerFences {
   private readonly options: ContainerFencesOptions;
+  /** Tasks of which the guard only watches the output. */
+  private readonly unleased = new Map<TaskName, TaskLocation>();
+  private tellingAgain: NodeJS.Timeout | null = null;
+  /** Answers of the guard that are waited for; none rejects. */
+  private readonly telling = new Map<TaskName, Promise<void>>();
+  private isGuardAway = false;
   private readonly groups = new Map<TaskName, readonly string[]>();
   private readonly leases = new Map<TaskName, Lease | null>();
   private readonly acting = new OnePerTask();
@@ -54,7 +63,8 @@ export class ContainerFences {
     if (lease !== null && groups.length === 0) throw unfenceable(task.key);
     this.keep(task, groups);
     this.leases.set(task.key, lease);
-    if (lease !== null) await this.options.fence.renew(task, lease, groups);
+    if (lease === null) this.watchOutput(task);
+    else await this.options.fence.renew(task, lease, groups);
   }
 
   /**
@@ -62,10 +72,14 @@ export class ContainerFences {
    * lease that has run out while the engine was starting the container is enforced at once.
    * @throws {DriverError} when the container cannot be fenced; it is to be killed
    */
-  async armStarted(task: TaskLocation, lease: Lease, container: Container): Promise<void> {
+  async armStarted(task: TaskLocation, lease: Lease | null, container: Container): Promise<void> {
     const foreseen = this.known(task);
     const groups = this.learn(task, container);
     if (groups === null) return;
+    if (lease === null) {
+      this.watchOutput(task);
+      return;
+    }
     if (groups.length === 0) throw unfenceable(task.key);
     if (groups.some((group) => foreseen?.includes(group) !== true)) {
       await this.options.fence.renew(task, lease, groups);
@@ -93,7 +107,55 @@ export class ContainerFences {
     const groups = this.known(task);
     if (groups === null) throw unfenceable(task.key);
     this.leases.set(task.key, lease);
+    if (lease === null) this.tellAgain(task);
+    else await this.endTelling(task);
     await this.options.fence.renew(task, lease, groups);
+  }
+
+  /** Has the guard hold the output of a container without a lease to its limits. No start waits for that. */
+  private watchOutput(task: TaskLocation): void {
+    this.tellAgain(task);
+    void this.tellGuard(task);
+  }
+
+  /** The guard may be away now, and one that is started later knows of leases only. */
+  private tellAgain(task: TaskLocation): void {
+    this.unleased.set(task.key, task);
+    this.tellingAgain ??= setInterval(() => {
+      for (const each of this.unleased.values()) {
+        const isThere = this.known(each)?.some((path) => existsSync(path)) === true;
+        if (isThere && !this.telling.has(each.key)) void this.tellGuard(each);
+      }
+    }, tellAgainMs).unref();
+  }
+
+  private tellGuard(task: TaskLocation): Promise<void> {
+    const groups = this.known(task) ?? [];
+    const told = groups.length === 0 ? Promise.resolve() : this.options.fence.renew(task, null, groups);
+    const telling = told
+      .then(() => {
+        this.isGuardAway = false;
+      })
+      .catch((error: unknown) => {
+        const fields = { task: task.key, error: String(error) };
+        if (!this.isGuardAway) this.options.log.warn(fields, 'the output of a container is not limited yet');
+        this.isGuardAway = true;
+      })
+      .finally(() => {
+        if (this.telling.get(task.key) === telling) this.telling.delete(task.key);
+      });
+    this.telling.set(task.key, telling);
+    return telling;
+  }
+
+  /** A lease comes last: what is still on its way to the guard says that there is none. */
+  private async endTelling({ key }: TaskLocation): Promise<void> {
+    this.unleased.delete(key);
+    await this.telling.get(key);
+  }
+
+  close(): void {
+    clearInterval(this.tellingAgain ?? undefined);
   }
 
   /** @throws {DriverError} when it is not known where the container is */
@@ -149,6 +211,7 @@ export class ContainerFences {
 
   /** Nothing of the task is left, or it never began. */
   async forget(task: TaskLocation): Promise<void> {
+    await this.endTelling(task);
     await this.options.fence.forget(task);
     this.groups.delete(task.key);
     this.leases.delete(task.key);

@@ -120,15 +120,20 @@ export class ContainerStart {
         mayRun = !(error instanceof EngineError) || error.status === null;
         throw error;
       });
-      if (launch.lease === null) return container;
       // The engine may have taken its time: what came into being too late is stopped by this, if not by the guard.
-      const started = await this.engine.inspectContainer(container.id);
+      const started = await this.inspectStarted(launch, container);
       if (started !== null) await fences.armStarted(launch, launch.lease, started);
       return started ?? container;
     } catch (error) {
       if (container !== null) await this.discard(launch, container, mayRun);
       throw error;
     }
+  }
+
+  /** Without a lease only the limits of its output need it, and the container runs well without them. */
+  private inspectStarted({ lease }: TaskLaunch, { id }: Container): Promise<Container | null> {
+    const started = this.engine.inspectContainer(id);
+    return lease === null ? started.catch(() => null) : started;
   }
 
   private async image(

@@ -264,6 +264,7 @@ class DockerDriver implements TaskDriver {
 
   async close(): Promise<void> {
     this.closing.abort(new Error('the Docker driver was closed'));
+    this.fences.close();
     await this.outputs.close();
   }
 
@@ -300,7 +301,7 @@ class DockerDriver implements TaskDriver {
 
   /** It runs whether or not the guard answers, so that is no failure of the start: the next renewal arms it. */
   private async renewFound(launch: TaskLaunch, found: Container): Promise<void> {
-    if (found.phase !== 'running' || launch.lease === null) return;
+    if (found.phase !== 'running') return;
     try {
       this.fences.learn(launch, found);
       await this.fences.renew(launch, launch.lease);
