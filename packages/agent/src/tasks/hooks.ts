@@ -311,8 +311,8 @@ function fenced({ driver, location, assignment }: TaskContext): FencedTask {
 
 function output({ records, onOutput, onRemoved }: HookParts): TaskHook {
   return {
-    followed({ task, outputPath }, how) {
-      if (how !== 'unseen') onOutput(task, outputPath, null);
+    followed({ task, outputPath }, _how, startedAtMs) {
+      if (startedAtMs !== null) onOutput(task, outputPath, null);
     },
     measure: ({ task }) => ({ logBytes: records.outputSize(task) }),
     // What is there is all that there will be.

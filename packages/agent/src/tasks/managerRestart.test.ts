@@ -101,6 +101,19 @@ test('running: reports it with its age, and its end', async () => {
   expect(node.process.launches).toHaveLength(1);
 });
 
+test('running, and its driver is away: its output is uploaded meanwhile', async () => {
+  const node = new TestNode();
+  const first = await node.agent();
+  await first.bringToRunning();
+  node.process.fail('recover', 'before');
+  const next = await node.restart(first);
+  expect(next.outputs.get(aKey)).toBeNull();
+  node.process.mend('recover');
+  next.order(released);
+  node.process.end(aKey, exited(0));
+  await next.sends('ended 0');
+});
+
 test('ended while no agent was there: delivers the end and the whole output', async () => {
   const node = new TestNode();
   const first = await node.agent();
