@@ -1,14 +1,13 @@
 /** Pipelines by the API, with steps that are begun and ended by hand. */
 import { randomBytes } from 'node:crypto';
-import { MusterError } from '@muster/common/errors';
 import { isJobId } from '@muster/common/ids';
-import type { PipelineRunView } from '@muster/common/pipelines';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { report } from '../commands/nodes.ts';
 import { startJobStep } from '../commands/pipelines.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aCaller, aNode, anExit, aReport, aSpec } from '../modelFixture.ts';
 import { startJob } from './jobFixture.ts';
+import { pipelineFile as file, pipelineActions, refusalOf as refusal } from './pipelineFixture.ts';
 
 let coordinator: TestCoordinator;
 beforeEach(async () => {
@@ -16,60 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const file = {
-  name: 'vision',
-  artifacts: '/shared',
-  params: { lr: 0.1, skip: false },
-  steps: {
-    prepare: { run: 'prepare', outputs: { data: { type: 'directory' } }, cache: true },
-    train: { job: { command: `train \${params.lr}` }, inputs: { data: 'prepare.data' }, cache: true },
-    report: { run: 'report', after: 'train', when: '!skip' },
-  },
-};
-
-let requests = 0;
-async function start(change: object = {}, request: object = {}): Promise<string> {
-  requests += 1;
-  const specJson = JSON.stringify({ ...file, ...change });
-  return (await coordinator.api.runPipeline({ specJson, requestId: `r${requests}`, ...request })).id;
-}
-
-async function look(id: string): Promise<PipelineRunView> {
-  await coordinator.pipelines.run();
-  return coordinator.api.getPipeline(id);
-}
-
-async function states(id: string): Promise<readonly string[]> {
-  return (await look(id)).steps.map(({ step, index, state }) => `${step}.${index} ${state}`);
-}
-
-/** Runs a step to its end. @param text what its job prints */
-async function endStepBy(
-  id: string,
-  name: string,
-  { exitCode = 0, text = '', index = 0 } = {},
-): Promise<void> {
-  const found = (await look(id)).steps.find((each) => each.step === name && each.index === index);
-  const jobId = found?.jobId ?? '';
-  if (!isJobId(jobId)) throw new Error(`${name} has no job`);
-  coordinator.clock.nowMs += 1_000;
-  await startJob(coordinator, jobId);
-  const task = { jobId, attempt: 1, nodeRank: 0 };
-  if (text !== '') await coordinator.logs.append(task, 0, Buffer.from(text));
-  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode }) });
-  await coordinator.loop.run(aCaller, (draft, nowMs) =>
-    report(draft, aNode('node-1').name, [ended], () => null, nowMs),
-  );
-  await coordinator.pipelines.run();
-}
-
-async function refusal(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => expect.fail('it was not refused'),
-    (reason: unknown) => reason,
-  );
-  return error instanceof MusterError ? `${error.code}: ${error.message}` : String(error);
-}
+const { start, look, states, endStepBy } = pipelineActions(() => coordinator);
 
 const madeData = `working\n@muster-output data 12 ${'a'.repeat(64)}\n`;
 
