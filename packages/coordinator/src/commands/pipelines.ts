@@ -233,7 +233,10 @@ function stopWork(draft: Draft, { jobId, sweepId }: StoredPipelineStep, reason: 
   if (sweep !== undefined && !hasSweepEnded(sweep.state)) stopSweep(draft, sweep.id, reason, nowMs);
 }
 
-/** Steps that run get the time to save that their jobs ask for. @throws {MusterError} `failed_precondition` */
+/**
+ * Steps that run get the time to save that their jobs ask for. Those under `finally` continue, because they run whatever has happened.
+ * @throws {MusterError} `failed_precondition`
+ */
 export function stopPipeline(draft: Draft, id: string, reason: string, nowMs: number): void {
   const run = draft.pipelines.run(id);
   if (run === undefined || hasPipelineEnded(run.state))
@@ -246,8 +249,16 @@ export function stopPipeline(draft: Draft, id: string, reason: string, nowMs: nu
   draft.pipelines.put({ ...run, state: 'stopping', reason });
   const data = { ...dataOf(run), reason };
   draft.emit({ kind: 'pipeline.stopped', subject: clusterSubject, data }, nowMs);
+  const last = namesOfLastSteps(run);
   for (const step of draft.pipelines.stepsOf(id))
-    if (step.state === 'running') stopWork(draft, step, `pipeline ${run.name} was stopped`, nowMs);
+    if (step.state === 'running' && !last.has(step.step))
+      stopWork(draft, step, `pipeline ${run.name} was stopped`, nowMs);
+}
+
+/** Only the names are read: to check the jobs of the file takes long in a command. */
+function namesOfLastSteps({ spec }: StoredPipeline): ReadonlySet<string> {
+  const file = JSON.parse(spec) as { readonly finally?: object };
+  return new Set(Object.keys(file.finally ?? {}));
 }
 
 /** Once, and only when none of its steps runs. */
