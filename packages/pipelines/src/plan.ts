@@ -6,7 +6,7 @@ import type { PipelineStep, StepGroup } from './model.ts';
 export interface InstanceLook {
   readonly state: 'running' | 'succeeded' | 'cached' | 'failed' | 'skipped' | 'blocked' | 'stopped';
   readonly tries: number;
-  /** Of the newest try. */
+  /** Of the newest try, by the clock of `nowMs`; counts while it runs. */
   readonly startedAtMs: number;
   /** Its time was up, and it is being stopped. */
   readonly isExpired: boolean;
@@ -22,6 +22,7 @@ export interface PipelineLook {
   readonly isStopping: boolean;
   /** Instances at the same time. null: no limit. */
   readonly parallel: number | null;
+  /** By a clock that no change of the time of day moves. */
   readonly nowMs: number;
   /** Whether the condition of a step holds; null: that cannot be said. @param outcomes of all steps, by name */
   readonly holds: (step: PipelineStep, outcomes: Readonly<Record<string, StepOutcome>>) => boolean | null;

@@ -24,6 +24,7 @@ import { runsToRemove } from './endedRuns.ts';
 import { conditionsOfSteps, type StepCondition } from './stepConditions.ts';
 import { StepEnds } from './stepEnds.ts';
 import { StepStarter } from './stepStarter.ts';
+import { StepStartTimes } from './stepStartTimes.ts';
 import { storedPipelineSpec } from './storedSpecs.ts';
 
 /** Between two looks at what is no longer kept, and how many runs one commit removes. */
@@ -51,6 +52,7 @@ export class PipelineRunner {
   private readonly parts: PipelineRunnerParts;
   private readonly known = new Map<string, KnownPipeline>();
   private readonly ends: StepEnds;
+  private readonly starts: StepStartTimes;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
   private removesAtMs = 0;
@@ -58,6 +60,7 @@ export class PipelineRunner {
   constructor(parts: PipelineRunnerParts) {
     this.parts = parts;
     this.ends = new StepEnds(parts);
+    this.starts = new StepStartTimes(parts);
   }
 
   /** One pass over all runs; one that is asked for meanwhile follows it. */
@@ -100,6 +103,7 @@ export class PipelineRunner {
     const { state } = this.parts;
     if (hasPipelineEnded(run.state)) {
       this.known.delete(run.id);
+      this.starts.forget(run.id);
       return;
     }
     const known = await this.knownOf(run);
@@ -133,13 +137,19 @@ export class PipelineRunner {
 
   private actionsOf(run: StoredPipeline, { spec, conditions }: KnownPipeline): readonly PipelineAction[] {
     const steps = this.parts.state.pipelines.steps.get(run.id);
+    const nowMs = this.parts.monotonicMs();
+    const starts = this.starts.of(run.id, steps?.values() ?? []);
     return nextPipelineActions({
       steps: spec.steps,
       countOf: (step) => countOfInstances(step, run.params),
-      instanceOf: (step, index) => steps?.get(pipelineStepKey(step, index)) ?? null,
+      instanceOf: (step, index) => {
+        const key = pipelineStepKey(step, index);
+        const found = steps?.get(key);
+        return found === undefined ? null : { ...found, startedAtMs: starts.get(key)?.atMs ?? nowMs };
+      },
       isStopping: run.state === 'stopping',
       parallel: spec.parallel,
-      nowMs: this.parts.wallMs(),
+      nowMs,
       holds: ({ name }, outcomes) => conditions.get(name)?.(run.params, outcomes) ?? null,
     });
   }

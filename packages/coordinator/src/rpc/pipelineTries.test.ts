@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const { start, look, states, endStepBy } = pipelineActions(() => coordinator);
+const { start, look, states, jobOf, endStepBy } = pipelineActions(() => coordinator);
 
 test('a stop lets steps under finally that run already end by themselves', async () => {
   const id = await start({
@@ -23,4 +23,17 @@ test('a stop lets steps under finally that run already end by themselves', async
   await endStepBy(id, 'tidy');
   await endStepBy(id, 'tell');
   expect(await look(id)).toMatchObject({ state: 'stopped', steps: [{}, {}, { state: 'succeeded' }] });
+});
+
+test('a change of the wall clock makes the end of a step neither early nor late', async () => {
+  const id = await start({ steps: { train: { run: 'x', timeout: '1h' } } });
+  const jobId = await jobOf(id, 'train');
+  const { clock } = coordinator;
+  const wallMs = clock.wallMs.bind(clock);
+  clock.wallMs = () => wallMs() + 7_200_000;
+  expect((await look(id)).steps[0]?.state).toBe('running');
+  clock.wallMs = () => wallMs() - 7_200_000;
+  clock.nowMs += 3_600_000;
+  await look(id);
+  expect((await coordinator.api.getJob(jobId)).state).toBe('cancelled');
 });
