@@ -14,6 +14,7 @@ import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { RequestRecord } from '../store/store.ts';
 import { countInBudget, type RunningMs } from './budgets.ts';
 import { requireDirectoryToItself } from './directories.ts';
+import { inheritedCheckpointsOf, type Predecessor } from './inheritedCheckpoints.ts';
 import { sameIntent } from './jobs.ts';
 import { addJob, aNewJob } from './newJob.ts';
 import { createSweep, type NewSweep, stopSweep } from './sweeps.ts';
@@ -134,18 +135,21 @@ function mayRun(draft: Draft, start: StepStart & StepWork): boolean {
   return mayStart(draft, start) && (!isStopping || start.runsWhenStopped);
 }
 
+export interface StepJob {
+  readonly spec: JobSpec;
+  readonly runningMs: RunningMs;
+  /** The job of the try before, as it is stored. null: there is none to continue from. */
+  readonly before: Predecessor | null;
+}
+
 /**
  * Stores a step and its job in one commit, so that no kill leaves one without the other. A step that was started already, or whose run
- * has ended, is not started. @throws {MusterError} as a submit of its job
+ * has ended, is not started. A further try continues from the checkpoints of the one before, or in its directory where that has saved none.
+ * @throws {MusterError} as a submit of its job
  */
 export function startJobStep(
   draft: Draft,
-  {
-    spec,
-    runningMs,
-    runsWhenStopped,
-    ...start
-  }: StepStart & StepWork & { readonly spec: JobSpec; readonly runningMs: RunningMs },
+  { spec, runningMs, runsWhenStopped, before, ...start }: StepStart & StepWork & StepJob,
   random: RandomBytes,
   nowMs: number,
 ): void {
@@ -153,6 +157,8 @@ export function startJobStep(
   if (run === undefined || !mayRun(draft, { ...start, runsWhenStopped })) return;
   requireDirectoryToItself(draft, { spec, place: null });
   countInBudget(draft, { spec, place: null, runningMs });
+  const inherited =
+    before === null ? {} : inheritedCheckpointsOf(draft, before, { spec, array: null }, { kind: 'newest' });
   const job = aNewJob(
     draft,
     {
@@ -166,7 +172,7 @@ export function startJobStep(
     },
     random,
   );
-  addJob(draft, job, nowMs);
+  addJob(draft, { ...job, ...inherited }, nowMs);
   draft.pipelines.putStep({ ...started(start, nowMs), jobId: job.id });
 }
 

@@ -20,13 +20,16 @@ import { substitute } from '@muster/pipelines/substitute';
 import type { RunningMs } from '../commands/budgets.ts';
 import { type StepStart, settleStep, startJobStep, startSweepStep } from '../commands/pipelines.ts';
 import type { Command, Loop } from '../loop.ts';
+import type { Job } from '../model.ts';
 import { pipelineStepKey } from '../state/pipelines.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
+import type { Store } from '../store/store.ts';
 import { trialsOfSweep } from '../sweeps/trialCount.ts';
 
 export interface StepStarterParts {
   readonly state: ClusterState;
+  readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
   readonly runningMs: RunningMs;
   readonly random: RandomBytes;
@@ -111,8 +114,26 @@ export class StepStarter {
     const made = stepJob(stepRun);
     if (!made.ok) throw refusal(made.findings);
     const { job: spec } = made;
-    const work = { spec, runningMs, runsWhenStopped };
+    const before = await this.jobBefore(start);
+    const work = { spec, runningMs, runsWhenStopped, before };
     await this.command((draft, nowMs) => startJobStep(draft, { ...start, ...work }, random, nowMs));
+  }
+
+  /**
+   * The newest job of this step that has not succeeded: of this run, or of the run that it repeats.
+   * @returns null: there is none, or retention has removed it, and what it has saved with it
+   */
+  private async jobBefore({ step, index }: InstanceRef): Promise<Job | null> {
+    const { pipelines } = this.parts.state;
+    const key = pipelineStepKey(step, index);
+    for (let run: string | null = this.run.id; run !== null; ) {
+      const found = pipelines.steps.get(run)?.get(key);
+      if (found?.state === 'succeeded' || found?.state === 'cached') return null;
+      if (found != null && found.jobId !== null)
+        return (await this.parts.store.readJob(found.jobId))?.job ?? null;
+      run = pipelines.runs.get(run)?.rerunOf ?? null;
+    }
+    return null;
   }
 
   /** Of a step with `for_each`, the outputs of all its instances, in the order of its items. */

@@ -1,6 +1,9 @@
 /** How steps are tried: with the checkpoints of the try before, within their time, and once nothing is in their way. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller, aCheckpoint } from '../modelFixture.ts';
+import { applyJobEvent } from '../state/applyJobEvent.ts';
+import { startJob } from './jobFixture.ts';
 import { pipelineActions } from './pipelineFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -10,6 +13,53 @@ beforeEach(async () => {
 afterEach(() => coordinator.close());
 
 const { start, look, states, jobOf, endStepBy } = pipelineActions(() => coordinator);
+
+const savingJob = { command: 'train', checkpoint: { dir: '/checkpoints/v' } };
+
+/** The job of the step runs, and has saved. */
+async function save(id: string, name: string, step: number): Promise<string> {
+  const jobId = await jobOf(id, name);
+  await startJob(coordinator, jobId);
+  const of = { kind: 'checkpoint', attempt: 1, nodeRank: 0, shared: true, afterStop: false } as const;
+  const saved = { ...of, checkpoint: aCheckpoint(step) };
+  await coordinator.loop.run(aCaller, (draft, nowMs) => applyJobEvent(draft, jobId, saved, nowMs));
+  return jobId;
+}
+
+test('each try of a step, and that of a rerun, continues from the checkpoints of the try before', async () => {
+  const id = await start({ steps: { train: { job: savingJob, retries: { max: 1 } } } });
+  const first = await save(id, 'train', 100);
+  await endStepBy(id, 'train', { exitCode: 1 });
+  const second = await jobOf(id, 'train');
+  expect(second).not.toBe(first);
+  expect(coordinator.state.jobs.get(second)).toMatchObject({
+    resumedFrom: { jobId: first, step: 100 },
+    checkpointJobId: first,
+    checkpoints: [{ step: 100, attempt: 0 }],
+  });
+  await endStepBy(id, 'train', { exitCode: 1 });
+  expect(await look(id)).toMatchObject({ state: 'failed' });
+  const again = await coordinator.api.rerunPipeline({ run: id, requestId: 'again' });
+  const third = await jobOf(again.id, 'train');
+  expect(coordinator.state.jobs.get(third)).toMatchObject({
+    resumedFrom: { jobId: second, step: 100 },
+    checkpointJobId: first,
+  });
+  // What fails there is found by the rerun of the rerun.
+  await endStepBy(again.id, 'train', { exitCode: 1 });
+  await endStepBy(again.id, 'train', { exitCode: 1 });
+  const last = await coordinator.api.rerunPipeline({ run: again.id, requestId: 'once-more' });
+  const fifth = await jobOf(last.id, 'train');
+  expect(coordinator.state.jobs.get(fifth)).toMatchObject({ checkpointJobId: first });
+});
+
+test('a step that has failed before it has saved may use its directory again', async () => {
+  const id = await start({ steps: { train: { job: savingJob, retries: { max: 1 } } } });
+  const first = await jobOf(id, 'train');
+  await endStepBy(id, 'train', { exitCode: 1 });
+  const second = await jobOf(id, 'train');
+  expect(coordinator.state.jobs.get(second)).toMatchObject({ resumedFrom: null, lineage: [first] });
+});
 
 test('a stop lets steps under finally that run already end by themselves', async () => {
   const id = await start({

@@ -325,7 +325,7 @@ test('a step that was about to start when its run was stopped does not, but for 
   const startLate = (step: string, runsWhenStopped: boolean) =>
     coordinator.loop.run(aCaller, (draft, nowMs) => {
       const place = { run: id, step, index: 0, try: 1, cacheKey: null, inputs: {}, runsWhenStopped };
-      const work = { spec: aSpec(), runningMs: () => 0 };
+      const work = { spec: aSpec(), runningMs: () => 0, before: null };
       startJobStep(draft, { ...place, ...work }, randomBytes, nowMs);
       return draft.pipelines.step(id, step, 0)?.state ?? null;
     });
