@@ -37,6 +37,7 @@ function lookAt(
       const usual = { state: 'running', tries: 1, startedAtMs: 0, isExpired: false } as const;
       return look === undefined ? null : { ...usual, ...look };
     },
+    isHeldBack: () => false,
     isStopping: false,
     parallel: null,
     nowMs: 1_000,
@@ -144,6 +145,11 @@ const someRun = fc.record({
   retries: fc.array(fc.nat(2), { minLength: 12, maxLength: 12 }),
   order: fc.array(fc.nat(100), { minLength: 40, maxLength: 40 }),
   parallel: fc.option(fc.integer({ min: 1, max: 3 })),
+});
+
+test('what is held back does not start, and takes no room from others', () => {
+  const look = lookAt([fan], {}, { parallel: 1, isHeldBack: (_step, index) => index === 0 });
+  expect(shown(nextPipelineActions(look))).toEqual(['start fan.1']);
 });
 
 test('whatever the graph and the failures: each step starts as often as it may, after all that it needs, and the run ends', () => {

@@ -19,6 +19,8 @@ export interface PipelineLook {
   readonly countOf: (step: PipelineStep) => number;
   /** null: it was not started yet. */
   readonly instanceOf: (step: string, index: number) => InstanceLook | null;
+  /** Whether its start was refused a moment ago: it takes no room from others. */
+  readonly isHeldBack: (step: string, index: number) => boolean;
   readonly isStopping: boolean;
   /** Instances at the same time. null: no limit. */
   readonly parallel: number | null;
@@ -169,6 +171,7 @@ function actionsOf(
   }
   return instances.flatMap((each, index): PipelineAction[] => {
     if ((each !== null && !isRetried(look, step, each)) || room.left <= 0) return [];
+    if (look.isHeldBack(name, index)) return [];
     room.left -= 1;
     return [{ kind: 'start', step: name, index, try: (each?.tries ?? 0) + 1 }];
   });

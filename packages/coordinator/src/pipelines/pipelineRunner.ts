@@ -21,6 +21,7 @@ import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { Store } from '../store/store.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { runsToRemove } from './endedRuns.ts';
+import { type RefusedStart, StartRefusals } from './startRefusals.ts';
 import { conditionsOfSteps, type StepCondition } from './stepConditions.ts';
 import { StepEnds } from './stepEnds.ts';
 import { StepStarter } from './stepStarter.ts';
@@ -53,6 +54,7 @@ export class PipelineRunner {
   private readonly known = new Map<string, KnownPipeline>();
   private readonly ends: StepEnds;
   private readonly starts: StepStartTimes;
+  private readonly refusals: StartRefusals;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
   private removesAtMs = 0;
@@ -61,6 +63,12 @@ export class PipelineRunner {
     this.parts = parts;
     this.ends = new StepEnds(parts);
     this.starts = new StepStartTimes(parts);
+    this.refusals = new StartRefusals(parts.monotonicMs);
+  }
+
+  /** Why a try of a step is not started yet, although it is its turn. null: nothing is in its way. */
+  waitReasonOf(start: RefusedStart): string | null {
+    return this.refusals.reasonOf(start);
   }
 
   /** One pass over all runs; one that is asked for meanwhile follows it. */
@@ -104,11 +112,12 @@ export class PipelineRunner {
     if (hasPipelineEnded(run.state)) {
       this.known.delete(run.id);
       this.starts.forget(run.id);
+      this.refusals.forget(run.id);
       return;
     }
     const known = await this.knownOf(run);
     for (const step of this.stepsOf(run)) if (step.state === 'running') await this.settle(run, known, step);
-    const starter = new StepStarter(this.parts, run, known.spec);
+    const starter = new StepStarter({ ...this.parts, refusals: this.refusals }, run, known.spec);
     for (;;) {
       const now = state.pipelines.runs.get(run.id);
       if (now === undefined || hasPipelineEnded(now.state)) return;
@@ -147,6 +156,7 @@ export class PipelineRunner {
         const found = steps?.get(key);
         return found === undefined ? null : { ...found, startedAtMs: starts.get(key)?.atMs ?? nowMs };
       },
+      isHeldBack: (step, index) => this.refusals.isHeldBack(run.id, step, index),
       isStopping: run.state === 'stopping',
       parallel: spec.parallel,
       nowMs,

@@ -26,6 +26,7 @@ import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { Store } from '../store/store.ts';
 import { trialsOfSweep } from '../sweeps/trialCount.ts';
+import type { StartRefusals } from './startRefusals.ts';
 
 export interface StepStarterParts {
   readonly state: ClusterState;
@@ -34,7 +35,13 @@ export interface StepStarterParts {
   readonly runningMs: RunningMs;
   readonly random: RandomBytes;
   readonly wallMs: () => number;
+  readonly refusals: Pick<StartRefusals, 'note' | 'refusedForMs'>;
 }
+
+/** What may pass: a budget is used up, or another job has the directory. */
+const passing: readonly string[] = ['resource_exhausted', 'failed_precondition'];
+/** A stopped run waits for no longer with its last steps, because nothing else would end it. */
+const lastWaitMs = 600_000;
 
 export class StepStarter {
   private readonly parts: StepStarterParts;
@@ -49,7 +56,10 @@ export class StepStarter {
     this.spec = spec;
   }
 
-  /** What cannot be started has failed, for the reason that a submit would give. */
+  /**
+   * What cannot be started has failed, for the reason that a submit would give. What may only not be started yet uses up no try: it waits,
+   * for the timeout of the step at most.
+   */
   async start({ step: name, index, try: tryNumber }: InstanceRef & { readonly try: number }): Promise<void> {
     const step = this.spec.steps.find((each) => each.name === name);
     if (step === undefined) return;
@@ -83,9 +93,20 @@ export class StepStarter {
       const isRefusal =
         error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
       if (!isRefusal) throw error;
-      const end = { state: 'failed', reason: `it cannot be started: ${messageOf(error)}` } as const;
+      const mayPass = passing.includes(error.code);
+      if (mayPass && this.parts.refusals.refusedForMs(start) < this.longestWaitMsOf(step)) {
+        this.parts.refusals.note(start, `it cannot be started yet: ${messageOf(error)}`);
+        return;
+      }
+      const what = mayPass ? 'it could not be started in time' : 'it cannot be started';
+      const end = { state: 'failed', reason: `${what}: ${messageOf(error)}` } as const;
       await this.command((draft, nowMs) => settleStep(draft, start, end, nowMs));
     }
+  }
+
+  private longestWaitMsOf({ timeoutMs, group }: PipelineStep): number {
+    const isLast = group === 'finally' && this.run.state === 'stopping';
+    return timeoutMs ?? (isLast ? lastWaitMs : Number.POSITIVE_INFINITY);
   }
 
   private async begin(stepRun: StepRun, start: StepStart): Promise<void> {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aCaller, aCheckpoint } from '../modelFixture.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
-import { startJob } from './jobFixture.ts';
+import { startJob, submitJob } from './jobFixture.ts';
 import { pipelineActions } from './pipelineFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -86,4 +86,37 @@ test('a change of the wall clock makes the end of a step neither early nor late'
   clock.nowMs += 3_600_000;
   await look(id);
   expect((await coordinator.api.getJob(jobId)).state).toBe('cancelled');
+});
+
+test('a step whose directory is in use waits until it is free, and burns no try', async () => {
+  const other = await submitJob(
+    coordinator,
+    'other',
+    JSON.stringify({ name: 'other', ...savingJob, command: ['x'] }),
+  );
+  const id = await start({ steps: { train: { job: savingJob, retries: { max: 2 } } } });
+  const waiting = { state: 'waiting', tries: 0, jobId: null };
+  const reason = expect.stringMatching(
+    /^it cannot be started yet: .* saves its checkpoints in \/checkpoints\/v/,
+  );
+  expect((await look(id)).steps).toMatchObject([{ ...waiting, reason }]);
+  await coordinator.api.stopJobs([other]);
+  coordinator.clock.nowMs += 10_000;
+  expect((await look(id)).steps).toMatchObject([{ state: 'running', tries: 1, reason: null }]);
+});
+
+test('what cannot be started for the time of its step has failed, and a stop ends the wait', async () => {
+  await submitJob(coordinator, 'holder', JSON.stringify({ name: 'holder', ...savingJob, command: ['x'] }));
+  const timed = await start({ steps: { train: { job: savingJob, timeout: '1h' } } });
+  const patient = await start({ steps: { train: { job: savingJob } } });
+  const stopped = await start({ steps: { train: { job: savingJob } } });
+  for (const id of [timed, patient, stopped]) expect(await states(id)).toEqual(['train.0 waiting']);
+  await coordinator.api.stopPipeline(stopped, '');
+  expect(await look(stopped)).toMatchObject({ state: 'stopped', steps: [{ state: 'blocked' }] });
+  coordinator.clock.nowMs += 3_600_000;
+  expect(await look(timed)).toMatchObject({
+    state: 'failed',
+    reason: expect.stringMatching(/^train has failed: it could not be started in time: /),
+  });
+  expect(await states(patient)).toEqual(['train.0 waiting']);
 });

@@ -63,7 +63,11 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
   }
 
   function viewOf(run: StoredPipeline): PipelineRunView {
-    return pipelineView(run, stepViews(run, state.pipelines.steps.get(run.id) ?? new Map()));
+    const stored = state.pipelines.steps.get(run.id) ?? new Map();
+    return pipelineView(
+      run,
+      stepViews(run, stored, (start) => pipelines.waitReasonOf(start)),
+    );
   }
 
   return {
@@ -217,23 +221,28 @@ function pipelineView(
 function stepViews(
   run: StoredPipeline,
   stored: ReadonlyMap<string, StoredPipelineStep>,
+  waitReasonOf: PipelineRunner['waitReasonOf'],
 ): readonly PipelineStepView[] {
   const { params } = run;
+  const mayStart = !hasPipelineEnded(run.state);
   return storedPipelineSpec(run).steps.flatMap((step) =>
     Array.from({ length: countOfInstances(step, params) }, (_, index): PipelineStepView => {
       const items = itemsOf(step, params);
       const found = stored.get(pipelineStepKey(step.name, index));
+      const isOpen = mayStart && (found === undefined || found.state === 'failed');
+      const next = { run: run.id, step: step.name, index, try: (found?.tries ?? 0) + 1 };
+      const waitReason = isOpen ? waitReasonOf(next) : null;
       return {
         step: step.name,
         group: step.group,
         index,
         item: items === null ? null : JSON.stringify(items[index]),
-        state: found?.state ?? 'waiting',
+        state: waitReason === null && found !== undefined ? found.state : 'waiting',
         tries: found?.tries ?? 0,
         jobId: found?.jobId ?? null,
         sweepId: found?.sweepId ?? null,
         cachedFrom: found?.cachedFrom ?? null,
-        reason: found?.reason ?? null,
+        reason: waitReason ?? found?.reason ?? null,
         outputs: found?.outputs ?? [],
         startedAtMs: found?.startedAtMs ?? null,
         endedAtMs: found?.endedAtMs ?? null,
