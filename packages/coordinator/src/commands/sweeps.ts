@@ -235,7 +235,10 @@ export function stopSweep(draft: Draft, id: string, reason: string, nowMs: numbe
       applyJobEvent(draft, jobId, { kind: 'stop', reason: `sweep ${sweep.name} was stopped` }, nowMs);
 }
 
-/** One that has ended continues. @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid`, `permission_denied` */
+/**
+ * One that has ended continues. Failures of its trials up to now no longer count, or it would end at once for the same reason.
+ * @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid`, `permission_denied`
+ */
 export function extendSweep(
   draft: Draft,
   { id, by, trialsMax, requestId, digest }: ExtendSweep,
@@ -251,7 +254,8 @@ export function extendSweep(
   if (trials > trialsMax)
     throw new MusterError('invalid', `${id} would have ${trials} trials; expected at most ${trialsMax}`);
   const { isSpent: _isSpent, ...rest } = sweep;
-  draft.sweeps.put({ ...rest, trials, state: 'running', reason: null, endedAtMs: null });
+  const failuresFrom = draft.sweeps.trialsOf(id).length;
+  draft.sweeps.put({ ...rest, trials, failuresFrom, state: 'running', reason: null, endedAtMs: null });
   draft.emit({ kind: 'sweep.extended', subject: clusterSubject, data: { ...dataOf(sweep), trials } }, nowMs);
   return draft.putRequest({ requestId, digest, jobIds: [], arrayId: id, createdAtMs: nowMs });
 }

@@ -177,3 +177,29 @@ test('GPUs that trials have held count in the budget, those of ended jobs as the
     use: { trials: 1, trialsLimit: 9, gpuHours: 1, gpuHoursLimit: 1, usd: 3.6, usdLimit: null },
   });
 });
+
+test('a sweep that has failed continues once it is extended, and counts failures from there', async () => {
+  const job = { ...file.job, retry: { max_attempts: 1 } };
+  const { id } = await create({ trials: 9, parallel: 1, max_failures: 2, job });
+  const failNewest = async () => endTrial((await trialsOf(id)).at(-1)?.jobId ?? '', 0.5, 1);
+  await failNewest();
+  await failNewest();
+  expect(await coordinator.api.getSweep(id)).toMatchObject({ state: 'failed', failed: 2 });
+  await coordinator.api.extendSweep(id, 3, 'more');
+  await failNewest();
+  expect(await trialsOf(id)).toHaveLength(4);
+  await failNewest();
+  expect(await coordinator.api.getSweep(id)).toMatchObject({ state: 'failed', failed: 4, trials: 12 });
+});
+
+test('a sweep whose budget is used up cannot be extended', async () => {
+  const { id } = await create({ trials: 9, parallel: 1, budget: { wall_clock: '1h' } });
+  await trialsOf(id);
+  await coordinator.api.extendSweep(id, 1, 'in-time');
+  coordinator.clock.nowMs += 3_600_000;
+  await expect(coordinator.api.extendSweep(id, 1, 'late')).rejects.toThrow(
+    `${id} would start no trial: the budget of 1h of wall clock is used up`,
+  );
+  // What was carried out before is answered, whatever has been used since.
+  expect(await coordinator.api.extendSweep(id, 1, 'in-time')).toMatchObject({ trials: 10 });
+});

@@ -14,7 +14,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import { mayUseOwned, requireProject } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
 import { createSweep, extendSweep, stopSweep } from '../commands/sweeps.ts';
-import { type SweepUseParts, useOfTrials } from '../commands/sweepUse.ts';
+import { type SweepUseParts, usedUp, useOfTrials } from '../commands/sweepUse.ts';
 import type { DiskReserve } from '../diskReserve.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import type { Loop } from '../loop.ts';
@@ -75,6 +75,18 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
     const sweep = state.sweeps.sweeps.get(id);
     if (sweep === undefined) throw new MusterError('not_found', `there is no sweep ${id}`);
     return sweep;
+  }
+
+  /** @throws {MusterError} `failed_precondition` */
+  async function requireBudget(sweep: StoredSweep, budget: SweepSpec['budget']): Promise<void> {
+    const { runningMs } = parts.timeLimits;
+    const trials = state.sweeps.trials.get(sweep.id) ?? [];
+    const spent = budget === null ? null : await usedUp({ ...parts, runningMs }, budget, sweep, trials);
+    if (spent !== null)
+      throw new MusterError(
+        'failed_precondition',
+        `${sweep.id} would start no trial: ${spent}; start another sweep with a budget of its own`,
+      );
   }
 
   return {
@@ -157,16 +169,18 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       if (by < 1) throw new MusterError('invalid', `trials: got ${by}; expected at least 1`);
       const found = requireChange(state, resolveSweep(state, sweep, caller), caller);
       const { id } = found;
-      if (decodeSweep(found.spec).sampler === 'grid')
+      const { sampler, budget } = decodeSweep(found.spec);
+      if (sampler === 'grid')
         throw new MusterError(
           'failed_precondition',
           `${id} tries the points of a grid, which has no others; start another sweep with more values`,
         );
       const digest = intentDigest(['extend sweep', id, by]);
       const command = { id, by, trialsMax, requestId, digest };
-      await requests.once({ requestId, digest }, () =>
-        loop.run(caller, (draft, nowMs) => extendSweep(draft, command, nowMs)),
-      );
+      await requests.once({ requestId, digest }, async () => {
+        await requireBudget(found, budget);
+        return loop.run(caller, (draft, nowMs) => extendSweep(draft, command, nowMs));
+      });
       sweeps.begin();
       return sweepToWire(await viewOf(current(id)));
     }),
@@ -270,7 +284,7 @@ function sweepView(
   used: { readonly gpuSeconds: number; readonly usd: number | null },
   nowMs: number,
 ): SweepView {
-  const { by: _by, isSpent: _isSpent, spec: text, ...rest } = sweep;
+  const { by: _by, isSpent: _isSpent, failuresFrom: _from, spec: text, ...rest } = sweep;
   const spec = JSON.parse(text) as Readonly<Record<string, unknown>>;
   const count = (state: TrialState) => trials.filter((trial) => trial.state === state).length;
   const best = bestTrial(spec['objective'] as Objective, trials);

@@ -20,6 +20,8 @@ export interface StoredSweep {
   readonly trials: number;
   /** Its budget is used up, as `reason` tells: what runs ends, and then it is done. */
   readonly isSpent?: boolean;
+  /** The first trial whose failure counts: an extension gives those before it another chance. Absent: the first of all. */
+  readonly failuresFrom?: number;
   readonly createdAtMs: number;
   readonly endedAtMs: number | null;
 }

@@ -164,3 +164,13 @@ test.each<readonly [string, SweepLook['trials'], Partial<SweepLook>, object]>([
 ])('with seeds it %s', (_name, trials, fields, step) => {
   expect(nextSweepStep(look([], { trials, seeds: 3, ...fields }))).toEqual(step);
 });
+
+test('failures from before an extension do not end the sweep a second time', () => {
+  const extended = { state: 'running', reason: null, trials: 9, failuresFrom: 3 } as const;
+  const failed = ['failed', 'failed', 'failed'] as const;
+  expect(nextSweepStep(look(failed, { sweep: extended }))).toEqual({ kind: 'start', number: 3 });
+  expect(nextSweepStep(look([...failed, 'failed', 'failed'], { sweep: extended }))).toMatchObject({
+    number: 5,
+  });
+  expect(nextSweepStep(look([...failed, ...failed], { sweep: extended }))).toMatchObject({ kind: 'giveUp' });
+});

@@ -9,7 +9,7 @@ import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 const atOnceMax = 256;
 
 export interface SweepLook {
-  readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials' | 'isSpent'>;
+  readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials' | 'isSpent' | 'failuresFrom'>;
   /** In the order of their numbers. */
   readonly trials: readonly Pick<StoredTrial, 'state' | 'jobId' | 'endedAtMs' | 'cause' | 'seedRuns'>[];
   /** How often each trial runs. */
@@ -50,7 +50,7 @@ export function nextSweepStep(look: SweepLook): SweepStep {
   // It has been given up, and only waits for what runs.
   if (reason !== null)
     return endOf(trials, { kind: 'end', state: sweep.isSpent === true ? 'done' : 'failed', reason });
-  const failures = lastFailures(trials);
+  const failures = lastFailures(trials.slice(sweep.failuresFrom ?? 0));
   if (failures.length >= maxFailures) {
     const causes = [...new Set(failures)].join(', ');
     const failed = `the last ${failures.length} trials have failed: ${causes}`;
