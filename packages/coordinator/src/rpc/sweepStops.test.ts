@@ -203,3 +203,18 @@ test('a sweep whose budget is used up cannot be extended', async () => {
   // What was carried out before is answered, whatever has been used since.
   expect(await coordinator.api.extendSweep(id, 1, 'in-time')).toMatchObject({ trials: 10 });
 });
+
+test('a sweep that cannot be looked at keeps no other from its trials', async () => {
+  const broken = await create();
+  const other = await create({ job: { ...file.job, retry: { max_attempts: 1 } } });
+  await trialsOf(other.id);
+  await coordinator.loop.run(aCaller, (draft) => {
+    const stored = draft.sweeps.sweep(broken.id);
+    if (stored !== undefined) draft.sweeps.put({ ...stored, spec: '{}' });
+  });
+  const [trial] = await coordinator.api.listTrials(other.id);
+  await startJob(coordinator, trial?.jobId as JobId);
+  await finish(trial?.jobId as JobId, 1);
+  await expect(coordinator.sweeps.run()).rejects.toThrow(`a pass over ${broken.id} has failed: `);
+  expect((await coordinator.api.listTrials(other.id))[0]).toMatchObject({ state: 'failed' });
+});

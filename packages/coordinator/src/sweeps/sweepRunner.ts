@@ -36,6 +36,7 @@ import type { ClusterState } from '../state/state.ts';
 import { openJobsOf, pointAsRun, ranWith } from '../state/trialJobs.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
+import { namedFailure } from '../work/contained.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
 import { spaceOfSweep } from './searchSpace.ts';
@@ -120,11 +121,15 @@ export class SweepRunner {
     if (this.endSeenMs.has(jobId)) this.begin();
   }
 
+  /** What fails of one sweep keeps no other from its pass, and is thrown at the end. */
   private async passes(): Promise<void> {
+    const failures: unknown[] = [];
     do {
       this.isAskedAgain = false;
-      for (const sweep of Array.from(this.parts.state.sweeps.sweeps.values())) await this.pass(sweep);
+      for (const sweep of Array.from(this.parts.state.sweeps.sweeps.values()))
+        await this.pass(sweep).catch((error: unknown) => failures.push(namedFailure(sweep.id, error)));
     } while (this.isAskedAgain);
+    if (failures.length > 0) throw failures[0];
   }
 
   private async pass(sweep: StoredSweep): Promise<void> {

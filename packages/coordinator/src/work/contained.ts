@@ -15,6 +15,12 @@ export class StoppingError extends MusterError {
   }
 }
 
+/** For work on several things of a kind: the log tells the message alone, which then names the thing. @param of its id */
+export function namedFailure(of: string, error: unknown): unknown {
+  if (error instanceof StoppingError) return error;
+  return new Error(`a pass over ${of} has failed: ${messageOf(error)}`, { cause: error });
+}
+
 /** Synchronous, a promise, or promises. */
 export type ContainedWork = () => unknown;
 
