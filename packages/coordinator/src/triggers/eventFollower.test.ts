@@ -1,6 +1,8 @@
 /** Triggers by events, of a coordinator on a store in memory. */
+import { clusterSubject } from '@muster/common/eventKinds';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { aCaller } from '../modelFixture.ts';
 import { submitJob } from '../rpc/jobFixture.ts';
 
 let coordinator: TestCoordinator;
@@ -78,6 +80,36 @@ test('what a trigger has started itself does not start it again, by whatever way
   expect(eachFires.map(({ cause }) => cause)).toEqual([expect.stringMatching(/job.submitted of train$/)]);
   expect(endsFires).toHaveLength(1);
   expect((await coordinator.api.listPipelines()).runs).toHaveLength(2);
+});
+
+test('an alert about what a trigger has started does not start it again', async () => {
+  await create('alarmed', "kind == 'alert.firing'", {
+    of: '${trigger.event.data.of}',
+    state: '${trigger.event.job}',
+  });
+  const alert = async (of: string) => {
+    const about = {
+      of,
+      kind: 'job',
+      name: 'x',
+      project: 'default',
+      severity: 'info',
+      message: '',
+      labels: {},
+    };
+    const data = { alert: 'slow', owner: null, episode: 'slow-1', ...about, firedAtMs: 1, silenced: false };
+    const event = { kind: 'alert.firing', subject: clusterSubject, data } as const;
+    await coordinator.loop.run(aCaller, (draft, nowMs) => draft.emit(event, nowMs));
+  };
+  const jobId = await submit('train');
+  await alert(jobId);
+  const [fire] = await fires('alarmed');
+  const run = await coordinator.api.getPipeline(fire?.run ?? '');
+  expect(run.params).toEqual({ of: jobId, state: 'train' });
+  await alert(run.steps[0]?.jobId ?? '');
+  expect(await fires('alarmed')).toHaveLength(1);
+  await alert(await submit('other'));
+  expect(await fires('alarmed')).toHaveLength(2);
 });
 
 test('a pause skips what happens meanwhile, and other projects are not seen', async () => {

@@ -114,8 +114,11 @@ export class TriggerEvents {
   }
 
   private async jobOf({ subject, data }: SeenEvent): Promise<Job | null> {
-    const id = isJobId(subject) ? subject : textOrNull(data['jobId']);
-    if (id === null || !isJobId(id)) return null;
+    // Alerts name what they are about: a job, a node or the cluster.
+    const id = [subject, data['jobId'], data['of']]
+      .map(textOrNull)
+      .find((text) => text !== null && isJobId(text));
+    if (id == null || !isJobId(id)) return null;
     const { state, store } = this.parts;
     return state.jobs.get(id) ?? (await store.readJob(id))?.job ?? null;
   }
