@@ -102,6 +102,7 @@ export function outputIn(settings: OutputSettings): OpenOutput {
       store,
       logs,
       rows: rowKeeping.rows,
+      log,
       keep,
       publishedSeq,
       onFatal,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLogger } from '@muster/common/log';
+import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { jobIdOf } from '../modelFixture.ts';
 import { LogBudget } from './logBudget.ts';
@@ -33,11 +33,11 @@ async function write(job: number, bytes: number, age: number, attempt = 1): Prom
   utimesSync(join(logs.directoryOf(task.jobId), `${attempt}.0.log`), at, at);
 }
 
-function aBudget(bytesMax: number): LogBudget {
+function aBudget(bytesMax: number, log: Logger = silentLogger): LogBudget {
   return new LogBudget({
     logs,
     bytesMax,
-    log: silentLogger,
+    log,
     liveAttempt: (jobId) => [...live].find(([job]) => jobIdOf(job) === jobId)?.[1] ?? null,
     onRemoved: (jobId, bytes) => void removed.push(`${jobId}: ${bytes}`),
   });
@@ -58,6 +58,19 @@ test('the logs of ended jobs go, the oldest first, and no more than has to', asy
   expect(budget.usedBytes).toBe(2_000);
   await budget.run();
   expect(removed).toHaveLength(2);
+});
+
+test('logs that cannot be removed keep no others', async () => {
+  await write(1, 1_000, 300);
+  await write(2, 1_000, 200);
+  await write(3, 1_000, 100);
+  const clear = logs.clear.bind(logs);
+  logs.clear = (jobId, ...why) =>
+    jobId === jobIdOf(1) ? Promise.reject(new Error('EPERM')) : clear(jobId, ...why);
+  const warnings: unknown[] = [];
+  await aBudget(2_500, { ...silentLogger, warn: (fields) => void warnings.push(fields) }).run();
+  expect(removed).toEqual([`${jobIdOf(2)}: 1000`]);
+  expect(warnings).toEqual([{ jobId: jobIdOf(1), error: 'EPERM' }]);
 });
 
 test('what was there before counts', async () => {

@@ -92,10 +92,15 @@ export class LogBudget {
     const { logs, bytesMax, liveAttempt, log, onRemoved } = this.parts;
     for (const { jobId } of jobs) {
       if (this.usedBytes <= bytesMax * (1 - roomShare)) return true;
-      const bytes = await logs.clear(jobId, 'budget', liveAttempt(jobId) ?? Number.POSITIVE_INFINITY);
-      if (bytes === 0) continue;
-      log.info({ jobId, bytes }, 'logs were removed: the budget is used up');
-      onRemoved(jobId, bytes);
+      try {
+        const bytes = await logs.clear(jobId, 'budget', liveAttempt(jobId) ?? Number.POSITIVE_INFINITY);
+        if (bytes === 0) continue;
+        log.info({ jobId, bytes }, 'logs were removed: the budget is used up');
+        onRemoved(jobId, bytes);
+      } catch (error) {
+        // Those of other jobs make room as well.
+        log.warn({ jobId, error: messageOf(error) }, 'logs cannot be removed');
+      }
     }
     return this.usedBytes <= bytesMax * (1 - roomShare);
   }

@@ -1,4 +1,5 @@
 import type { ArrayId, JobId } from '@muster/common/ids';
+import { silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import type { Job } from '../model.ts';
@@ -21,11 +22,16 @@ const keep = {
 let memory: Memory;
 let coordinator: TestCoordinator;
 const removedLogs: JobId[] = [];
+/** Jobs whose output cannot be removed, and what is logged of it. */
+const stuckLogs = new Set<JobId>();
+const warnings: unknown[] = [];
 /** How many events, by transaction. */
 const removedEvents: number[] = [];
 beforeEach(() => {
   memory = new Memory('test');
   removedLogs.length = 0;
+  stuckLogs.clear();
+  warnings.length = 0;
   removedEvents.length = 0;
 });
 afterEach(() => coordinator.close());
@@ -58,7 +64,13 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
     state,
     store,
     keep: { ...keep, ...settings },
-    logs: { remove: async (id) => removedLogs.push(id) },
+    logs: {
+      async remove(id) {
+        if (stuckLogs.has(id)) throw new Error(`EIO: ${id}`);
+        return removedLogs.push(id);
+      },
+    },
+    log: { ...silentLogger, warn: (fields) => void warnings.push(fields) },
     rows: { remove: async () => 0 },
     publishedSeq: async () => publishedSeq,
     onFatal: (error) => expect.unreachable(error.message),
@@ -93,6 +105,18 @@ test('jobs that ended long ago go, with their output, and answers state what bec
   await expect(coordinator.api.getJob(jobIdOf(77))).rejects.toThrow(/there is no job/);
   const specJson = JSON.stringify({ name: 'late', command: ['true'], after: [jobIdOf(1)] });
   await expect(coordinator.api.submit({ specJson, requestId: 'r1' })).rejects.toThrow(/removed by retention/);
+});
+
+test('a job whose output cannot be removed stays until it can be, and keeps no other job', async () => {
+  await start([over(1), over(2), over(3), aJob(4)]);
+  stuckLogs.add(jobIdOf(2));
+  await pass(91);
+  expect(kept()).toEqual([2, 4]);
+  expect(warnings).toEqual([{ jobId: jobIdOf(2), error: `EIO: ${jobIdOf(2)}` }]);
+  expect(await coordinator.api.getJob(jobIdOf(2))).toMatchObject({ state: 'succeeded' });
+  stuckLogs.clear();
+  await nextPass();
+  expect(kept()).toEqual([4]);
 });
 
 test('no more than so many ended jobs are kept, the newest', async () => {

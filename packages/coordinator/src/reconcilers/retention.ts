@@ -7,7 +7,9 @@
  */
 
 import { statfsSync } from 'node:fs';
+import { messageOf } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
+import type { Logger } from '@muster/common/log';
 import { parseDependency } from '@muster/common/spec/after';
 import type { LogStore } from '../logs/logStore.ts';
 import type { Job } from '../model.ts';
@@ -56,6 +58,7 @@ export interface RetentionParts {
   readonly store: Pick<Store, 'retention'>;
   readonly logs: Pick<LogStore, 'remove'>;
   readonly rows: Pick<RowStore, 'remove'>;
+  readonly log: Logger;
   readonly keep: Keep;
   /** Up to this event all are published; they are not removed before. */
   readonly publishedSeq: () => Promise<number>;
@@ -191,7 +194,7 @@ export class Retention {
   }
 
   private jobs(beforeMs: number): Piece {
-    const { store, state, logs, rows, wallMs } = this.parts;
+    const { store, state, wallMs } = this.parts;
     let after: EndedJob | null = null;
     return async () => {
       const ended: readonly EndedJob[] = await store.retention.readEndedJobs(beforeMs, after, jobsPerPiece);
@@ -200,15 +203,29 @@ export class Retention {
         .filter(({ id, arrayId }) => !named.has(id) && (arrayId === null || !named.has(arrayId)))
         .filter(({ submitSeq }) => submitSeq !== state.lastSubmitSeq)
         .map(({ id }) => id);
-      for (const id of ids) {
-        await logs.remove(id);
-        await rows.remove(id);
-      }
-      if (ids.length > 0) await store.retention.removeJobs(ids, wallMs());
-      for (const id of ids) state.outcomes.delete(id);
+      const removed: JobId[] = [];
+      for (const id of ids) if (await this.removeOutput(id)) removed.push(id);
+      if (removed.length > 0) await store.retention.removeJobs(removed, wallMs());
+      for (const id of removed) state.outcomes.delete(id);
       after = ended.at(-1) ?? after;
       return ended.length === jobsPerPiece;
     };
+  }
+
+  /** @returns false: it cannot be removed, and the next pass tries again */
+  private async removeOutput(jobId: JobId): Promise<boolean> {
+    const { logs, rows, log } = this.parts;
+    try {
+      await logs.remove(jobId);
+      await rows.remove(jobId);
+      return true;
+    } catch (error) {
+      log.warn(
+        { jobId, error: messageOf(error) },
+        'an ended job is kept, because its output cannot be removed',
+      );
+      return false;
+    }
   }
 }
 
