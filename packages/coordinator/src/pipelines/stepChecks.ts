@@ -5,13 +5,19 @@ import { noOrigin, toProblems } from '@muster/common/spec/problems';
 import type { JobSpec } from '@muster/common/spec/types';
 import { checkJobSpec } from '@muster/common/spec/validate';
 import { readSweep } from '@muster/experiments/file/sweepFile';
-import { itemsOf, stepJob, stepSweep } from '@muster/pipelines/file/stepJob';
+import { countOfInstances, itemsOf, stepJob, stepSweep } from '@muster/pipelines/file/stepJob';
 import type { PipelineSpec, PipelineStep, PipelineValues } from '@muster/pipelines/model';
 import { substitute } from '@muster/pipelines/substitute';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { checkJobLease } from '../leases/leases.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { trialsOfSweep } from '../sweeps/trialCount.ts';
+import { nextRound } from '../work/inOrder.ts';
+
+/** Each is a row, a job, and a check before the run is accepted. */
+const instancesMax = 10_000;
+/** A check takes some tenths of a millisecond. */
+const checksPerTurn = 50;
 
 export interface StepCheckParts {
   readonly agents: Pick<AgentRegistry, 'heartbeatIntervalMs'>;
@@ -24,10 +30,14 @@ export async function requireSteps(
   params: PipelineValues,
   { agents, vault }: StepCheckParts,
 ): Promise<void> {
+  requireCount(spec, params);
   await requireStore(spec, params, vault);
+  let checks = 0;
   for (const step of spec.steps) {
     const items = itemsOf(step, params) ?? [null];
     for (const [index, item] of items.entries()) {
+      checks += 1;
+      if (checks % checksPerTurn === 0) await nextRound();
       const inputs = Object.fromEntries(step.inputs.map((each) => [each.name, sampleOf(each.name)]));
       const { project } = spec;
       const run = { pipeline: spec, run: 'run', project, step, index, try: 1, item, params, inputs };
@@ -47,6 +57,15 @@ export async function requireSteps(
       await vault.require(job);
     }
   }
+}
+
+function requireCount({ steps }: PipelineSpec, params: PipelineValues): void {
+  const count = steps.reduce((sum, step) => sum + countOfInstances(step, params), 0);
+  if (count <= instancesMax) return;
+  const message = `the run would start steps ${count} times`;
+  const expected = `at most ${instancesMax}, each item of for_each counted`;
+  const problem = { path: 'steps', message, expected, suggestion: null };
+  throw new MusterError('invalid', `steps: ${message}; expected ${expected}`, { problems: [problem] });
 }
 
 /** Its place with the values of parameters, and its secret: what a step would otherwise find out once it is its turn. */
