@@ -65,6 +65,8 @@ const retryPolicy = { initialMs: 100, maxMs: 5_000 };
 const exitOfSigkill = 137;
 const oomLooks = 10;
 const oomLookMs = 100;
+/** For the rest of the output of a task that is found ended. */
+const outputMs = 3_000;
 /** Long enough for an init with the least share of a CPU that the engine allows, 1 %. */
 const initLooks = 500;
 const initLookMs = 10;
@@ -133,7 +135,10 @@ class DockerDriver implements TaskDriver {
         this.outputs.follow(container, task);
         this.fences.learn(task, container);
       }
-      if (container?.phase === 'ended') await this.outputs.complete(container, task);
+      if (container?.phase === 'ended') {
+        // Hello waits for this. Whoever then waits for the end of the task gets all of its output.
+        await untilAborted(this.outputs.complete(container, task), AbortSignal.timeout(outputMs));
+      }
       // The kernel has the word: what the engine calls paused may have been thawed past it.
       const knows = this.fences.knows(task);
       const frozen = knows ? this.fences.isFrozen(task) : container?.isPaused === true;
