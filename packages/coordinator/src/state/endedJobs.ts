@@ -21,11 +21,13 @@ export async function learnOutcomes(
 }
 
 /** Drops the oldest, once there are many, but what active jobs come after. */
-export function forgetOutcomes(memory: Memory & Pick<ClusterState, 'successors'>): void {
-  const { jobs, outcomes, successors } = memory;
-  if (outcomes.size <= 2 * outcomesKept && successors.size <= 2 * outcomesKept) return;
+export function forgetOutcomes(
+  memory: Memory & Pick<ClusterState, 'arrays' | 'arrayFailures' | 'successors'>,
+): void {
+  const { jobs, arrays, arrayFailures, outcomes, successors } = memory;
+  if ([arrayFailures, outcomes, successors].every(({ size }) => size <= 2 * outcomesKept)) return;
   const needed = new Set<string>();
-  for (const job of jobs.values()) {
+  for (const job of [...jobs.values(), ...arrays.values()]) {
     for (const { on } of dependenciesOf(job)) {
       for (let id: string | undefined = on; id !== undefined; id = successors.get(id as JobId))
         needed.add(id);
@@ -33,9 +35,11 @@ export function forgetOutcomes(memory: Memory & Pick<ClusterState, 'successors'>
   }
   dropOldest(outcomes, needed);
   dropOldest(successors, needed);
+  // The newest stay: a job that comes after one of them may be about to be stored.
+  dropOldest(arrayFailures, needed);
 }
 
-function dropOldest(known: Map<JobId, unknown>, needed: ReadonlySet<string>): void {
+function dropOldest<Id extends string>(known: Map<Id, unknown>, needed: ReadonlySet<string>): void {
   for (const id of known.keys()) {
     if (known.size <= outcomesKept) return;
     if (!needed.has(id)) known.delete(id);
