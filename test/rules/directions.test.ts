@@ -174,7 +174,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'phases',
-      'alerts caller.ts lifecycle loop.ts model.ts state store',
+      'alerts caller.ts lifecycle loop.ts model.ts state store work',
       'it looks at what is stored, and commands like a client',
     ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],

@@ -6,7 +6,8 @@ import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixtur
 import { aCaller, aCheckpoint, aNode, anExit, aReport } from '../modelFixture.ts';
 import { finishJob, startJob, submitJob } from '../rpc/jobFixture.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
-import { Memory } from '../store/memory/memoryStore.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import type { Store } from '../store/store.ts';
 
 const memories: Memory[] = [];
 let coordinator: TestCoordinator;
@@ -98,6 +99,34 @@ test('each verified checkpoint is evaluated once, over restarts, and its row has
   expect(await evaluationsOf(id)).toEqual([first, second]);
   const kinds = [...(memories.at(-1)?.events.values() ?? [])].map(({ kind }) => kind);
   expect(kinds.filter((kind) => kind === 'checkpoint.evaluated')).toHaveLength(2);
+});
+
+test('a job whose evaluation cannot be recorded keeps no other from its own, and is named', async () => {
+  await coordinator.close();
+  let broken: JobId | null = null;
+  const memory = memories.at(-1) as Memory;
+  const store = new MemoryStore(memory);
+  const readJob: Store['readJob'] = (id) =>
+    id === broken ? Promise.reject(new Error('its row is broken')) : store.readJob(id);
+  coordinator = await startTestCoordinator({
+    memory,
+    store: () => Object.assign(Object.create(store) as Store, { readJob }),
+  });
+  const first = await train();
+  const other = await submitJob(coordinator, 'other', JSON.stringify({ ...file, checkpoint: { dir: '/b' } }));
+  await startJob(coordinator, other);
+  await save(first, 10);
+  const [ofFirst = first] = await evaluationsOf(first);
+  broken = ofFirst;
+  await expect(evaluate(ofFirst, { eval_loss: 2 })).rejects.toThrow(`${first}: its row is broken`);
+  await save(other, 10);
+  await expect(coordinator.evaluations.run()).rejects.toThrow(first);
+  const statesOf = (id: JobId) =>
+    coordinator.state.evaluations.byJob.get(id)?.evaluations.map(({ state }) => state);
+  expect([statesOf(first), statesOf(other)]).toEqual([['running'], ['running']]);
+  broken = null;
+  await coordinator.evaluations.run();
+  expect(statesOf(first)).toEqual(['complete']);
 });
 
 test('an evaluation that fails leaves the training alone, and the row says why', async () => {

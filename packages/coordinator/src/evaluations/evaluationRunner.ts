@@ -22,6 +22,7 @@ import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
 import type { JobRecord, Store } from '../store/store.ts';
+import { namedFailure } from '../work/contained.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { evaluationSpec } from './evaluationSpec.ts';
 
@@ -75,12 +76,16 @@ export class EvaluationRunner {
     );
   }
 
+  /** What fails of one job keeps no other from its pass, and is thrown at the end. */
   private async passes(): Promise<void> {
+    const failures: unknown[] = [];
     do {
       this.isAskedAgain = false;
-      for (const id of Array.from(this.parts.state.evaluations.open)) await this.pass(id);
+      for (const id of Array.from(this.parts.state.evaluations.open))
+        await this.pass(id).catch((error: unknown) => failures.push(namedFailure(id, error)));
     } while (this.isAskedAgain);
-    await this.removeOld();
+    await this.removeOld().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 
   private async pass(id: JobId): Promise<void> {

@@ -8,7 +8,8 @@ import { aCaller, aCheckpoint, aNode, anExit, aReport } from '../modelFixture.ts
 import { startJob, submitJob } from '../rpc/jobFixture.ts';
 import { attemptSpec } from '../spec/phaseSpec.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
-import { Memory } from '../store/memory/memoryStore.ts';
+import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
+import type { Store } from '../store/store.ts';
 
 let memory: Memory;
 let coordinator: TestCoordinator;
@@ -111,6 +112,28 @@ test('the end of a phase is judged by what it has printed, over restarts, and on
   await coordinator.phases.run();
   expect(await shown(id)).toMatchObject({ state: 'succeeded', phases: { done: 175, percent: 100 } });
   expect(kinds().slice(2)).toEqual(['phase.started', 'phase.extended', 'phase.ended']);
+});
+
+test('a job that cannot be judged keeps no other from its verdict, and is named', async () => {
+  await coordinator.close();
+  let broken: JobId | null = null;
+  const store = new MemoryStore(memory);
+  const readJob: Store['readJob'] = (id) =>
+    id === broken ? Promise.reject(new Error('its row is broken')) : store.readJob(id);
+  coordinator = await startTestCoordinator({
+    memory,
+    store: () => Object.assign(Object.create(store) as Store, { readJob }),
+  });
+  const first = await submitJob(coordinator, 'r1', JSON.stringify(file));
+  const second = await submitJob(coordinator, 'r2', JSON.stringify(file));
+  const indexOf = (id: JobId) => coordinator.state.jobs.get(id)?.phase?.index;
+  broken = first;
+  for (const id of [first, second]) await runTo(id, { step: 100, train_loss: 3 });
+  await expect(coordinator.phases.run()).rejects.toThrow(`${first}: its row is broken`);
+  expect([indexOf(first), indexOf(second)]).toEqual([0, 1]);
+  broken = null;
+  await coordinator.phases.run();
+  expect(indexOf(first)).toBe(1);
 });
 
 test('phases in tokens follow those of the output, also in a job that continues from a checkpoint', async () => {

@@ -17,6 +17,7 @@ import { requireEvaluation } from '../state/requireEvaluation.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredEvaluation } from '../store/evaluations.ts';
 import type { Store } from '../store/store.ts';
+import { namedFailure } from '../work/contained.ts';
 import { dependsOn, judgePhase, type MeasuredMetric } from './phaseConditions.ts';
 
 export interface PhaseRunnerParts {
@@ -54,11 +55,15 @@ export class PhaseRunner {
     );
   }
 
+  /** What fails of one job keeps no other from its verdict, and is thrown at the end. */
   private async passes(): Promise<void> {
+    const failures: unknown[] = [];
     do {
       this.isAskedAgain = false;
-      for (const job of Array.from(this.parts.state.jobs.values()).filter(isAwaiting)) await this.judge(job);
+      for (const job of Array.from(this.parts.state.jobs.values()).filter(isAwaiting))
+        await this.judge(job).catch((error: unknown) => failures.push(namedFailure(job.id, error)));
     } while (this.isAskedAgain);
+    if (failures.length > 0) throw failures[0];
   }
 
   private async judge(job: Job): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Logger, silentLogger } from '@muster/common/log';
 import { expect, test, vi } from 'vitest';
-import { Contained, StoppingError } from './contained.ts';
+import { jobIdOf } from '../modelFixture.ts';
+import { Contained, namedFailure, StoppingError } from './contained.ts';
 
 function aContained() {
   const clock = { nowMs: 0 };
@@ -27,6 +28,16 @@ test('work that is refused because the coordinator stops has not failed', async 
   await contained.run('leases', () => Promise.reject(new StoppingError()));
   expect(contained.failures.size).toBe(0);
   expect(error).not.toHaveBeenCalled();
+});
+
+test('what fails of one job is logged with its name, and where it failed', async () => {
+  const { contained, error } = aContained();
+  const cause = new Error('poison');
+  await contained.run('phases', () => Promise.reject(namedFailure(jobIdOf(7), cause)));
+  const logged = { error: `${jobIdOf(7)}: poison`, stack: cause.stack };
+  expect(error).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(logged), expect.anything());
+  await contained.run('phases', () => Promise.reject(namedFailure(jobIdOf(7), new StoppingError())));
+  expect(contained.failures.get('phases')).toBe(1);
 });
 
 test('every failed promise of one pass counts, and the others are waited for', async () => {

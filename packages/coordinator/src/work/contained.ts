@@ -3,6 +3,7 @@
  * What it throws is logged under that name and counted. Other work continues, and it runs again the next time.
  */
 import { MusterError, messageOf } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 
 /** What fails at every tick is logged this often. */
@@ -60,7 +61,8 @@ export class Contained {
     const loggedAtMs = this.loggedAtMs.get(name);
     if (loggedAtMs !== undefined && nowMs - loggedAtMs < logAgainAfterMs) return;
     this.loggedAtMs.set(name, nowMs);
-    const stack = error instanceof Error ? error.stack : undefined;
+    const first = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const stack = first instanceof Error ? first.stack : undefined;
     this.log.error(
       { part: name, error: messageOf(error), failures: count, stack },
       'a part of the coordinator failed; the others keep running',
