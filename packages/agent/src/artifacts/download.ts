@@ -44,7 +44,7 @@ export async function downloadInput(
   );
 }
 
-/** Reading begins again where it broke off. */
+/** After a failure, the download resumes at the first byte that is missing. */
 async function fetchFile(
   { store, patience, abort }: TransferParts,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * The files of an output, found by handles of their directories: the agent has more rights than the task that wrote them, so it never
- * goes by a path that the task could change, and follows a link only within the output.
+ * The files of an output, found by handles of their directories. The agent has more rights than the task that wrote them, so
+ * it never relies on a path that the task could change, and it follows a link only within the output.
  */
 import type { Stats } from 'node:fs';
 import { type FileHandle, readlink } from 'node:fs/promises';
@@ -24,12 +24,15 @@ export interface OutputFile {
   readonly parts: readonly string[];
 }
 
-/** All regular files, what links lead to within the output included. Sockets, pipes and devices are left out, as are empty directories. */
+/**
+ * All regular files, including those that links within the output lead to. Sockets, pipes, devices and empty directories
+ * are excluded.
+ */
 export async function filesOfOutput(root: Directory): Promise<readonly OutputFile[]> {
   const files: OutputFile[] = [];
   let directories = 0;
   const { uid } = await root.stat();
-  /** @param shown as the path of it is to be @param real where it is @param above directories that it is in, by device and inode */
+  /** @param shown path to report @param real path without links @param above directories that led here, by device and inode */
   const walk = async (
     shown: readonly string[],
     real: readonly string[],
@@ -86,7 +89,7 @@ export async function withOutputFile<T>(
   }
 }
 
-/** A file may have several names. Whoever wrote the output could give one to a file of somebody else that they cannot read. */
+/** A file may have several names: the task could add one, a hard link, to a file of another user that the task cannot read. */
 async function requireOwn(root: Directory, files: readonly OutputFile[], uid: number): Promise<void> {
   for (const file of files) {
     const stat = await within(root, file.parts.slice(0, -1), (directory) =>
@@ -146,7 +149,7 @@ async function followed(
   return { parts: done, kind: 'directory' };
 }
 
-/** S3 names objects by text in UTF-8, and XML cannot say control characters. */
+/** S3 names objects in UTF-8, and XML cannot express control characters. */
 function requireName(path: readonly string[]): void {
   const name = path.at(-1) ?? '';
   if (/\p{Cc}/u.test(name) || name.includes('\uFFFD'))

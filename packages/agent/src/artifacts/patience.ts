@@ -13,7 +13,7 @@ export class Patience {
 
   /**
    * @param limitMs from the last success to the end of all repetitions
-   * @param onFailed gets what the store said each time that a request will be repeated
+   * @param onFailed gets the message of the store each time a request will be repeated
    */
   constructor(limitMs: number, monotonicMs: () => number, onFailed: (message: string) => void) {
     this.limitMs = limitMs;
@@ -28,8 +28,8 @@ export class Patience {
   }
 
   /**
-   * @param act may begin again where it has failed
-   * @throws {ArtifactStoreError} that the store gave last, and the reason of `abort`
+   * @param act runs again after a failure, and may then resume where it failed
+   * @throws {ArtifactStoreError} the last error of the store, and the reason of `abort`
    */
   async insist<T>(act: () => Promise<T>, abort: AbortSignal): Promise<T> {
     for (let failures = 0; ; ) {

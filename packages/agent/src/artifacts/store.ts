@@ -36,15 +36,15 @@ export interface ArtifactStore {
   /** @throws {ArtifactStoreError} */
   beginParts(key: string, abort: AbortSignal): Promise<PartUpload>;
   /**
-   * @param from byte to begin with, before the end of the object
-   * @returns the content, which is to be read or ended; reading it rejects with a `ArtifactStoreError`
+   * @param from the first byte to read, before the end of the object
+   * @returns the content, which must be read to its end or closed; reading it rejects with an `ArtifactStoreError`
    * @throws {ArtifactStoreError}
    */
   get(key: string, from: number, abort: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   close(): void;
 }
 
-/** Who a store lets in. */
+/** The credentials for a store. */
 export interface StoreKey {
   readonly id: string;
   readonly secret: string;

@@ -23,7 +23,7 @@ export interface TransferParts {
   readonly store: ArtifactStore;
   readonly patience: Patience;
   readonly abort: AbortSignal;
-  /** Of an upload: larger files are sent in parts of this size. Left out: 16 MiB. */
+  /** Of an upload: larger files are sent in parts of this size. Default: 16 MiB. */
   readonly partBytes?: number;
 }
 
@@ -144,7 +144,7 @@ async function uploadFile(
   return { hash: hash.digest('hex'), bytes: size };
 }
 
-/** For callers that tell what the problem is about. */
+/** For callers that know what the problem is about: its message then begins with `what`. */
 export function aboutArtifact(what: string, error: unknown): unknown {
   if (error instanceof ArtifactProblem)
     return new ArtifactProblem(`${what}: ${error.message}`, { cause: error });

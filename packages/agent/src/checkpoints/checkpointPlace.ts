@@ -4,7 +4,7 @@ import { trainingCompleteName } from '@muster/checkpoints/names';
 import { messageOf } from '@muster/common/errors';
 
 /**
- * The directory that holds a checkpoint, and its name there; no link on the way from the root is followed.
+ * The directory that holds a checkpoint, and its name there; no link below the root is followed.
  * @param name below the root, with `/` between its parts
  * @throws {Error} with the kernel's code; EINVAL for a name that leads elsewhere
  */
@@ -33,8 +33,8 @@ export function reasonOf(error: unknown): string {
 const granularityMs = 2_000;
 
 /**
- * Whether the program has left its marker that nothing is left to train. One from an earlier run must not end a
- * job that was just started to go on from there.
+ * Whether the program has left its marker that nothing is left to train. A marker from an earlier run must not end a job
+ * that was just started to train further.
  * @param startedAtMs wall clock: the start of the attempt
  */
 export async function completedSince(root: string, startedAtMs: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
  * Looks at the checkpoint directory of one task, from its start to its end: what is new and complete is verified,
- * written into the index beside it, and reported. One thing is done at a time (`inTurn`), but for verifications, which may
- * take minutes: looking goes on beside them, so that a newer checkpoint can take their place.
+ * written into the index beside it, and reported. One thing is done at a time (`inTurn`), except verifications, which may
+ * take minutes: looks continue beside them, so that a newer checkpoint can replace the one that is being verified.
  */
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { isWholeAlready } from '@muster/checkpoints/completeness';
@@ -108,7 +108,7 @@ export class DirectoryWatch {
     this.pacer.hint();
   }
 
-  /** The stop has failed. What is there when it is tried again is noted anew. */
+  /** The stop has failed. The next attempt to stop takes a new snapshot of what is there. */
   notStopped(): void {
     this.isStopping = false;
     // In turn, because the snapshot of the stop that failed may still be on its way.
@@ -227,8 +227,8 @@ export class DirectoryWatch {
   }
 
   /**
-   * One at a time for this task; the newest first. It takes the place of one that was written over, and while its GPUs wait
-   * to be free, of any older one. What is to be read a second time waits until there is nothing else.
+   * Verifies one checkpoint at a time for this task, the newest first. It replaces the verification of a checkpoint that was
+   * written over and, while the task is being stopped, that of any older one. Second readings wait until nothing else is due.
    */
   private verifyNext(): void {
     if (this.ended.signal.aborted) return;
@@ -329,7 +329,7 @@ export class DirectoryWatch {
       await this.known.accept(observation, found);
       if (this.observations.get(name)?.candidate.version === observation.candidate.version)
         this.observations.delete(name);
-      // Looking goes on meanwhile.
+      // Not awaited: looks continue meanwhile.
       this.tidy();
     });
   }

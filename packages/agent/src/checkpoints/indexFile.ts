@@ -44,11 +44,11 @@ export interface QuarantinedCheckpoint {
 
 export interface CheckpointIndex {
   readonly version: 1;
-  /** Whose checkpoints these are: the job that began to save here, which requeued ones go on with. */
+  /** The job that these checkpoints belong to: it began to save here, and requeued jobs resume from them. */
   readonly job: string;
-  /** The job that wrote this last: the newest of those that go on with the same checkpoints. null: an older agent. */
+  /** The job that wrote this last: the newest of those that share the checkpoints. null: an older agent wrote it. */
   readonly by: string | null;
-  /** Wall clock: what was saved before is somebody else's. */
+  /** Wall clock: what was saved before belongs to another job. */
   readonly sinceMs: number;
   /** By name. */
   readonly checkpoints: readonly IndexedCheckpoint[];

@@ -139,7 +139,7 @@ export class KnownCheckpoints {
     await this.write();
   }
 
-  /** Says of those that are no longer there that they are not; of a directory that cannot be read nothing follows. */
+  /** Reports the checkpoints that no longer exist. A directory that cannot be read is no evidence that any is gone. */
   async lookedAt({ candidates, problem }: CheckpointScan): Promise<void> {
     this.present = new Map(candidates.map(({ name, version }) => [name, version]));
     if (problem === null) await this.sendMissing();
@@ -184,12 +184,12 @@ export class KnownCheckpoints {
     if (found.verdict === 'corrupt') this.noteFirstReading(facts);
     this.forgetOldest();
     this.finalUpdates.delete(name);
-    // Said before it is written down: GPUs may be waiting for it.
+    // Sent before it is written down: GPUs may be waiting for it.
     this.send(known);
     await this.write();
   }
 
-  /** One that was found corrupt so long ago, by a look at it or by a program, that it is to be read again. null: none. */
+  /** One that was found corrupt, by a look at it or by a program, long enough ago to be read again now. null: none. */
   nextToReadAgain(): SecondReading | null {
     const { root, assignment, spec } = this.of;
     const doubted = new Map(assignment.doubted.map(({ name, version }) => [name, version]));
@@ -199,13 +199,13 @@ export class KnownCheckpoints {
       if (reread || this.present.get(name) !== version) continue;
       if (!isCorrupt && doubted.get(name) !== version) continue;
       if (!this.firstReadings.isLongAgo({ root, name, version }, this.parts.monotonicMs())) continue;
-      // What a program could not load, and what looked good here, is to be read to its last byte.
+      // A checkpoint that looked good here, but that a program could not load, must be read to its last byte.
       return { name, version, depth: isCorrupt ? (depth ?? spec.checkpoint.verify) : 'deep' };
     }
     return null;
   }
 
-  /** What a second reading has found. Where it came to nothing, there is another one as much later. */
+  /** Takes the result of a second reading. If it has none, another reading follows after the same delay. */
   async acceptSecond({ name, version }: SecondReading, found: Verification): Promise<void> {
     const known = this.known.get(name);
     if (known === undefined || known.facts.version !== version) return;

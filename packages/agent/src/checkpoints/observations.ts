@@ -50,7 +50,7 @@ export interface Step {
   readonly depth: VerificationDepth;
 }
 
-/** One that never stays the same while it is read is given up after so many tries. */
+/** A checkpoint that changed during every read is given up after this many reads. */
 export const triesMax = 3;
 /** A coordinator keeps as many; older ones that nobody has looked at so far are left alone. */
 const lookedAtMax = 64;

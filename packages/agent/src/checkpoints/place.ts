@@ -20,9 +20,9 @@ export interface PlaceParts {
 const setting = 'as checkpoint_root in /etc/muster/agent.yaml, then `muster install agent`';
 
 /**
- * @param root absolute; need not be there yet
- * @param changes whether checkpoints of the job are to be deleted
- * @returns a sentence; null: nothing keeps the agent from it
+ * @param root absolute; need not exist yet
+ * @param changes whether the agent must delete checkpoints of the job
+ * @returns why the agent cannot do its work there, as a sentence; null: it can
  */
 export async function placeProblem(
   root: string,

@@ -13,9 +13,9 @@ export interface DirectoryToPrepare {
 }
 
 /**
- * Sets corrupt checkpoints aside, and notes that in the index. One whose name holds another version by now stays: nobody has
- * read that twice. Again is fine.
- * @param warn gets what could not be done; the attempt goes on without it
+ * Sets corrupt checkpoints aside, and notes that in the index. One whose name holds another version by now stays: that version
+ * has not been read twice. May be repeated.
+ * @param warn gets what could not be done; the attempt continues without it
  */
 export async function setAsideCorrupt(
   { root, pattern, corrupt }: DirectoryToPrepare,

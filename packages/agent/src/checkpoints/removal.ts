@@ -20,9 +20,9 @@ class NotRemovable extends Error {
 }
 
 /**
- * @param version of what is to be deleted, as of a scan
+ * @param version of the checkpoint to delete, as of a scan
  * @param mounts all that this process sees
- * @returns whether it is gone, as is one that was not there; false: the name holds another version by now, which is kept
+ * @returns true: it is gone, or was not there; false: the name holds another version by now, which is kept
  * @throws {Error} what kept it from being deleted, to follow its name
  */
 export async function removeCheckpoint(
@@ -56,7 +56,7 @@ export async function removeCheckpoint(
 }
 
 /**
- * Goes on with deletions that a crash has cut short.
+ * Completes deletions that a crash has interrupted.
  * @param levels of directories below the root in which checkpoints lie
  */
 export async function sweepAside(root: string, levels: number): Promise<void> {

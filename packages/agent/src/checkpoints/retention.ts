@@ -3,8 +3,8 @@
  *
  * - the newest verified one, and one that the running attempt has resumed from: the next attempt may need them,
  * - one that its program itself calls its best or final one, whenever that was saved: it keeps these by its own rules,
- * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and of an unknown format nobody
- *   can say that a newer one is any better,
+ * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and for an unknown format
+ *   nothing shows that a newer one is any better,
  * - one that an evaluation needs, or may need,
  * - anything at all while no verified one is newer.
  */
@@ -24,7 +24,7 @@ export function toDelete(
   { keepLast, keepEvery, keepBest }: KeepRules,
   kept: ReadonlySet<string | null | undefined>,
 ): readonly string[] {
-  // Left out, all are kept: it is the rule that the others make exceptions of.
+  // Without `keepLast` all are kept: the other rules only make exceptions from it.
   if (keepLast === null) return [];
   const verified = checkpoints.filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name));
   const best = keepBest === null ? null : bestOf(verified, keepBest);
@@ -45,8 +45,8 @@ export function toDelete(
 /**
  * Those that evaluations need: the coordinator names them, and it has not decided yet about what was saved last.
  * @param checkpoints as `latestFirst` orders them
- * @param kept null: it has said nothing
- * @param isEvaluated whether it is going to
+ * @param kept null: it has named none yet
+ * @param isEvaluated whether the job has evaluations, so that the coordinator will name some
  */
 export function neededNames(
   checkpoints: readonly Pick<CheckpointFacts, 'name' | 'version' | 'savedAtMs'>[],

@@ -1,7 +1,7 @@
 /**
- * When a checkpoint was first found corrupt. A file server that was away, or a page that came wrong from a disk, looks like
- * damage, so nothing is renamed before a second reading, later and by itself, has come to the same verdict. The times are of
- * this process: one that was started anew counts from its own first look, which makes the wait longer and never shorter.
+ * When a checkpoint was first found corrupt. A file server that does not respond, or a disk that returns a wrong page, looks
+ * like damage, so nothing is renamed before a second reading, later and independent, has come to the same verdict. The times
+ * are of this process: a restarted agent counts from its own first look, which makes the wait longer and never shorter.
  */
 import { secondReadingMs } from '@muster/common/checkpoints';
 
@@ -19,7 +19,7 @@ export interface ReadCheckpoint {
 export class FirstReadings {
   private readonly atMs = new Map<string, number>();
 
-  /** Counts anew from now on. @param nowMs monotonic */
+  /** Restarts the wait from now. @param nowMs monotonic */
   note(read: ReadCheckpoint, nowMs: number): void {
     const key = keyOf(read);
     this.atMs.delete(key);

@@ -9,7 +9,7 @@ import { withPlaceOf } from './checkpointPlace.ts';
 import { indexName } from './indexFile.ts';
 
 export interface StopSnapshot {
-  /** Whatever was there (`identityOf`), contents of known checkpoints left out. */
+  /** Everything that was there (`identityOf`), except the contents of known checkpoints. */
   readonly identities: ReadonlySet<string>;
   /** Checkpoints that were known and complete, by name. */
   readonly settled: ReadonlyMap<string, { readonly version: string; readonly identity: string }>;
@@ -23,9 +23,9 @@ function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${birthtimeNs}`;
 }
 
-/** Asking for so many takes some 200 ms. In a directory that holds more, everything counts as begun before. */
+/** A look at this many entries takes some 200 ms. In a directory with more, everything counts as begun before the stop. */
 const snapshotEntriesMax = 10_000;
-/** A directory in which names vanish while it is read is read again, so often at most. */
+/** A directory in which names vanish while it is read is read this many times at most. */
 const readsMax = 10;
 
 /**

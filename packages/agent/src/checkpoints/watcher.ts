@@ -17,16 +17,16 @@ import { FirstReadings } from './secondReadings.ts';
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
   /**
-   * Refuses a directory that holds checkpoints of another job, sets corrupt ones aside, and sees that the one to begin from is
-   * there. Again is fine.
+   * Refuses a directory that holds checkpoints of another job, sets corrupt ones aside, and makes sure that the one to resume
+   * from exists. May be repeated.
    * @returns why the attempt cannot begin; null: it can
    */
   prepare(assignment: Assignment): Promise<PreparationProblem | null>;
-  /** It runs. Again is fine. @param startedAtMs wall clock */
+  /** The task runs. May be repeated. @param startedAtMs wall clock */
   watch(assignment: Assignment, startedAtMs: number): void;
   /** To be awaited before the first signal of a stop; takes a second at most. */
   stopping(task: TaskRef): Promise<void>;
-  /** That signal may not have reached the task: nothing counts as saved after it until `stopping` is called again. */
+  /** That signal may not have reached the task: nothing counts as saved after it until `stopping` runs again. */
   notStopped(task: TaskRef): void;
   isWatched(task: TaskRef): boolean;
   /** Its processes are gone: resolves, within some 10 s, when that may be reported. */
@@ -43,7 +43,7 @@ export interface Checkpoints {
   resend(): void;
   /** Of what `resend` sends the newest of each task, for a Hello, which has a bound. */
   messages(): readonly CheckpointMessage[];
-  /** Nothing more is to be reported of it. */
+  /** Nothing more needs to be reported about the task. */
   forget(task: TaskRef): void;
 }
 
@@ -146,7 +146,7 @@ export class CheckpointWatcher implements Checkpoints {
     this.watches.get(taskKey(task))?.known.noteDivergence(goodUntil);
   }
 
-  /** Which of its checkpoints evaluations need; each time instead of what was said before. */
+  /** Which of its checkpoints evaluations need. Each call replaces the one before. */
   keep(task: TaskRef, kept: KeptCheckpoints): void {
     this.kept.set(taskKey(task), kept);
     this.watches.get(taskKey(task))?.tidy();

@@ -36,8 +36,8 @@ export function aDirectory(): string {
 }
 
 /**
- * A file system of its own, so that it can be full, read-only, or somewhere inside of another one.
- * @param inTheEnd where it is in the end; left out: where it was mounted
+ * Mounts a separate file system, which can be full, read-only, or anywhere inside of another one.
+ * @param inTheEnd where it is when the test ends; default: where it was mounted
  */
 export function mountTmpfs(path: string, options: string, inTheEnd = path): void {
   try {

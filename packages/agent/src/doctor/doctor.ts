@@ -40,7 +40,7 @@ import { engineAnswers } from '../probes/engine.ts';
 import type { DoctorCheck, DoctorReport } from './doctorReport.ts';
 import { examineLimits, readLimitFacts } from './limits.ts';
 
-/** Of each source. A driver that initialises its cards anew takes seconds. */
+/** Of each source. A driver that must first initialise its cards takes seconds. */
 const deadlineMs = 20_000;
 const closeMs = 2_000;
 
@@ -80,7 +80,7 @@ export async function examineNode(options: AgentOptions): Promise<DoctorReport> 
 
 type About = Pick<DoctorCheck, 'area' | 'name' | 'chosen'>;
 
-/** @param more evidence and remedy; left out: there are none */
+/** @param more evidence and remedy; default: none */
 function check(
   about: About,
   state: DoctorCheck['state'],
@@ -323,8 +323,8 @@ async function examineNetwork(): Promise<readonly DoctorCheck[]> {
 }
 
 /**
- * By the same rules as the agent's. Problems of the source are left out, because they are reported by themselves, and so is
- * what shows only in the course of time.
+ * Applies the rules of the agent. Problems of the source are excluded, because they are reported separately, and so are
+ * conditions that show only over time.
  */
 function examineGpuHealth(
   about: About,

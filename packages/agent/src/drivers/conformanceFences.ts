@@ -1,6 +1,6 @@
 /**
  * What every driver must do about leases: freeze and thaw, start nothing too late, and be fenced at the deadline whatever
- * is gone by then. A frozen task is one whose output stands still; who says so of itself is not believed.
+ * has died by then. A task counts as frozen when its output no longer grows; a report of the driver alone is no evidence.
  */
 
 import { readBootId } from '@muster/common/boot';

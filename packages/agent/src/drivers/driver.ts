@@ -47,7 +47,7 @@ export interface TaskLaunch extends TaskLocation {
   readonly memoryMb: number | null;
   readonly shmMb: number | null;
   readonly volumes: readonly VolumeMount[];
-  /** What the agent itself shows to a container, whatever the node's policy says of the volumes of jobs. */
+  /** What the agent itself mounts into a container, whatever the node's policy for the volumes of jobs. */
   readonly ownVolumes: readonly VolumeMount[];
   /** Absolute; made by a preparation where they are missing, as the user that the task runs as. Of containers only with an account. */
   readonly directories: readonly string[];
@@ -69,7 +69,7 @@ export interface Driver {
   /**
    * Does beforehand what may take long or fail: image pulled, volumes and working directory there, program found.
    * Starts nothing and holds nothing; may be called again, and takes a moment when all is there.
-   * @param onDoing gets what is going on in words for people, such as `pulls image pytorch:24.01`
+   * @param onDoing gets the progress as a text for users, such as `pulls image pytorch:24.01`
    * @throws {DriverError} with the cause to report
    */
   prepare(launch: TaskLaunch, onDoing: (what: string) => void, abort?: AbortSignal): Promise<void>;
@@ -79,12 +79,12 @@ export interface Driver {
    * starts nothing (`LeaseExpired`, and nothing ran). Output goes to `<directory>/output.log`, stdout and stderr
    * in the order they were written. A task that is already there under this key is left alone (start is idempotent).
    * @param abort gives the start up, a pull of many minutes too. It then rejects with the signal's reason, and nothing
-   *   runs or is left behind. One that comes too late changes nothing: the task runs, and is to be stopped.
+   *   runs or is left behind. One that comes too late changes nothing: the task runs, and must be stopped.
    * @throws {DriverError} with the cause to report (`command_not_found`, `image_pull`, …); nothing is left behind.
    */
   start(launch: TaskLaunch, abort?: AbortSignal): Promise<void>;
 
-  /** What is known of a task now; the way back after an agent restart. */
+  /** What is known of a task now. A restarted agent finds its tasks again by this. */
   recover(task: TaskLocation): Promise<TaskObservation>;
 
   /**
@@ -119,8 +119,8 @@ export type TaskDriver = Driver & TaskFence;
 export interface TaskFence {
   /**
    * Arms the second fence, which holds without this agent, without network and without container engine: at the lease's
-   * deadline the node freezes or kills the task. A later lease takes the place of an earlier one, never the other way
-   * round. null: never fenced. It does not thaw. A task that has ended is not an error.
+   * deadline the node freezes or kills the task. A later lease replaces an earlier one, never the reverse.
+   * null: never fenced. It does not thaw. A task that has ended is not an error.
    */
   renew(task: TaskLocation, lease: Lease | null): Promise<void>;
 
@@ -155,8 +155,8 @@ export interface Fence {
   realPaths(paths: readonly string[]): Promise<readonly (string | null)[]>;
 
   /**
-   * Whom a container of this account runs as, so that what it writes to a mount is the account's.
-   * @param launch its files and directories are given and made as of the start and the preparation of a launch
+   * The ids that a container of this account runs as, so that the account owns what it writes to a mount.
+   * @param launch its files are given to the account as at a start, and its directories are made as in a preparation
    * @throws {DriverError} when this node has no such account, or no task may run as it
    */
   accountIds(account: TaskAccount, launch: Pick<TaskLaunch, 'ownFiles' | 'directories'>): Promise<AccountIds>;

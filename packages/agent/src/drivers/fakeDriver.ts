@@ -87,7 +87,7 @@ export class FakeDriver implements TaskDriver {
     this.errors.delete(method);
   }
 
-  /** Calls of `method` wait, before they have an effect or with their answer, until the returned function is called. */
+  /** Calls of `method` wait, before they take effect or before they answer, until the returned function runs. */
   hold(method: Method, when: 'before' | 'after' = 'before'): () => void {
     const { promise: open, resolve } = Promise.withResolvers<void>();
     this.gates.set(method, { open, when });

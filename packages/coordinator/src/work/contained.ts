@@ -3,7 +3,6 @@
  * What it throws is logged under that name and counted. Other work continues, and it runs again the next time.
  */
 import { MusterError, messageOf } from '@muster/common/errors';
-import type { JobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 
 /** What fails at every tick is logged this often. */

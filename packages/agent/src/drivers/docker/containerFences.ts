@@ -70,7 +70,7 @@ export class ContainerFences {
   /**
    * Right after the start: the kernel names the control group, and the guard is given one that nobody could foresee. A
    * lease that has run out while the engine was starting the container is enforced at once.
-   * @throws {DriverError} when the container cannot be fenced; it is to be killed
+   * @throws {DriverError} when the container cannot be fenced; the caller must kill it
    */
   async armStarted(task: TaskLocation, lease: Lease | null, container: Container): Promise<void> {
     const foreseen = this.known(task);

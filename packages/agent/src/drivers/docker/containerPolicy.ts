@@ -1,6 +1,6 @@
 /**
- * What containers may do on this node. A job asks; its node decides, because the author of a job need not be somebody
- * whom the node's owner would give root: an engine makes root of everybody who may say what it mounts and as whom it runs.
+ * What containers may do on this node. A job asks, and its node decides: a user who may choose what an engine mounts, and
+ * which user a container runs as, is root on the node, and the node's owner need not trust the author of a job with that.
  */
 import type { AccountIds } from '../../taskFacts/account.ts';
 import type { VolumeMount } from '../driver.ts';
@@ -79,8 +79,8 @@ export function otherUserEnvironment(name: string): Readonly<Record<string, stri
 }
 
 /**
- * Engines look supplementary groups up by name first, also those that are given as numbers, and in the database of the image:
- * a group that is called `27` there and has another number would give the container that one.
+ * Engines look supplementary groups up by name first, even those that are given as numbers, in the database of the image:
+ * a group that is named `27` there and has another number would give the container that other number.
  * @param database /etc/group of the image, as Latin-1
  * @returns the group of the account that the image takes for another one; null: there is none
  */

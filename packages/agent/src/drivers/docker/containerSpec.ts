@@ -34,7 +34,7 @@ export interface ContainerPlan extends ContainerIdentity {
   readonly gpuMode: GpuRequestMode;
   /** The engine can put its init in front of the command. */
   readonly init: boolean;
-  /** As they are to be mounted. */
+  /** As the container mounts them. */
   readonly volumes: readonly VolumeMount[];
   readonly policy: Pick<ContainerPolicy, 'user' | 'capabilities' | 'readOnlyRoot'>;
 }
@@ -129,8 +129,8 @@ function environment({ launch, gpuMode, image, ids, policy }: ContainerPlan): Re
     ),
     ...(hasDevices ? { NVIDIA_DRIVER_CAPABILITIES: 'compute,utility' } : {}),
     ...launch.env,
-    // The last word is ours: images of NVIDIA set `all`, and where the NVIDIA runtime is the engine's default that would
-    // open every GPU of the node to a task that has none of them.
+    // Set last, so that nothing overrides it: images of NVIDIA set `all`, and where the NVIDIA runtime is the engine's default,
+    // that would open every GPU of the node to a task that has none of them.
     NVIDIA_VISIBLE_DEVICES: visibleDevices(launch.gpus, gpuMode),
   };
 }

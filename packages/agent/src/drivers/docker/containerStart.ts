@@ -1,4 +1,4 @@
-/** From a launch to a running container. Whatever goes wrong on the way, no container is left behind. */
+/** From a launch to a running container. Whatever fails in between, no container is left behind. */
 
 import { open } from 'node:fs/promises';
 import { posix } from 'node:path';
@@ -216,7 +216,7 @@ export class ContainerStart {
       volumes,
       policy: this.options.policy,
       init: (await this.engine.identity()).hasInit,
-      // Asked anew each time: CDI specs are made again after a change of driver or of MIG slices.
+      // Asked each time: CDI specs are generated again after a change of driver or of MIG slices.
       gpuMode: hasDevices ? await chooseGpuRequestMode(launch.gpus, await this.engine.info()) : 'nvidia',
     });
     const id = await this.engine.createContainer(containerName(launch.key), spec);
@@ -265,7 +265,7 @@ export class ContainerStart {
       await this.engine.removeContainer(container.id);
       await this.options.fences.forget(launch);
     } catch (error) {
-      // The guard goes on holding the lease of what could not be removed.
+      // The guard keeps holding the lease of what could not be removed.
       this.options.log.warn({ container: container.id, error: String(error) }, 'cannot delete a container');
     }
   }

@@ -84,7 +84,7 @@ describe('images', () => {
     expect(here.message).toContain('did you mean ./seq (/bin/seq)?');
   });
 
-  // 127.0.0.1:1 stands for a registry: nothing listens there, and the engine says so at once.
+  // 127.0.0.1:1 stands for a registry: nothing listens there, and the engine reports that at once.
   it('that nobody has fail with their name, the reason and the remedy', async () => {
     const missing = '127.0.0.1:1/team/trainer:2';
     const error = await startError(aTask({ image: missing }));

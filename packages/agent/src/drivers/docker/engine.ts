@@ -133,10 +133,10 @@ export class Engine {
     return stat !== null && isExecutableFile(stat);
   }
 
-  /** A file of a container that does not run, links followed as the engine does. null: it is not there, or is no file. */
+  /** A file of a container that does not run; links are followed as the engine does. null: it is not there, or is not a file. */
   async readFile(id: string, path: string): Promise<Buffer | null> {
     const found = await this.readPath(id, path);
-    // What a link leads to is the end of all links on the way, within the container.
+    // `linkTarget` is the end of the whole chain of links, within the container.
     if (found === null || found.linkTarget === '') return found?.file ?? null;
     const target = await this.readPath(id, found.linkTarget);
     if (target === null || target.linkTarget === '') return target?.file ?? null;

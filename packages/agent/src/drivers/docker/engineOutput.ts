@@ -7,9 +7,9 @@
  * position given as a time, too; and the parts of a long line all carry the time of its first part.)
  *
  * While the container runs its log is followed. Engines end a follow too early when a container ends (observed with 20.10:
- * the last line without a newline, sometimes thousands of lines), so the log is read once more, whole, after the end. That
- * reading is the truth: it overwrites the file with the same bytes and adds what is missing. Of a file of which a part was
- * dropped for want of space, only what is missing at its end is written.
+ * the last line without a newline, sometimes thousands of lines), so the log is read once more, in full, after the end. That
+ * reading is authoritative: it overwrites the file with the same bytes and adds what is missing. If a part of the file was
+ * dropped to save space, only what is missing at its end is written.
  *
  * Within one stream the order is exact; between stdout and stderr it is the order in which the engine read its two pipes.
  */
@@ -25,7 +25,7 @@ import { FrameDecoder } from './frames.ts';
 const retryPolicy: BackoffPolicy = { initialMs: 100, maxMs: 5_000 };
 /** Tries to write the file of a task that has ended, over half a minute, before the rest is given up. */
 const lastTriesMax = 12;
-/** From the end of a follow to the engine's word that the container has ended: usually a few milliseconds. */
+/** From the end of a follow to the engine's report that the container has ended: usually a few milliseconds. */
 const endDeadlineMs = 1_000;
 
 export interface CopyOptions {
@@ -38,7 +38,7 @@ export interface CopyOptions {
 
 /**
  * Resolves when the container has ended and the file holds all of its output.
- * @param onTrouble is notified of each failure and how many there were in a row; copying goes on
+ * @param onProblem gets each failure and how many there were in a row; copying continues
  * @throws the signal's reason when aborted; the error of the last try when the file of an ended task cannot be written
  */
 export async function copyUntilEnd(

@@ -8,12 +8,12 @@ import { EngineError } from './engineHttp.ts';
 export interface EnsureImageOptions {
   readonly log: Logger;
   readonly abort: AbortSignal;
-  /** Gets what is going on, in words for people: `pulls image trainer:1: 3 of 7 layers`. */
+  /** Gets the progress as a text for users: `pulls image trainer:1: 3 of 7 layers`. */
   readonly onDoing: (what: string) => void;
 }
 
 /**
- * @throws {DriverError} `image_pull` with the registry's words
+ * @throws {DriverError} `image_pull` with the registry's message
  * @throws the reason of `abort`; the engine gives the pull up as well
  */
 export async function ensureImage(

@@ -1,4 +1,4 @@
-/** Why a container could not be started, in words that name the thing and the remedy. */
+/** Why a container could not be started, in messages that name the thing and the remedy. */
 
 import { asShellCommand } from '../../guard/nearest.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
@@ -45,7 +45,7 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   return unknown(`the container engine refuses the task: ${words}`);
 }
 
-/** The engine's containers would run as nobody whom the node knows. */
+/** The engine maps users, so its containers would run as none of the accounts that the node knows. */
 export function mappedUsers(): DriverError {
   return new DriverError(
     'unknown',
@@ -69,7 +69,7 @@ export interface MeantCommand {
   readonly path: string;
 }
 
-/** The engine's own words, which are the cause of this error, are long and say no more. */
+/** The engine's own message, which is the cause of this error, is long and adds nothing. */
 function commandNotFound(command: string, launch: TaskLaunch, meant: MeantCommand | null): Explanation {
   const shell = asShellCommand(launch.command);
   const remedy =

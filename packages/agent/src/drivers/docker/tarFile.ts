@@ -2,7 +2,7 @@
 
 const blockBytes = 512;
 
-/** @returns null: it is no file, or not complete */
+/** @returns null: it is not a file, or not complete */
 export function archivedFile(archive: Buffer): Buffer | null {
   for (let at = 0; at + blockBytes <= archive.length; ) {
     const header = archive.subarray(at, at + blockBytes);

@@ -40,8 +40,8 @@ export function observationOf(container: Container | null, bootId: string, froze
 }
 
 /**
- * Engines report 128 + n for a main process that signal n ended, and keep nothing that would tell it from a program that
- * exits with that number by itself. Shells use the number in the same sense, so it is taken for the signal.
+ * Engines report 128 + n for a main process that signal n ended, and keep nothing that distinguishes it from a program
+ * that itself exits with that number. Shells use the number in the same sense, so it is taken for the signal.
  */
 export function exitOf(container: Container, bootId: string): TaskExit {
   const isOfThisBoot = container.labels[labels.boot] === bootId;
@@ -50,7 +50,7 @@ export function exitOf(container: Container, bootId: string): TaskExit {
   return {
     exitCode: signal === null ? container.exitCode : null,
     signal,
-    // The engine reports any process of the container; a task that went on and succeeded was not ended by it.
+    // The engine reports an OOM kill of any process of the container; a task that continued and succeeded was not ended by it.
     oomKilled: container.oomKilled && container.exitCode !== 0,
     finishedAtMs: container.finishedAtMs,
     statusLost: false,

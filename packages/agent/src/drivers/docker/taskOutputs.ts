@@ -1,4 +1,4 @@
-/** Which tasks' output is being copied from the engine by this agent (containerSpec.ts says when that is needed). */
+/** Which tasks' output is being copied from the engine by this agent (see containerSpec.ts for when that is needed). */
 
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ export class TaskOutputs {
     }
   }
 
-  /** Resolves when the output of an ended task is whole, or as whole as the disk lets it be. */
+  /** Resolves when the output of an ended task is complete, or as complete as the disk allows. */
   async complete(container: Container, task: TaskLocation): Promise<void> {
     this.follow(container, task);
     const copy = this.copies.get(task.key);

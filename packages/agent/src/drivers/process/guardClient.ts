@@ -31,11 +31,11 @@ export interface GuardClientOptions {
   /** Absolute, one per agent. Made 0700 by the guard. */
   readonly runtimeDir: string;
   readonly log: Logger;
-  /** Left out: as is usual. */
+  /** Default: those of the guard. */
   readonly outputLimits?: OutputLimits;
 }
 
-/** No guard could be reached or started. What became of the request is not known: `recover` tells once there is one. */
+/** No guard could be reached or started. What became of the request is unknown: `recover` shows it once there is a guard. */
 export class GuardUnavailable extends Error {
   override readonly name = 'GuardUnavailable';
 }
@@ -161,7 +161,7 @@ export class GuardClient implements Fence {
     }
   }
 
-  /** To every guard anew: nothing of it is kept. One that is older than these does without. */
+  /** To every guard on each connection, because guards do not store the limits. A guard that is older than these has none. */
   private logLimits(connection: GuardConnection): void {
     const { outputLimits, log } = this.options;
     if (outputLimits === undefined) return;

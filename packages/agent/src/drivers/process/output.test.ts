@@ -55,7 +55,7 @@ describe.each(['auto', 'session'] as const)('a task that writes too much (%s)', 
     });
     expect(text.slice(0, 10)).toBe('first\nxxxx');
     expect(text.length, 'positions stay').toBeGreaterThan(floodBytes);
-    // It runs on, and is not taken for one that stands still.
+    // The throttled task keeps running, and is not reported as frozen.
     await vi.waitFor(async () => expect(await driver.recover(task)).toMatchObject({ frozen: false }));
     const exit = await driver.stop(task, { signal: 'SIGTERM', graceMs: 10_000 });
     expect(exit).toMatchObject({ signal: 'SIGTERM' });
@@ -93,7 +93,7 @@ test('a task is not let go on when the lease of its agent has ended before that 
     await driver.start(watched);
     await driver.wait(watched, new AbortController().signal);
   };
-  // A look that had begun before may let it go on for a moment, and stops it again.
+  // A look that had begun before may thaw it for a moment, and stops it again.
   await manyLooks();
   const size = sizeOf(task);
   await manyLooks();
