@@ -1,5 +1,5 @@
 /**
- * Containers that nobody watches any more, because their agent is uninstalled. Their processes are killed by their control groups,
+ * Containers that nobody watches, because their agent is uninstalled. Their processes are killed by their control groups,
  * whether or not an engine answers; what the engine knows of them is removed where it answers.
  */
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface EndedContainers {
   readonly problem: string | null;
 }
 
-/** Between the end of its processes and the engine's word for it. */
+/** From the end of its processes to the engine's report of that. */
 const endDeadlineMs = 30_000;
 
 /**

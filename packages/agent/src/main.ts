@@ -41,7 +41,7 @@ import { credentialFile, obtainCredential } from './session/credential.ts';
 import { CredentialRenewal, offered } from './session/credentialRenewal.ts';
 import { TaskRecords } from './tasks/records.ts';
 
-/** The kernel's own repeats come ever later: after a cut it is quicker to begin anew. */
+/** The kernel retries at ever longer intervals: after an outage of the network a new connection is quicker. */
 const connectTimeoutMs = 3_000;
 export interface RunningAgent {
   /** Rejects when another agent has this one's name; resolves after `close`. */
@@ -76,7 +76,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
 
 type Close = () => void | Promise<void>;
 
-/** @param opened takes what is to be closed again, in the order of opening */
+/** @param opened collects what must be closed at the end, in the order of opening */
 async function openOnMachine(
   options: AgentOptions,
   opened: Close[],

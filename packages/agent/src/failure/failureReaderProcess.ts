@@ -37,11 +37,11 @@ export interface FailureReaderProcessOptions {
   readonly program: string;
   readonly now: () => NodeMoment;
   readonly log: Logger;
-  /** Processor time for one output. Left out: 2,000. */
+  /** Processor time for one output. Default: 2,000. */
   readonly budgetMs?: number;
-  /** For one output, from when its turn comes. Left out: 30,000. */
+  /** For one output, from the start of its turn. Default: 30,000. */
   readonly deadlineMs?: number;
-  /** Outputs that are read or wait for it; what comes on top of them is not read. Left out: 1,000. */
+  /** Outputs that are being read or wait for it; further ones are not read. Default: 1,000. */
   readonly waitingMax?: number;
 }
 

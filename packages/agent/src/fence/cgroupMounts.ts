@@ -1,4 +1,4 @@
-/** Where control groups are to be found on this machine, as this process sees it. */
+/** Where control groups are mounted on this machine, as this process sees it. */
 import { join, relative } from 'node:path';
 
 /** Directories of control groups; null: that hierarchy is not mounted where we can see it. */

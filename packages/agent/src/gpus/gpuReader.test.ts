@@ -21,7 +21,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Calls that end when the test says so. */
+/** Calls that the test ends. */
 class Calls<T> {
   readonly open: PromiseWithResolvers<T>[] = [];
   made = 0;

@@ -37,7 +37,7 @@ export interface SourceParts {
   readonly busyGpus: () => ReadonlySet<string>;
   /** As last listed. */
   readonly listedGpus: () => readonly Gpu[];
-  /** What simulated GPUs do, by index, while tasks hold them; left out: they are busy. */
+  /** What simulated GPUs do, by index, while tasks hold them; default: they are busy. */
   readonly simulatedStates?: () => ReadonlyMap<number, SimulatedState>;
 }
 
@@ -55,7 +55,7 @@ const firstAnswerMs = 10_000;
 const closeMs = 2_000;
 /** Of all that one reading may ask of nvidia-smi. */
 export const nvidiaSmiReadingMs = 35_000;
-/** Of one call of nvidia-smi; without persistence mode each start initialises every card anew. */
+/** Of one call of nvidia-smi; without persistence mode each start initialises every card. */
 const sampleDeadlineMs = 10_000;
 const inventoryDeadlineMs = 30_000;
 

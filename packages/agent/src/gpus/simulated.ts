@@ -13,9 +13,9 @@ export interface SimulatedOptions {
   readonly count: number;
   /** Milliseconds on a clock that does not go back. */
   readonly nowMs: () => number;
-  /** UUIDs of the GPUs that tasks hold now; these are busy. Left out: none. */
+  /** UUIDs of the GPUs that tasks hold now; these are busy. Default: none. */
   readonly holders?: () => ReadonlySet<string>;
-  /** What they do while they are held, by index; one that is not named is busy. Left out: all are. */
+  /** What they do while they are held, by index; one that is not named is busy. Default: all are. */
   readonly states?: () => ReadonlyMap<number, SimulatedState>;
 }
 
@@ -214,7 +214,7 @@ const gpusMax = 64;
  *     pinned
  *     1 idle
  *
- * @returns states by index; empty: there is no such file. A line that is not understood is left out.
+ * @returns states by index; empty: there is no such file. A line that is not understood is ignored.
  */
 export function readSimulatedStates(dataDir: string): ReadonlyMap<number, SimulatedState> {
   try {

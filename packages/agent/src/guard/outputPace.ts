@@ -60,7 +60,7 @@ export function firstPace(seenBytes: number, atMs: number): OutputPace {
   return { roomBytes: Number.POSITIVE_INFINITY, seenBytes, atMs };
 }
 
-/** One look at the size of the file. The task is to be held for as long as there is less room than nothing. */
+/** Takes one look at the size of the file. The task must be held while `roomBytes` is negative. */
 export function nextPace(
   pace: OutputPace,
   sizeBytes: number,
@@ -87,9 +87,9 @@ export function nextLookMs(headroomBytes: number): number {
 const alignment = 64 * 1024;
 
 /**
- * What is to be dropped of a file that holds more than its cap: all but a quarter of the cap at the beginning and half of
+ * What must be dropped of a file that holds more than its cap: all but a quarter of the cap at the beginning and half of
  * it at the end. null: nothing, or too little to be worth it.
- * @param storedBytes that it has on disk
+ * @param storedBytes that the file takes on disk
  */
 export function rangeToDrop(
   sizeBytes: number,

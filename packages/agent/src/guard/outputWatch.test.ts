@@ -40,7 +40,7 @@ function notedGroup() {
   return { group, done };
 }
 
-/** A task that an earlier guard has held back, and that may go on by the pace of its output. */
+/** A task that an earlier guard has held back, and that may run again by the pace of its output. */
 function watchHeld(mayRun: () => boolean) {
   const path = join(directory, 'output.log');
   writeFileSync(path, 'some\n');

@@ -3,8 +3,8 @@
  * so what it writes cannot be refused: it is looked at often, a task that writes too fast is stopped for moments, and of a
  * file that is too large the middle is given back to the disk.
  *
- * A task is let go on only while its lease lasts, by this guard's word and by its agent's: stopping for the lease and
- * stopping for the output are the same to the kernel.
+ * A task is thawed only while its lease lasts, both as this guard knows it and as its agent does: the kernel does not
+ * distinguish a stop for the lease from a stop for the output.
  */
 
 import { spawn } from 'node:child_process';
@@ -35,7 +35,7 @@ import {
 
 export interface OutputWatchParts {
   readonly monotonicMs: () => number;
-  /** Whether the task's lease lasts: only then is it let go on. */
+  /** Whether the task's lease lasts: the task is thawed only then. */
   readonly mayRun: (location: TaskLocation) => boolean;
   readonly ballast: Ballast;
   readonly log: Logger;
@@ -113,7 +113,7 @@ export class OutputWatch {
     if (!output.isDropping) close(output);
   }
 
-  /** Whether it stands still only because it wrote too fast. */
+  /** Whether it is stopped only because it wrote too fast. */
   isHeld(key: TaskName): boolean {
     const output = this.watched.get(key);
     return output?.held === true && this.parts.mayRun(output.task.location);
@@ -162,7 +162,7 @@ export class OutputWatch {
     return Math.max(0, Math.min(pace.roomBytes, disk.freeBytes - reserveOf(limits, disk)));
   }
 
-  /** One that an earlier guard had stopped when it was killed is let go on by this one. */
+  /** A task that an earlier guard had stopped when that guard was killed is thawed by this one. */
   private paceAtFirst(output: Watched, size: number, nowMs: number): OutputPace {
     const { dropped, heldBack, copied } = readOutputRecord(output.path);
     output.held = heldBack && output.task.groups().some((group) => group.isFrozen());
@@ -179,7 +179,7 @@ export class OutputWatch {
     }
     const groups = output.task.groups().filter((group) => !group.isEmpty());
     if (!output.held) {
-      // Stopped already, by its lease or by somebody: not ours to let go on.
+      // Stopped already, by its lease or by somebody: this guard must not thaw it.
       if (groups.length === 0 || groups.some((group) => group.isFrozen())) return;
       if (!this.noteHeldBack(output, allowance)) return;
       output.held = true;
@@ -223,7 +223,7 @@ export class OutputWatch {
     return { ...record, dropped: output.dropped };
   }
 
-  /** @returns false: for want of space; to be tried again */
+  /** @returns false: the disk is full; the caller must try later */
   private note(output: Watched, record: OutputRecord): boolean {
     try {
       writeOutputRecord(output.path, record);

@@ -1,4 +1,4 @@
-/** Whether what a task is to run is there, looked for as the kernel and `execvp` will, and the words for when it is not. */
+/** Whether the program of a task exists, looked up as the kernel and `execvp` will, and the message for when it does not. */
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { DriverError } from '../taskFacts/errors.ts';
@@ -7,7 +7,7 @@ import type { GuardLaunch } from './protocol.ts';
 import type { TaskStart } from './taskStart.ts';
 
 /**
- * Says beforehand what a start would say. What it does not find, the start may still: the kernel has the last word.
+ * Reports beforehand what a start would report. A start may still find more: the kernel decides.
  * @throws {DriverError} `command_not_found`, or `exit_code` for what may not be executed
  */
 export function requireRunnable(launch: TaskStart): void {
@@ -68,7 +68,7 @@ function isExecutableFile(path: string): boolean {
     // Most folders of PATH do not have it, and an exception for each would cost more than the look.
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat?.isFile() !== true) return false;
-    // Root may execute what anybody may. Whom it acts as is decided by the kernel, at the start.
+    // Root may execute what anybody may. Whether the account of the task may, the kernel decides at the start.
     if (process.geteuid?.() === 0) return (stat.mode & 0o111) !== 0;
     accessSync(path, constants.X_OK);
     return true;
@@ -99,7 +99,7 @@ export function notExecutableMessage(command: string): string {
   return `${command} may not be executed on this node: make it executable (chmod +x), or name its interpreter first`;
 }
 
-/** Names what was probably meant; PATH itself is long, and says nothing to who mistyped a name. */
+/** Names what was probably meant; PATH itself is long, and does not help a user who mistyped a name. */
 export function notFoundMessage(command: string, launch: GuardLaunch): string {
   const shell = asShellCommand(launch.command);
   if (shell !== null)

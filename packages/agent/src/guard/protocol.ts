@@ -80,7 +80,10 @@ export interface GuardMethods {
   /** As `prepare` and the starts, for a task with an account of its own: a guard that is older would start it as root. */
   prepareAs: { params: AccountLaunch; result: null };
   startAs: { params: AccountLaunch & { readonly lease: Lease | null }; result: null };
-  /** Whom a container of this account runs as. Gives it `ownFiles`, as of `giveFiles`, and makes `directories` as `prepareAs` does. */
+  /**
+   * The ids that a container of this account runs as. Gives the account `ownFiles`, as of `giveFiles`, and makes
+   * `directories` as `prepareAs` does.
+   */
   accountIds: {
     params: Pick<AccountLaunch, 'account'> & Required<Pick<AccountLaunch, 'ownFiles' | 'directories'>>;
     result: AccountIds;

@@ -1,10 +1,10 @@
 /**
- * What a guard leaves on disk about a task, so that the next guard can go on where this one was killed: `process.jsonl`
- * beside the task's output. Its first line names the process, the later ones tell how it ended. Lines are added, because
+ * What a guard leaves on disk about a task, so that the next guard can continue where this one was killed:
+ * `process.jsonl` beside the task's output. Its first line names the process, the later ones report how it ended. Lines are added, because
  * a file that is replaced costs more than all else that is written down about a short task.
  *
- * Nothing is fsynced: only a power cut could take it back, and a power cut ends every process it speaks of (the boot id
- * tells).
+ * Nothing is fsynced: only a power cut could undo it, and a power cut ends every process that it names (the boot id shows
+ * that).
  */
 
 import {
@@ -188,7 +188,7 @@ export function readJsonFile(path: string): Record<string, unknown> | null {
   return text === null ? null : parseObject(text);
 }
 
-/** null: no such file. An empty object: what is there is no file. */
+/** null: no such file. An empty object: what is there is not a file. */
 function readText(path: string): string | null {
   try {
     return readTaskFile(path, (file) => readFileSync(file, 'utf8'));

@@ -46,8 +46,8 @@ export class ResourceLimits {
   }
 
   /**
-   * Lets this process enter the groups that are to have the limits. They have none yet: this process is larger than most tasks
-   * are at first, and the kernel would end it for what a task needs.
+   * Moves this process into the groups that will have the limits. They have none yet: this process is larger than most tasks
+   * are at first, and the kernel would kill it under the limit of a task.
    * @returns to leave the groups again
    * @throws {Error} with the kernel's code
    */

@@ -1,4 +1,4 @@
-/** Starts the main process of a task, or says why it cannot be started. */
+/** Starts the main process of a task, or reports why it cannot be started. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, fchownSync, openSync, rmSync } from 'node:fs';
@@ -76,7 +76,7 @@ function withRights<T>(as: Account | null, act: () => T): T {
 }
 
 /**
- * A second look at whom it runs as. A process that has ended already needs none.
+ * Checks again which account the process runs as. A process that has ended already needs no check.
  * @throws {Error} and the process is killed
  */
 function requireRights(child: ChildProcess, pid: number, as: Account): void {
@@ -96,7 +96,7 @@ function openLog(path: string): number {
 function spawnError(error: NodeJS.ErrnoException, launch: GuardLaunch): DriverError {
   const command = launch.command[0] ?? '';
   const options = { cause: error };
-  // Making and entering the control group can fail with the same codes, and then the command is not to blame.
+  // Making and entering the control group can fail with the same codes, and then the command is not the cause.
   const isOfSpawn = error.syscall?.startsWith('spawn') === true;
   switch (isOfSpawn ? error.code : undefined) {
     case 'ENOENT':

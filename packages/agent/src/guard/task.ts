@@ -39,7 +39,7 @@ export interface KnownTask {
   readonly fenced: OwnTask | null;
   /** @throws {Error} for a name that is no signal */
   signal(signal: string): void;
-  /** Returns at once; `whenEnded` tells when it is done. */
+  /** Returns at once; `whenEnded` resolves when it is done. */
   stop(options: StopOptions): void;
 }
 
@@ -61,7 +61,7 @@ export interface GuardContext {
   readonly now: () => Required<Pick<TaskExit, 'finishedAtMs' | 'finishedBoottimeMs'>>;
   /** false: its lease has run out. */
   readonly mayRun: (key: TaskName) => boolean;
-  /** It stands still only because it wrote its output too fast. */
+  /** It is stopped only because it wrote its output too fast. */
   readonly isHeld: (key: TaskName) => boolean;
 }
 
@@ -160,7 +160,7 @@ export class GuardedTask implements KnownTask, OwnTask {
     void this.endWithoutMain(mainExit);
   }
 
-  /** For tasks that an earlier guard started: the kernel does not tell us about their end. */
+  /** For tasks that an earlier guard started: the kernel does not report their end to this one. */
   checkMain(): void {
     if (this.phase.kind === 'running' && !isRunning(this.phase.main)) {
       this.mainEnded({ ...lostExit, ...this.context.now() });
@@ -255,7 +255,7 @@ export class GuardedTask implements KnownTask, OwnTask {
     }
     if (this.graceTimer !== null) clearTimeout(this.graceTimer);
     const groups = [...this.record.limitGroups, ...(this.record.cgroup === null ? [] : [this.record.cgroup])];
-    // The kernel reports any process of the task. One that went on and succeeded was not ended by it.
+    // The kernel reports an OOM kill of any process of the task. A task that continued and succeeded was not ended by it.
     const oomKilled = mainExit.exitCode !== 0 && (this.isOverMemory || hasRunOutOfMemory(groups));
     const exit: TaskExit = { ...mainExit, oomKilled };
     this.phase = { kind: 'ended', exit };

@@ -46,7 +46,7 @@ function shortPci(pciBusId: string): string {
 }
 
 /**
- * The task to blame for what happens on a card. Of a card in MIG mode: the task whose instance runs the process, or the
+ * The task that events on a card are attributed to. Of a card in MIG mode: the task whose instance runs the process, or the
  * only task there is; null when it cannot be determined.
  */
 export function holderOf(

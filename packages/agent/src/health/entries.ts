@@ -32,7 +32,7 @@ export interface ConditionObservation {
   readonly at: Moment;
 }
 
-/** Something is bad: a new condition, or one that goes on. */
+/** Something is bad: a new condition, or one that persists. */
 export function see(draft: HealthDraft, table: ConditionTable, seen: ConditionObservation): void {
   const key = conditionKey(seen);
   const row = rowOf(table, seen.kind);
@@ -147,7 +147,7 @@ function keyOf({ condition }: Entry): string {
   return conditionKey(condition);
 }
 
-/** A GPU was started anew: what only a reset ends is over. */
+/** A GPU was reset: conditions that only a reset or a reboot ends are over. */
 export function endByReset(draft: HealthDraft, table: ConditionTable, gpuUuid: string): void {
   for (const [key, { condition }] of draft.entries) {
     const ends = rowOf(table, condition.kind).clears === 'by_reboot';

@@ -239,7 +239,7 @@ test.each<[GpuProblem['kind'], string]>([
 ])('%s drains the node until the driver answers', (problem, kind) => {
   const node = new HealthNode().reads().reads({ gpus: [], problems: [aProblem(problem)] });
   expect(node.conditions).toMatchObject([{ kind, action: 'drain_node', gpuUuid: null }]);
-  // Another failure does not mean that the first is mended.
+  // Another failure does not mean that the first is fixed.
   node.after(minute).reads({ gpus: [], problems: [aProblem('hung')] });
   node.after(2 * minute).reads({ gpus: [], problems: [aProblem('hung')] });
   expect(node.kinds).toContain(kind);

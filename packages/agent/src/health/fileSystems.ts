@@ -8,7 +8,7 @@ export interface FileSystemFact {
   readonly path: string;
   /** Holds the agent's own directory: without it no task can start. */
   readonly isDataDir: boolean;
-  /** null: not read, or it tells none. */
+  /** null: not read, or the file system reports none. */
   readonly space: Space | null;
   readonly readOnly: boolean | null;
   /** Why it could not be read; null: it was. undefined: it was not asked. */
@@ -20,7 +20,7 @@ export interface FileSystemProbeParts {
   /** Further paths to watch, absolute. */
   readonly paths: readonly string[];
   readonly deadlineMs: number;
-  /** Left out: those of this process. */
+  /** Default: those of this process. */
   readonly questions?: FileSystemQuestions;
   readonly mounts?: () => readonly Mount[];
 }

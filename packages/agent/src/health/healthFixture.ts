@@ -1,4 +1,4 @@
-/** Health for tests: a node with two cards, every value well unless a test says otherwise. */
+/** Health for tests: a node with two cards, every value good unless a test sets another. */
 import type { Condition } from '@muster/common/conditions';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import type { JobId, TaskRef } from '@muster/common/ids';
@@ -127,7 +127,7 @@ export class HealthNode {
     return this;
   }
 
-  /** The agent starts anew; with another boot id, after a reboot. */
+  /** The agent restarts; with another boot id, after a reboot. */
   starts(bootId: string): this {
     if (bootId !== this.state.bootId) this.uptimeMs = 5_000;
     this.state = takeUp(this.state, bootId, this.table);

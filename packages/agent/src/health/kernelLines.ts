@@ -137,7 +137,7 @@ function pciNumbers(busId: string): string | null {
   return [domain, bus, device].map((part) => Number.parseInt(part, 16)).join(':');
 }
 
-// ---- Processes that end for want of memory (mm/oom_kill.c), or of a segmentation fault
+// ---- Processes that end because memory ran out (mm/oom_kill.c), or by a segmentation fault
 
 export interface KernelEnd {
   /** In the pid namespace of the host. */
@@ -153,7 +153,7 @@ const killedPattern =
   /^(?:Memory cgroup out of memory|Out of memory(?: \(oom_kill_allocating_task\))?): Killed process (\d{1,10}) \(.{0,64}?\)(?:,| total-vm:)/;
 
 /**
- * Only the line that says that the process was killed: the summary before it (`oom-kill:constraint=…`) names the same
+ * Only the line that reports that the process was killed: the summary before it (`oom-kill:constraint=…`) names the same
  * one, and the announcement of older kernels (`Kill process … or sacrifice child`) may name its parent.
  * @param text of one record of the kernel itself
  */

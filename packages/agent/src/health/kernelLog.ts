@@ -57,7 +57,7 @@ export class KernelLog {
     return this.current;
   }
 
-  /** Never throws: a kernel log that cannot be read is logged once, and the agent goes on without it. */
+  /** Never throws: a kernel log that cannot be read is logged once, and the agent continues without it. */
   open(): void {
     try {
       this.file = openKernelLog(this.parts.path);
@@ -148,7 +148,7 @@ export class KernelLog {
     if (this.current.kind !== 'reading') return;
     const overruns = this.current.overruns + 1;
     this.current = { kind: 'reading', overruns };
-    // Said once: a flood of the log would flood ours too.
+    // Logged once: a flood of the kernel log would flood our log too.
     if (overruns > 1) return;
     const { log, path } = this.parts;
     log.warn({ path }, 'the kernel log was overwritten before it could be read; Xids may have been missed');
@@ -206,7 +206,7 @@ function codeOf(error: unknown): unknown {
  *      SUBSYSTEM=pci
  *
  * priority and facility, sequence, microseconds, flags; text. Lines that begin with a blank belong to the record before
- * and say nothing of interest here.
+ * and hold nothing of interest here.
  */
 export interface KernelRecord {
   /**

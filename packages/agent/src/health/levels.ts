@@ -15,7 +15,7 @@ export interface LevelVerdict {
 export interface SampleJudgement {
   readonly verdicts: readonly LevelVerdict[];
   readonly counters: DeviceCounters;
-  /** The driver has started this GPU anew since the last sample: it was reset, or the driver loaded again. */
+  /** The driver has started this GPU again since the last sample: the GPU was reset, or the driver reloaded. */
   readonly restarted: boolean;
 }
 
@@ -136,7 +136,7 @@ function grown(before: Growth | null, value: number | null, windowMs: number, up
   };
 }
 
-/** Bad each time that it grows beyond the limit; standing still above it says nothing. */
+/** Bad each time that it grows beyond the limit; a counter above the limit that does not grow is no verdict. */
 function storm(
   kind: LevelKind,
   { inWindow, sinceLast }: Grown,

@@ -15,7 +15,7 @@ export interface HealthParts {
   /** Absolute, exists. */
   readonly dataDir: string;
   readonly kernelLog: string;
-  /** A file that changes the table of conditions; null: as it comes. */
+  /** A file that changes the table of conditions; null: the built-in table. */
   readonly conditionTable: string | null;
   /** Further paths whose file systems are watched, absolute. */
   readonly paths: readonly string[];
@@ -82,7 +82,7 @@ export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
 }
 
 /**
- * The table of conditions, with the operator's file laid over it. @param path null: as it comes
+ * The table of conditions, with the changes of the operator's file. @param path null: the built-in table
  * @throws {MusterError} naming every problem of the file at once
  */
 export async function loadConditionTable(path: string | null): Promise<ConditionTable> {

@@ -14,7 +14,7 @@ const asking = (statfs: FileSystemCalls['statfs']) =>
 const answer: Answer = { bsize: 4096, frsize: 4096, blocks: 1_000, bavail: 250, files: 500, ffree: 400 };
 const space = { sizeBytes: 4_096_000, availableBytes: 1_024_000, files: 500, availableFiles: 400 };
 
-/** File systems that answer when the test says so. */
+/** File systems that answer when the test lets them. */
 function controlled() {
   const open = new Map<string, PromiseWithResolvers<Answer>>();
   const asked: string[] = [];

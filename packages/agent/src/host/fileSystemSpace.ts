@@ -23,7 +23,7 @@ export interface FileSystemAnswer {
   readonly realPath: string;
 }
 
-/** What the kernel says of a path; each may hang. */
+/** What the kernel reports of a path; each call may hang. */
 export interface FileSystemCalls {
   statfs(path: string): Promise<Pick<StatsFs, 'bsize' | 'frsize' | 'blocks' | 'bavail' | 'files' | 'ffree'>>;
   realPath(path: string): Promise<string>;
@@ -116,7 +116,7 @@ export interface FileSystemSpacesOptions {
   /** After which a file system counts as not answering. */
   readonly deadlineMs?: number;
   readonly questions?: FileSystemQuestions;
-  /** The paths are the data directory. Left out: they are any others. */
+  /** The paths are the data directory. Default: they are any others. */
   readonly isOwn?: boolean;
 }
 

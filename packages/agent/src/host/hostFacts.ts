@@ -10,12 +10,12 @@ import { dataFileSystems, readMounts } from './mounts.ts';
 
 export interface HostFactsOptions {
   readonly root?: string;
-  /** For all file systems together. Those that have not answered by then are left out. */
+  /** For all file systems together. Those that have not answered by then are excluded. */
   readonly deadlineMs?: number;
   readonly questions?: FileSystemQuestions;
 }
 
-/** `sockets` and `cores` are 0 where the kernel does not tell them, as in some containers. */
+/** `sockets` and `cores` are 0 where the kernel does not report them, as in some containers. */
 export async function readHostFacts(options: HostFactsOptions = {}): Promise<HostFacts> {
   const { root = '/', deadlineMs = 2_000 } = options;
   return {

@@ -106,8 +106,8 @@ export class HostMetrics {
 }
 
 /**
- * What went on between two samples. What cannot be derived from them, because a counter is missing, or has started over,
- * is null.
+ * What happened between two samples. A value that cannot be derived from them, because a counter is missing or has started
+ * over, is null.
  * @param atMs wall clock of the second sample
  */
 export function toReading(previous: HostSample, next: HostSample, atMs: number): HostReading {

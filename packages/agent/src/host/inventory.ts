@@ -1,4 +1,4 @@
-/** What the agent tells of its host: the facts once, the network anew each time it is asked. Tasks share what was just read. */
+/** What the agent reports of its host: the facts are read once, the network on each request. Tasks share what was just read. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { HostFacts, MachineFacts, Nic, NodeInventory, RdmaDevice } from '@muster/common/hardware';
@@ -127,7 +127,7 @@ function recent<T>(read: () => T, ageMsMax: number, monotonicMs: () => number): 
   };
 }
 
-/** Whether two inventories say the same, so that only a change is sent. */
+/** Whether two inventories are the same, so that only a change is sent. */
 export function sameInventory(a: NodeInventory, b: NodeInventory): boolean {
   return isDeepStrictEqual(a, b);
 }

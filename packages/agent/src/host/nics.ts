@@ -19,7 +19,7 @@ const nicsMax = 256;
 
 /**
  * Interfaces with hardware behind them, and of the others those that have an address: the host's ends of containers have
- * none, and would change the inventory with every container. Loopback is left out.
+ * none, and would change the inventory with every container. Loopback is excluded.
  *
  * Asks the drivers, one at a time, so at most one thread is lost to one that does not answer. @returns by name
  */

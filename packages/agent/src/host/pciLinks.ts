@@ -1,11 +1,11 @@
 /**
- * How near GPUs and adapters are to each other on PCI Express, in the words of `nvidia-smi topo -m`, for sources that
- * give no such matrix. sysfs names each device by the way to it:
+ * How near GPUs and adapters are to each other on PCI Express, in the terms of `nvidia-smi topo -m`, for sources that
+ * give no such matrix. sysfs names each device by the path to it:
  *
  *     pci0000:17 / 0000:17:01.0 / 0000:18:00.0 / 0000:19:02.0 / 0000:1b:00.0
  *     host bridge   root port     switch, upper  switch, lower  device
  *
- * Where the ways of two devices part tells what lies between them. NVLink is not on PCI and cannot be seen here.
+ * Where the paths of two devices diverge shows what lies between them. NVLink is not on PCI and cannot be seen here.
  */
 import { join } from 'node:path';
 import type { DeviceLink, Nic, RdmaDevice } from '@muster/common/hardware';
@@ -35,7 +35,7 @@ const stepsBelowSwitch = 2;
 
 export function linkBetween(a: PciPlace, b: PciPlace): PciLinkKind {
   if (a.hostBridge !== b.hostBridge) {
-    // Nobody says that two devices of unknown place are near each other.
+    // Two devices of unknown place are not assumed to be near each other.
     return a.numaNode !== null && a.numaNode === b.numaNode ? 'NODE' : 'SYS';
   }
   let shared = 0;
@@ -66,7 +66,7 @@ export function adaptersOf(nics: readonly Nic[], rdmaDevices: readonly RdmaDevic
   return [...named.values()].filter(({ pciBusId }) => pciBusId !== null);
 }
 
-/** Devices that sysfs does not know are left out. */
+/** Devices that sysfs does not know are excluded. */
 export function readPciLinks(
   cards: readonly PciDevice[],
   adapters: readonly PciDevice[],
@@ -87,7 +87,7 @@ function readPlace({ id, pciBusId }: PciDevice, onlyNode: number | null, root: s
   return { id, hostBridge, pciPath: pciPath.split('/'), numaNode: readNumaNode(path) ?? onlyNode };
 }
 
-/** The kernel does not tell a device's node where there is only one. @returns null: there are several, or none is known */
+/** The kernel does not report a device's node where there is only one. @returns null: there are several, or none was read */
 function readOnlyNumaNode(root: string): number | null {
   const online = tryReadKernelFile(join(root, 'sys/devices/system/node/online'));
   const nodes = online === null ? null : parseNumberList(online);

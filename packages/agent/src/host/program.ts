@@ -24,9 +24,9 @@ export interface ProgramOptions {
   readonly path: string;
   /** All that it gets; numbers are written as in the C locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Left out: that of the agent. */
+  /** Default: that of the agent. */
   readonly cwd?: string;
-  /** Niceness, from -20 to 19. Left out: that of the agent. */
+  /** Niceness, from -20 to 19. Default: that of the agent. */
   readonly niceness?: number;
   /** Of stdout; a program that prints more is killed. */
   readonly outputBytesMax: number;
@@ -132,7 +132,7 @@ export class Program {
     });
     child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk));
     child.once('error', (error) => {
-      // Also sent when a signal could not be delivered; by then there is a process, which ends in its own way.
+      // Also emitted when a signal could not be delivered; by then there is a process, and its `close` settles the outcome.
       if (pid === undefined) settle(notStarted(reasonOf(error)));
     });
     child.once('exit', () => {
@@ -169,7 +169,7 @@ class BoundedText {
     this.bytesMax = bytesMax;
   }
 
-  /** false: it did not fit, and was left out. */
+  /** false: it did not fit, and was dropped. */
   add(chunk: Buffer): boolean {
     if (this.bytes + chunk.length > this.bytesMax) return false;
     this.bytes += chunk.length;

@@ -1,4 +1,4 @@
-/** Whom a job's tasks run as on this node: a rule of the node, else the account with the name of the job's user. */
+/** The account that a job's tasks run as on this node: that of a rule, else the one with the name of the job's user. */
 import { MusterError } from '@muster/common/errors';
 import type { AccountRule, TaskAccount } from '../taskFacts/account.ts';
 import { DriverError } from '../taskFacts/errors.ts';

@@ -25,7 +25,7 @@ export function artifactPlaces(directory: string, inContainer: boolean): Artifac
   };
 }
 
-/** On the node, from the outside in: what is to be there before the program starts. */
+/** The directories on the node that must exist before the program starts, parents first. */
 export function outputDirectories(
   { outputs: root }: Pick<ArtifactPlaces, 'outputs'>,
   { outputs }: Pick<ArtifactsSpec, 'outputs'>,

@@ -3,8 +3,8 @@
  * awk and JSON have theirs. Values of `env` are left alone; what a program wants from there it finds in
  * MUSTER_RESUME_FROM, MUSTER_BATCH_SCALE and MUSTER_LR_SCALE.
  *
- *     {resume}             the checkpoint to begin from; nothing on a first run
- *     {resume:--resume=}   the same after those words, or nothing at all
+ *     {resume}             the checkpoint to resume from; nothing on a first run
+ *     {resume:--resume=}   the same with this prefix, or nothing at all
  *     {batch_size}         params.batch_size times the batch scale
  *     {muster_artifacts}   the directory of the artifacts of a task with some; also in values of env
  */
@@ -23,7 +23,7 @@ export interface PlaceholderValues extends Scales {
 
 type Commands = Pick<JobSpec, 'command' | 'args' | 'params'>;
 
-/** @returns command and args as they are to be started */
+/** @returns command and args to start */
 export function fillPlaceholders(
   { command, args, params }: Commands,
   values: PlaceholderValues,
@@ -48,7 +48,7 @@ export function fillVariables(env: JobSpec['env'], artifacts: string | null): Jo
   return Object.fromEntries(filled) as JobSpec['env'];
 }
 
-/** One that becomes empty by that is left out: an empty argument would be taken for a file name. */
+/** An argument that becomes empty is omitted: programs would take an empty argument for a file name. */
 function filledArgument(
   argument: string,
   isShellText: boolean,

@@ -1,7 +1,7 @@
 /**
- * The machine is going to be switched off: the agent reports to the coordinator how much time there is, so that it has the tasks saved and
- * stopped by then and goes on with them elsewhere. Until none is left the agent goes on as ever, heartbeats included; it
- * stops nothing by itself.
+ * The machine will be switched off: the agent reports to the coordinator how much time there is, so that the coordinator has
+ * the tasks saved and stopped by then, and reschedules them. Until no task is left the agent keeps running, heartbeats
+ * included; it stops no task of its own accord.
  */
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
@@ -12,9 +12,9 @@ const lookIntervalMs = 100;
 export interface LeavingParts {
   /** From the notice to the end. */
   readonly graceMs: number;
-  /** Tasks that the coordinator has not done with: they run, or their end or output is still to be reported. */
+  /** Tasks that the coordinator has not done with: they run, or their end or output must still be reported. */
   readonly tasks: () => number;
-  /** Says to the coordinator what `leavingInMs` is. */
+  /** Reports `leavingInMs` to the coordinator. */
   readonly onLeaving: () => Promise<void>;
   readonly monotonicMs: () => number;
   readonly log: Logger;

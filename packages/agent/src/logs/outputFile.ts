@@ -43,8 +43,8 @@ export async function readOutput(file: FileHandle, offset: number, limit: number
 }
 
 /**
- * The same, with values hidden. What may be the beginning of a value is left for later, until the task has ended.
- * @param size where the output ends; null: the task may go on writing
+ * The same, with values hidden. Until the task has ended, what may be the beginning of a value is left for a later read.
+ * @param size where the output ends; null: the task may still write
  */
 export async function readMasked(
   file: FileHandle,

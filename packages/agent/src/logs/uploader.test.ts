@@ -43,7 +43,7 @@ describe('the output of one task', () => {
     const { uploader, logs, complete, file } = await uploading();
     uploader.follow(other, file('first'), 5);
     await vi.waitFor(() => expect(complete).toEqual([taskKey(other)]));
-    // The agent forgets a task only when the coordinator has said so, which can take a while.
+    // The agent forgets a task only by order of the coordinator, which can take a while.
     uploader.follow(aTask, file('second'), null);
     await vi.waitFor(() => expect(logs.of(aTask).toString()).toBe('second'));
   });
@@ -105,7 +105,7 @@ describe('the output of one task', () => {
     const content = bytes(6_000_000);
     uploader.follow(aTask, file(content), content.length);
     await vi.waitFor(() => expect(logs.of(aTask).length).toBe(1024 * 1024));
-    // What somebody else has to say still gets through, and shows that nothing else came before it.
+    // The output of another task still arrives, and shows that nothing else was sent before it.
     uploader.follow(other, file('small'), 5);
     await vi.waitFor(() => expect(logs.of(other).toString()).toBe('small'));
     expect(logs.of(aTask).length).toBe(1024 * 1024);

@@ -2,7 +2,7 @@
  * Sends the output of this node's tasks to the coordinator, on a connection of its own so that a flood of output
  * cannot delay heartbeats. Files are read from where the coordinator left off, a piece per task and round; nothing is
  * buffered beyond the piece in hand, so 100 MB of output cost time and no memory. What the node has dropped of an output,
- * and what the coordinator would not keep, is left out.
+ * and what the coordinator would not keep, is not sent.
  */
 import type { FileHandle } from 'node:fs/promises';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
@@ -29,9 +29,9 @@ const pieceBytes = 128 * 1024;
 const lookIntervalMs = 100;
 /** Sent and not yet acknowledged, per task: a window that keeps a fast link busy. */
 const windowBytes = 1024 * 1024;
-/** So much more than is of use has to be there before any of it is left out: not a little with every piece. */
+/** An output is skipped only where it is longer by this factor than what is of use: not a little with every piece. */
 const tailSlack = 1.25;
-/** Short at most: what a coordinator lacks when it comes back, its users are waiting for. */
+/** The maximum is short: users wait for what a restarted coordinator lacks. */
 const reconnect = { initialMs: 200, maxMs: 1_000 };
 
 type UploadStream = ClientDuplexStream<LogUpload, LogUploadAck__Output>;
@@ -88,7 +88,7 @@ export class LogUploader {
     this.parts = parts;
   }
 
-  /** Begins to follow a task's output, or says where it ends. */
+  /** Begins to follow a task's output, or sets where it ends. */
   follow(task: TaskRef, path: string, size: number | null): void {
     const key = taskKey(task);
     const output = this.outputs.get(key);

@@ -21,7 +21,7 @@ export interface DmonOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** From its start on, how long samples wait for the first rows of a process. */
   readonly firstRowsTimeoutMs?: number;
-  /** Rows older than this are no sample, and a process that prints nothing for so long is stuck. */
+  /** Rows older than this are not used, and a process that prints nothing for this duration is stuck. */
   readonly silenceMaxMs?: number;
   /** Between a process that ended and the next one. */
   readonly restart?: { readonly initialMs: number; readonly maxMs: number };

@@ -1,13 +1,13 @@
 /**
  * nvidia-smi as a program that answers or fails. It reports a failure as plain text on stdout, in place of CSV or XML. Its
- * exit status tells less (it is often 0) and is not looked at where there is a text.
+ * exit status shows less (it is often 0) and is ignored where there is a text.
  */
 import type { Program } from '../../host/program.ts';
 import { type GpuProblem, nodeProblem } from '../gpuSource.ts';
 import { type CellFault, readPciBusId } from './cells.ts';
 
 export type Reply =
-  /** Whether it is an answer or a failure is for its reader to tell: the exit status does not. */
+  /** Its reader decides whether it is an answer or a failure: the exit status does not show that. */
   | {
       readonly kind: 'printed';
       readonly text: string;
@@ -166,7 +166,7 @@ const driverFailures: readonly {
 const deadCard =
   /^Unable to determine the device handle for gpu *(?:\d+: +)?([0-9a-f:.]{1,40})?:? *([^\r\n]{0,200})/im;
 
-/** What a failing card is called in messages. */
+/** The name of a failing card in messages. */
 function cardName(pciBusId: string | null): string {
   return pciBusId === null ? 'A GPU of this node' : `The GPU at ${pciBusId}`;
 }

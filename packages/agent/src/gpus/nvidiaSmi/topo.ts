@@ -16,7 +16,7 @@ export interface TopologyMatrix {
   readonly affinities: ReadonlyMap<number, CardAffinity>;
   /** Each pair once; a card by its number, a NIC by its name. */
   readonly links: readonly TopologyLink[];
-  /** Lines of the matrix that were not understood, and are left out. */
+  /** Lines of the matrix that were not understood, and are excluded. */
   readonly refused: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export function parseTopology(text: string): TopologyMatrix | null {
   return { affinities, links, refused };
 }
 
-/** Cards by UUID; links of cards that are not among them are left out. */
+/** Names cards by UUID; links of cards that `uuidsByIndex` does not have are excluded. */
 export function deviceLinks(
   topology: TopologyMatrix,
   uuidsByIndex: ReadonlyMap<number, string>,

@@ -31,7 +31,7 @@ export class Calls {
     return this.gravestFailure;
   }
 
-  /** Nothing more is to be had from this card; further calls do not reach the library. */
+  /** This card gives no further values; calls for it no longer reach the library. */
   get isOver(): boolean {
     return this.hasEnded;
   }

@@ -92,7 +92,7 @@ export class CardMeter {
     }
   }
 
-  /** Whether this meter can go on for a card as it was just found, with all that it remembers. */
+  /** Whether this meter, with all that it remembers, can serve a card as it was just found. */
   fits(card: NvmlCard, links: readonly number[]): boolean {
     const keyOf = ({ handle, uuid, devices }: NvmlCard) =>
       [handle, uuid, ...devices.map((device) => `${device.handle} ${device.gpu.uuid}`)].join();
@@ -103,7 +103,7 @@ export class CardMeter {
     for (const meter of this.gpm.values()) meter.close(calls);
   }
 
-  /** @param isTurn reads the dear values anew instead of giving the last ones */
+  /** @param isTurn reads the expensive values again instead of returning the last ones */
   read(calls: Calls, nowMs: number, isTurn: boolean): CardReading {
     const { handle, devices, isMig, index } = this.card;
     calls.begin(index);

@@ -9,7 +9,7 @@ import { type CardName, cardTitle } from './returnCodes.ts';
 export class KnownCards {
   private readonly byUuid = new Map<string, CardName>();
 
-  /** The number of a card holds until the driver is opened anew. */
+  /** The number of a card is valid until the driver is opened again. */
   at(index: number): CardName {
     const card = [...this.byUuid.values()].find((each) => each.index === index);
     return card ?? { index, uuid: null, pciBusId: null };
@@ -62,7 +62,7 @@ export class Suspects {
   private readonly policy: BackoffPolicy;
   private readonly byIndex = new Map<number, Suspect>();
 
-  /** @param policy how long a card is left alone after so many failures */
+  /** @param policy how long a card is left alone, by the count of its failures */
   constructor(clock: Clock, policy: BackoffPolicy) {
     this.clock = clock;
     this.policy = policy;

@@ -86,7 +86,7 @@ export class NvmlSession {
     return { samples, problems, driverProblem: null };
   }
 
-  /** Meters of cards that have not changed go on, with what they remember. */
+  /** Meters of cards that have not changed are kept, with what they remember. */
   private metersFor(
     cards: readonly NvmlCard[],
     nvLinks: readonly (readonly NvLink[])[],

@@ -1,4 +1,4 @@
-/** The life of readers, with readers that do as the test says: what a kernel does to a real one cannot be asked for. */
+/** The life of readers, with readers that the test controls: what a kernel does to a real one cannot be provoked. */
 import { silentLogger } from '@muster/common/log';
 import { expect, test } from 'vitest';
 import type { NvmlListing, NvmlSampling } from './protocol.ts';
@@ -18,7 +18,7 @@ const listing: NvmlListing = {
   driverProblem: null,
 };
 
-/** Hangs in the kernel: it never answers, and is gone only when the test says so. */
+/** Hangs in the kernel: it never answers, and is gone only when the test ends it. */
 class StuckReader implements Reader {
   readonly pid = 4711;
   readonly standing: Standing = { cardIndex: 0, call: 'nvmlDeviceGetPowerUsage' };

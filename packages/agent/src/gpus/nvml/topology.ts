@@ -1,4 +1,4 @@
-/** How the cards are connected, in the words of `nvidia-smi topo -m`. */
+/** How the cards are connected, in the terms of `nvidia-smi topo -m`. */
 import type { DeviceLink } from '@muster/common/hardware';
 import type { Calls } from './calls.ts';
 import { type NvmlCard, pciKey } from './enumerate.ts';
@@ -46,7 +46,7 @@ const ancestors: Readonly<Record<number, string>> = {
   50: 'SYS',
 };
 
-/** Each pair once; a pair of which nothing is known is left out. */
+/** Each pair once; a pair of which nothing is known is excluded. */
 export function readLinks(
   calls: Calls,
   cards: readonly NvmlCard[],

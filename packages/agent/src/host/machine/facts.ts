@@ -1,4 +1,4 @@
-/** From what the library tells to what Muster tells of a machine. Pure. Serial numbers are left out: they name a machine's owner. */
+/** Turns the library's answers into what Muster shows of a machine. Pure. Excludes serial numbers: they identify an owner. */
 import type { MachineFacts } from '@muster/common/hardware';
 
 /** What is used of the library's answers. Any of it may be missing or made up. */
@@ -25,7 +25,7 @@ const textLengthMax = 100;
 const disksMax = 64;
 const modulesMax = 128;
 
-/** What makers and hypervisors write where they have nothing to say, and what the library says inside a container. */
+/** What manufacturers and hypervisors write in place of a value, and what the library returns inside a container. */
 const meaningless = new RegExp(
   `^(?:${[
     '',
