@@ -36,7 +36,7 @@ export interface AgentOptions {
   readonly hostnameLabel: 'Hostname' | 'hostname';
   /** Where a dcgm-exporter looks for its job mapping files; null: none are written. */
   readonly hpcJobDir: string | null;
-  /** A file that changes rows of the table of conditions; null: the table as it comes. */
+  /** A file that changes rows of the table of conditions; null: the built-in table. */
   readonly conditionTable: string | null;
   readonly kernelLog: string;
   readonly dockerSocket: string;
@@ -44,7 +44,7 @@ export interface AgentOptions {
   readonly checkpointRoots: readonly string[];
   /** What containers may do here. */
   readonly containers: ContainerPolicy;
-  /** Whom bare tasks run as. Only an agent that is root can follow a rule. */
+  /** The accounts that bare tasks run as. Only an agent that is root can follow a rule. */
   readonly accounts: readonly AccountRule[];
   /**
    * Whether bare tasks without a rule may run as root, where this agent does; otherwise they run as the account with the name of
@@ -53,11 +53,14 @@ export interface AgentOptions {
   readonly rootTasks: 'allow' | 'refuse';
   /** argv that starts a guard; its options follow. null: a service of its own, started by somebody else. */
   readonly guardCommand: readonly string[] | null;
-  /** argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its options follow. */
+  /**
+   * argv that starts the reader of NVML (`nvml-reader.mjs` beside the bundle, `gpus/nvml/main.ts` in the source tree); its
+   * options follow.
+   */
   readonly nvmlReaderCommand: readonly string[];
   /**
    * What the end of this agent means when it is asked for. `leave`: only the agent ends, unless the system itself is being
-   * shut down. `drain`: the machine goes; its tasks are to save and to go on elsewhere first.
+   * shut down. `drain`: the machine goes down; its tasks must first save, and be rescheduled.
    */
   readonly onSigterm: (typeof sigtermActions)[number];
   /** How long that may take. */

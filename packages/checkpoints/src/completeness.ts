@@ -2,9 +2,9 @@
 import type { CheckpointCandidate } from './scan.ts';
 import type { Verification } from './verification.ts';
 
-/** A program that saves goes on writing all the time; longer than this it pauses only when it is done. */
+/** A program that saves writes without long pauses; a pause longer than this means that it is done. */
 export const stableMs = 2_000;
-/** A temporary name that nobody has touched for so long was left behind by a program that died. */
+/** A temporary name that nobody has touched for this duration was left behind by a program that died. */
 export const abandonedMs = 5 * 60_000;
 
 /**

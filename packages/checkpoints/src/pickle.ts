@@ -1,19 +1,19 @@
 /**
  * Reads pickles without loading them: opcode by opcode, following texts and numbers and nothing else. No class is looked up,
- * nothing is called, and what a pickle builds is never built. Python's protocols 0 to 5.
+ * no function runs, and what a pickle describes is never built. Python's protocols 0 to 5.
  */
 import { CorruptFile, OpaqueFile } from './openedFile.ts';
 
 /** undefined: something else than a text, a number or None. */
 type Value = string | number | null | undefined;
 
-/** What stands behind an opcode: so many bytes, a length in so many bytes and then as many, or so many lines. */
+/** What follows an opcode: `count` bytes, a length in `lengthBytes` bytes and then that many bytes, or `count` lines. */
 type Operand =
   | { readonly kind: 'bytes'; readonly count: number }
   | { readonly kind: 'counted'; readonly lengthBytes: number }
   | { readonly kind: 'lines'; readonly count: number };
 
-/** @param operand what stands behind the opcode */
+/** @param operand what follows the opcode */
 type Effect = (reader: PickleReader, operand: Buffer) => void;
 
 interface Opcode {
@@ -237,7 +237,7 @@ const opcodes: ReadonlyMap<number, Opcode> = new Map(
       ['d', nothing, combineMarked(0)],
       ['s', nothing, combine(3)],
       ['u', nothing, setItems],
-      // Classes and what is called with what: only counted.
+      // Classes, and calls with their arguments: only the values on the stack are counted.
       ['c', lines(2), unknownValue],
       [0x93, nothing, combine(2)],
       [0x82, bytes(1), unknownValue],

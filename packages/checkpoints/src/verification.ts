@@ -3,7 +3,7 @@ import type { CheckpointVerdict, VerificationDepth } from '@muster/common/checkp
 export interface VerifyOptions {
   readonly depth: VerificationDepth;
   readonly signal?: AbortSignal;
-  /** Reads no faster than this, ≥ 1; left out: as fast as the disk. */
+  /** Reads no faster than this, ≥ 1; default: as fast as the disk. */
   readonly bytesPerSecondMax?: number;
 }
 

@@ -24,8 +24,8 @@ export interface VerifierProcessOptions {
   /** How long it stays without work, ≥ 1. Usual: 30. */
   readonly idleSeconds?: number;
   /**
-   * Somebody waits for its verdicts, and they cost little: it runs at the priority of its parent. Left out: behind
-   * everything else that wants a processor or a disk.
+   * Somebody waits for its verdicts, and they cost little: it runs at the priority of its parent. Default: behind
+   * everything else that needs a processor or a disk.
    */
   readonly isUrgent?: boolean;
 }
@@ -36,7 +36,7 @@ export interface VerifierOrder {
   /** Of the checkpoint in it. */
   readonly name: string;
   readonly depth: VerificationDepth;
-  /** ≥ 1; left out: as fast as the disk. */
+  /** ≥ 1; default: as fast as the disk. */
   readonly bytesPerSecondMax?: number;
 }
 
@@ -107,7 +107,7 @@ export class VerifierProcess {
     const earlier = this.running;
     if (earlier !== null) {
       const outcome = await this.askOf(earlier, order, signal);
-      // It may have ended for want of work in the moment in which it was asked; nothing was lost then.
+      // It may have ended, because it was idle, at the moment when it was asked; nothing was lost then.
       if (outcome.kind !== 'died' || !earlier.hasEndedInOrder) return outcome;
       signal.throwIfAborted();
     }

@@ -176,8 +176,8 @@ const huggingFaceShard =
 const rankDirectory = /(?:^|\/)mp_rank_\d+(?:_\d+)*$/;
 
 /**
- * Each rank writes a file of its own, so a number that is left out is a file that is missing. How many ranks there were,
- * nobody knows: the last ones may be missing too.
+ * Each rank writes its own file, so a number that is skipped is a file that is missing. How many ranks there were is
+ * unknown: the last files may be missing too.
  */
 const perRank: readonly RegExp[] = [
   // DeepSpeed: optimizer states of each rank, model states of each part of the model.

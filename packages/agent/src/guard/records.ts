@@ -1,7 +1,7 @@
 /**
  * What a guard leaves on disk about a task, so that the next guard can continue where this one was killed:
- * `process.jsonl` beside the task's output. Its first line names the process, the later ones report how it ended. Lines are added, because
- * a file that is replaced costs more than all else that is written down about a short task.
+ * `process.jsonl` beside the task's output. Its first line names the process, the later ones report how it ended. Lines are
+ * added, because a file that is replaced costs more than all else that is written down about a short task.
  *
  * Nothing is fsynced: only a power cut could undo it, and a power cut ends every process that it names (the boot id shows
  * that).

@@ -136,7 +136,7 @@ function grown(before: Growth | null, value: number | null, windowMs: number, up
   };
 }
 
-/** Bad each time that it grows beyond the limit; a counter above the limit that does not grow is no verdict. */
+/** Bad each time that it grows beyond the limit; a counter above the limit that does not grow gives no verdict. */
 function storm(
   kind: LevelKind,
   { inWindow, sinceLast }: Grown,

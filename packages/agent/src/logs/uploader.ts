@@ -29,7 +29,7 @@ const pieceBytes = 128 * 1024;
 const lookIntervalMs = 100;
 /** Sent and not yet acknowledged, per task: a window that keeps a fast link busy. */
 const windowBytes = 1024 * 1024;
-/** An output is skipped only where it is longer by this factor than what is of use: not a little with every piece. */
+/** Unsent output is skipped only when it exceeds the useful part by this factor, instead of a little with every piece. */
 const tailSlack = 1.25;
 /** The maximum is short: users wait for what a restarted coordinator lacks. */
 const reconnect = { initialMs: 200, maxMs: 1_000 };

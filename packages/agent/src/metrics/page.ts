@@ -23,7 +23,7 @@ export function renderPage({ gpus, host, agent }: PageParts): string {
   ]);
 }
 
-// ---- The host: node_exporter's words and units under a prefix of Muster's
+// ---- The host: node_exporter's names and units under a prefix of Muster's
 
 /** Of disks, interfaces and file systems each: machines full of containers have hundreds. */
 const devicesMax = 64;
@@ -31,7 +31,7 @@ const devicesMax = 64;
 function hostFamilies(host: HostSample): readonly Family[] {
   const { cpu, load } = host;
   const disks = host.disks.slice(0, devicesMax);
-  // Hardware first, so that it is not what gives way to bridges and tunnels.
+  // Hardware first, so that bridges and tunnels are dropped before it.
   const nics = host.nics.toSorted((a, b) => Number(b.isHardware) - Number(a.isHardware)).slice(0, devicesMax);
   return [
     counter(

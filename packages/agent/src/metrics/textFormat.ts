@@ -1,7 +1,7 @@
 /**
  * Prometheus' text format 0.0.4, from values that are read at the moment of the scrape. A library that counts for its
- * callers would not fit: these counters are counted by the kernel and the driver, and dcgm-exporter's way to write numbers
- * is part of being taken for one.
+ * callers would not fit: these counters are counted by the kernel and the driver, and a page that stands in for that of
+ * dcgm-exporter must write numbers as dcgm-exporter does.
  */
 
 export type Labels = readonly (readonly [name: string, value: string])[];
@@ -31,7 +31,7 @@ export function oneRow(value: number | null | undefined, labels: Labels = []): r
 const rowsMax = 1024;
 const labelCharactersMax = 256;
 
-/** Families without rows are left out: a series that is not there was not read. */
+/** Families without rows are omitted: a series that is not there was not read. */
 export function renderFamilies(families: readonly Family[]): string {
   /** Dozens of families share the labels of a GPU. */
   const rendered = new Map<Labels, string>();

@@ -101,7 +101,7 @@ export interface NodeWatchParts {
   readonly onStatusChange: () => void;
   /** Gets each record of the kernel log. */
   readonly onKernelRecord: (record: KernelRecord) => void;
-  /** How long `start` waits for the GPUs; left out: 15 s. */
+  /** How long `start` waits for the GPUs; default: 15 s. */
   readonly firstListingMs?: number;
 }
 
@@ -174,11 +174,11 @@ export class NodeWatch {
     }
     await this.serve();
     this.uploader.start();
-    // Said again though nothing may have changed: what was lost on the way is repaired by the next one.
+    // Sent again though nothing may have changed: the next status repairs the loss of an earlier one.
     this.lookAgain = setInterval(() => this.parts.onStatusChange(), statusIntervalMs);
   }
 
-  /** Finds the sources, lists and reads once; from there on the sampler goes on by itself. */
+  /** Finds the sources, lists and reads once; from then on the sampler runs automatically. */
   private async openGpus(): Promise<void> {
     const { options, log, clock, searchPath, libraryPath } = this.parts;
     const { source, profiling, profilingName } = await openSources(options, {
@@ -247,7 +247,7 @@ export class NodeWatch {
     return status;
   }
 
-  /** Processes on these GPUs that belong to no task that runs here, as far as the driver tells. */
+  /** Processes on these GPUs that belong to no task that runs here, as far as the driver reports. */
   foreignProcessesOn(gpuUuids: readonly string[]): readonly ForeignProcess[] {
     const tasks = this.parts.running().map(({ task }) => task);
     return foreignProcessesOn(gpuUuids, this.observation().samples, tasks);

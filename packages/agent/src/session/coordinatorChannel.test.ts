@@ -1,4 +1,4 @@
-/** Whom an agent trusts, and that it tells nobody else anything. */
+/** Which coordinators an agent trusts, and that it sends nothing to any other. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { agentHubService } from '@muster/common/wire/service';

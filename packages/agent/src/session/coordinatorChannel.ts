@@ -1,8 +1,8 @@
 /**
- * The agent's way to its coordinator: which CA it trusts, and clients that trust no other.
+ * The agent's connections to its coordinator: which CA it trusts, and clients that trust no other.
  *
- * An agent on another machine starts with nothing but a join token that names the SHA-256 of the CA's certificate, by which it finds
- * that certificate (`pinnedCa.ts`). Every connection, the joining one first, is verified against this CA.
+ * An agent on another machine starts with nothing but a join token that names the SHA-256 of the CA's certificate, by which
+ * it finds that certificate (`pinnedCa.ts`). Every connection, the joining one first, is verified against this CA.
  */
 import { Client, Metadata, makeClientConstructor } from '@grpc/grpc-js';
 import { isLoopbackHost, parseAddress } from '@muster/common/address';
@@ -38,7 +38,7 @@ export function connectHub(coordinator: ChannelTarget): AgentHubClient {
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': 500,
     'grpc.max_receive_message_length': messageBytesMax,
-    // A coordinator whose machine lost its power says nothing: without this an upload would wait for it for ever.
+    // A coordinator whose machine lost its power sends nothing: without this an upload would wait for it forever.
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 10_000,
   });
@@ -55,11 +55,11 @@ export class HubLane {
     this.renewal = renewal;
   }
 
-  /** For the next call. A connection keeps the certificate that it began with, so another certificate needs another connection. */
+  /** For the next call. A connection keeps the certificate that it began with, so a new certificate needs a new connection. */
   client(): AgentHubClient {
     const { credential, certificate = null } = this.renewal.current();
     if (this.open !== null && this.open.certificate === certificate) return this.open.client;
-    // Calls that are open on the earlier one go on.
+    // Calls that are open on the earlier one continue.
     this.open?.client.close();
     const identity = certificate === null ? null : { privateKey: credential, certificate };
     this.open = { certificate, client: connectHub({ ...this.coordinator, identity }) };
@@ -174,7 +174,7 @@ export async function caOfCoordinator(
   const known = stored?.caCertificate ?? null;
   if (known !== null) {
     if (joinToken === null || pin === null || digestOf(known).equals(pin)) return known;
-    // A newer token is the better guide: the agent may have been led to the wrong coordinator, or its CA was lost and made anew.
+    // A newer token takes precedence: the agent may have reached the wrong coordinator, or the coordinator's CA was replaced.
     if (stored?.joined !== true) return fetchCa(address, pin);
     return isNewToken(joinToken, stored) ? fetchCa(address, pin, known) : known;
   }

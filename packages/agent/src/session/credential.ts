@@ -25,7 +25,7 @@ export interface StoredCredential extends NodeProof {
   readonly next?: string | null;
   /** The one before it, for a coordinator whose store was restored from a backup of that time. */
   readonly previous?: NodeProof | null;
-  /** SHA-256 of the join token that was tried last: another one is a user's request to join anew. */
+  /** SHA-256 of the join token that was tried last: another one is a user's request to join again. */
   readonly joinedWith?: string | null;
 }
 
@@ -59,7 +59,7 @@ function parseCredential(path: string, text: string): StoredCredential {
       };
     }
   } catch {
-    // Said below: the reason of a parser helps nobody.
+    // Reported below: the message of a parser helps nobody.
   }
   throw new MusterError(
     'failed_precondition',
@@ -165,7 +165,7 @@ function requirePresentable({ nodeName, credential, certificate, caCertificate }
   );
 }
 
-/** The way out for an agent whose credential is good no more. */
+/** The remedy for an agent whose credential is no longer valid. */
 export function joinAgain(nodeName: string): string {
   return (
     `create a token with \`muster token create ${nodeName} --replace\` and start the agent with it in MUSTER_JOIN_TOKEN ` +
@@ -177,7 +177,7 @@ function digestOf(joinToken: string): string {
   return createHash('sha256').update(joinToken).digest('hex');
 }
 
-/** Whether this token is one that the agent has not tried, which makes it a user's request to join anew. */
+/** Whether this token is one that the agent has not tried, which makes it a user's request to join again. */
 export function isNewToken(joinToken: string, stored: StoredCredential): boolean {
   return stored.joinedWith !== digestOf(joinToken);
 }

@@ -67,7 +67,7 @@ test('with nothing else to try, a refusal is one', () => {
 describe('with TLS', () => {
   const authority = testAuthority();
 
-  /** As after a join, by a certificate that is good for so long. */
+  /** As after a join, with a certificate that is valid for this duration. */
   async function joined(lifetimeMs: number) {
     const { certificate: caCertificate, certify } = await authority;
     const credential = makeCredential(true);

@@ -1,7 +1,8 @@
 /**
  * The credential in use. The coordinator asks for another one long before it expires: this makes a key or a secret, stores it
- * beside the one in use, and offers it; once it is taken, it is stored as the one to use, and only then the coordinator is informed
- * that the earlier one may end. Wherever that is cut off, what is stored is valid, and the next request goes on from it.
+ * beside the one in use, and offers it; once it is taken, it is stored as the one to use, and only then the agent informs the
+ * coordinator that the earlier one may end. Wherever that is interrupted, what is stored is valid, and the next request
+ * resumes from it.
  */
 import { X509Certificate } from 'node:crypto';
 import { MusterError, messageOf } from '@muster/common/errors';

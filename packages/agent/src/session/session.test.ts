@@ -206,7 +206,7 @@ describe('heartbeats', () => {
     const { first, hub } = all;
     // Three of them without an answer end the connection: not even a busy machine takes so long to answer one.
     first.welcome({ heartbeatIntervalMs: 250, desired: [{ ...assigned, start }] });
-    // Numbers go on: the first was sent with the first Welcome.
+    // Numbers continue: the first was sent with the first Welcome.
     for (let seq = 2; seq <= 6; seq++) {
       // Some may follow before it is looked at.
       await vi.waitFor(() => expect(first.received.map(({ heartbeat }) => heartbeat?.seq)).toContain(seq));

@@ -1,5 +1,5 @@
 /**
- * The connection to the coordinator: dials out, says the whole truth, keeps the heartbeat, and dials again when it
+ * The connection to the coordinator: dials out, reports the complete state, keeps the heartbeat, and dials again when it
  * breaks. Messages become orders for the task manager; nothing is decided here.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
@@ -37,11 +37,11 @@ type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 const welcomeTimeoutMs = 15_000;
 /** Short at most: a coordinator that is back should not be waited for, and a thousand agents dialling a second do no harm. */
 const reconnect = { initialMs: 100, maxMs: 1_000 };
-/** For one that says that this agent sends too much: what is owed by then has to be earned. */
+/** For a coordinator that reports that this agent sends too much: its budget has to recover first. */
 const reconnectExhausted = { initialMs: 5_000, maxMs: 30_000 };
 /** By one that refuses us, until somebody has done something about it. */
 const afterRefusal = { initialMs: 1_000, maxMs: 30_000 };
-/** A refusal that goes on is logged again after so long. */
+/** A refusal that persists is logged again after this time. */
 const refusalLoggedMs = 600_000;
 
 export interface SessionParts {
@@ -60,7 +60,7 @@ export interface SessionParts {
   /** How far this node's wall clock is ahead of the coordinator's. */
   readonly onClockSkew: (skewMs: number) => void;
   readonly wallMs: () => number;
-  /** A person says that a condition is dealt with. */
+  /** A user confirms that a condition is dealt with. */
   readonly onClearCondition: (kind: string, gpuUuid: string | null) => void;
   /** Which checkpoints of a task evaluations need. */
   readonly onKeepCheckpoints: (task: TaskRef, kept: KeptCheckpoints) => void;
@@ -72,7 +72,7 @@ export interface SessionParts {
   readonly log: Logger;
   /** Another agent has this one's name: one of the two is a mistake that only a person can end. */
   readonly onRefused: (error: MusterError) => void;
-  /** A coordinator to be followed has answered: what it may have missed on the connection before is to be sent again. */
+  /** A coordinator that the agent follows has answered: what the last connection may have lost must be sent again. */
   readonly onWelcome?: () => void;
 }
 
@@ -87,12 +87,12 @@ export class CoordinatorSession {
   private readonly questions = new Questions();
   /** The coordinator of this connection is one to be followed. */
   private isWelcome = false;
-  /** Said once, not at every dialling. */
+  /** Logged once, not at every dialling. */
   private refusedTerm: number | null = null;
   /** Monotonic moments of the last heartbeat sent and of the last one answered. */
   private sentAtMs = 0;
   private answeredAtMs: number | null = null;
-  /** Spoken in the next Hello: a coordinator that is one version behind refuses ours, and takes its own. */
+  /** The version of the next Hello: a coordinator that is one version behind refuses ours, and takes its own. */
   private protocol = protocolVersion;
   private refusals = 0;
   /** The refusal that was logged last, and when by the monotonic clock. */
@@ -107,7 +107,7 @@ export class CoordinatorSession {
     this.dial().catch((error: unknown) => this.lost(error));
   }
 
-  /** Sent now, or not at all: the Hello of the next connection says it again. */
+  /** Sent now, or not at all: the Hello of the next connection repeats it. */
   send(message: AgentMessage): void {
     this.stream?.write(message);
   }
@@ -236,7 +236,7 @@ export class CoordinatorSession {
 
   private onMessage(message: CoordinatorMessage__Output): void {
     if (message.welcome != null) this.onWelcome(message.welcome);
-    // One of a lower term has no say, and neither has one that has not shown its term.
+    // A coordinator of a lower term is ignored, and so is one that has not shown its term.
     if (!this.isWelcome) return;
     deliver(message, this.parts.manager, this.questions.lastAnsweredMs);
     if (message.clearCondition != null) {
@@ -306,14 +306,14 @@ export class CoordinatorSession {
       if (task === null) continue;
       const givesLease = verdict === 'VERDICT_RUN' || verdict === 'VERDICT_STOP';
       if (givesLease && askedMs !== null) manager.grant(task, { askedMs, leaseMs: leaseMs ?? neverFenced });
-      // What is to be started or stopped comes as an order of its own, with what is needed to do it.
+      // Starts and stops arrive as separate orders, with what is needed to carry them out.
       if (verdict === 'VERDICT_FORGET') manager.setOrder({ task, order: { kind: 'forget' }, lease: null });
     }
   }
 
   private startHeartbeat(intervalMs: number): void {
     this.stopHeartbeat();
-    // Numbers go on: an answer that is still on its way must not pass for one to a later heartbeat.
+    // Numbers continue: an answer that is still on its way must not pass for one to a later heartbeat.
     this.answeredSeq = this.heartbeatSeq;
     const beat = () => {
       if (this.heartbeatSeq - this.answeredSeq >= missedHeartbeatsMax) {

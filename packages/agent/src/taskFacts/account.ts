@@ -1,7 +1,7 @@
-/** Whom a bare task runs as, where that is not the user of its agent. */
+/** The account that a bare task runs as, where that is not the user of its agent. */
 import { join } from 'node:path';
 
-/** A setting of the node: whom tasks of a user, of a project, or of everybody run as. */
+/** A setting of the node: the account that tasks of a user, of a project, or of everybody run as. */
 export interface AccountRule {
   readonly of: 'user' | 'project' | 'all';
   /** Of the user or project; empty: of all. */

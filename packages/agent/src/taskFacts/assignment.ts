@@ -12,11 +12,11 @@ export interface Assignment {
   readonly nodeCount: number;
   readonly gpuUuids: readonly string[];
   readonly array: { readonly index: number; readonly size: number } | null;
-  /** The checkpoint that it begins from. null: none. */
+  /** The checkpoint that it resumes from. null: none. */
   readonly resume: Resume | null;
   /** The job whose checkpoints these are: of a requeued job its predecessor, which has them where nobody named a place. */
   readonly checkpointJobId: JobId;
-  /** Other jobs whose checkpoints may be in its directory: its user asked it to begin anew where they saved. */
+  /** Other jobs whose checkpoints may be in its directory: its user asked it to start from scratch where they saved. */
   readonly lineage: readonly JobId[];
   /** 1: as the user wrote it. */
   readonly batchScale: number;

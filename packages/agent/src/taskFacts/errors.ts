@@ -10,7 +10,7 @@ export class DriverError extends Error {
   }
 }
 
-/** The task's lease had run out before it was started: nothing ran, and nothing is to be reported of it. */
+/** The task's lease had run out before it was started: nothing ran, and there is nothing to report. */
 export class LeaseExpired extends Error {
   override readonly name = 'LeaseExpired';
 }

@@ -7,7 +7,7 @@ const asterisk = 0x2a;
 const lineFeed = 0x0a;
 /** Of a line of a value of several lines: shorter ones, such as braces, are in many outputs. */
 const lineBytesMin = 8;
-/** Of a value that a text ends within: fewer bytes tell little, and are the end of much else. */
+/** Of a value that a text ends within: fewer bytes reveal little, and many other texts end with them. */
 const cutBytesMin = 4;
 
 export class Mask {
@@ -24,7 +24,7 @@ export class Mask {
     return Math.max(0, ...this.patterns.map(({ bytes }) => bytes.length));
   }
 
-  /** Hides every value that is whole in these bytes, in place. Line ends stay. */
+  /** Hides every value that these bytes contain completely, in place. Line ends stay. */
   hide(bytes: Buffer): void {
     const found = this.patterns.flatMap((pattern) => [...pattern.places(bytes)]);
     for (const [from, to] of found) {
@@ -47,7 +47,7 @@ export class Mask {
   }
 }
 
-/** Hides all but line ends: where the values are no longer known, nobody can tell what is none. */
+/** Hides all but line ends: where the values are no longer known, any byte may belong to one. */
 export const everything: Pick<Mask, keyof Mask> = {
   longest: 1,
   hide(bytes) {

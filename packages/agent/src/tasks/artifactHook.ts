@@ -1,6 +1,6 @@
 /**
- * The artifacts of a task in a store: inputs are on its node before it starts, and outputs are in the store before it counts as ended
- * well. Both may be done again by a later agent. The key of the store stays in memory, and is asked for anew each time.
+ * The artifacts of a task in a store: inputs are on its node before it starts, and outputs are in the store before it counts
+ * as ended well. A later agent may repeat both. The key of the store stays in memory, and is requested again each time.
  */
 import { execFile } from 'node:child_process';
 import { chmod, lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ export interface ArtifactHookParts {
   readonly bootId: string;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
-  /** For how long nothing may succeed until a transfer is given up. Left out: 2 min for inputs, 10 min for outputs. */
+  /** A transfer is given up after this time without a success. Default: 2 min for inputs, 10 min for outputs. */
   readonly artifactLimits?: { readonly inputsMs: number; readonly outputsMs: number };
   readonly log: Logger;
 }

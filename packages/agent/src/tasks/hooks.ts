@@ -30,11 +30,11 @@ import { kindOfFileError, NotReady } from './notReady.ts';
 import type { TaskRecords } from './records.ts';
 import { type SecretHookParts, secretHook } from './secretHook.ts';
 
-/** The output of tasks, as it tells of their training. */
+/** What the output of tasks shows of their training. */
 export interface TrainingOfTasks {
   /** null: the output shows none. */
   progress(task: TaskRef): TrainingProgress | null;
-  /** null: it makes progress, or nobody can tell. */
+  /** null: it makes progress, or it cannot be determined. */
   hang(task: TaskRef): HangSign | null;
   /**
    * Reads the rest of the output of a task that has ended.
@@ -58,7 +58,7 @@ export interface HookParts extends SecretHookParts, ArtifactHookParts {
   readonly checkpoints: Checkpoints;
   readonly training: TrainingOfTasks;
   readonly rendezvous: NodeRendezvous;
-  /** Reads again what `node.network` tells: an interface may have come up a moment ago. */
+  /** Reads again what `node.network` returns: an interface may have come up a moment ago. */
   readonly readNetwork: () => Promise<unknown>;
   readonly leases: TaskLeases;
   readonly records: Pick<TaskRecords, 'outputSize'>;
@@ -88,11 +88,11 @@ export interface AssignedTask extends TaskContext {
   readonly assignment: Assignment;
 }
 
-/** How a task ended, as far as its driver can tell. */
+/** How a task ended, as far as its driver knows. */
 export interface ExitOfTask {
   /** Wall clock. */
   readonly startedAtMs: number;
-  /** null: nobody knows. */
+  /** null: unknown. */
   readonly exit: TaskExit | null;
   /** The task was asked to stop. */
   readonly isStopping: boolean;
@@ -127,7 +127,7 @@ export interface TaskHook {
   measure?(task: TaskContext): Partial<TaskEnd>;
   /** An earlier agent recorded the end of the task, and this one is about to report it. */
   recalled?(task: TaskContext, startedAtMs: number): Promise<void>;
-  /** The task has ended, and its record says so. */
+  /** The task has ended, and its end is in its record. */
   ended?(task: TaskContext): void;
   /** The coordinator no longer needs anything of the task. */
   removed?(task: TaskContext): void | Promise<void>;
@@ -138,7 +138,7 @@ export interface TaskHook {
 /** What is left of an output is read in a moment. A disk that hangs must not keep an end from being reported. */
 const lastOutputMs = 5_000;
 
-/** The output of a killed task tells of something else, so the end by a lease has none of its categories. */
+/** The output of a killed task is about something else, so the end by a lease has none of its categories. */
 const noCategory = { kind: null, blame: null, line: null } as const;
 
 /** @returns the hooks in their order, and the port that is held for a task */
@@ -228,7 +228,7 @@ function checkpoints(parts: HookParts): TaskHook {
       watch(task, startedAtMs);
       return {};
     },
-    // By the checkpoints the coordinator chooses what follows the end, and it may have been told of neither.
+    // By the checkpoints the coordinator chooses what follows the end, and it may have received a report of neither.
     async recalled({ assignment }, startedAtMs) {
       if (assignment !== null) await parts.checkpoints.recall(assignment, startedAtMs);
     },
@@ -357,7 +357,7 @@ function failure(parts: HookParts): TaskHook {
       const remarked = bare === null ? shown : withRemark(shown, bare);
       const oomKilled = exit.oomKilled || (remarked.source === 'kernel' && remarked.kind === 'host_oom');
       if (isStopping) return { failure: remarked, oomKilled };
-      // What the task wrote before tells of something else: a task that was killed from outside wrote nothing about that.
+      // What the task wrote before is about something else: a task that was killed from outside wrote nothing about that.
       const message = leases.killedByLease(task.task, fenced(task), exit, remarked.atBoottimeMs);
       if (message === null) return { failure: remarked, oomKilled };
       const byLease = { source: 'lease', consequence: false, rank: null, message, ...noCategory } as const;

@@ -34,7 +34,7 @@ export interface NodeFacts {
   readonly secrets: Pick<TaskSecrets, 'provided'>;
   /** PATH, HOME and the like for bare processes. */
   readonly baseEnvironment: Readonly<Record<string, string>>;
-  /** Whom tasks run as. */
+  /** The accounts that tasks run as. */
   readonly accounts: AccountPolicy;
 }
 
@@ -42,7 +42,7 @@ export interface NodeFacts {
 export interface TaskRelease {
   readonly addr: string;
   readonly port: number;
-  /** Of every node of the gang, by node rank. Empty: the coordinator did not say. */
+  /** Of every node of the gang, by node rank. Empty: the coordinator did not send them. */
   readonly addresses: readonly string[];
   /** null: never fenced */
   readonly lease: Lease | null;
@@ -158,7 +158,7 @@ export function buildLaunch(
   };
 }
 
-/** What a launch says of the files that the agent has fetched, and will keep. */
+/** What a launch needs for the files that the agent has fetched, and for those that it will keep. */
 function artifactsOf({ directory }: TaskLocation, { artifacts, image }: JobSpec) {
   if (artifacts === null) return { seen: null, directories: [], volumes: [] };
   const places = artifactPlaces(directory, image !== null);
@@ -178,7 +178,7 @@ function checkpointsToMake(spec: JobSpec, account: TaskAccount | null): readonly
 
 const secretsInContainer = '/.muster/secrets';
 
-/** Variables, and where the files are. A container gets its variables from a script: its engine shows and stores what it is told. */
+/** Variables, and where the files are. A container gets its variables from a script: its engine shows and stores what it gets. */
 function secretsOf({ secrets }: NodeFacts, { key }: TaskLocation, spec: JobSpec) {
   const none = { environment: {}, volumes: [], directories: [], files: [], script: null };
   if (spec.secrets.length === 0) return none;

@@ -100,8 +100,8 @@ export class TaskManager {
   }
 
   /**
-   * A coordinator that wants a task which it had told this agent to forget has a store from before that. The task is not run again:
-   * the agent reports what can still be said, that it has ended.
+   * A coordinator that wants a task which it had ordered this agent to forget has a store from before that. The task is not
+   * run again: the agent reports the one thing that it still knows, that the task has ended.
    */
   private asKnownHere(given: GivenOrder): GivenOrder {
     const { task, order } = given;
@@ -146,7 +146,7 @@ export class TaskManager {
       .filter((report) => report !== null);
   }
 
-  /** The coordinator's proofs of the tasks that the reports tell of. */
+  /** The coordinator's proofs of the tasks in the reports. */
   proofs(): readonly { readonly task: TaskRef; readonly proof: string }[] {
     return [...this.runners.values()].flatMap(({ state: { task, life, assignment } }) =>
       life.kind === 'unrecorded' || assignment === null || assignment.proof === ''
@@ -171,7 +171,7 @@ export class TaskManager {
     return this.runners.get(taskKey(task))?.state.assignment ?? null;
   }
 
-  /** Something that the reports of a running task tell has changed. */
+  /** Something that the reports of a running task contain has changed. */
   reportChange(task: TaskRef): void {
     const runner = this.runners.get(taskKey(task));
     const kind = runner?.state.life.kind;
@@ -210,7 +210,7 @@ export class TaskManager {
     );
   }
 
-  /** A task that is wanted again while it is removed begins anew, because nothing that is left of it is of use. */
+  /** A task that is wanted again while it is removed starts from scratch, because nothing that is left of it is of use. */
   private removed({ task, order, assignment }: TaskState): void {
     this.runners.delete(taskKey(task));
     if (order === null || order.kind === 'forget') return;

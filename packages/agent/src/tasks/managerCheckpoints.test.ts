@@ -93,7 +93,7 @@ describe('the end of a task is reported after its last checkpoint', () => {
     await first.manager.close();
 
     const next = await aWatchingAgent(node);
-    // A Hello says these.
+    // A Hello reports these.
     expect(next.manager.checkpoints()).toMatchObject([
       { task: aTask, checkpoint: { name: 'step_10.pt', verdict: 'verified' } },
     ]);
@@ -154,7 +154,7 @@ test('a new connection learns of checkpoints before it learns of the end', async
 });
 
 describe('the grace of a stop', () => {
-  /** Saves when it is told to stop, and then would go on until it is killed. */
+  /** Saves when it is asked to stop, and then runs until it is killed. */
   const saves = `trap 'cp "$SAVED" "$MUSTER_CHECKPOINT_DIR/step_12.pt"; echo saved' TERM
     echo training; while :; do sleep 0.05; done`;
 

@@ -1,4 +1,4 @@
-/** Tasks under leases: what agents, one after the other, do to them with and without word from the coordinator. */
+/** Tasks under leases: what agents, one after the other, do to them with and without contact with the coordinator. */
 import { describe, expect, test, vi } from 'vitest';
 import { statusLost } from '../drivers/docker/taskExit.ts';
 import { exited } from '../drivers/fakeDriver.ts';

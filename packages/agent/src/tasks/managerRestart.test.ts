@@ -1,4 +1,4 @@
-/** An agent that is replaced by another one at any step: tasks go on, ends are delivered, nothing starts twice. */
+/** An agent that is replaced by another one at any step: tasks keep running, ends are delivered, nothing starts twice. */
 import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';

@@ -56,7 +56,7 @@ function meanValues(sample: GpuSample): Readonly<Record<MeanField, number | null
 export function energyBetween(before: GpuSample | null, sample: GpuSample, elapsedMs: number): number | null {
   const from = before?.energyMillijoules ?? null;
   const to = sample.energyMillijoules;
-  // A counter that went back began anew with the driver; how much it had counted by then, nobody knows.
+  // A counter that decreased was reset with the driver; how much it had counted by then is unknown.
   if (from !== null && to !== null && to >= from) return (to - from) / 1000;
   return sample.powerWatts === null ? null : (sample.powerWatts * elapsedMs) / 1000;
 }
@@ -108,7 +108,7 @@ export class Intervals {
     const readings: GpuReading[] = [];
     for (const [uuid, interval] of this.open) {
       if (interval.means.size === 0 && interval.memoryUsedMb === null && interval.temperature === null) {
-        // Nothing of it could be read: an empty reading would say no more. It begins again with the next sample.
+        // Nothing of it could be read: an empty reading would add nothing. The next sample begins a new interval.
         this.open.delete(uuid);
         this.newest.delete(uuid);
         continue;

@@ -88,7 +88,7 @@ export class TelemetrySampler {
     this.closedMs = parts.monotonicMs();
   }
 
-  /** Lists and reads once, then goes on by itself. Resolves within the deadlines of the source. */
+  /** Lists and reads once, then keeps sampling. Resolves within the deadlines of the source. */
   async start(): Promise<void> {
     await this.list();
     await this.tick();

@@ -1,6 +1,6 @@
 /**
  * What the GPUs of each task did while it ran, for the record of its end. Kept beside the task's record, so that an agent
- * that is restarted in the middle of a run of weeks goes on counting; energy is counted over the gap as well, because the
+ * that is restarted in the middle of a run of weeks continues counting; energy is counted over the gap as well, because the
  * card counts it itself.
  */
 import { readFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ export interface UsageMeterParts {
   /** Where to keep what is known of a task; its folder exists for as long as the task is recorded. */
   readonly fileOf: (task: TaskRef) => string;
   readonly onError: (task: TaskRef, error: unknown) => void;
-  /** Between two samples; left out: seconds. */
+  /** Between two samples; default: some seconds. */
   readonly intervalMs?: number;
 }
 
@@ -133,7 +133,7 @@ export class UsageMeter {
       const kept = JSON.parse(text) as UsageFile;
       return new Map(kept.version === 1 ? Object.entries(kept.gpus) : []);
     } catch {
-      // None was written yet, or it is damaged: what was counted is lost, and the task goes on.
+      // None was written yet, or it is damaged: what was counted is lost, and the task keeps running.
       return new Map();
     }
   }

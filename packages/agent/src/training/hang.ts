@@ -80,10 +80,10 @@ export class HangDetector {
 }
 
 /**
- * Which rank of a task was the first to fall silent, where its lines carry ranks (`[rank3]:`). Pure.
+ * Which rank of a task was the first to stop printing, where its lines carry ranks (`[rank3]:`). Pure.
  *
  * The rank whose next line was due first: each at the time of its last line plus its own longest interval between two.
- * Ranks that had written nothing for three times what is usual before the task as a whole fell silent are left out; they
+ * Ranks that had written nothing for three times what is usual before the last sign of the task as a whole are excluded: they
  * print little by nature, as all but rank 0 do in many programs.
  */
 const recentTimes = 3;
@@ -159,8 +159,8 @@ interface Bucket {
  * not blind us for the rest of a run of weeks.
  *
  * Starting up is not usual: loading data, compiling kernels. So intervals count from the second step of the output
- * on. A program that prints no steps has its first two signs left out, and its past has to be as long as the silence
- * that it is to judge: its first lines come quickly whatever it does afterwards.
+ * on. Of a program that prints no steps the first two signs are excluded, and its past has to be as long as the silence
+ * that is judged by it: its first lines come quickly whatever it does afterwards.
  */
 class UsualInterval {
   private buckets: Bucket[] = [];
@@ -211,7 +211,7 @@ class UsualInterval {
   }
 
   /**
-   * @param judgedMs the least silence that is to be judged by it
+   * @param judgedMs the shortest silence that is judged by it
    * @returns null: not known yet
    */
   usualMs(judgedMs: number): number | null {

@@ -23,7 +23,7 @@ export class RecentRows {
   add(values: TrainingValues): void {
     const step = values.step ?? this.newestStep;
     if (step === null) return;
-    // The program has begun anew from an earlier checkpoint: what it had printed of later steps no longer holds.
+    // The program has resumed from an earlier checkpoint: what it had printed of later steps no longer holds.
     if (this.newestStep !== null && step < this.newestStep) this.dropAfter(step);
     this.newestStep = step;
     const row = { step, values };
@@ -33,7 +33,7 @@ export class RecentRows {
 
   /**
    * @param step null: the newest
-   * @returns the values of the nearest step at or before it, and the newest loss of an evaluation by then; {}: none is known
+   * @returns the values of the nearest step at or before it, and the newest loss of an evaluation by then; {}: there are none
    */
   at(step: number | null): TrainingValues {
     const limit = step ?? Number.POSITIVE_INFINITY;

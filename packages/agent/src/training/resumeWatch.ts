@@ -1,10 +1,10 @@
 /**
  * Whether a program has loaded the checkpoint that its attempt was offered, by the first steps in its output. Pure.
  *
- * A program that begins from scratch prints step 0 or 1 first, or as many steps as lie between two of its lines. So it
+ * A program that starts from scratch prints step 0 or 1 first, or as many steps as lie between two of its lines. So it
  *
  * - has loaded a checkpoint when its first step is larger than that, and not below the step of the checkpoint;
- * - has not loaded the checkpoint when it begins like one from scratch, or below half of the step of the checkpoint.
+ * - has not loaded the checkpoint when it starts like one from scratch, or below half of the step of the checkpoint.
  *
  * Otherwise nothing is claimed: a first line at step 500 after a checkpoint of step 500 may be either, where every 500th step
  * is printed, and a program that begins a little before the checkpoint has loaded one that it prefers itself.
@@ -59,7 +59,7 @@ export class ResumeWatch {
 
   private byFirst({ step, epoch }: FirstStep): ResumeFinding['kind'] | null {
     const { offered } = this;
-    // Nobody prints every so many steps and saves every one less.
+    // No program prints every n steps and saves every n - 1.
     if (offered !== null && offered > 1 && step === offered + 1) return 'resume_confirmed';
     // Steps may be counted from 0 in each epoch.
     if (epoch !== null && epoch >= 1) return null;

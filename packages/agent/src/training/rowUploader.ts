@@ -46,7 +46,7 @@ export interface RowUploaderParts {
   /** Uniform in [0, 1). */
   readonly chance: () => number;
   readonly monotonicMs: () => number;
-  /** Rows of one task that wait at most; where they are more, every second of the older half goes. Left out: 65,536. */
+  /** Rows of one task that wait at most; beyond that, every second row of the older half is dropped. Default: 65,536. */
   readonly waitingMax?: number;
 }
 
@@ -134,7 +134,7 @@ export class RowUploader {
     if (this.closed) return;
     if (this.timer !== null && ms > 0) return;
     if (this.timer !== null) clearTimeout(this.timer);
-    // While the coordinator is away, whatever is to be sent waits like all else.
+    // While the coordinator is away, all rows wait for the next attempt to connect.
     const waitMs =
       this.failures === 0 ? ms : uploadWaitMs(reconnect, this.failures, this.failure, this.parts.chance());
     this.timer = setTimeout(() => {

@@ -36,7 +36,7 @@ export class TaskOutput {
   private lines = this.newLines();
   /** Position in the output at which `lines` began. */
   private linesBeganAt: number | null = null;
-  /** Positions of rows go on from here where the output has begun again. */
+  /** Positions of rows continue from here after the output has started over. */
   private positionBase = 0;
   private lastPosition = 0;
   /** Line numbers are known: nothing was skipped. */

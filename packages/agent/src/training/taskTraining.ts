@@ -1,9 +1,10 @@
 /**
- * Follows what the tasks of this node print: how far their training is, what is wrong with it, and whether it still goes on.
+ * Follows what the tasks of this node print: how far their training is, what is wrong with it, and whether it still makes
+ * progress.
  *
  * One reader takes turns over all tasks, a slice each, and everybody else has the event loop while it waits for the next one:
- * no output, however much there is of it, holds up a heartbeat, and no more than one slice of one task is in memory. Output that was
- * there before this agent was is read from its beginning anyway, in the background, because totals and trends need it.
+ * no output, however much there is of it, holds up a heartbeat, and no more than one slice of one task is in memory. Output
+ * from before this agent started is read from its beginning anyway, in the background, because totals and trends need it.
  */
 
 import { messageOf } from '@muster/common/errors';
@@ -50,7 +51,7 @@ export interface TaskTrainingParts {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly log: Logger;
-  /** Left out: 250. */
+  /** Default: 250. */
   readonly lookIntervalMs?: number;
 }
 
@@ -80,7 +81,7 @@ interface Followed {
   isFinalSize: boolean;
   /** MiB, of its GPUs together by the newest readings. null: nothing was read. */
   gpuMemoryUsedMb: number | null;
-  /** Monotonic: when the log said last where its training is. */
+  /** Monotonic: when the log last reported how far its training is. */
   reportedAtMs: number;
   /** What is skipped and not read is reported once. */
   hasSkipped: boolean;

@@ -60,13 +60,13 @@ function numberOf(value: number): Buffer {
   return bytes;
 }
 
-/** What `torch.save` makes of one tensor. @param crc left out: what it is; 0: written without sums */
+/** What `torch.save` makes of one tensor. @param crc default: that of the data; 0: written without sums */
 export function archiveOf(fill: number, bytes = 5_000, crc?: number): Buffer {
   const entries = torchEntries(Buffer.alloc(bytes, fill));
   return zipOf(crc === undefined ? entries : entries.map((entry) => ({ ...entry, crc })));
 }
 
-/** A directory as the ranks save it. @param ranks what each writes, piece by piece; lengths as PyTorch says them */
+/** A directory as the ranks save it. @param ranks what each writes, piece by piece; lengths as PyTorch records them */
 export function dcpOf(
   ranks: readonly (readonly Buffer[])[],
   lengthOf = (piece: Buffer) => piece.length,

@@ -7,15 +7,15 @@ export interface StoredEntry {
   readonly data: Uint8Array;
   /** 0: stored. */
   readonly method?: number;
-  /** Left out: what it is. */
+  /** Default: that of `data`. */
   readonly crc?: number;
-  /** In the directory; left out: what it is. */
+  /** The size that header and directory claim; default: that of `data`. */
   readonly claimedBytes?: number;
   readonly flags?: number;
 }
 
 export interface ZipForm {
-  /** Data begins at multiples of this; left out: 64, as PyTorch has it. */
+  /** Data begins at multiples of this; default: 64, as in PyTorch. */
   readonly alignment?: number;
   /** Sum and sizes behind the data, too, as PyTorch writes them. */
   readonly descriptors?: boolean;
