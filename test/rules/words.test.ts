@@ -1,6 +1,14 @@
 /** Keeps documentation, comments in proto/ and the texts of the programs to the words of docs/style.md. */
 import { expect, test } from 'vitest';
-import { codeOnly, expectNone, lineOf, productFiles, repositoryFiles, type SourceFile } from './source.ts';
+import {
+  codeOnly,
+  expectNone,
+  isGenerated,
+  lineOf,
+  productFiles,
+  repositoryFiles,
+  type SourceFile,
+} from './source.ts';
 
 interface Word {
   readonly pattern: RegExp;
@@ -74,6 +82,27 @@ function misused({ path, text }: SourceFile): string[] {
   );
 }
 
+const comment = /\/\*[\s\S]*?\*\/|(?<=^\s*|[;{,(\]})] )\/\/ .*$/gm;
+
+/** A comment is read as one line, because a sentence may be broken anywhere. */
+function misusedInComments({ path, text }: SourceFile): string[] {
+  return [...text.matchAll(comment)].flatMap(({ 0: found, index }) =>
+    words.flatMap(({ pattern, better }) =>
+      [...found.replaceAll(/\n\s*\*\s?/g, ' ').matchAll(pattern)].map(
+        ([word]) => `${path}:${lineOf(text, index)}: "${word}" (better: ${better})`,
+      ),
+    ),
+  );
+}
+
+test('the checker sees the words in comments, also where a line ends', () => {
+  const code = "/**\n * It goes\n * on.\n */\nconst anew = 'mend'; // Left out: none.\n";
+  expect(misusedInComments({ path: 'a.ts', text: code })).toEqual([
+    'a.ts:1: "goes on" (better: continue, resume, keep running)',
+    'a.ts:5: "Left out" (better: excluded; default:)',
+  ]);
+});
+
 test('the checker sees the words, and only in what users read', () => {
   const code = 'const anew = 1; // mend it\nsay(\'it goes on\', `${x} is to be left`, "mended");\n';
   expect(misused({ path: 'a.ts', text: textsOf(code) })).toEqual([
@@ -104,4 +133,10 @@ test('what users read keeps to the words of docs/style.md', () => {
     ...files.filter(({ path }) => path.endsWith('.md') && !exempt.test(path)),
   ];
   expectNone(read.flatMap(misused), 'Users know the terms of the field and no others: see docs/style.md.');
+});
+
+test('comments keep to the words of docs/style.md', () => {
+  const files = repositoryFiles().filter(({ path }) => /\.m?ts$/.test(path) && !isGenerated(path));
+  const found = files.filter(({ path }) => path !== 'test/rules/words.test.ts').flatMap(misusedInComments);
+  expectNone(found, 'Who reads the code knows the terms of the field and no others: see docs/style.md.');
 });

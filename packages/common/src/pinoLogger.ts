@@ -24,7 +24,7 @@ export function createLogger(name: string, level: string, facts: LogFacts = noLo
 
 /**
  * Writes each line at once. Lines that cannot be written, such as to a file on a full disk, wait for the next line that can be,
- * up to a bound; a daemon does not end for want of a log.
+ * up to a bound; a daemon does not end because its log cannot be written.
  * @param file a descriptor, which stays open
  */
 export function logOutput(file: number): DestinationStream {

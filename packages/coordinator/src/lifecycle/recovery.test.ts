@@ -193,8 +193,8 @@ describe.each<CauseKind>(['nan_loss', 'loss_divergence', 'loss_scale_exhausted']
     ['no step at all', { ...sign, step: null, lastGoodStep: null }, [250]],
     ['another kind', { kind: 'loss_divergence' as const, step: 120, lastGoodStep: 110 }, [150, 200, 250]],
     ['only that the loss has jumped', { ...sign, kind: 'loss_spike' as const, lastGoodStep: 60 }, [250]],
-  ])('whose sign tells %s goes back behind what may have it', (_, sign, suspects) => {
-    const attempt = anAttemptOfTwo({ signs: [sign] });
+  ])('whose sign tells %s goes back behind what may have it', (_, given, suspects) => {
+    const attempt = anAttemptOfTwo({ signs: [given] });
     const { job } = recover(aCause(kind), aFailing({}, { checkpoints: all }), attempt);
     expect(suspectsOf(job)).toEqual(suspects);
   });

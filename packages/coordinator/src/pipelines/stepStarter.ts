@@ -20,11 +20,10 @@ import { substitute } from '@muster/pipelines/substitute';
 import type { RunningMs } from '../commands/budgets.ts';
 import { type StepStart, settleStep, startJobStep, startSweepStep } from '../commands/pipelines.ts';
 import type { Command, Loop } from '../loop.ts';
-import type { Job } from '../model.ts';
 import { pipelineStepKey } from '../state/pipelines.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
-import type { Store } from '../store/store.ts';
+import type { JobRecord, Store } from '../store/store.ts';
 import { trialsOfSweep } from '../sweeps/trialCount.ts';
 import type { StartRefusals } from './startRefusals.ts';
 
@@ -144,7 +143,7 @@ export class StepStarter {
    * The newest job of this step that has not succeeded: of this run, or of the run that it repeats.
    * @returns null: there is none, or retention has removed it, and what it has saved with it
    */
-  private async jobBefore({ step, index }: InstanceRef): Promise<Job | null> {
+  private async jobBefore({ step, index }: InstanceRef): Promise<JobRecord['job'] | null> {
     const { pipelines } = this.parts.state;
     const key = pipelineStepKey(step, index);
     for (let run: string | null = this.run.id; run !== null; ) {

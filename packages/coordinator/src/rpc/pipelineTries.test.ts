@@ -64,7 +64,7 @@ test('a step that has failed before it has saved may use its directory again', a
 test('a stop lets steps under finally that run already end by themselves', async () => {
   const id = await start({
     steps: { train: { run: 'x' } },
-    finally: { tidy: { run: 'x' }, tell: { run: 'x', after: 'tidy' } },
+    finally: { tidy: { run: 'x' }, report: { run: 'x', after: 'tidy' } },
   });
   await endStepBy(id, 'train');
   expect(await states(id)).toEqual(['train.0 succeeded', 'tidy.0 running', 'tell.0 waiting']);

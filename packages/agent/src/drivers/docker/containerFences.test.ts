@@ -38,8 +38,8 @@ test('a container without a lease is made known again, to a guard that was start
   write([task.directory]);
   await fences.renew(task, null);
   await vi.advanceTimersByTimeAsync(25_000);
-  const told = `renew ${task.key} never`;
-  expect(fence.calls).toEqual([told, told, told]);
+  const sent = `renew ${task.key} never`;
+  expect(fence.calls).toEqual([sent, sent, sent]);
   await fences.renew(task, lease);
   await vi.advanceTimersByTimeAsync(25_000);
   expect(fence.calls.slice(3)).toEqual([`renew ${task.key} 1000`]);

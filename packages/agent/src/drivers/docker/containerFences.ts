@@ -30,15 +30,15 @@ export interface ContainerFencesOptions {
 }
 
 /** Between two times that the guard is told of containers for which no lease is renewed. */
-const tellAgainMs = 10_000;
+const watchIntervalMs = 10_000;
 
 export class ContainerFences {
   private readonly options: ContainerFencesOptions;
   /** Tasks of which the guard only watches the output. */
   private readonly unleased = new Map<TaskName, TaskLocation>();
-  private tellingAgain: NodeJS.Timeout | null = null;
+  private watching: NodeJS.Timeout | null = null;
   /** Answers of the guard that are waited for; none rejects. */
-  private readonly telling = new Map<TaskName, Promise<void>>();
+  private readonly sending = new Map<TaskName, Promise<void>>();
   private isGuardAway = false;
   private readonly groups = new Map<TaskName, readonly string[]>();
   private readonly leases = new Map<TaskName, Lease | null>();
@@ -107,32 +107,32 @@ export class ContainerFences {
     const groups = this.known(task);
     if (groups === null) throw unfenceable(task.key);
     this.leases.set(task.key, lease);
-    if (lease === null) this.tellAgain(task);
-    else await this.endTelling(task);
+    if (lease === null) this.keepWatching(task);
+    else await this.endWatch(task);
     await this.options.fence.renew(task, lease, groups);
   }
 
   /** Has the guard hold the output of a container without a lease to its limits. No start waits for that. */
   private watchOutput(task: TaskLocation): void {
-    this.tellAgain(task);
-    void this.tellGuard(task);
+    this.keepWatching(task);
+    void this.sendToGuard(task);
   }
 
   /** The guard may be away now, and one that is started later knows of leases only. */
-  private tellAgain(task: TaskLocation): void {
+  private keepWatching(task: TaskLocation): void {
     this.unleased.set(task.key, task);
-    this.tellingAgain ??= setInterval(() => {
+    this.watching ??= setInterval(() => {
       for (const each of this.unleased.values()) {
         const isThere = this.known(each)?.some((path) => existsSync(path)) === true;
-        if (isThere && !this.telling.has(each.key)) void this.tellGuard(each);
+        if (isThere && !this.sending.has(each.key)) void this.sendToGuard(each);
       }
-    }, tellAgainMs).unref();
+    }, watchIntervalMs).unref();
   }
 
-  private tellGuard(task: TaskLocation): Promise<void> {
+  private sendToGuard(task: TaskLocation): Promise<void> {
     const groups = this.known(task) ?? [];
-    const told = groups.length === 0 ? Promise.resolve() : this.options.fence.renew(task, null, groups);
-    const telling = told
+    const sent = groups.length === 0 ? Promise.resolve() : this.options.fence.renew(task, null, groups);
+    const sending = sent
       .then(() => {
         this.isGuardAway = false;
       })
@@ -142,20 +142,20 @@ export class ContainerFences {
         this.isGuardAway = true;
       })
       .finally(() => {
-        if (this.telling.get(task.key) === telling) this.telling.delete(task.key);
+        if (this.sending.get(task.key) === sending) this.sending.delete(task.key);
       });
-    this.telling.set(task.key, telling);
-    return telling;
+    this.sending.set(task.key, sending);
+    return sending;
   }
 
   /** A lease comes last: what is still on its way to the guard says that there is none. */
-  private async endTelling({ key }: TaskLocation): Promise<void> {
+  private async endWatch({ key }: TaskLocation): Promise<void> {
     this.unleased.delete(key);
-    await this.telling.get(key);
+    await this.sending.get(key);
   }
 
   close(): void {
-    clearInterval(this.tellingAgain ?? undefined);
+    clearInterval(this.watching ?? undefined);
   }
 
   /** @throws {DriverError} when it is not known where the container is */
@@ -211,7 +211,7 @@ export class ContainerFences {
 
   /** Nothing of the task is left, or it never began. */
   async forget(task: TaskLocation): Promise<void> {
-    await this.endTelling(task);
+    await this.endWatch(task);
     await this.options.fence.forget(task);
     this.groups.delete(task.key);
     this.leases.delete(task.key);
