@@ -135,8 +135,6 @@ export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAd
   Pick<JoinParts, 'nodeCertificates'> &
   Pick<NodeCallParts, 'upkeep'>;
 
-export type OpenedCoordinator = Awaited<ReturnType<typeof openCoordinator>>;
-
 /**
  * Continues from what is stored. Resolves when calls may be served.
  * @throws {StoreError} when the store cannot be read or written
