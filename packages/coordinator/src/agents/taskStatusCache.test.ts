@@ -70,10 +70,10 @@ test('one that has ended is neither frozen nor thawed, and is forgotten', () => 
   expect(taskStatus.of(task).frozen).toBe(false);
   // Also when it ended without a word of its agent.
   taskStatus.record(aReport(task, { frozen: true }));
-  taskStatus.committed({ attempts: [{ jobId: task.jobId, attempt: anAttempt(1) }] });
+  taskStatus.committed({ attempts: [{ jobId: task.jobId, attempt: anAttempt(1) }], removedNodes: [] });
   expect(taskStatus.of(task).frozen, 'it goes on').toBe(true);
   const ended = anAttempt(1, { tasks: [aTask(0, { state: 'ended', exit: anExit() })] });
-  taskStatus.committed({ attempts: [{ jobId: task.jobId, attempt: ended }] });
+  taskStatus.committed({ attempts: [{ jobId: task.jobId, attempt: ended }], removedNodes: [] });
   expect(taskStatus.of(task).frozen).toBe(false);
 });
 
@@ -114,4 +114,11 @@ test("a moment by a node's wall clock is converted by its newest message, of wha
   expect(taskStatus.wallOfNode(node, someMs - 660_000)).toBe(someMs - 60_000);
   taskStatus.noteClock(node, 'second', sent(5, someMs + 10), someMs + 10);
   expect(taskStatus.wallOfNode(node, someMs - 60_000)).toBe(someMs - 60_000);
+});
+
+test('of a node that was removed no clock is known', () => {
+  const taskStatus = new TaskStatusCache();
+  taskStatus.noteClock(node, 'boot', sent(1_000), someMs);
+  taskStatus.committed({ attempts: [], removedNodes: [node] });
+  expect(taskStatus.wallOf(node, 'boot', 1_000)).toBeNull();
 });

@@ -82,8 +82,9 @@ export class TaskStatusCache {
     return clock?.bootId === bootId ? clock.wallOf(boottimeMs) : null;
   }
 
-  /** Removes the status of ended tasks. */
-  committed({ attempts }: Pick<Committed, 'attempts'>): void {
+  /** Removes the status of ended tasks, and the clocks of removed nodes. */
+  committed({ attempts, removedNodes }: Pick<Committed, 'attempts' | 'removedNodes'>): void {
+    for (const node of removedNodes) this.clocks.delete(node);
     for (const { jobId, attempt } of attempts) {
       for (const { nodeRank, state } of attempt.tasks) {
         if (state === 'ended') this.tasks.delete(taskKey({ jobId, attempt: attempt.number, nodeRank }));

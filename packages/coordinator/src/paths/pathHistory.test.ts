@@ -46,6 +46,13 @@ test('the newest measurement of a path is shown at both of its ends', async () =
   expect(history.bandwidthsOf(nodeNameOf('node-3'))).toEqual([]);
 });
 
+test('a node that was removed has no paths, at neither of their ends', async () => {
+  const history = await aHistory([measured(1)]);
+  history.committed([anEvent('node.removed', one, {})]);
+  expect(history.bandwidthsOf(one)).toEqual([]);
+  expect(history.bandwidthsOf(two)).toEqual([]);
+});
+
 test('of two ends that measured one path, each is shown what it measured itself', async () => {
   const history = await aHistory();
   const pairs = [

@@ -56,6 +56,7 @@ export class PathHistory {
       if (event.kind === 'preflight.measured') this.noteMeasured(event);
       else if (event.kind === 'node.silent') this.silent.add(event.subject);
       else if (event.kind === 'node.online') this.noteOnline(event);
+      else if (event.kind === 'node.removed') this.forgetPaths(event.subject);
     }
   }
 
@@ -76,6 +77,12 @@ export class PathHistory {
     const wasRebooted = bootId !== null && before !== undefined && before !== bootId;
     if (bootId !== null) this.bootIds.set(subject, bootId);
     if (this.silent.delete(subject) || wasRebooted) this.returned.add(subject);
+  }
+
+  /** What says that the node was away stays: a machine of that name may come back. */
+  private forgetPaths(node: string): void {
+    this.paths.delete(node);
+    for (const peers of this.paths.values()) peers.delete(node);
   }
 
   private noteMeasured({ data, timeMs }: StoredEvent): void {

@@ -61,7 +61,7 @@ export class FenceHook {
     if (paused() !== null || this.stopping.signal.aborted) return;
     const held = heldTasks(state.jobs.values());
     for (const [node, { isRunning }] of this.tries)
-      if (!isRunning && !agents.isSilent(node)) this.tries.delete(node);
+      if (!isRunning && (!agents.isSilent(node) || !state.nodes.has(node))) this.tries.delete(node);
     for (const [node, tasks] of held) {
       const silence = agents.silenceOf(node);
       if (silence === null || !tasks.some(({ attempt }) => isReleased(attempt))) continue;

@@ -25,6 +25,15 @@ beforeEach(() => {
 });
 
 const now = () => clock.wallMs();
+const aHostReading = (atMs: number): HostReading => ({
+  atMs,
+  intervalMs: 10_000,
+  cpuUtilization: 12.5,
+  memoryUsedMb: 1_024,
+  load1: null,
+  networkReceiveBytes: 10,
+  networkTransmitBytes: null,
+});
 const valuesOf = () => telemetry.query(query).map(({ points }) => points.map(({ value }) => value));
 
 test('the newest of each GPU is known, idle ones too, in the order of the inventory', () => {
@@ -113,15 +122,7 @@ test('when our own wall clock is set, readings keep their places and are shown b
 });
 
 test('the newest of a host is known', () => {
-  const host: HostReading = {
-    atMs: now(),
-    intervalMs: 10_000,
-    cpuUtilization: 12.5,
-    memoryUsedMb: 1_024,
-    load1: null,
-    networkReceiveBytes: 10,
-    networkTransmitBytes: null,
-  };
+  const host = aHostReading(now());
   telemetry.addHost(node, host);
   telemetry.addHost(node, { ...host, cpuUtilization: 99 });
   telemetry.addHost(nodeNameOf('nobody'), host);
@@ -141,4 +142,13 @@ test('a sweep forgets GPUs that are gone, and makes room from jobs that have end
   telemetry.sweep();
   expect(telemetry.usage).toMatchObject({ bytes: 0, series: 0 });
   expect(someMs).toBeLessThan(now());
+});
+
+test('a sweep forgets nodes that were removed, so that another machine of that name begins afresh', () => {
+  telemetry.addHost(node, aHostReading(now()));
+  state.nodes.delete(node);
+  clock.nowMs += 60_000;
+  telemetry.sweep();
+  state.nodes.set(node, aNode('node-1'));
+  expect(telemetry.newest(node).host).toBeNull();
 });

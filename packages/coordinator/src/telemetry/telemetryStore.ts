@@ -205,7 +205,11 @@ export class TelemetryStore {
     this.hosts.sweep(nowMs - readingAgeMsMax);
     for (const [name, { gpus }] of this.nodes) {
       const inventory = state.nodes.get(name)?.inventory;
-      const known = inventory === undefined ? new Set<string>() : this.uuidsOf(inventory);
+      if (inventory === undefined) {
+        this.nodes.delete(name);
+        continue;
+      }
+      const known = this.uuidsOf(inventory);
       for (const uuid of gpus.keys()) if (!known.has(uuid)) gpus.delete(uuid);
     }
   }
