@@ -91,3 +91,8 @@ export function isReduced(before: UserIdentity, now: UserIdentity): boolean {
 export function isOperator({ role }: UserIdentity): boolean {
   return role === 'operator' || role === 'admin';
 }
+
+/** Users may change and see their own alerts, and operators all. @param owner not a user: it is built in */
+export function ownsAlert(caller: Identity, owner: unknown): boolean {
+  return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
+}

@@ -1,6 +1,7 @@
 import { MusterError } from '@muster/common/errors';
-import { connectMuster } from '@muster/common/wire/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { JobId } from '@muster/common/ids';
+import { connectMuster, type MusterApi } from '@muster/common/wire/client';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { submitJob } from './jobFixture.ts';
 
@@ -184,4 +185,77 @@ test('the errors of unknown alerts name what was probably meant', async () => {
   await coordinator.api.createAlert(failed);
   await expect(coordinator.api.silenceAlert('faild', 1_000, '')).rejects.toThrow(/did you mean "failed"/);
   await expect(coordinator.api.acknowledgeAlert('failed', null)).rejects.toBeInstanceOf(MusterError);
+});
+
+test('a token for one project sees and changes what is set for it, whoever its user is', async () => {
+  const { api } = coordinator;
+  const tokens = new Map<string, MusterApi>();
+  for (const [user, role] of [
+    ['ann', 'user'],
+    ['olga', 'operator'],
+  ] as const) {
+    await api.addUser({ name: user, role, projects: ['hers', 'other'] });
+    for (const projects of [[], ['hers']]) {
+      const { token } = await api.createUserToken({ user, label: 'x', projects, verbs: [] });
+      const client = connectMuster({ address: coordinator.address, token });
+      onTestFinished(() => client.close());
+      tokens.set(`${user} ${projects.join()}`, client);
+    }
+  }
+  const ann = tokens.get('ann ') ?? expect.fail();
+  const jobs = new Map<string, JobId>();
+  for (const project of ['hers', 'other']) {
+    const specJson = JSON.stringify({ name: project, command: ['true'], project });
+    const { jobIds } = await ann.submit({ specJson, requestId: project });
+    jobs.set(project, jobIds[0] as JobId);
+  }
+  const every = { kind: 'job', jobId: null, labels: {}, project: null, nodes: [] } as const;
+  const scopes = {
+    'of-hers': { ...every, project: 'hers' },
+    'of-other': { ...every, project: 'other' },
+    'job-of-hers': { ...every, jobId: jobs.get('hers') ?? null },
+    'job-of-other': { ...every, jobId: jobs.get('other') ?? null },
+    every,
+  };
+  for (const [name, scope] of Object.entries(scopes)) await ann.createAlert({ ...cancelled, name, scope });
+  await api.stopJobs([...jobs.values()]);
+  await coordinator.alerts.run();
+  for (const user of ['ann', 'olga']) {
+    const limited = tokens.get(`${user} hers`) ?? expect.fail();
+    const names = (await limited.listAlerts()).map(({ name }) => name);
+    expect(names, user).toEqual(['job-of-hers', 'of-hers', 'job_failed']);
+    for (const name of ['of-other', 'job-of-other', 'every']) {
+      await expect(limited.deleteAlert(name)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(limited.silenceAlert(name, 60_000, '')).rejects.toMatchObject({ code: 'not_found' });
+      await expect(limited.acknowledgeAlert(name, null)).rejects.toMatchObject({ code: 'not_found' });
+    }
+    await expect(limited.silenceAlert('job_failed', 60_000, '')).rejects.toMatchObject({
+      code: 'permission_denied',
+    });
+    const seen = new Set<unknown>();
+    for await (const { kind, cloudEvent } of limited.watchEvents({ sinceSeq: 0 })) {
+      const data = cloudEvent['data'] as Readonly<Record<string, unknown>>;
+      if (kind === 'alert.created') seen.add(data['alert']);
+      if (kind === 'alert.firing') seen.add(data['of']);
+    }
+    expect(seen, user).toEqual(new Set(['of-hers', 'job-of-hers', jobs.get('hers')]));
+    await limited.silenceAlert('of-hers', 60_000, '');
+  }
+  expect(await tokens.get('ann hers')?.deleteAlert('of-hers')).toMatchObject({ name: 'of-hers' });
+  expect(await tokens.get('olga hers')?.acknowledgeAlert('job-of-hers', null)).toMatchObject({ firing: [] });
+});
+
+test('what fires is acknowledged, also where an answer shows others only', async () => {
+  const ids: JobId[] = [];
+  for (let count = 0; count < 101; count += 1) ids.push(await submitJob(coordinator, `r${count}`));
+  await coordinator.api.createAlert(cancelled);
+  await coordinator.api.stopJobs(ids);
+  await coordinator.alerts.run();
+  const [alert] = await coordinator.api.listAlerts({ firing: true });
+  const shown = new Set(alert?.firing.map(({ subject }) => subject));
+  expect(shown.size).toBe(100);
+  const [hidden = ''] = ids.filter((id) => !shown.has(id));
+  await coordinator.api.acknowledgeAlert('gone', hidden);
+  const left = [...coordinator.state.alerts.episodes.values()].map(({ subject }) => subject);
+  expect(new Set(left)).toEqual(shown);
 });

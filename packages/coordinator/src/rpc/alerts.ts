@@ -8,7 +8,7 @@ import { alertToWire } from '@muster/common/wire/codec';
 import { type AlertWish, definitionOf, unknownAlert } from '../alerts/definitions.ts';
 import type { AlertWatch } from '../alertWatch/alertWatch.ts';
 import type { ActiveRule } from '../alertWatch/ruleSet.ts';
-import { isOperator, requireProject } from '../auth/access.ts';
+import { ownsAlert, requireProject } from '../auth/access.ts';
 import { type Identity, userOf } from '../caller.ts';
 import { acknowledgeAlert, deleteAlert, firedBy, setAlert, silenceAlert } from '../commands/alerts.ts';
 import type { Command, Loop } from '../loop.ts';
@@ -18,7 +18,7 @@ import type { StoredAlert } from '../store/alerts.ts';
 import type { Store } from '../store/store.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { type ReferenceParts, resolveJobId } from './references.ts';
-import { asReader, mayUseJob } from './visibleJobs.ts';
+import { asReader, isWithinProjects, mayUseJob } from './visibleJobs.ts';
 
 export interface AlertCallParts extends ReferenceParts {
   readonly state: ClusterState;
@@ -60,8 +60,9 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
 
     ListAlerts: unary(async ({ name, firing }, caller) => {
       if (!alerts.rules.isEmpty) await alerts.rules.load();
-      const named = visibleNames(parts, caller).filter((each) => name === undefined || each === name);
-      if (name !== undefined && named.length === 0) throw unknownAlert(name, visibleNames(parts, caller));
+      const names = await visibleNames(parts, caller);
+      const named = names.filter((each) => name === undefined || each === name);
+      if (name !== undefined && named.length === 0) throw unknownAlert(name, names);
       const views = await Promise.all(named.map((each) => shown(parts, each, caller)));
       const listed = views.flatMap((view) => view ?? []);
       return {
@@ -70,7 +71,7 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
     }),
 
     DeleteAlert: unary(async ({ name }, caller) => {
-      const rule = ownAlert(parts, name, caller);
+      const rule = await ownAlert(parts, name, caller);
       if (rule === null)
         throw new MusterError(
           'failed_precondition',
@@ -82,7 +83,7 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
     }),
 
     SilenceAlert: unary(async ({ name, forMs, reason }, caller) => {
-      const owner = ownAlert(parts, name, caller)?.owner ?? null;
+      const owner = (await ownAlert(parts, name, caller))?.owner ?? null;
       const by = userOf(caller);
       await loop.run(caller, (draft, nowMs) =>
         silenceAlert(draft, { name, owner, forMs, reason, by }, nowMs),
@@ -91,21 +92,20 @@ export function alertCalls(parts: AlertCallParts): AlertCalls {
     }),
 
     AcknowledgeAlert: unary(async ({ name, subject }, caller) => {
-      const view = await requireShown(parts, name, caller);
+      await requireShown(parts, name, caller);
       const alert = alerts.rules.rule(name)?.alert;
       const rule = state.alerts.rules.get(name);
       const firing = rule === undefined ? alert : firedBy(rule);
-      const meant = episodesOf(parts, name).filter(
-        (episode) =>
-          (subject === undefined || episode.subject === subject) &&
-          view.firing.some(({ id }) => id === episode.id),
+      const meant = (await visibleEpisodes(parts, name, caller)).filter(
+        (episode) => subject === undefined || episode.subject === subject,
       );
       if (firing === undefined || meant.length === 0)
         throw new MusterError(
           'failed_precondition',
           `${name} does not fire${subject === undefined ? '' : ` for ${subject}`}; what fires: muster alert list --firing`,
         );
-      for (const episode of meant) await requireAcknowledge(parts, view, episode, caller);
+      if (!(await isTheirs(parts, caller, rule ?? null)))
+        for (const episode of meant) await requireAcknowledge(parts, episode, caller);
       const by = userOf(caller);
       await loop.run(caller, (draft, nowMs) => {
         for (const episode of meant) {
@@ -158,48 +158,64 @@ function requireReach(caller: Identity, { kind, jobId, project }: AlertScope): v
     );
 }
 
-/** Whose alerts the caller may change, and see. */
-function isTheirs(caller: Identity, owner: string | null): boolean {
-  return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
+/** Whether the caller may change and see an alert. @param rule null: it is built in */
+async function isTheirs(
+  parts: AlertCallParts,
+  caller: Identity,
+  rule: Pick<StoredAlert, 'owner' | 'scope'> | null,
+): Promise<boolean> {
+  if (!ownsAlert(caller, rule?.owner)) return false;
+  return isWithinProjects(parts, caller, rule?.scope ?? everyJob);
 }
 
-function visibleNames({ state, alerts }: AlertCallParts, caller: Identity): readonly string[] {
-  const own = [...state.alerts.rules.values()].filter(({ owner }) => isTheirs(caller, owner));
+const everyJob = { jobId: null, project: null } as const;
+
+async function visibleNames(parts: AlertCallParts, caller: Identity): Promise<readonly string[]> {
+  const { state, alerts } = parts;
+  const own: string[] = [];
+  for (const rule of [...state.alerts.rules.values()])
+    if (await isTheirs(parts, caller, rule)) own.push(rule.name);
   const builtIn = builtInAlertNames.filter((name) => alerts.rules.rule(name) !== undefined);
-  return [...own.map(({ name }) => name).sort(), ...builtIn];
+  return [...own.sort(), ...builtIn];
 }
 
 /** @returns null: it is built in @throws {MusterError} `not_found`, or `permission_denied` */
-function ownAlert(parts: AlertCallParts, name: string, caller: Identity): StoredAlert | null {
+async function ownAlert(parts: AlertCallParts, name: string, caller: Identity): Promise<StoredAlert | null> {
   const rule = parts.state.alerts.rules.get(name);
-  if (rule !== undefined && isTheirs(caller, rule.owner)) return rule;
+  if (rule !== undefined && (await isTheirs(parts, caller, rule))) return rule;
   if (parts.alerts.rules.rule(name)?.alert.owner !== null)
-    throw unknownAlert(name, visibleNames(parts, caller));
-  if (isTheirs(caller, null)) return null;
-  throw new MusterError('permission_denied', `only operators may change ${name}, which is built in`);
+    throw unknownAlert(name, await visibleNames(parts, caller));
+  if (await isTheirs(parts, caller, null)) return null;
+  throw new MusterError(
+    'permission_denied',
+    `only operators, with a token that is not limited to projects, may change ${name}, which is built in`,
+  );
 }
 
 async function requireShown(parts: AlertCallParts, name: string, caller: Identity): Promise<AlertView> {
-  const view = visibleNames(parts, caller).includes(name) ? await shown(parts, name, caller) : null;
-  if (view === null) throw unknownAlert(name, visibleNames(parts, caller));
+  const names = await visibleNames(parts, caller);
+  const view = names.includes(name) ? await shown(parts, name, caller) : null;
+  if (view === null) throw unknownAlert(name, names);
   return view;
 }
 
-/** Of an alert that is built in, everybody sees what fires for nodes and for jobs that they may read. */
 async function shown(parts: AlertCallParts, name: string, caller: Identity): Promise<AlertView | null> {
+  const rule = parts.state.alerts.rules.get(name) ?? parts.alerts.rules.rule(name);
+  return rule === undefined ? null : viewOf(parts, rule, await visibleEpisodes(parts, name, caller));
+}
+
+/** Of an alert that is built in, everybody sees what fires for nodes and for jobs that they may read. */
+async function visibleEpisodes(
+  parts: AlertCallParts,
+  name: string,
+  caller: Identity,
+): Promise<readonly AlertEpisode[]> {
   const episodes = episodesOf(parts, name);
-  const rule = parts.state.alerts.rules.get(name);
-  if (rule !== undefined) return viewOf(parts, rule, episodes);
-  const active = parts.alerts.rules.rule(name);
-  if (active === undefined) return null;
+  if (parts.state.alerts.rules.has(name)) return episodes;
   const visible = await Promise.all(
     episodes.map(async ({ subject }) => !isJobId(subject) || mayUseJob(parts, asReader(caller), subject)),
   );
-  return viewOf(
-    parts,
-    active,
-    episodes.filter((_episode, index) => visible[index]),
-  );
+  return episodes.filter((_episode, index) => visible[index]);
 }
 
 function episodesOf({ state }: AlertCallParts, alert: string): readonly AlertEpisode[] {
@@ -232,11 +248,9 @@ function viewOf(
 /** Of an alert that is built in, also by those who may change the job. @throws {MusterError} `permission_denied` */
 async function requireAcknowledge(
   parts: AlertCallParts,
-  { name, owner }: AlertView,
-  { subject }: AlertEpisode,
+  { alert, subject }: AlertEpisode,
   caller: Identity,
 ): Promise<void> {
-  if (isTheirs(caller, owner)) return;
   if (isJobId(subject) && (await mayUseJob(parts, caller, subject))) return;
-  throw new MusterError('permission_denied', `only operators may acknowledge ${name} of ${subject}`);
+  throw new MusterError('permission_denied', `only operators may acknowledge ${alert} of ${subject}`);
 }

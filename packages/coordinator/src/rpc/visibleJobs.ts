@@ -1,4 +1,5 @@
 /** Which jobs a call may concern, as questions to the state and the store. The rules are those of `auth/access.ts`. */
+import type { AlertScope } from '@muster/common/alerts';
 import { MusterError } from '@muster/common/errors';
 import { isJobId, type JobId } from '@muster/common/ids';
 import {
@@ -8,6 +9,7 @@ import {
   mayUseEveryJob,
   mayUseOwned,
   mayUseProject,
+  ownsAlert,
 } from '../auth/access.ts';
 import type { Identity } from '../caller.ts';
 import type { Job, StoredEvent } from '../model.ts';
@@ -70,7 +72,7 @@ const rememberedMax = 10_000;
  * @returns null: all of them
  */
 export function eventFilter(
-  { state, store }: VisibleParts,
+  { state, store }: VisibleParts & { readonly state: Pick<ClusterState, 'alerts'> },
   caller: Identity,
 ): ((event: Pick<StoredEvent, 'kind' | 'subject' | 'data'>) => Promise<boolean>) | null {
   const seesTokens = maySeeAllTokens(caller);
@@ -79,7 +81,10 @@ export function eventFilter(
   const known = new Map<string, boolean>();
   return async ({ kind, subject, data }) => {
     if (/^(?:token|user)\./.test(kind)) return seesTokens;
-    if (kind.startsWith('alert.')) return seesAlertsOf(caller, data['owner']);
+    if (kind.startsWith('alert.'))
+      return (
+        ownsAlert(caller, data['owner']) && isWithinProjects({ state, store }, caller, reachOf(state, data))
+      );
     if (/^(?:sweep|pipeline|trigger)\./.test(kind)) return seesSweep(state.people, caller, data);
     // What was visible may no longer be.
     if (kind === 'project.changed' || known.size > rememberedMax) known.clear();
@@ -98,9 +103,28 @@ export function eventFilter(
   };
 }
 
-/** Users see what their own alerts do, and operators what all do. */
-function seesAlertsOf(caller: Identity, owner: unknown): boolean {
-  return caller.kind !== 'user' || isOperator(caller) || owner === caller.user;
+/** What a token that is limited to projects is compared with. */
+type AlertReach = Pick<AlertScope, 'jobId' | 'project'>;
+
+/** What an event of an alert is about: a job, or whatever the alert looks at. */
+function reachOf(
+  { alerts }: Pick<ClusterState, 'alerts'>,
+  { of, scope, alert }: StoredEvent['data'],
+): AlertReach {
+  if (typeof of === 'string') return { jobId: of, project: null };
+  const known = (scope as AlertReach | undefined) ?? alerts.rules.get(String(alert))?.scope;
+  return known ?? { jobId: null, project: null };
+}
+
+/** Whether an alert looks at nothing outside of the projects that the token of the caller is limited to. */
+export async function isWithinProjects(
+  parts: VisibleParts,
+  caller: Identity,
+  { jobId, project }: AlertReach,
+): Promise<boolean> {
+  if (caller.kind !== 'user' || caller.onlyProjects === null) return true;
+  if (project !== null) return caller.onlyProjects.includes(project);
+  return jobId !== null && isJobId(jobId) && mayUseJob(parts, asReader(caller), jobId);
 }
 
 /** A sweep or a run of a pipeline is seen by those who see its jobs. */
