@@ -26,7 +26,7 @@ export function readFileList(list: Buffer): readonly HashedFile[] | null {
   const files: HashedFile[] = [];
   const seen = new Set<string>();
   for (const line of list.toString().split('\n').slice(0, -1)) {
-    const [, escaped = '', hash = '', name = ''] = /^(\\?)([0-9a-f]{64}) {2}\.\/(.+)$/.exec(line) ?? [];
+    const [, escaped = '', hash = '', name = ''] = /^(\\?)([0-9a-f]{64}) {2}\.\/(.+)$/s.exec(line) ?? [];
     const path = escaped === '' ? name : name.replaceAll('\\\\', '\\');
     const isInside = path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
     if (hash === '' || !isInside || seen.has(path)) return null;

@@ -219,6 +219,7 @@ describe('a directory', () => {
       'Z',
       'a',
       '日本',
+      'line\u2028separator',
     ];
     for (const name of names) writeFileSync(at(name), name === 'empty.txt' ? '' : `content of ${name}`);
     symlinkSync('../Z', at('deep', 'link'));
