@@ -31,7 +31,6 @@ export interface OutputFile {
 export async function filesOfOutput(root: Directory): Promise<readonly OutputFile[]> {
   const files: OutputFile[] = [];
   let directories = 0;
-  const { uid } = await root.stat();
   /** @param shown path to report @param real path without links @param above directories that led here, by device and inode */
   const walk = async (
     shown: readonly string[],
@@ -65,11 +64,10 @@ export async function filesOfOutput(root: Directory): Promise<readonly OutputFil
     }
   };
   await walk([], [], []);
-  await requireOwn(root, files, uid);
   return files;
 }
 
-/** @throws {ArtifactProblem} for a file that cannot be read */
+/** @throws {ArtifactProblem} for a file that cannot be read, or is not theirs whose directory `root` is */
 export async function withOutputFile<T>(
   root: Directory,
   { path, parts }: OutputFile,
@@ -83,6 +81,7 @@ export async function withOutputFile<T>(
     throw new ArtifactProblem(`${path} ${unreadableBecause(error)}`, { cause: error });
   }
   try {
+    await requireOwn(root, opened.stat, path);
     return await use(opened.handle, opened.stat);
   } finally {
     await opened.handle.close();
@@ -90,14 +89,9 @@ export async function withOutputFile<T>(
 }
 
 /** A file may have several names: the task could add one, a hard link, to a file of another user that the task cannot read. */
-async function requireOwn(root: Directory, files: readonly OutputFile[], uid: number): Promise<void> {
-  for (const file of files) {
-    const stat = await within(root, file.parts.slice(0, -1), (directory) =>
-      directory.statOf(file.parts.at(-1) ?? ''),
-    );
-    if (stat.nlink > 1 && stat.uid !== uid)
-      throw new ArtifactProblem(`${file.path} is another name of a file of another user: copy it instead`);
-  }
+async function requireOwn(root: Directory, { nlink, uid }: Stats, path: string): Promise<void> {
+  if (nlink > 1 && uid !== (await root.stat()).uid)
+    throw new ArtifactProblem(`${path} is another name of a file of another user: copy it instead`);
 }
 
 async function within<T>(

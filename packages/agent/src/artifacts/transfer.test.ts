@@ -201,6 +201,19 @@ describe('a file', () => {
     await expect(sent('link')).rejects.toThrow('link is not a regular file');
     await expect(sent('link/x')).rejects.toThrow('link/x is not a directory after the program has ended');
   });
+
+  test.runIf(process.getuid?.() === 0)(
+    'that is another name of a file of somebody else is refused',
+    async () => {
+      const own = join(root, 'own');
+      writeFileSync(own, 'secret');
+      linkSync(own, join(outputs, 'taken'));
+      execFileSync('chown', ['12345', outputs]);
+      await expect(upload({ name: 'model', type: 'file', path: 'taken' }, 'never')).rejects.toThrow(
+        'taken is another name of a file of another user',
+      );
+    },
+  );
 });
 
 describe('a directory', () => {
