@@ -85,6 +85,20 @@ test('an input that has vanished or changed keeps the program from running', () 
   });
 });
 
+test('an input that cannot be read is not told as changed', () => {
+  const made = anOutput('file');
+  const { outputs } = run(`printf abc > '${made.path}'`, [], [made]);
+  const digest = outputs[0]?.digest ?? '';
+  // An image without sha256sum.
+  const tools = tempDir('tools').path;
+  symlinkSync('/usr/bin/cut', join(tools, 'cut'));
+  expect(run('true', [{ ...made, digest }], [], { PATH: tools })).toEqual({
+    status: 65,
+    outputs: [],
+    problem: `input data: ${made.path} cannot be read: see the lines above`,
+  });
+});
+
 test('links count as what they lead to', () => {
   const made = anOutput('directory');
   const { outputs } = run(`printf abc > '${made.path}/a'`, [], [made]);

@@ -58,7 +58,9 @@ shift 2
 while [ "$muster_inputs" -gt 0 ]; do
   if [ "$muster_first" = yes ]; then
     muster_is "$2" "$3" || muster_problem "input $1: there is no $2 at $3; it has vanished since its step has made it" ${badInput}
-    [ "sha256:$(muster_digest "$2" "$3")" = "$4" ] ||
+    muster_found=$(muster_digest "$2" "$3")
+    [ "\${#muster_found}" = 64 ] || muster_problem "input $1: $3 cannot be read: see the lines above" ${badInput}
+    [ "sha256:$muster_found" = "$4" ] ||
       muster_problem "input $1: $3 has changed since its step has made it; its digest is not $4" ${badInput}
   fi
   shift 4
@@ -95,8 +97,10 @@ printf '%s' "$muster_list" | while read -r muster_name muster_type muster_path; 
     muster_problem "output $muster_name: there is no $muster_type at $muster_path after the program has ended" ${noOutput}
   [ "$muster_type" = file ] || [ -n "$(find -L "$muster_path" -type f -print | head -n 1)" ] ||
     muster_problem "output $muster_name: the directory $muster_path is empty after the program has ended" ${noOutput}
-  printf '\\n${outputMark} %s %s %s\\n' "$muster_name" "$(muster_bytes "$muster_type" "$muster_path")" \\
-    "$(muster_digest "$muster_type" "$muster_path")"
+  muster_found=$(muster_digest "$muster_type" "$muster_path")
+  [ "\${#muster_found}" = 64 ] ||
+    muster_problem "output $muster_name: $muster_path cannot be read: see the lines above" ${noOutput}
+  printf '\\n${outputMark} %s %s %s\\n' "$muster_name" "$(muster_bytes "$muster_type" "$muster_path")" "$muster_found"
 done
 `;
 
