@@ -10,16 +10,18 @@ let secret: string;
 let deliveries = 0;
 const name = 'pushed';
 
+const file = { name: 'vision', params: { branch: 'main', lr: 0.1 }, steps: { train: { run: 'train' } } };
+const wish = {
+  name,
+  specJson: JSON.stringify(file),
+  paramsJson: JSON.stringify({ branch: 'of ${trigger.body.ref}', lr: '${trigger.body.lr}' }),
+  webhook: true,
+  overlap: 'allow',
+} as const;
+
 beforeAll(async () => {
   coordinator = await startTestCoordinator({ api: {} });
-  const file = { name: 'vision', params: { branch: 'main', lr: 0.1 }, steps: { train: { run: 'train' } } };
-  const made = await coordinator.api.createTrigger({
-    name,
-    specJson: JSON.stringify(file),
-    paramsJson: JSON.stringify({ branch: 'of ${trigger.body.ref}', lr: '${trigger.body.lr}' }),
-    webhook: true,
-    overlap: 'allow',
-  });
+  const made = await coordinator.api.createTrigger(wish);
   expect(made).toMatchObject({ kind: 'webhook', cron: null, nextAtMs: null });
   secret = made.secret ?? '';
 });
@@ -56,6 +58,19 @@ function send(sent: Sent = {}) {
 }
 
 const runsOf = async () => (await coordinator.api.listPipelines()).runs.length;
+
+test('a trigger that is created again as it is keeps its secret', async () => {
+  const other = { ...wish, name: 'twice' };
+  const made = await Promise.all([
+    coordinator.api.createTrigger(other),
+    coordinator.api.createTrigger(other),
+  ]);
+  const secrets = made.flatMap((each) => each.secret ?? []);
+  expect(secrets).toHaveLength(1);
+  expect((await coordinator.api.createTrigger(other)).secret).toBeNull();
+  expect(await send({ to: 'twice', signedWith: secrets[0] ?? '' })).toMatchObject({ status: 200 });
+  await coordinator.api.deleteTrigger('twice');
+});
 
 test('a delivery starts a run with values of its body, and sent again it is the same run', async () => {
   const first = await send();

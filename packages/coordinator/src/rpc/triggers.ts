@@ -32,6 +32,7 @@ import { eventConditionOf } from '../triggers/eventCondition.ts';
 import { checkCron, timeAfter } from '../triggers/schedule.ts';
 import { newWebhookSecret } from '../triggers/signature.ts';
 import { factNames, type TriggerRunner, webhookSecretName } from '../triggers/triggerRunner.ts';
+import { InOrder } from '../work/inOrder.ts';
 import { type MusterCalls, unary } from './calls.ts';
 import { intentDigest } from './jobRequests.ts';
 import { Requests } from './requests.ts';
@@ -63,6 +64,8 @@ type TriggerCalls = Pick<
 export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
   const { state, loop, vault } = parts;
   const requests = new Requests(parts.store);
+  /** Of webhooks, by name: the secret of each is stored before its trigger. */
+  const creations = new InOrder<string>();
 
   function shown(name: string): ReturnType<typeof triggerToWire> {
     const trigger = state.pipelines.triggers.get(name);
@@ -80,12 +83,16 @@ export function triggerCalls(parts: TriggerCallParts): TriggerCalls {
         await loop.run(caller, create);
         return shown(wish.name);
       }
-      // First what would be refused, so that the secret of another trigger is not replaced.
-      loop.tryOut(caller, create);
-      const secret = newWebhookSecret(parts.random);
-      await vault.set(caller, wish.project, webhookSecretName(wish.name), Buffer.from(secret));
-      await loop.run(caller, create);
-      return { ...shown(wish.name), secret };
+      return creations.run(wish.name, async () => {
+        // First what would be refused, so that the secret of another trigger is not replaced.
+        loop.tryOut(caller, create);
+        // What is repeated changes nothing: whoever sends deliveries has the secret already.
+        if (state.pipelines.triggers.has(wish.name)) return shown(wish.name);
+        const secret = newWebhookSecret(parts.random);
+        await vault.set(caller, wish.project, webhookSecretName(wish.name), Buffer.from(secret));
+        await loop.run(caller, create);
+        return { ...shown(wish.name), secret };
+      });
     }),
 
     ListTriggers: unary(async (_request, caller) => ({
