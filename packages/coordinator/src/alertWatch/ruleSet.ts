@@ -133,6 +133,8 @@ export class RuleSet {
   private remove(rule: ActiveRule): void {
     const { name, scope } = rule.definition;
     this.active.delete(name);
+    const isLast = ![...this.active.values()].some(({ condition }) => condition === rule.condition);
+    if (isLast) this.checked.delete(`${scope.kind} ${rule.definition.condition}`);
     if (scope.jobId !== null) {
       const others = this.rulesOfJob(scope.jobId).filter((each) => each !== rule);
       if (others.length === 0) this.ofJob.delete(scope.jobId);

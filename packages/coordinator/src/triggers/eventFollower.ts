@@ -48,6 +48,7 @@ export class TriggerEvents {
   /** One pass: looks at what has happened since the last one. */
   async run({ fire, note }: EventFollowerActions): Promise<void> {
     const { state, store } = this.parts;
+    this.forgetDeleted();
     const following = () =>
       [...state.pipelines.triggers.values()].filter(
         ({ source, isPaused }) => source.kind === 'event' && !isPaused,
@@ -72,6 +73,14 @@ export class TriggerEvents {
       const seq = this.positionOf(trigger);
       if (seq - (trigger.eventSeq ?? 0) >= behindMax) await note(trigger, seq);
     }
+  }
+
+  private forgetDeleted(): void {
+    const triggers = [...this.parts.state.pipelines.triggers.values()];
+    const keys = new Set(triggers.map(keyOf));
+    for (const key of this.looked.keys()) if (!keys.has(key)) this.looked.delete(key);
+    const texts = new Set(triggers.map(({ source }) => (source.kind === 'event' ? source.condition : null)));
+    for (const text of this.conditions.keys()) if (!texts.has(text)) this.conditions.delete(text);
   }
 
   private positionOf(trigger: StoredTrigger): number {
