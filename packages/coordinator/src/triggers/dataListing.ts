@@ -72,7 +72,8 @@ async function readInto(lines: string[], root: string, directory: string, depth:
   for await (const entry of await opendir(directory)) {
     if (entry.name.startsWith('.')) continue;
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) await readInto(lines, root, path, depth + 1);
+    // It may have been removed, or moved on, since its name was read.
+    if (entry.isDirectory()) await readInto(lines, root, path, depth + 1).catch(unlessGone);
     if (!entry.isFile()) continue;
     const found = await lstat(path).catch(unlessGone);
     if (found === null) continue;
