@@ -247,3 +247,23 @@ test('the job of a step has no phases', () => {
     findings: [{ path: ['phases'], message: 'given in a step of a pipeline' }],
   });
 });
+
+test('a job that is stopped by SIGINT has no artifacts that a script checks', () => {
+  const run = aRun('train', ofTrain);
+  const { work } = run.step;
+  if (work.kind !== 'job') throw new Error('no job');
+  const file = { command: ['train'], stop_signal: 'SIGINT' };
+  const step = { ...run.step, work: { ...work, file } };
+  const refused = {
+    ok: false,
+    findings: [
+      { path: ['stop_signal'], message: 'got SIGINT in a step with artifacts', suggestion: 'SIGTERM' },
+    ],
+  };
+  expect(stepJob({ ...run, step })).toMatchObject(refused);
+  // Before the run starts, when what is read is not known yet.
+  expect(stepJob({ ...run, step: { ...step, outputs: [] }, inputs: { data: '/inputs/data' } })).toMatchObject(
+    refused,
+  );
+  expect(stepJob({ ...run, step: { ...step, outputs: [], inputs: [] }, inputs: {} }).ok).toBe(true);
+});

@@ -91,6 +91,8 @@ export function stepJob(run: StepRun): StepJobResult {
   const checks = Object.values(run.inputs).flatMap((input) =>
     typeof input === 'string' ? [] : input.flatMap((each) => checkedOf(each)),
   );
+  if (spec.stopSignal === 'SIGINT' && !isStored && (checks.length > 0 || handlesArtifacts(step)))
+    return { ok: false, findings: [interruptWithArtifacts] };
   return {
     ok: true,
     job: {
@@ -102,6 +104,21 @@ export function stepJob(run: StepRun): StepJobResult {
     },
   };
 }
+
+/** Also before it is known what its inputs are. `best` of a sweep is a text. */
+function handlesArtifacts({ inputs, outputs }: PipelineStep): boolean {
+  return outputs.length > 0 || inputs.some((each) => each.kind === 'output' && each.output !== 'best');
+}
+
+/** A shell starts the program in the background, where it ignores this signal. */
+const interruptWithArtifacts: Finding = {
+  path: ['stop_signal'],
+  at: 'value',
+  message: 'got SIGINT in a step with artifacts',
+  expected:
+    'SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP: the shell that checks the artifacts starts the program with SIGINT ignored',
+  suggestion: 'SIGTERM',
+};
 
 const phasesInStep: Finding = {
   path: ['phases'],
