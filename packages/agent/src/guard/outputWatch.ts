@@ -63,6 +63,9 @@ interface Watched {
   isWhole: boolean;
   /** The agent copies it from a container engine, which keeps all of it. */
   isCopied: boolean;
+  /** What is logged once, also of a task that removes its record. */
+  isThrottleLogged: boolean;
+  isProblemLogged: boolean;
   /** The task can write to the record beside its file, so what was dropped is known here. */
   dropped: OutputRecord['dropped'];
 }
@@ -91,12 +94,15 @@ export class OutputWatch {
     if (known === undefined) {
       const path = join(directory, 'output.log');
       const fresh = {
-        file: null,
+        // Now, if it is there: the task may remove it before the first look.
+        file: openIfThere(path),
         pace: null,
         held: false,
         isDropping: false,
         isWhole: false,
         isCopied: false,
+        isThrottleLogged: false,
+        isProblemLogged: false,
         dropped: null,
       };
       this.watched.set(key, { task, path, ...fresh });
@@ -132,10 +138,9 @@ export class OutputWatch {
       try {
         headroom = Math.min(headroom, this.lookAt(output, nowMs, disks));
       } catch (error) {
-        this.parts.log.error(
-          { task: output.task.location.key, error: messageOf(error) },
-          'cannot look at the output of a task',
-        );
+        const fields = { task: output.task.location.key, error: messageOf(error) };
+        if (!output.isProblemLogged) this.parts.log.error(fields, 'cannot look at the output of a task');
+        output.isProblemLogged = true;
       }
     }
     this.parts.ballast.look();
@@ -149,7 +154,7 @@ export class OutputWatch {
     if (stat === null) return Number.POSITIVE_INFINITY;
     const { size } = stat;
     const storedBytes = stat.blocks * 512;
-    const disk = diskOf(output, stat, disks);
+    const disk = diskOf(output.file, stat, disks);
     const limits = this.limits;
     const keptBytes = output.isCopied ? size : output.isWhole ? storedBytes : 0;
     const isOverCap = keptBytes > allowanceOn(disk, limits, false).capBytes;
@@ -203,6 +208,8 @@ export class OutputWatch {
     const record = this.recordOf(output);
     if (record.heldBack) return true;
     if (!this.note(output, { ...record, heldBack: true })) return false;
+    if (output.isThrottleLogged) return true;
+    output.isThrottleLogged = true;
     const { key } = output.task.location;
     this.parts.log.warn(
       { task: key, bytesPerSecond: rateBytes },
@@ -316,10 +323,11 @@ function close(output: Watched): void {
   output.file = null;
 }
 
-function diskOf({ task }: Watched, { dev }: Stats, disks: Disks): Disk {
+/** Of an open file: the task may have removed the directory that it was in. */
+function diskOf(file: number | null, { dev }: Stats, disks: Disks): Disk {
   const known = disks.get(dev);
   if (known !== undefined) return known;
-  const { blocks, bavail, bsize } = statfsSync(task.location.directory);
+  const { blocks, bavail, bsize } = statfsSync(`/proc/self/fd/${file}`);
   const disk = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize };
   disks.set(dev, disk);
   return disk;

@@ -21,6 +21,9 @@ import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
+/** For the guard's word on a task whose record is gone. */
+const recoverMs = 1_000;
+
 /**
  * Connects to the guard with the first call, and starts one if there is none.
  * Besides what `Driver` documents, every method may throw `GuardUnavailable` or `GuardMismatch`: the node cannot run bare
@@ -37,6 +40,8 @@ class ProcessDriver implements TaskDriver {
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   private readonly waits = new Map<TaskName, Promise<TaskExit>>();
   private readonly fencing = new OnePerTask();
+  /** Of tasks that were seen to run: a task can remove its record. */
+  private readonly groups = new Map<TaskName, TaskGroup>();
 
   constructor(guard: GuardClient) {
     this.guard = guard;
@@ -56,6 +61,7 @@ class ProcessDriver implements TaskDriver {
   async start(launch: TaskLaunch, abort?: AbortSignal): Promise<void> {
     abort?.throwIfAborted();
     await explained(this.requestStart(launch));
+    this.groupOf(launch);
   }
 
   recover({ key, directory }: TaskLocation): Promise<TaskObservation> {
@@ -81,17 +87,29 @@ class ProcessDriver implements TaskDriver {
   /** Without the guard: it may be stopped, and this fence must hold anyway. */
   freeze(task: TaskLocation): Promise<'frozen' | 'killed' | 'ended'> {
     return this.fencing.run(task.key, async () => {
-      const group = groupOf(task);
-      return group === null ? 'ended' : freezeOrKill(group);
+      const group = this.groupOf(task);
+      if (group !== undefined) return group === null ? 'ended' : freezeOrKill(group);
+      const observed = await untilAborted(this.recover(task), AbortSignal.timeout(recoverMs));
+      if (observed.kind !== 'running') return 'ended';
+      throw new Error(`the record of task ${task.key} is gone, so only the guard can freeze it`);
     });
   }
 
   processes(task: TaskLocation): readonly number[] {
-    return groupOf(task)?.pids() ?? [];
+    return this.groupOf(task)?.pids() ?? [];
   }
 
   thaw(task: TaskLocation): Promise<void> {
-    return this.fencing.run(task.key, async () => groupOf(task)?.thaw());
+    return this.fencing.run(task.key, async () => this.groupOf(task)?.thaw());
+  }
+
+  /** As `groupOf`; undefined: nothing is known of it, and its guard may know more. */
+  private groupOf(task: TaskLocation): TaskGroup | null | undefined {
+    const group = groupOf(task);
+    if (group === undefined) return this.groups.get(task.key);
+    if (group === null) this.groups.delete(task.key);
+    else this.groups.set(task.key, group);
+    return group;
   }
 
   async signal({ key, directory }: TaskLocation, signal: string): Promise<void> {
@@ -104,6 +122,7 @@ class ProcessDriver implements TaskDriver {
 
   async remove({ key, directory }: TaskLocation): Promise<void> {
     await this.guard.request('remove', { key, directory });
+    this.groups.delete(key);
   }
 
   list(): Promise<readonly TaskName[]> {
@@ -125,12 +144,12 @@ class ProcessDriver implements TaskDriver {
   }
 }
 
-/** As the guard noted it; null: the task has ended, or never began. */
-/** null: nothing is known of it. */
-export function groupOf(task: TaskLocation): TaskGroup | null {
+/** As the guard noted it. null: the task has ended. undefined: nothing is noted, or no longer. */
+export function groupOf(task: TaskLocation): TaskGroup | null | undefined {
   const bootId = readBootId();
   const record = readStoredTask(task, bootId);
-  if (record === null || record.bootId !== bootId || record.exit !== null) return null;
+  if (record === null) return undefined;
+  if (record.bootId !== bootId || record.exit !== null) return null;
   return openGroup(task, record);
 }
 

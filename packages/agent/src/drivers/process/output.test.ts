@@ -8,7 +8,7 @@ import { readOutputRecord } from '../../logs/outputRecord.ts';
 import { boottimeMs } from '../../probes/boot.ts';
 import type { TaskLaunch } from '../driver.ts';
 import { groupOf } from './driver.ts';
-import { GuardFixture, idleScript } from './guardFixture.ts';
+import { GuardFixture, idleScript, mainPid } from './guardFixture.ts';
 
 const mebibyte = 1024 * 1024;
 const outputLimits = { capBytes: 8 * mebibyte, rateBytes: 8 * mebibyte, reserveBytes: 0 };
@@ -128,4 +128,24 @@ test('a task that is in the way of what is noted of it is bounded all the same',
   await vi.waitFor(() => expect(sizeOf(task)).toBeGreaterThan(floodBytes));
   await vi.waitFor(() => expect(storedBytes(task)).toBeLessThanOrEqual(outputLimits.capBytes));
   await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+});
+
+test('a task that removes its own directory is held back and frozen all the same, and its guard logs that once', async () => {
+  const guard = new GuardFixture({ outputLimits });
+  const driver = guard.driver();
+  const started = join(guard.root, 'started');
+  const task = await guard.script(
+    `until [ -e ${started} ]; do :; done; cd /; rm -r "$DIR"; while :; do head -c 4000000 /dev/zero; done`,
+  );
+  await driver.start({ ...task, env: { ...task.env, DIR: task.directory } });
+  writeFileSync(started, '');
+  const pid = await mainPid(driver, task);
+  await vi.waitFor(() => expect(statSync(`/proc/${pid}/fd/1`).size).toBeGreaterThan(floodBytes));
+  const logged = (text: string) => guard.guardLog().split(text).length - 1;
+  expect([logged('is throttled'), logged('cannot look')]).toEqual([1, 0]);
+  expect(await driver.freeze(task)).toBe('frozen');
+  // One that has not seen the record only has the word of the guard.
+  await expect(guard.driver().freeze(task)).rejects.toThrow(/the record of task .* is gone/);
+  await driver.stop(task, { signal: 'SIGKILL', graceMs: 0 });
+  expect(await guard.driver().freeze(task)).toBe('ended');
 });
