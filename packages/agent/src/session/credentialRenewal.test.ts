@@ -56,6 +56,24 @@ test('a refusal lets it try what else it has, each once a round; what is let in 
   expect(started().current().credential).toBe('muster_agent_first');
 });
 
+test('a disk on which nothing can be stored ends nothing: what is stored stays in use, and the next try counts', async () => {
+  const renewal = started();
+  const next = await renewal.offer();
+  const { write } = file;
+  file.write = () => {
+    throw new Error('ENOSPC: no space left on device');
+  };
+  expect(renewal.taken(null)).toBe(false);
+  expect(renewal.current().credential).toBe('muster_agent_first');
+  // The coordinator had it taken before, and admits that one only.
+  renewal.refused();
+  renewal.welcomed();
+  expect(renewal.current().credential).toBe(next);
+  file.write = write;
+  renewal.welcomed();
+  expect(file.read()).toMatchObject({ credential: next, previous: { credential: 'muster_agent_first' } });
+});
+
 test('with nothing else to try, a refusal is one', () => {
   const renewal = started();
   expect(renewal.refused()).toBe(false);

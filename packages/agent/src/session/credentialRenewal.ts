@@ -72,14 +72,13 @@ export class CredentialRenewal {
   /**
    * The coordinator has taken what was offered.
    * @param certificate PEM; null: there is no TLS
-   * @returns false when nothing was offered, or the certificate is for another key
+   * @returns false when nothing was offered, the certificate is for another key, or it cannot be stored: the coordinator asks again
    */
   taken(certificate: string | null): boolean {
     const { next } = this.stored;
     if (next == null) return false;
     if (this.isEncrypted && (certificate === null || !certifies(certificate, next))) return false;
-    this.use({ credential: next, certificate });
-    return true;
+    return this.use({ credential: next, certificate });
   }
 
   /** The coordinator has admitted the one that was shown. */
@@ -122,10 +121,17 @@ export class CredentialRenewal {
     return this.stored.caCertificate !== null;
   }
 
-  private use(proof: NodeProof): void {
+  /** @returns false: it cannot be stored, such as on a full disk; what was shown until now is shown again */
+  private use(proof: NodeProof): boolean {
+    try {
+      if (this.stored.credential !== proof.credential)
+        this.store({ ...this.stored, ...replacing(this.stored, proof) });
+    } catch (error) {
+      this.log.error({ error: messageOf(error) }, 'the credential of this node could not be stored');
+      return false;
+    }
     this.shown = 0;
-    if (this.stored.credential === proof.credential) return;
-    this.store({ ...this.stored, ...replacing(this.stored, proof) });
+    return true;
   }
 
   /** A key whose certificate has not arrived proves nothing. */
