@@ -320,7 +320,9 @@ export class DirectoryWatch {
     }
     // Ranks on other nodes may be writing their parts.
     const mayGrow = this.of.assignment.nodeCount > 1 && !isStill(observation);
-    if (found.verdict !== 'corrupt' || !mayGrow) await this.accept(observation, found);
+    if (found.verdict === 'corrupt' && mayGrow) return;
+    // It is reported before its index is written, which storage that hangs may keep waiting.
+    await untilAborted(this.accept(observation, found), quickLimit);
   }
 
   private accept(observation: CheckpointObservation, found: Verification): Promise<void> {

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { KnownCheckpoints } from './knownCheckpoints.ts';
 import { aDirectory, assignmentFor, aTask, torchFile, WatchingNode } from './watcherFixture.ts';
 
 /** A task that has saved once. */
@@ -173,5 +174,27 @@ describe('the end of a task', () => {
     await vi.waitFor(() =>
       expect(next.messages().toSorted()).toEqual(names.map((name) => `${name} verified`)),
     );
+  });
+
+  test('does not wait for ever for an index that cannot be written', async () => {
+    const node = new WatchingNode();
+    const root = aDirectory();
+    writeFileSync(join(root, 'step_12.pt'), torchFile());
+    const limit = new AbortController();
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    const timeouts = vi
+      .spyOn(AbortSignal, 'timeout')
+      .mockImplementation((ms) => (ms > 10_000 ? limit.signal : timeout(ms)));
+    const accepts = vi.spyOn(KnownCheckpoints.prototype, 'accept').mockImplementation(() => {
+      limit.abort(new Error('the storage hangs'));
+      return new Promise(() => {});
+    });
+    onTestFinished(() => {
+      timeouts.mockRestore();
+      accepts.mockRestore();
+    });
+    await node.watcher.recall(assignmentFor(root), Date.now());
+    await node.watcher.lastLook(aTask);
+    expect(node.warnings.join()).toContain('could not examine its checkpoints: the storage hangs');
   });
 });
