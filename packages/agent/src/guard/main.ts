@@ -92,7 +92,7 @@ async function main(): Promise<void> {
     links: new TaskLinks(runtimeDir),
     leases: new LeaseFiles(runtimeDir),
     accounts,
-    ballast: new Ballast(join(runtimeDir, 'ballast'), log),
+    ballast: new Ballast(join(runtimeDir, 'ballast'), log, () => systemClock.monotonicMs()),
     clock: systemClock,
     boottimeMs,
     log,
