@@ -2,7 +2,7 @@
 import { CorruptFile, OpaqueFile, type OpenedFile, readPart } from './openedFile.ts';
 
 /** Room for the log history of a long run; parsed, it takes several times as much. */
-export const jsonBytesMax = 32 * 1024 * 1024;
+const jsonBytesMax = 32 * 1024 * 1024;
 const depthMax = 64;
 
 /**

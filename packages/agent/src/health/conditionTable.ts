@@ -43,7 +43,7 @@ export interface ConditionTable {
   readonly thresholds: HealthThresholds;
 }
 
-export const defaultThresholds: HealthThresholds = {
+const defaultThresholds: HealthThresholds = {
   growthWindowMs: 600_000,
   eccCorrected: 1_000,
   nvlinkErrors: 100,

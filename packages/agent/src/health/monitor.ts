@@ -123,7 +123,7 @@ export class HealthMonitor {
     this.take({ kind: 'clock_skew', skewMs });
   }
 
-  /** @param trouble null: nothing is wrong with any checkpoint directory */
+  /** @param problem null: nothing is wrong with any checkpoint directory */
   directoryProblem(problem: DirectoryProblem | null): void {
     this.take({ kind: 'checkpoint_directory', problem });
   }

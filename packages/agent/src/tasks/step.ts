@@ -25,7 +25,6 @@ import {
 const pause = { initialMs: 100, maxMs: 10_000 } as const;
 
 /** The state of a task that an earlier agent has recorded. Unless it has ended, its driver says what became of it. */
-/** @param bootIdNow of the machine: a start of another boot has no age that this one could tell */
 export function restored({ assignment, phase, bootId }: TaskRecord, bootIdNow: string): TaskState {
   const state = { ...unrecordedTask(assignment.task), assignment };
   switch (phase.kind) {
@@ -36,6 +35,7 @@ export function restored({ assignment, phase, bootId }: TaskRecord, bootIdNow: s
       return { ...state, life: { ...phase, isStopping, graceEndsAtMs: null }, work: { kind: 'examine' } };
     }
     case 'ended': {
+      // A start of another boot of the machine has no age that this one could tell.
       const started = (bootId === bootIdNow ? phase.started : null) ?? null;
       return { ...state, life: { kind: 'ended', end: phase.exit, started, isUploaded: false } };
     }

@@ -6,7 +6,7 @@ import { isMapping } from '@muster/common/spec/path';
 import { Program } from '../program.ts';
 
 /** The build puts it beside the bundle. */
-export const machineReaderProgram: string = import.meta.filename.endsWith('.ts')
+const machineReaderProgram: string = import.meta.filename.endsWith('.ts')
   ? join(import.meta.dirname, 'main.ts')
   : join(import.meta.dirname, 'machine-reader.mjs');
 
