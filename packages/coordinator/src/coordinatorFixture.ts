@@ -223,6 +223,7 @@ export async function startTestCoordinator(
   const clients: Client[] = [];
   return {
     ...coordinator,
+    connections,
     adminToken,
     storedAdminTokens,
     api,

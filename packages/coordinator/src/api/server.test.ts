@@ -171,6 +171,7 @@ test('health is told to anyone', async () => {
     ['/healthz', '/readyz'].map((path) => fetch(`${coordinator.apiUrl}${path}`)),
   );
   expect(await Promise.all(answers.map((each) => each.text()))).toEqual(['ok\n', 'ready\n']);
+  expect(answers.map(({ headers }) => headers.get('connection'))).toEqual(['close', 'close']);
 });
 
 test('events name who called by HTTP as by gRPC, and from where', async () => {

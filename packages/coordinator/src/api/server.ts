@@ -150,12 +150,14 @@ function createApp(parts: ApiParts, stopping: AbortSignal): FastifyInstance {
     const message = `there is no ${request.method} ${request.url.replace(/\?.*$/s, '').slice(0, 255)}; ${apiPrefix}/openapi.json lists the calls`;
     return sendProblem(reply, problemOf(new MusterError('not_found', message)));
   });
-  app.get('/healthz', async () => 'ok\n');
-  app.get('/readyz', async (_request, reply) =>
-    stopping.aborted
+  // Who asks for these shows no token, so that the connection would be closed between two of them.
+  app.get('/healthz', async (_request, reply) => reply.header('connection', 'close').send('ok\n'));
+  app.get('/readyz', async (_request, reply) => {
+    reply.header('connection', 'close');
+    return stopping.aborted
       ? sendProblem(reply, problemOf(new MusterError('unavailable', 'the coordinator is stopping')))
-      : 'ready\n',
-  );
+      : reply.send('ready\n');
+  });
   app.get(`${apiPrefix}/openapi.json`, async (_request, reply) => {
     const { default: document } = await import('./openapi.json', { with: { type: 'json' } });
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(document));
@@ -164,7 +166,11 @@ function createApp(parts: ApiParts, stopping: AbortSignal): FastifyInstance {
     const name = method.name as CallName;
     for (const route of routesOfCalls[name]) addRoute(app, parts, { ...method, name }, route, stopping);
   }
-  addWebhookRoute(app, { deliver: parts.deliver, peerOf });
+  addWebhookRoute(app, {
+    deliver: parts.deliver,
+    peerOf,
+    onSigned: ({ socket }) => noteAuthenticated(parts.connections, socket),
+  });
   addToolRoute(app, {
     ...parts,
     encrypted: parts.tls !== null,
@@ -242,6 +248,13 @@ function peerOf({ socket }: Pick<FastifyRequest, 'socket'>): string | null {
   return remoteAddress === undefined ? null : plainAddress(remoteAddress);
 }
 
+function noteAuthenticated(
+  connections: ApiParts['connections'],
+  { remoteAddress, remotePort }: Socket,
+): void {
+  connections.authenticated(`${httpPeer}${remoteAddress}:${remotePort}`);
+}
+
 /** @throws {MusterError} for a call that is refused */
 function callerOfRequest(
   { gate, tls, connections }: ApiParts,
@@ -251,7 +264,6 @@ function callerOfRequest(
 ): Identity {
   const version = headers[versionKey];
   const traceparent = headers[traceparentKey];
-  const { remoteAddress } = socket;
   const { caller, refusal, shownBy } = establish(
     { gate, encrypted: tls !== null },
     {
@@ -264,7 +276,7 @@ function callerOfRequest(
       traceparent: typeof traceparent === 'string' ? traceparent : null,
     },
   );
-  if (shownBy !== null) connections.authenticated(`${httpPeer}${remoteAddress}:${socket.remotePort}`);
+  if (shownBy !== null) noteAuthenticated(connections, socket);
   if (caller === null) throw refusal;
   return caller;
 }

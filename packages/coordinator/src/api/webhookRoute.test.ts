@@ -1,6 +1,7 @@
 /** Triggers by webhook, over HTTP. */
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Agent, type ClientRequest, request } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import type { DeliveryAnswer } from '../rpc/webhookDeliveries.ts';
 import { ask, problemIn } from './apiFixture.ts';
@@ -43,8 +44,8 @@ interface Sent {
 }
 
 /** As a sender that follows the specification, by means of its own. */
-function send(sent: Sent = {}) {
-  const { id = `msg_${deliveries}`, timestamp = nowSeconds(), signedWith = secret, to = name } = sent;
+function signed(sent: Sent) {
+  const { id = `msg_${deliveries}`, timestamp = nowSeconds(), signedWith = secret } = sent;
   const text = sent.body ?? body;
   const key = Buffer.from(signedWith.slice('whsec_'.length), 'base64');
   const mac = createHmac('sha256', key).update(`${id}.${timestamp}.${text}`).digest('base64');
@@ -54,7 +55,16 @@ function send(sent: Sent = {}) {
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signature,
   };
-  return ask(coordinator, `POST /triggers/${to}/deliveries`, { token: null, headers, body: text });
+  return { headers, text };
+}
+
+function send(sent: Sent = {}) {
+  const { headers, text } = signed(sent);
+  return ask(coordinator, `POST /triggers/${sent.to ?? name}/deliveries`, {
+    token: null,
+    headers,
+    body: text,
+  });
 }
 
 const runsOf = async () => (await coordinator.api.listPipelines()).runs.length;
@@ -140,6 +150,26 @@ describe('nothing is started, and no reason told, without the secret:', () => {
     expect(problemIn(bare)).toEqual(problemIn(first ?? bare));
     expect(await runsOf()).toBe(before);
   });
+});
+
+test('the connection of a signed delivery stays open for the next one', async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const deliverBy = (id: string) =>
+    new Promise<ClientRequest>((resolve, reject) => {
+      const { headers, text } = signed({ id });
+      const url = `${coordinator.apiUrl}/api/v1/triggers/${name}/deliveries`;
+      const type = { 'content-type': 'application/json' };
+      const asked = request(url, { method: 'POST', agent, headers: { ...headers, ...type } }, (answer) => {
+        answer.resume().once('end', () => resolve(asked));
+      });
+      asked.once('error', reject).end(text);
+    });
+  const first = await deliverBy('msg_open');
+  coordinator.clock.nowMs += 60_000;
+  coordinator.connections.sweep();
+  const next = await deliverBy('msg_reused');
+  expect([first.reusedSocket, next.reusedSocket]).toEqual([false, true]);
 });
 
 test('one that is too old, or from the future, is refused, so that it cannot be sent again later', async () => {

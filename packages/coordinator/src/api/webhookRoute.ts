@@ -6,9 +6,14 @@ import { apiPrefix, webhookPath } from './routes.ts';
 export interface WebhookRouteParts {
   readonly deliver: DeliverWebhook;
   readonly peerOf: (request: FastifyRequest) => string | null;
+  /** A delivery on this connection was signed, which counts as a valid token. */
+  readonly onSigned: (request: FastifyRequest) => void;
 }
 
-export function addWebhookRoute(app: FastifyInstance, { deliver, peerOf }: WebhookRouteParts): void {
+export function addWebhookRoute(
+  app: FastifyInstance,
+  { deliver, peerOf, onSigned }: WebhookRouteParts,
+): void {
   app.post<{ Params: { name: string } }>(
     `${apiPrefix}${webhookPath.replace('{name}', ':name')}`,
     async (request, reply) => {
@@ -24,6 +29,7 @@ export function addWebhookRoute(app: FastifyInstance, { deliver, peerOf }: Webho
         body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
         peer: peerOf(request),
       });
+      onSigned(request);
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
     },
   );

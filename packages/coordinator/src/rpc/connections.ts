@@ -129,7 +129,7 @@ export class Connections {
   }
 
   /**
-   * One of its calls has brought a valid token.
+   * One of its calls has brought a valid token, or a delivery to a webhook was signed.
    * @param peer as gRPC names it, `address:port`; of HTTP with `httpPeer` before
    * @param agent id of the credential, where it is an agent's
    */
