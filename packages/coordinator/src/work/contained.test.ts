@@ -34,7 +34,7 @@ test('what fails of one job is logged with its name, and where it failed', async
   const { contained, error } = aContained();
   const cause = new Error('poison');
   await contained.run('phases', () => Promise.reject(namedFailure(jobIdOf(7), cause)));
-  const logged = { error: `${jobIdOf(7)}: poison`, stack: cause.stack };
+  const logged = { error: `a pass over ${jobIdOf(7)} has failed: poison`, stack: cause.stack };
   expect(error).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(logged), expect.anything());
   await contained.run('phases', () => Promise.reject(namedFailure(jobIdOf(7), new StoppingError())));
   expect(contained.failures.get('phases')).toBe(1);

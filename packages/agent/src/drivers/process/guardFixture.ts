@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { readBootId } from '@muster/common/boot';
 import { silentLogger } from '@muster/common/log';
 import { afterEach } from 'vitest';
-import { compileCache, tempDir, waitFor } from '../../../../../test/support/services.ts';
+import { compileCache, tempDir, tempDirOnDisk, waitFor } from '../../../../../test/support/services.ts';
 import { allProcesses, carriesMarker, isRunning, readStat } from '../../fence/processes.ts';
 import { guardCommand } from '../../guard/command.ts';
 import type { ContainmentMode } from '../../guard/containment.ts';
@@ -39,8 +39,8 @@ export interface GuardFixtureOptions {
 
 export class GuardFixture {
   // Removed when the guard has ended, and once more after the test file: a guard that ends writes what it has compiled.
-  readonly root = tempDir('guard').path;
-  readonly runtimeDir = join(this.root, 'run');
+  readonly root: string;
+  readonly runtimeDir: string;
   readonly guardArgv: readonly string[];
   private readonly limits: Pick<GuardFixtureOptions, 'outputLimits'>;
   private readonly drivers: TaskDriver[] = [];
@@ -49,6 +49,9 @@ export class GuardFixture {
 
   constructor({ containment = 'auto', idleExitMs = 5000, tasksUnit, ...limits }: GuardFixtureOptions = {}) {
     this.limits = limits;
+    // Tasks that write without end would use up the memory of the machine if their guard did not hold them back.
+    this.root = (limits.outputLimits === undefined ? tempDir : tempDirOnDisk)('guard').path;
+    this.runtimeDir = join(this.root, 'run');
     this.guardArgv = [
       ...guardArgv(containment, idleExitMs),
       ...(tasksUnit === undefined ? [] : ['--tasks-unit', tasksUnit]),

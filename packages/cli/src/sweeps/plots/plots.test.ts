@@ -76,7 +76,7 @@ test('without a value, each plot says so', () => {
   for (const name of plotNames) {
     const text = plotSvg(name, empty);
     expect(problemOfMarkup(text)).toBeNull();
-    expect(text).toMatch(/No trial|send nothing/);
+    expect(text).toMatch(/No trial|tell nothing/);
   }
 });
 
