@@ -235,6 +235,12 @@ export function stopSweep(draft: Draft, id: string, reason: string, nowMs: numbe
       applyJobEvent(draft, jobId, { kind: 'stop', reason: `sweep ${sweep.name} was stopped` }, nowMs);
 }
 
+/** Long after its end. One that was extended meanwhile stays. */
+export function removeEndedSweep(draft: Draft, id: string): void {
+  const sweep = draft.sweeps.sweep(id);
+  if (sweep !== undefined && hasSweepEnded(sweep.state)) draft.sweeps.remove(id);
+}
+
 /**
  * One that has ended continues. Failures of its trials up to now no longer count, or it would end at once for the same reason.
  * @param by how many trials more @throws {MusterError} `failed_precondition`, `invalid`, `permission_denied`

@@ -67,11 +67,11 @@ test('a stop lets steps under finally that run already end by themselves', async
     finally: { tidy: { run: 'x' }, report: { run: 'x', after: 'tidy' } },
   });
   await endStepBy(id, 'train');
-  expect(await states(id)).toEqual(['train.0 succeeded', 'tidy.0 running', 'tell.0 waiting']);
+  expect(await states(id)).toEqual(['train.0 succeeded', 'tidy.0 running', 'report.0 waiting']);
   await coordinator.api.stopPipeline(id, '');
-  expect(await states(id)).toEqual(['train.0 succeeded', 'tidy.0 running', 'tell.0 waiting']);
+  expect(await states(id)).toEqual(['train.0 succeeded', 'tidy.0 running', 'report.0 waiting']);
   await endStepBy(id, 'tidy');
-  await endStepBy(id, 'tell');
+  await endStepBy(id, 'report');
   expect(await look(id)).toMatchObject({ state: 'stopped', steps: [{}, {}, { state: 'succeeded' }] });
 });
 

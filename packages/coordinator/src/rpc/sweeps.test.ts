@@ -5,6 +5,7 @@ import { connectMuster } from '@muster/common/wire/client';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { aCaller } from '../modelFixture.ts';
+import { endedSweepsMax } from '../sweeps/endedSweeps.ts';
 import { startJob } from './jobFixture.ts';
 import { aSweepFile, sweepActions } from './sweepFixture.ts';
 
@@ -320,4 +321,17 @@ test('a trial has the parameters with which it ran, after its batch was made sma
     { state: 'complete', params: { batch_size: 16 }, value: 0.5 },
     { state: 'running', params: { batch_size: 32 } },
   ]);
+});
+
+test('of more ended sweeps than are kept, the oldest is removed', async () => {
+  const { id } = await create();
+  await coordinator.api.stopSweep(id, 'over');
+  await coordinator.sweeps.run();
+  const { sweeps } = coordinator.state.sweeps;
+  const ended = sweeps.get(id) ?? expect.fail('there is no such sweep');
+  for (let count = 0; count < endedSweepsMax; count += 1)
+    sweeps.set(`swp_${count}`, { ...ended, id: `swp_${count}`, endedAtMs: (ended.endedAtMs ?? 0) + 1 });
+  coordinator.clock.nowMs += 60_000;
+  await coordinator.sweeps.run();
+  expect([sweeps.size, sweeps.has(id)]).toEqual([endedSweepsMax, false]);
 });

@@ -24,6 +24,7 @@ import {
   endTrial,
   giveUpSweep,
   limitTrials,
+  removeEndedSweep,
   startTrial,
   stopTrialEarly,
   type TrialEnd,
@@ -39,14 +40,15 @@ import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { namedFailure } from '../work/contained.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
+import { sweepsToRemove } from './endedSweeps.ts';
 import { spaceOfSweep } from './searchSpace.ts';
 import { nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
 import { readTrialValue } from './trialValue.ts';
 
 /** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
 const lastRowsMs = 10_000;
-/** A sweep that has ended is removed after that. Its jobs have gone before, as retention has it. */
-const keptMs = 90 * 24 * 60 * 60_000;
+/** Between two looks at which sweeps are no longer kept. */
+const removeEveryMs = 60_000;
 
 /** What ends trials because of their parameters. */
 const infeasibleCauses: ReadonlySet<CauseKind> = new Set([
@@ -85,6 +87,7 @@ export class SweepRunner {
   private readonly endSeenMs = new Map<JobId, number>();
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
+  private removesAtMs = 0;
 
   constructor(parts: SweepRunnerParts) {
     this.parts = parts;
@@ -129,14 +132,23 @@ export class SweepRunner {
       for (const sweep of Array.from(this.parts.state.sweeps.sweeps.values()))
         await this.pass(sweep).catch((error: unknown) => failures.push(namedFailure(sweep.id, error)));
     } while (this.isAskedAgain);
+    await this.removeEnded();
     if (failures.length > 0) throw failures[0];
+  }
+
+  private async removeEnded(): Promise<void> {
+    const { state, wallMs, monotonicMs } = this.parts;
+    if (monotonicMs() < this.removesAtMs) return;
+    this.removesAtMs = monotonicMs() + removeEveryMs;
+    for (const sweep of sweepsToRemove(state.sweeps.sweeps.values(), wallMs())) {
+      await this.command(sweep, (draft) => removeEndedSweep(draft, sweep.id));
+      await nextRound();
+    }
   }
 
   private async pass(sweep: StoredSweep): Promise<void> {
     if (hasSweepEnded(sweep.state)) {
       if (this.known.delete(sweep.id)) this.earlyStops.forget(this.trialsOf(sweep));
-      if ((sweep.endedAtMs ?? 0) + keptMs < this.parts.wallMs())
-        await this.command(sweep, (draft) => draft.sweeps.remove(sweep.id));
       return;
     }
     const known = await this.knownOf(sweep);

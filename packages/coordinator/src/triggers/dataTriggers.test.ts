@@ -6,6 +6,7 @@ import { silentLogger } from '@muster/common/log';
 import type { TriggerView } from '@muster/common/triggers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
+import { nextRound } from '../work/inOrder.ts';
 import { listData, listingProblemOf } from './dataListing.ts';
 import { DataWatch, listedWithinMs, settledAfterMs } from './dataWatch.ts';
 
@@ -234,4 +235,16 @@ test('links and names that begin with a point are not data', async () => {
   symlinkSync('/etc/passwd', join(incoming, 'link'));
   symlinkSync('/etc', join(incoming, 'directory'));
   expect(await listData(incoming, [shared])).toEqual({ digest, files: 0 });
+});
+
+test('directories that vanish while they are listed are no error', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => join(incoming, `d${index}`));
+  // Later each time, so that some vanish between their names and their listing.
+  for (let turns = 1; turns <= 30; turns += 1) {
+    for (const name of names) mkdirSync(name);
+    const listing = listData(incoming, [shared]);
+    for (let turn = 0; turn < turns; turn += 1) await nextRound();
+    for (const name of names) rmSync(name, { recursive: true });
+    expect((await listing).files).toBe(0);
+  }
 });

@@ -9,7 +9,10 @@ import type { Job, StoredEvent } from '../model.ts';
 export const eventNames = {
   kind: { type: 'string', meaning: 'its kind, such as `job.succeeded`' },
   subject: { type: 'string', meaning: 'id of the job that it is about, or `cluster`' },
-  job: { type: 'string', meaning: 'name of that job; empty: it is about none' },
+  job: {
+    type: 'string',
+    meaning: 'name of that job, also of the one that an alert is about; empty: it is about none',
+  },
   user: { type: 'string', meaning: 'who the job, the sweep or the run belongs to' },
   labels: { type: 'map(string, string)', meaning: 'of the job: `labels.team`' },
   data: { type: 'map(string, string)', meaning: 'members of its data, as texts: `data.state`' },
