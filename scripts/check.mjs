@@ -11,7 +11,7 @@ import { exitWith, Stop, step } from './terminal.mjs';
 export const staticChecks = [
   { title: 'types', command: ['tsc', '-p', '.'] },
   { title: 'lint', command: ['oxlint'] },
-  { title: 'format', command: ['biome', 'check', '.'], remedy: '`npm run fix` mends this.' },
+  { title: 'format', command: ['biome', 'check', '.'], remedy: '`npm run fix` corrects this.' },
   { title: 'unused files, exports, dependencies', command: ['knip', '--no-progress', '--no-config-hints'] },
   {
     title: 'generated code is what proto/ says',

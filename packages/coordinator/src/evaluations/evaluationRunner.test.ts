@@ -118,7 +118,9 @@ test('a job whose evaluation cannot be recorded keeps no other from its own, and
   await save(first, 10);
   const [ofFirst = first] = await evaluationsOf(first);
   broken = ofFirst;
-  await expect(evaluate(ofFirst, { eval_loss: 2 })).rejects.toThrow(`a pass over ${first} has failed: its row is broken`);
+  await expect(evaluate(ofFirst, { eval_loss: 2 })).rejects.toThrow(
+    `a pass over ${first} has failed: its row is broken`,
+  );
   await save(other, 10);
   await expect(coordinator.evaluations.run()).rejects.toThrow(first);
   const statesOf = (id: JobId) =>

@@ -129,7 +129,9 @@ test('a job that cannot be judged keeps no other from its verdict, and is named'
   const indexOf = (id: JobId) => coordinator.state.jobs.get(id)?.phase?.index;
   broken = first;
   for (const id of [first, second]) await runTo(id, { step: 100, train_loss: 3 });
-  await expect(coordinator.phases.run()).rejects.toThrow(`a pass over ${first} has failed: its row is broken`);
+  await expect(coordinator.phases.run()).rejects.toThrow(
+    `a pass over ${first} has failed: its row is broken`,
+  );
   expect([indexOf(first), indexOf(second)]).toEqual([0, 1]);
   broken = null;
   await coordinator.phases.run();

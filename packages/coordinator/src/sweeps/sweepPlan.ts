@@ -1,4 +1,5 @@
 /** What a sweep does next, from what is known of it now. Pure. */
+import type { CauseKind } from '@muster/common/spec/causes';
 import type { TrialState } from '@muster/common/sweeps';
 import { needsMoreSeeds } from '@muster/experiments/seeds';
 import type { Promotion } from '@muster/experiments/stopping/rules';
@@ -7,6 +8,16 @@ import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 
 /** Trials at the same time where the sweep does not say how many, whatever room there is. */
 const atOnceMax = 256;
+
+/** What ends trials because of their parameters. */
+export const infeasibleCauses: ReadonlySet<CauseKind> = new Set([
+  'cuda_oom',
+  'host_oom',
+  'shm_exhausted',
+  'nan_loss',
+  'loss_divergence',
+  'loss_scale_exhausted',
+]);
 
 export interface SweepLook {
   readonly sweep: Pick<StoredSweep, 'state' | 'reason' | 'trials' | 'isSpent' | 'failuresFrom'>;

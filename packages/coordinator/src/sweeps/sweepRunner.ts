@@ -5,7 +5,6 @@
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
-import type { CauseKind } from '@muster/common/spec/causes';
 import { isTerminal } from '@muster/common/states';
 import { hasSweepEnded } from '@muster/common/sweeps';
 import { readSweep, type SweepSpec } from '@muster/experiments/file/sweepFile';
@@ -42,23 +41,13 @@ import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
 import { sweepsToRemove } from './endedSweeps.ts';
 import { spaceOfSweep } from './searchSpace.ts';
-import { nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
+import { infeasibleCauses, nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
 import { readTrialValue } from './trialValue.ts';
 
 /** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
 const lastRowsMs = 10_000;
 /** Between two looks at which sweeps are no longer kept. */
 const removeEveryMs = 60_000;
-
-/** What ends trials because of their parameters. */
-const infeasibleCauses: ReadonlySet<CauseKind> = new Set([
-  'cuda_oom',
-  'host_oom',
-  'shm_exhausted',
-  'nan_loss',
-  'loss_divergence',
-  'loss_scale_exhausted',
-]);
 
 export interface SweepRunnerParts {
   readonly state: ClusterState;
