@@ -16,7 +16,7 @@ export const staticChecks = [
   {
     title: 'generated code is what proto/ says',
     command: ['node', 'scripts/generate-proto.mjs', '--check'],
-    remedy: '`npm run generate` mends this.',
+    remedy: '`npm run generate` corrects this.',
   },
   {
     title: 'docs/json.md is what proto/ says',

@@ -173,7 +173,7 @@ const everyJob = { jobId: null, project: null } as const;
 async function visibleNames(parts: AlertCallParts, caller: Identity): Promise<readonly string[]> {
   const { state, alerts } = parts;
   const own: string[] = [];
-  for (const rule of [...state.alerts.rules.values()])
+  for (const rule of Array.from(state.alerts.rules.values()))
     if (await isTheirs(parts, caller, rule)) own.push(rule.name);
   const builtIn = builtInAlertNames.filter((name) => alerts.rules.rule(name) !== undefined);
   return [...own.sort(), ...builtIn];

@@ -252,8 +252,8 @@ test('a job that is stopped by SIGINT has no artifacts that a script checks', ()
   const run = aRun('train', ofTrain);
   const { work } = run.step;
   if (work.kind !== 'job') throw new Error('no job');
-  const file = { command: ['train'], stop_signal: 'SIGINT' };
-  const step = { ...run.step, work: { ...work, file } };
+  const changed = { command: ['train'], stop_signal: 'SIGINT' };
+  const step = { ...run.step, work: { ...work, file: changed } };
   const refused = {
     ok: false,
     findings: [
