@@ -1,9 +1,15 @@
 /** What is refused before a machine is touched; the rest is test/e2e/nodeAdd.test.ts. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { NodeView } from '@muster/common/views';
 import { expect, test } from 'vitest';
+import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
+import { runCli } from '../program.ts';
 import { aNode, wire } from '../testing/fakeCoordinator.ts';
-import { run } from '../testing/testContext.ts';
+import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 import { openHostLines } from './hostLines.ts';
+import { hostsOf, noteHost } from './hostsFile.ts';
 import { parseTarget } from './sshTarget.ts';
 import { tunnelUnit } from './tunnel.ts';
 
@@ -24,16 +30,17 @@ test.each([
   expect(requests).toEqual([]);
 });
 
+const task = {
+  task: { jobId: 'job_aaaaaaaaaaaa' as const, attempt: 1, nodeRank: 0 },
+  name: 'llama',
+  gpus: 1,
+  cpus: 1,
+  stopAtMs: null,
+  stopping: true,
+};
+const busy = aNode({ tasks: [task] } as never);
+
 test('node remove drains first, waits until the tasks have ended, and leaves a drained node alone that falls silent', async () => {
-  const task = {
-    task: { jobId: 'job_aaaaaaaaaaaa' as const, attempt: 1, nodeRank: 0 },
-    name: 'llama',
-    gpus: 1,
-    cpus: 1,
-    stopAtMs: null,
-    stopping: true,
-  };
-  const busy = aNode({ tasks: [task] } as never);
   let asked = 0;
   const done = await run(['node', 'remove', 'node-1', '--deadline', '2m', '-o', 'json'], {
     ListNodes: () => ({ nodes: [wire.node((asked += 1) < 3 ? busy : aNode())] }),
@@ -65,6 +72,63 @@ test('node remove drains first, waits until the tasks have ended, and leaves a d
     RemoveNode: () => ({}),
   });
   expect(dead.requests.map(({ method }) => method)).toEqual(['ListNodes', 'ConfirmDead', 'RemoveNode']);
+});
+
+/** `node remove` of a node that `node add` has recorded; the node is as the coordinator shows it, the last one from then on. */
+async function removeRecorded(shown: readonly NodeView[], ...flags: readonly string[]) {
+  let asked = 0;
+  const coordinator = await fakeCoordinator({
+    ListNodes: () => ({ nodes: [wire.node(shown[Math.min((asked += 1), shown.length) - 1] ?? aNode())] }),
+    ConfirmDead: () => wire.node(busy),
+    RemoveNode: () => ({}),
+  });
+  const { path } = tempDir('ssh');
+  const ran = join(path, 'ran');
+  writeFileSync(join(path, 'ssh'), `#!/bin/sh\necho "$*" >>${ran}\necho installed=x; echo uid=0\n`, {
+    mode: 0o755,
+  });
+  const { context, stderr } = newCall(coordinator.address);
+  const { environment } = context;
+  const variables = { ...environment.variables, PATH: `${path}:${process.env['PATH']}` };
+  noteHost(coordinator.address, 'node-1', { ssh: 'root@gpu-1', tunnel: false }, environment);
+  const exitCode = await runCli(['node', 'remove', 'node-1', ...flags], {
+    ...context,
+    environment: { ...environment, variables },
+  });
+  return {
+    exitCode,
+    problem: stderr(),
+    asked: coordinator.requests.map(({ method }) => method),
+    ranThere: existsSync(ran) ? readFileSync(ran, 'utf8') : '',
+    isRecorded: Object.hasOwn(hostsOf(coordinator.address, environment), 'node-1'),
+  };
+}
+
+test.each([
+  ['--no-drain', 'it has 1 task that has not ended', busy, ['--no-drain']],
+  ['a silent node', 'it is silent, and 1 task may run there', { ...busy, state: 'silent' as const }, []],
+])('node remove uninstalls nothing while tasks run there: %s', async (_what, sentence, node, flags) => {
+  const refused = await removeRecorded([node], ...flags);
+  expect(refused.problem).toContain(`node-1 was not removed: ${sentence}`);
+  expect(refused.problem).toContain('muster node remove node-1');
+  expect(refused.exitCode).toBe(exitCodes.refused);
+  expect(refused.asked).not.toContain('RemoveNode');
+  expect(refused.ranThere).toBe('');
+  expect(refused.isRecorded).toBe(true);
+});
+
+test('node remove --no-drain uninstalls a node without tasks', async () => {
+  const done = await removeRecorded([aNode()], '--no-drain');
+  expect(done.exitCode, done.problem).toBe(exitCodes.ok);
+  expect(done.ranThere).toContain('uninstall agent --force');
+  expect(done.isRecorded).toBe(false);
+});
+
+test('node remove --force of a busy node counts its tasks as ended once the node is silent', async () => {
+  const done = await removeRecorded([busy, busy, { ...busy, state: 'silent' }], '--force');
+  expect(done.exitCode, done.problem).toBe(exitCodes.ok);
+  expect(done.ranThere).toContain('uninstall agent --force');
+  expect(done.asked).toEqual(['ListNodes', 'ListNodes', 'ListNodes', 'ConfirmDead', 'RemoveNode']);
 });
 
 test('the unit of a tunnel ends on loopback, is never given up, and names no secret', () => {

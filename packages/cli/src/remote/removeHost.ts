@@ -36,17 +36,22 @@ export async function removeHost(context: Context, node: string, flags: RemoveFl
   const stop = abortOnStopRequest(io);
   try {
     const answer = await withSession(context, flags, async ({ api }) => {
-      const known = (await api.listNodes()).find(({ name }) => name === node) ?? null;
+      const known = await nodeNow(api, node);
       if (known?.state === 'online' && flags.drain && !isForced)
         await drainUntilEmpty(api, node, flags.deadline, progress, stop.signal);
       let unreached: string | null = null;
       if (host !== null) {
+        // It ends what runs there, and the coordinator refuses the removal only afterwards.
+        if (!isForced) requireIdle(await nodeNow(api, node), environment.programName);
         progress.show(`uninstalling Muster on ${host.ssh}`);
         unreached = await uninstall(host, flags, context, stop.signal);
         if (unreached !== null && !isForced) throw notUninstalled(node, unreached, environment.programName);
         if (host.tunnel) closeTunnel(node, environment);
       }
-      if (isForced && known !== null && known.state !== 'online' && known.tasks.length > 0)
+      const isUninstalled = host !== null && unreached === null;
+      const last =
+        isForced && isUninstalled ? await whenNotBusy(api, node, clock, progress, stop.signal) : known;
+      if (isForced && last !== null && last.state !== 'online' && last.tasks.length > 0)
         await api.confirmDead(node);
       // A host that was never online is known only here.
       await api.removeNode(node).catch((error: unknown) => {
@@ -54,7 +59,7 @@ export async function removeHost(context: Context, node: string, flags: RemoveFl
         if (!isUnknown) throw error;
       });
       if (host !== null) noteHost(key, node, null, environment);
-      return { node, uninstalled: host !== null && unreached === null, unreached };
+      return { node, uninstalled: isUninstalled, unreached };
     });
     progress.end();
     const { unreached } = answer;
@@ -93,7 +98,62 @@ async function drainUntilEmpty(
     }
     progress.show(`${count(node.tasks.length, 'task')} of ${name} to be saved and rescheduled`);
     await sleep(pollMs);
-    node = (await api.listNodes()).find((each) => each.name === name);
+    node = (await nodeNow(api, name)) ?? undefined;
+  }
+}
+
+async function nodeNow(api: Pick<MusterApi, 'listNodes'>, name: string): Promise<NodeView | null> {
+  return (await api.listNodes()).find((each) => each.name === name) ?? null;
+}
+
+/** @throws {CliError} while tasks of the node have not ended */
+function requireIdle(node: NodeView | null, programName: string): void {
+  if (node === null || node.tasks.length === 0) return;
+  const { name, state, tasks } = node;
+  const number = count(tasks.length, 'task');
+  const have = tasks.length === 1 ? 'has' : 'have';
+  if (state === 'online')
+    throw new CliError(`${name} was not removed: it has ${number} that ${have} not ended`, {
+      hints: [
+        `To save and reschedule the jobs first, without --no-drain: ${programName} node remove ${name}`,
+      ],
+    });
+  throw new CliError(`${name} was not removed: it is ${state}, and ${number} may run there`, {
+    hints: [
+      'Repeat the command once the node is online, or its tasks are fenced.',
+      `If the machine is certainly dead: ${programName} node remove ${name} --force`,
+    ],
+  });
+}
+
+const silentWithinMs = 120_000;
+
+/**
+ * After an uninstallation that ended tasks: the coordinator counts them until the node is silent and confirmed dead.
+ * @returns the node once it is not online, or has no tasks
+ */
+async function whenNotBusy(
+  api: Pick<MusterApi, 'listNodes'>,
+  name: string,
+  clock: Context['clock'],
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<NodeView | null> {
+  const startedMs = clock.monotonicMs();
+  for (;;) {
+    const node = await nodeNow(api, name);
+    if (node?.state !== 'online' || node.tasks.length === 0) return node;
+    if (signal.aborted) throw new CliError(`${name} was not removed: interrupted`);
+    if (clock.monotonicMs() - startedMs > silentWithinMs)
+      throw new CliError(
+        `${name} was not removed: Muster was uninstalled there, and the node is still online`,
+        {
+          code: 'deadline_exceeded',
+          hints: ['Another agent of this name runs. Stop it, and repeat the command.'],
+        },
+      );
+    progress.show(`${name} to become silent`);
+    await sleep(pollMs);
   }
 }
 
