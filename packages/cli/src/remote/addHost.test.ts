@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { CliError } from '../errors.ts';
+import { aNode } from '../testing/fakeCoordinator.ts';
 import { type AddPlan, addHost } from './addHost.ts';
 import type { RemoteShell } from './remoteShell.ts';
 
@@ -72,4 +73,49 @@ test('what else fails there is said in the words of the program', async () => {
   expect(
     (await failureWith(['tar -xzo', 'gzip: stdin: invalid compressed data\ntar: Child died\n'])).message,
   ).toBe('the release was not unpacked on gpu-1: tar: Child died');
+});
+
+/** `--replace` of a node that has joined; @param fails whether a script fails there */
+async function replacing(fails: (script: string) => boolean) {
+  const asked: string[] = [];
+  const joined = `${facts}\njoined=yes\nunpacked=yes\nnode=gpu-1\ncoordinator=gpu-head:7070\n`;
+  const run: RemoteShell['run'] = async (script) => {
+    const [step] = /^systemctl \w+|\binstall\b/.exec(script) ?? [];
+    if (step !== undefined) asked.push(script.includes('--dry-run') ? 'check' : step);
+    return { exitCode: fails(script) ? 2 : 0, stdout: joined, stderr: '' };
+  };
+  const must: RemoteShell['must'] = async (script, call) => {
+    const outcome = await run(script, call);
+    if (outcome.exitCode !== 0) throw new CliError('gpu-1: no space', { hints: ['Free some.'] });
+    return outcome;
+  };
+  const shell: RemoteShell = { host: 'gpu-1', run, must, elevated: () => shell };
+  const api = {
+    listNodes: async () => [aNode({ name: 'gpu-1' })],
+    createJoinToken: async () => ({ token: 'a token' }) as never,
+  };
+  const tools = { shell, api, show: () => {}, onChosen: () => {}, openTunnel: () => {} };
+  const ended = await addHost({ ...aPlan(), replace: true }, tools).catch((error: unknown) => error);
+  return { asked, ended };
+}
+
+test('the agent of a healthy node is stopped once the install was checked, and started again when it fails', async () => {
+  const done = await replacing(() => false);
+  expect(done.asked).toEqual(['check', 'systemctl stop', 'install']);
+
+  const invalid = await replacing((script) => script.includes('--dry-run'));
+  expect(invalid.asked).toEqual(['check']);
+  expect(invalid.ended).toMatchObject({ message: 'gpu-1: no space' });
+
+  const full = await replacing((script) => script.includes('--join-token-file'));
+  expect(full.asked).toEqual(['check', 'systemctl stop', 'install', 'systemctl start']);
+  expect(full.ended).toMatchObject({
+    message: 'gpu-1: no space',
+    hints: ['Free some.', 'Its agent was started again.'],
+  });
+
+  const gone = await replacing((script) => /--join-token-file|systemctl start/.test(script));
+  expect(gone.ended).toMatchObject({
+    hints: ['Free some.', 'Its agent is stopped. On that machine: systemctl start muster-agent'],
+  });
 });

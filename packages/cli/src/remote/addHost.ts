@@ -10,7 +10,7 @@ import { toLabel } from '@muster/common/spec/forms';
 import type { NodeView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { reportsFullDisk } from '../diskSpace.ts';
-import { CliError } from '../errors.ts';
+import { CliError, failureOf } from '../errors.ts';
 import {
   type AgentMode,
   type MachineReport,
@@ -95,24 +95,47 @@ export async function addHost(plan: AddPlan, tools: AddTools): Promise<AddedNode
     isMember && known !== null && !plan.replace
       ? null
       : (await tools.api.createJoinToken(node, plan.replace || known !== null)).token;
-  // An agent reads its token when it starts; its tasks keep running meanwhile.
-  if (token !== null && facts.hasJoined && mode === 'system') await root.run('systemctl stop muster-agent');
-  const installing = musterScript(installWords(plan, node, facts, token !== null), mode, unpacked);
-  await root.must(
-    installing,
-    token === null
-      ? {}
-      : {
-          input: `${token}
-`,
-        },
-  );
+  const words = installWords(plan, node, facts, token !== null);
+  const installing = () =>
+    root.must(musterScript(words, mode, unpacked), token === null ? {} : { input: `${token}\n` });
+  if (token !== null && facts.hasJoined && mode === 'system') {
+    const checked = [...installWords(plan, node, facts, false), '--dry-run'];
+    await root.must(musterScript(checked, mode, unpacked));
+    await whileAgentStopped(root, installing);
+  } else {
+    await installing();
+  }
   show('waiting for the node');
   const { inventory } = await onlineNode(node, tools, root, mode);
   show('examining');
   const findings = await examine(root, mode);
   await root.run(tidyScript(mode));
   return { node, gpus: inventory.gpus.length, findings };
+}
+
+const startWithinMs = 60_000;
+
+/**
+ * An agent reads its token when it starts; its tasks keep running meanwhile. Its earlier credential is good until the token is used.
+ * @throws {CliError} when the work fails, after the agent was started again
+ */
+async function whileAgentStopped(root: RemoteShell, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await root.run('systemctl stop muster-agent');
+    await work();
+  } catch (error) {
+    // An interrupt ends the other scripts, and not this one.
+    const signal = AbortSignal.timeout(startWithinMs);
+    const isStarted = await root.run('systemctl start muster-agent', { signal }).then(
+      ({ exitCode }) => exitCode === 0,
+      () => false,
+    );
+    const { message, code, hints } = failureOf(error);
+    const outcome = isStarted
+      ? 'Its agent was started again.'
+      : 'Its agent is stopped. On that machine: systemctl start muster-agent';
+    throw new CliError(message, { code, hints: [...hints, outcome], cause: error });
+  }
 }
 
 /** As `uname -m` names what Node names otherwise. */
