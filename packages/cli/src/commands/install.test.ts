@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { credentialFile } from '@muster/agent/session/credential';
 import { fromNothing } from '@muster/agent/tasks/managerFixture';
 import { TaskRecords } from '@muster/agent/tasks/records';
 import type { JobId } from '@muster/common/ids';
@@ -17,6 +18,7 @@ import { decodeJobSpec } from '@muster/common/spec/serialize';
 import { beforeAll, expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
+import { joinedIn, joinTokenSource } from '../install/joinToken.ts';
 import { installSteps, joinTokenPath, roleFacts } from '../install/roles.ts';
 import { runCli } from '../program.ts';
 import { newCall } from '../testing/testContext.ts';
@@ -85,7 +87,7 @@ test('an image gets accounts, settings, directories and units; the second time n
 });
 
 test('a token for an agent that runs restarts it, as it reads tokens when it starts', () => {
-  const wish = { config: '', launcher: '/x', derived: [], allow: null };
+  const wish = { config: '', launcher: '/x', derived: [], allow: null, isImage: false };
   const units = new Map(roleFacts.agent.units.map((unit) => [unit, '']));
   const steps = installSteps({ ...wish, units, role: 'agent', joinToken: 'a token' });
   const restarted = steps.filter(
@@ -93,6 +95,27 @@ test('a token for an agent that runs restarts it, as it reads tokens when it sta
   );
   // Not the guard: it is the parent of tasks.
   expect(restarted).toEqual([expect.objectContaining({ unit: 'muster-agent.service' })]);
+});
+
+test('a token from a call that failed is replaced where one can be made, and removed once the agent runs', () => {
+  const { path } = tempDir('agent');
+  const facts = { isImage: false, hasCoordinator: true, hasTokenFile: true };
+  const sourceNow = (given = {}) => joinTokenSource({ ...facts, joined: joinedIn(path), ...given });
+  expect(sourceNow()).toBe('made');
+  expect(sourceNow({ hasCoordinator: false })).toBe('own');
+  expect(sourceNow({ hasCoordinator: false, hasTokenFile: false })).toBe('missing');
+  expect(sourceNow({ isImage: true })).toBe('own');
+  const stored = { nodeName: 'gpu-1', credential: 'x', joined: false, caCertificate: null };
+  credentialFile(path).write(stored);
+  expect(sourceNow()).toBe('made');
+  credentialFile(path).write({ ...stored, joined: true });
+  expect(sourceNow()).toBe('own');
+
+  const units = new Map(roleFacts.agent.units.map((unit) => [unit, '']));
+  const wish = { config: '', launcher: '/x', derived: [], allow: null, units, joinToken: null };
+  const lastStep = (isImage: boolean) => installSteps({ ...wish, role: 'agent', isImage }).at(-1);
+  expect(lastStep(false)).toEqual({ kind: 'absent', path: joinTokenPath });
+  expect(lastStep(true)).toMatchObject({ kind: 'running' });
 });
 
 test('settings that are there stay, those that are named change, and the sandbox follows', async () => {

@@ -2,15 +2,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { toLabel } from '@muster/common/spec/forms';
 import { Command } from 'commander';
-import { hasJoined, withAgentFlags } from '../agentFlags.ts';
+import { withAgentFlags } from '../agentFlags.ts';
 import { configKeys, parseConfig, type Setting } from '../config/configFile.ts';
 import { newConfigText, withSettings } from '../config/configText.ts';
 import { hostOf, isLoopback, readToken } from '../connection.ts';
 import type { CommandModule, Context } from '../context.ts';
 import { withCoordinatorFlags } from '../coordinatorFlags.ts';
-import { CliError, usageError } from '../errors.ts';
+import { CliError, failureOf, usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { collect } from '../flags.ts';
+import { joinedIn, joinTokenSource } from '../install/joinToken.ts';
 import { openMachine, type TargetMachine } from '../install/machine.ts';
 import { type ReleaseFiles, releaseFiles } from '../install/release.ts';
 import { releaseFolder, releasesDir } from '../install/releaseTree.ts';
@@ -174,6 +175,7 @@ function stepsOf(
     derived: role === 'agent' ? derivedForAgent(places, !readsKernelLog || existsSync('/dev/kmsg')) : [],
     allow: flags.allow ?? null,
     joinToken,
+    isImage: flags.root !== undefined,
   });
 }
 
@@ -295,23 +297,32 @@ async function joinTokenFor(
   context: Context,
 ): Promise<string | null> {
   if (typed !== null) return `${typed}\n`;
-  const { dataDir } = roleFacts.agent;
-  if (hasJoined(join(root, dataDir)) || existsSync(join(root, joinTokenPath))) return null;
-  const valueOf = (key: string) => settings.find((setting) => setting.key === key)?.values[0] ?? '';
+  const joined = joinedIn(join(root, roleFacts.agent.dataDir));
   const own = roleFacts.coordinator.dataDir;
-  if (flags.root !== undefined) return null;
+  const source = joinTokenSource({
+    joined,
+    isImage: flags.root !== undefined,
+    hasCoordinator: existsSync(join(own, 'connection.json')),
+    hasTokenFile: existsSync(join(root, joinTokenPath)),
+  });
+  if (source === 'own') return null;
   if (flags.dryRun === true) return '(a join token)\n';
-  if (!existsSync(join(own, 'connection.json'))) {
+  const name = settings.find(({ key }) => key === 'name')?.values[0] ?? '';
+  if (source === 'missing') {
     throw new CliError('the agent has no join token', {
-      hints: [
-        `On the coordinator: muster token create ${valueOf('name')}; then here: --join-token-file FILE`,
-      ],
+      hints: [`On the coordinator: muster token create ${name}; then here: --join-token-file FILE`],
     });
   }
-  const { token } = await withSession(context, { data: own }, ({ api }) =>
-    api.createJoinToken(valueOf('name'), false),
-  );
-  return `${token}\n`;
+  try {
+    const { token } = await withSession(context, { data: own }, ({ api }) =>
+      api.createJoinToken(name, false),
+    );
+    return `${token}\n`;
+  } catch (error) {
+    // The answer to its join was lost: its credential is good.
+    if (joined === false && failureOf(error).code === 'already_exists') return null;
+    throw error;
+  }
 }
 
 async function report(

@@ -90,13 +90,15 @@ export interface RoleWish {
   readonly allow: readonly string[] | null;
   /** Text of a join token for the agent to join with; null: it needs none. */
   readonly joinToken: string | null;
+  /** Nothing is started, so that an agent reads a token that is there later. */
+  readonly isImage: boolean;
 }
 
 /** The launcher that the shipped units name. */
 const shippedLauncher = '/usr/lib/muster/muster';
 
 export function installSteps(wish: RoleWish): readonly InstallStep[] {
-  const { role, config, launcher, derived, allow, joinToken } = wish;
+  const { role, config, launcher, derived, allow, joinToken, isImage } = wish;
   const { units, dataDir, dataMode, owner } = roleFacts[role];
   const configFile = rootFile(configPathOf(role), config, 0o644);
   const unitFiles = unitFilesOf(role, wish.units, launcher);
@@ -126,7 +128,8 @@ export function installSteps(wish: RoleWish): readonly InstallStep[] {
       restartFor:
         unit === main ? [currentLink, ...readAtStart, mainFile, ...dropIns.map(({ path }) => path)] : [],
     })),
-    ...(joinToken === null ? [] : [{ kind: 'absent' as const, path: joinTokenPath }]),
+    // An agent that runs has joined; one from a call that failed may be there too.
+    ...(role === 'agent' && !isImage ? [{ kind: 'absent' as const, path: joinTokenPath }] : []),
   ];
 }
 
