@@ -172,7 +172,7 @@ async function upgradeCluster(
       if (!isHere) throw coordinatorFirst(version, archive.version, file, environment.programName);
       await upgradeMachine(context, file, flags);
     }
-    await withSession(context, flags, ({ api }) =>
+    const isDone = await withSession(context, flags, ({ api }) =>
       upgradeInWaves(
         { hosts, archive, wave: flags.wave ?? waveDefault, waitMs: flags.wait ?? waitDefaultMs },
         {
@@ -183,7 +183,7 @@ async function upgradeCluster(
         },
       ),
     );
-    return exitCodes.ok;
+    return isDone ? exitCodes.ok : exitCodes.interrupted;
   } finally {
     stop.dispose();
     archive.close();

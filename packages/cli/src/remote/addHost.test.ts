@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import type { NodeView } from '@muster/common/views';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../../../test/support/services.ts';
 import { CliError } from '../errors.ts';
@@ -46,7 +47,14 @@ async function failureWith(failing: readonly [script: string, stderr: string]): 
   };
   const shell: RemoteShell = { host: 'gpu-1', run, must: run, elevated: () => shell };
   const api = { listNodes: async () => [], createJoinToken: () => Promise.reject(new Error('not so far')) };
-  const tools = { shell, api, show: () => {}, onChosen: () => {}, openTunnel: () => {} };
+  const tools = {
+    shell,
+    api,
+    show: () => {},
+    onChosen: () => {},
+    openTunnel: () => {},
+    signal: new AbortController().signal,
+  };
   const error: unknown = await addHost(aPlan(), tools).catch((thrown: unknown) => thrown);
   expect(asked.at(-1)).toContain(failing[0]);
   if (error instanceof CliError) return error;
@@ -75,8 +83,12 @@ test('what else fails there is said in the words of the program', async () => {
   ).toBe('the release was not unpacked on gpu-1: tar: Child died');
 });
 
-/** `--replace` of a node that has joined; @param fails whether a script fails there */
-async function replacing(fails: (script: string) => boolean) {
+/**
+ * `--replace` of a node that has joined.
+ * @param fails whether a script fails there
+ * @param state of the node from then on; unless it is online, the wait for it is interrupted
+ */
+async function replacing(fails: (script: string) => boolean, state: NodeView['state'] = 'online') {
   const asked: string[] = [];
   const joined = `${facts}\njoined=yes\nunpacked=yes\nnode=gpu-1\ncoordinator=gpu-head:7070\n`;
   const run: RemoteShell['run'] = async (script) => {
@@ -91,10 +103,14 @@ async function replacing(fails: (script: string) => boolean) {
   };
   const shell: RemoteShell = { host: 'gpu-1', run, must, elevated: () => shell };
   const api = {
-    listNodes: async () => [aNode({ name: 'gpu-1' })],
+    listNodes: async () => [aNode({ name: 'gpu-1', state })],
     createJoinToken: async () => ({ token: 'a token' }) as never,
   };
-  const tools = { shell, api, show: () => {}, onChosen: () => {}, openTunnel: () => {} };
+  const stop = new AbortController();
+  const show = (step: string) => {
+    if (state !== 'online' && step === 'waiting for the node') setImmediate(() => stop.abort());
+  };
+  const tools = { shell, api, show, onChosen: () => {}, openTunnel: () => {}, signal: stop.signal };
   const ended = await addHost({ ...aPlan(), replace: true }, tools).catch((error: unknown) => error);
   return { asked, ended };
 }
@@ -118,4 +134,9 @@ test('the agent of a healthy node is stopped once the install was checked, and s
   expect(gone.ended).toMatchObject({
     hints: ['Free some.', 'Its agent is stopped. On that machine: systemctl start muster-agent'],
   });
+});
+
+test('an interrupt ends the wait for the node', async () => {
+  const { ended } = await replacing(() => false, 'silent');
+  expect(ended).toMatchObject({ name: 'CliError', message: 'interrupted' });
 });

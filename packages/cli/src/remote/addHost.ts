@@ -53,6 +53,7 @@ export interface AddTools {
   readonly onChosen: (node: string) => void;
   /** Brings the tunnel to a machine up. */
   readonly openTunnel: (node: string, port: number) => void;
+  readonly signal: AbortSignal;
 }
 
 export interface AddedNode {
@@ -283,14 +284,15 @@ const onlineWithinMs = 120_000;
 
 async function onlineNode(
   name: string,
-  { api }: AddTools,
+  { api, signal }: AddTools,
   shell: RemoteShell,
   mode: AgentMode,
 ): Promise<NodeView> {
   for (let waitedMs = 0; waitedMs < onlineWithinMs; waitedMs += onlinePollMs) {
     const node = (await api.listNodes()).find((each) => each.name === name);
     if (node?.state === 'online') return node;
-    await sleep(onlinePollMs);
+    if (!signal.aborted) await sleep(onlinePollMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) throw new CliError('interrupted');
   }
   const log =
     mode === 'user'

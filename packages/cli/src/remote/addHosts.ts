@@ -120,6 +120,7 @@ async function addOne(target: SshTarget, tools: OneTools, context: Context): Pro
           { ssh: text, tunnel: plan.tunnelPort !== null, ...(plan.mode === 'user' ? { user: true } : {}) },
           environment,
         ),
+      signal,
     });
     await lines.end(text, addedText(text, added, clock.monotonicMs() - startedMs));
     const findings = added.findings.map(({ message }) => message);

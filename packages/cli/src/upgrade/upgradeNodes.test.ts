@@ -42,7 +42,12 @@ test('nodes are named with or without their hosts', () => {
 });
 
 /** Nodes a to e at 0.1.0, of which those that are named stay there. */
-function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []) {
+function aCluster(
+  stuck: readonly string[] = [],
+  refused: readonly string[] = [],
+  stop = new AbortController(),
+  onUpgrade: (host: string) => void = () => {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'muster-waves-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'release.tar.gz');
@@ -69,6 +74,8 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
         expect(readFileSync(file, 'utf8')).toBe('the release');
         if (refused.includes(host)) throw new CliError(`${host}: no space`, { hints: ['Free some.'] });
         ran.push(host);
+        onUpgrade(host);
+        if (stop.signal.aborted) throw new CliError('interrupted');
         if (!stuck.includes(host)) versions.set(host, '0.2.0');
       }
       return { exitCode: 0, stdout: '', stderr: '' };
@@ -94,7 +101,7 @@ function aCluster(stuck: readonly string[] = [], refused: readonly string[] = []
         listNodes: async () =>
           Array.from(versions, ([name, agentVersion]) => ({ name, state: 'online', agentVersion }) as const),
         print: async (line) => void printed.push(line),
-        signal: new AbortController().signal,
+        signal: stop.signal,
       },
     );
   return { upgrade, printed, ran, versions, path, incoming };
@@ -124,6 +131,31 @@ test('the wave with a machine that fails or does not come back is the last one',
   await expect(silent.upgrade(1)).rejects.toThrow('d was not upgraded to 0.2.0; e was not touched');
   expect(silent.ran).toEqual(['a', 'b', 'c', 'd']);
   expect(silent.printed.at(-1)).toContain('the coordinator sees it online with version 0.1.0');
+});
+
+test('an interrupt ends the call, not the upgrades that have begun', async () => {
+  const stop = new AbortController();
+  const { upgrade, printed, ran } = aCluster([], [], stop, (host) => {
+    if (host === 'b') stop.abort();
+  });
+  expect(await upgrade(1)).toBe(false);
+  expect(ran).toEqual(['a', 'b']);
+  expect(printed.slice(1)).toEqual([
+    'b: interrupted; the upgrade there continues\n',
+    'c, d, e were not touched\n',
+  ]);
+
+  const early = new AbortController();
+  const none = aCluster([], [], early);
+  early.abort();
+  expect(await none.upgrade(2)).toBe(false);
+  expect([none.ran, none.printed]).toEqual([[], ['a, b, c, d, e were not touched\n']]);
+
+  const late = new AbortController();
+  const waiting = aCluster(['a'], [], late, () => setImmediate(() => late.abort()));
+  late.signal.addEventListener('abort', () => waiting.printed.push('pressed'));
+  expect(await waiting.upgrade(1)).toBe(false);
+  expect(waiting.printed.slice(0, 2)).toEqual(['pressed', 'a: interrupted; the upgrade there continues\n']);
 });
 
 test('two admins at once do not disturb the copy of each other, and nothing of either is left', async () => {

@@ -65,31 +65,57 @@ export interface NodesTools {
   readonly signal: AbortSignal;
 }
 
-/** @throws {CliError} once a wave has a machine that was not upgraded: the machines after it are left as they are */
-export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promise<void> {
+/**
+ * @returns whether all have the release; false: interrupted
+ * @throws {CliError} once a wave has a machine that was not upgraded: the machines after it are left as they are
+ */
+export async function upgradeInWaves(plan: NodesPlan, tools: NodesTools): Promise<boolean> {
   const { hosts, wave } = plan;
   for (let first = 0; first < hosts.length; first += wave) {
     const failed: string[] = [];
+    const isCalledOff = tools.signal.aborted;
+    const now = isCalledOff ? [] : hosts.slice(first, first + wave);
     await Promise.all(
-      hosts.slice(first, first + wave).map(async (host) => {
+      now.map(async (host) => {
+        let isBegun = false;
         try {
-          await tools.print(`${host.node}: ${await upgradeOne(host, plan, tools)}\n`);
+          const outcome = await upgradeOne(host, plan, tools, () => (isBegun = true));
+          await tools.print(`${host.node}: ${outcome}\n`);
         } catch (error) {
-          const { message, hints } = failureOf(error);
           failed.push(host.node);
-          await tools.print([`${host.node}: not upgraded: ${message}`, ...hints].join('\n  ').concat('\n'));
+          await tools.print(
+            `${host.node}: ${tools.signal.aborted ? interrupted(isBegun) : notUpgraded(error)}\n`,
+          );
         }
       }),
     );
-    if (failed.length === 0) continue;
-    const left = hosts.slice(first + wave).map(({ node }) => node);
-    const rest = left.length === 0 ? '' : `; ${wereNot(left)} touched`;
-    throw new CliError(`${wereNot(failed)} upgraded to ${plan.archive.version}${rest}`, {
-      hints: [
-        'The reason is in the line of each. The same command continues: machines that have the release are left alone.',
-      ],
-    });
+    if (failed.length === 0 && !isCalledOff) continue;
+    const left = hosts.slice(first + now.length).map(({ node }) => node);
+    const rest = left.length === 0 ? '' : `${wereNot(left)} touched`;
+    if (tools.signal.aborted) {
+      if (rest !== '') await tools.print(`${rest}\n`);
+      return false;
+    }
+    throw new CliError(
+      `${wereNot(failed)} upgraded to ${plan.archive.version}${rest === '' ? '' : `; ${rest}`}`,
+      {
+        hints: [
+          'The reason is in the line of each. The same command continues: machines that have the release are left alone.',
+        ],
+      },
+    );
   }
+  return true;
+}
+
+/** A machine that has begun finishes without this call. */
+function interrupted(isBegun: boolean): string {
+  return isBegun ? 'interrupted; the upgrade there continues' : 'not upgraded: interrupted';
+}
+
+function notUpgraded(error: unknown): string {
+  const { message, hints } = failureOf(error);
+  return [`not upgraded: ${message}`, ...hints].join('\n  ');
 }
 
 function wereNot(nodes: readonly string[]): string {
@@ -104,6 +130,7 @@ async function upgradeOne(
   { node, target }: NodeHost,
   { archive, waitMs }: NodesPlan,
   tools: NodesTools,
+  onBegin: () => void,
 ): Promise<string> {
   const before = (await tools.listNodes()).find(({ name }) => name === node);
   if (before === undefined) throw new CliError(`the cluster has no node ${node}`);
@@ -117,6 +144,7 @@ async function upgradeOne(
   if (received.exitCode !== 0) throw notReceived(shell.host, received.stderr, archive.bytes);
   const folder = received.stdout.trim();
   const wait = `${Math.ceil(waitMs / 1_000)}s`;
+  onBegin();
   try {
     await shell.must(runUpgrade(`${folder}/muster-${archive.version}.tar.gz`, wait));
   } finally {
