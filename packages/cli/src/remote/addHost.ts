@@ -207,7 +207,7 @@ async function copyRelease(
 ): Promise<void> {
   let offset = facts.partBytes;
   for (let attempt = 1; ; attempt += 1) {
-    // More than there is cannot be a part of it; the sum of what is there tells.
+    // More than there is cannot be a part of it, and is removed where it would be unpacked.
     if (offset < archive.bytes) await send(archive, offset, mode, shell, show);
     show('unpacking');
     const { exitCode, stderr } = await shell.run(unpackScript(archive, mode));

@@ -133,6 +133,18 @@ test('what arrived damaged is thrown away', async () => {
   expect(facts(archive)).toMatchObject({ partBytes: 0, isUnpacked: false });
 });
 
+test('what is longer than the archive is thrown away, so that it is copied from its start', async () => {
+  const archive = await archiveOf(aRelease());
+  const bytes = readFileSync(archive.path);
+  const { run, facts } = aHome();
+  run(receiveScript(archive, 0, 'user'), Buffer.concat([bytes, bytes]));
+  expect(facts(archive).partBytes).toBe(2 * bytes.length);
+  expect(run(unpackScript(archive, 'user')).status).toBe(scriptExits.incomplete);
+  expect(run(receiveScript(archive, 0, 'user'), bytes).status).toBe(0);
+  expect(run(unpackScript(archive, 'user')).status).toBe(0);
+  expect(facts(archive).isUnpacked).toBe(true);
+});
+
 test('settings and a credential that are there are reported, with and without quotes', async () => {
   const archive = await archiveOf(aRelease());
   const { home, facts } = aHome();

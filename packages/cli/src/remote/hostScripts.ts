@@ -129,7 +129,10 @@ export function unpackScript({ sum, bytes }: Archive, mode: AgentMode): string {
   const folder = `${incoming}/${sum}`;
   return [
     'set -eu; umask 022',
-    `[ "$(stat -c %s ${part} 2>/dev/null || echo 0)" = ${bytes} ] || exit ${scriptExits.incomplete}`,
+    `n=$(stat -c %s ${part} 2>/dev/null || echo 0)`,
+    // Nothing can be appended to one that is longer.
+    `[ "$n" -le ${bytes} ] || rm -f ${part}`,
+    `[ "$n" = ${bytes} ] || exit ${scriptExits.incomplete}`,
     `[ "$(sha256sum <${part} | cut -d ' ' -f 1)" = ${sum} ] || { rm -f ${part}; exit ${scriptExits.wrongSum}; }`,
     `rm -rf ${folder}.new; mkdir ${folder}.new`,
     `tar -xzo -f ${part} --strip-components=1 -C ${folder}.new`,
