@@ -57,6 +57,18 @@ export function writeContexts({ contextsPath }: Place, contexts: SavedContexts):
   }
 }
 
+/** @returns the name of the context that has the token; null: none has it */
+export function contextWithToken({ contexts }: SavedContexts, token: string): string | null {
+  return Object.entries(contexts).find(([, saved]) => saved.token === token)?.[0] ?? null;
+}
+
+/** @throws {CliError} where the file cannot be written */
+export function replaceToken(place: Place, saved: SavedContexts, name: string, token: string): void {
+  const login = saved.contexts[name];
+  if (login === undefined) return;
+  writeContexts(place, { ...saved, contexts: { ...saved.contexts, [name]: { ...login, token } } });
+}
+
 /** @throws {CliError} when there is none of that name */
 export function contextNamed(place: Place, { contexts }: SavedContexts, name: string): SavedContext {
   const saved = Object.hasOwn(contexts, name) ? contexts[name] : undefined;

@@ -69,19 +69,25 @@ export function adviceForSize(billions: number): SizeAdvice {
   return advice;
 }
 
+/** From here on a number without a unit counts parameters, not billions of them: no model has as many billions. */
+const parametersFrom = 1e6;
+const scales: Readonly<Record<string, number>> = { k: 1e-6, m: 1e-3, b: 1, t: 1e3 };
+
 /**
- * @param text `7B`, `350M`, `1.3b`, or a number of billions
+ * @param text `7B`, `350M`, `1.3b`, `7e9`, a number of parameters, or a number of billions below a million
  * @returns billions of parameters
  * @throws {MusterError} `invalid`
  */
 export function billionsOf(text: string | number): number {
-  const [, digits = '', unit = 'b'] = /^\s*(\d{1,6}(?:\.\d{1,6})?)\s*([bBmMtT])?/.exec(String(text)) ?? [];
-  const scale = { b: 1, m: 0.001, t: 1_000 }[unit.toLowerCase()] ?? 1;
-  const billions = Number(digits) * scale;
-  if (digits !== '' && billions > 0) return billions;
+  const [, digits = '', unit = ''] =
+    /^\s*(\d{1,15}(?:\.\d{1,6})?(?:e\d{1,2})?)\s*([kmbt])?\s*$/i.exec(String(text)) ?? [];
+  const number = Number(digits);
+  const scale = scales[unit.toLowerCase()] ?? (number >= parametersFrom ? 1e-9 : 1);
+  const billions = number * scale;
+  if (digits !== '' && billions > 0 && billions < parametersFrom) return billions;
   throw new MusterError(
     'invalid',
-    `modelSize: got "${brief(String(text), 40)}"; expected a number of parameters such as 7B or 350M`,
+    `modelSize: got "${brief(String(text), 40)}"; expected a number of parameters such as 7B, 350M or 7000000000`,
   );
 }
 

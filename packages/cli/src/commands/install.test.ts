@@ -216,8 +216,12 @@ test('the agent of a user is removed with consent while tasks run', async () => 
     return { exitCode, problem: stderr() };
   };
   const asked = await uninstall();
-  expect(asked.problem).toContain('This ends 1 running task');
+  expect(asked.problem).toContain(`This ends 1 running task and removes ${dataDir}`);
   expect(asked.problem).toContain('uninstall agent --user --purge --force');
+  await records.remove(task);
+  expect((await uninstall()).problem, 'data alone is asked for as well').toContain(`This removes ${dataDir}`);
+  expect((await uninstall('--dry-run')).problem).toContain('exclude --user');
+  expect((await uninstall('--root', home)).problem).toContain('exclude --user');
   expect(existsSync(dataDir)).toBe(true);
   expect(await uninstall('--force')).toEqual({ exitCode: exitCodes.ok, problem: '' });
   expect(existsSync(dataDir)).toBe(false);

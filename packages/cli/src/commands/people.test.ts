@@ -1,10 +1,10 @@
 /** Commands about users, projects and logins, against a coordinator that answers as the test says. */
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../exitCodes.ts';
 import { runCli } from '../program.ts';
-import { fakeLoginCode, fakeToken, submittedAtMs } from '../testing/fakeCoordinator.ts';
+import { fakeLoginCode, fakeToken, fakeUserToken, submittedAtMs } from '../testing/fakeCoordinator.ts';
 import { fakeCoordinator, newCall, run } from '../testing/testContext.ts';
 
 const code = fakeLoginCode;
@@ -153,6 +153,29 @@ test('a file of tokens that others may read is refused', async () => {
   expect(await runCli(['user'], call.context)).not.toBe(exitCodes.ok);
   expect(call.stderr()).toContain('other users of this machine may read it');
   expect(call.stderr()).toContain(`chmod 600 ${contextsPath}`);
+});
+
+test('a token is rotated only where its context can be read, and shown where that cannot be written', async () => {
+  const call = newCall(null);
+  const { contextsPath } = call.context.environment;
+  const directory = dirname(contextsPath);
+  const answers = {
+    RotateUserToken: () => {
+      rmSync(directory, { recursive: true });
+      writeFileSync(directory, '');
+      return { id: 'user:ann:2', token: 'muster_user_new', name: 'ann' };
+    },
+  };
+  const coordinator = await fakeCoordinator(answers);
+  savedAs(contextsPath, fakeToken, coordinator.address);
+  chmodSync(contextsPath, 0o644);
+  expect(await runCli(['token', 'rotate', 'user:ann:1'], call.context)).not.toBe(exitCodes.ok);
+  expect(coordinator.requests).toEqual([]);
+  savedAs(contextsPath, fakeUserToken, coordinator.address);
+  chmodSync(contextsPath, 0o600);
+  expect(await runCli(['token', 'rotate'], call.context)).not.toBe(exitCodes.ok);
+  expect(call.stdout()).toBe('muster_user_new\n');
+  expect(call.stderr()).toContain('the context lab still has the earlier token');
 });
 
 test('context remove ends the token, and forgets it even when the coordinator is away', async () => {

@@ -1,11 +1,12 @@
+import { messageOf } from '@muster/common/errors';
 import { isNodeName } from '@muster/common/ids';
 import { type BudgetUse, type TokenBudget, type Verb, verbs } from '@muster/common/people';
 import type { CredentialView } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { addressForOthers } from '../connection.ts';
 import type { CommandModule, Context, Subcommand } from '../context.ts';
-import { readContexts, writeContexts } from '../contexts.ts';
-import { usageError } from '../errors.ts';
+import { contextWithToken, readContexts, replaceToken } from '../contexts.ts';
+import { CliError, usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { collect, durationMs, wholeNumberFlag } from '../flags.ts';
 import { type Column, formatTable } from '../output/table.ts';
@@ -243,6 +244,8 @@ export const command: CommandModule = {
 async function rotateToken(context: Context, id: string | undefined, flags: RotateFlags): Promise<ExitCode> {
   const { environment } = context;
   const { keep } = flags;
+  // Read before the token ends: a file that cannot be read must not cost the user their token.
+  const saved = readContexts(environment);
   const { answer, used } = await withSession(context, flags, async (session) => {
     const isAdminToken = id === undefined && !session.endpoint.token.startsWith('muster_user_');
     if (isAdminToken && keep !== undefined)
@@ -256,24 +259,30 @@ async function rotateToken(context: Context, id: string | undefined, flags: Rota
       used: session.endpoint.token,
     };
   });
-  const saved = readContexts(environment);
-  const [name, login] = Object.entries(saved.contexts).find(([, { token }]) => token === used) ?? [];
-  const isOfLogin = id === undefined && name !== undefined && login !== undefined;
-  if (isOfLogin) {
-    const contexts = { ...saved.contexts, [name]: { ...login, token: answer.token } };
-    writeContexts(environment, { ...saved, contexts });
+  const name = id === undefined ? contextWithToken(saved, used) : null;
+  let unsaved: unknown = null;
+  try {
+    if (name !== null) replaceToken(environment, saved, name, answer.token);
+  } catch (error) {
+    unsaved = error;
   }
   const earlier = keep === undefined ? 'no longer valid' : `valid for another ${durationText(keep)} at most`;
-  return print(
+  const exitCode = await print(
     context,
     flags,
     answer,
     ({ token }) => `${token}\n`,
     () =>
       'id' in answer
-        ? `The earlier token is ${earlier}.${isOfLogin ? ` The context ${name} has the new one.` : ''}\n`
+        ? `The earlier token is ${earlier}.${name !== null && unsaved === null ? ` The context ${name} has the new one.` : ''}\n`
         : 'The earlier admin token is no longer valid; commands on its machine use the new one.\n',
   );
+  // Only now: the token that is printed above is all that its user has of it.
+  if (unsaved !== null)
+    throw new CliError(`the context ${name} still has the earlier token: ${messageOf(unsaved)}`, {
+      hints: [`Make room, and log in again: ${environment.programName} login`],
+    });
+  return exitCode;
 }
 
 async function createToken(context: Context, node: string, flags: CreateFlags): Promise<ExitCode> {

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, rmdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { openMachine } from '../install/machine.ts';
 import { currentLink, releasesDir } from '../install/releaseTree.ts';
@@ -51,6 +52,10 @@ async function uninstall(
 ): Promise<ExitCode> {
   const { environment, io } = context;
   if (flags.user === true) {
+    if (words.some((word) => word !== 'agent'))
+      throw usageError('--user is for an agent: muster uninstall agent --user');
+    if (flags.root !== undefined || flags.dryRun === true)
+      throw usageError('--root and --dry-run are for services of the system, and exclude --user');
     const { uninstallUserAgent } = await import('../userAgent/userAgent.ts');
     return uninstallUserAgent(context, { purge: flags.purge === true, force: flags.force === true });
   }

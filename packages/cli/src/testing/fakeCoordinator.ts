@@ -39,6 +39,7 @@ import { musterService } from '@muster/common/wire/service';
 import { toServiceError } from '@muster/common/wire/status';
 
 export const fakeToken = 'muster_admin_token_of_a_test';
+export const fakeUserToken = 'muster_user_token_of_a_test';
 
 /** With which `muster login` may call it. */
 export const fakeLoginCode = 'muster_login_of_a_test';
@@ -127,7 +128,7 @@ function streamHandler(_method: string, answer: Answer | undefined, record: (req
 
 function requireToken(call: { metadata: { get(name: string): unknown[] } }): void {
   const [given] = call.metadata.get('authorization');
-  if (given !== `Bearer ${fakeToken}` && given !== `Bearer ${fakeLoginCode}`)
+  if (![fakeToken, fakeUserToken, fakeLoginCode].some((each) => given === `Bearer ${each}`))
     throw new MusterError('unauthenticated', 'no or unknown token');
 }
 

@@ -132,9 +132,13 @@ export async function uninstallUserAgent(
   const { io, environment } = context;
   const places = placesIn(environment);
   const running = force ? 0 : await runningTasks(places.dataDir);
-  if (running > 0) {
+  const consequences = [
+    ...(running > 0 ? [`ends ${count(running, 'running task')}`] : []),
+    ...(purge && existsSync(places.dataDir) ? [`removes ${places.dataDir}`] : []),
+  ];
+  if (!force && consequences.length > 0) {
     const again = `${environment.programName} uninstall agent --user${purge ? ' --purge' : ''} --force`;
-    await requireConsent(context, `This ends ${count(running, 'running task')}`, again);
+    await requireConsent(context, `This ${consequences.join(' and ')}`, again);
   }
   await stopAgent(environment);
   killWhatIsLeft(places.dataDir);

@@ -45,6 +45,20 @@ test('what is new is read from where the answer before has ended, unfinished lin
   expect(answer.data).toMatchObject({ lines: [{ rank: 0, text: 'step 3' }], nextSince: '1:0=121,1=0' });
 });
 
+test('an answer without the first lines tells that there are more before them', async () => {
+  for (const [offset, cut] of [
+    [0, false],
+    [400, true],
+  ] as const) {
+    const session = await openSession(
+      reads([text(0, offset, 'step 9\n'), text(0, offset + 7, 'step 10\n')]).api,
+    );
+    const answer = await session.call('workload_logs', { workloadId: 'x' });
+    expect(answer.data).toMatchObject({ matched: 2, cut });
+    expect(answer.text.includes('there are more before them')).toBe(cut);
+  }
+});
+
 test('nothing new leaves it as it is, the end of the output is its end, and a later attempt has positions of its own', async () => {
   const since = '1:0=114';
   for (const [pieces, nextSince] of [

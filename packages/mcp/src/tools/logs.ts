@@ -62,7 +62,13 @@ export const workloadLogs = tool({
       ...(given.rank === undefined ? {} : { nodeRank: given.rank }),
     };
     const unfinished = new Set<number>();
+    /** Of some rank, the coordinator left away what comes before the last lines. */
+    let hasEarlier = false;
+    const begun = new Set<string>();
     for await (const piece of api.readLogs(request, abort)) {
+      const rank = `${piece.attempt}.${piece.nodeRank}`;
+      if (from.length === 0 && !begun.has(rank) && piece.offset > 0) hasEarlier = true;
+      begun.add(rank);
       if (piece.complete) unfinished.delete(piece.nodeRank);
       else unfinished.add(piece.nodeRank);
       lines.feed(piece);
@@ -73,7 +79,7 @@ export const workloadLogs = tool({
     // From the end, for the last lines tell most.
     const shown = [...firstFitting([...found].reverse(), listBytesMax)].reverse();
     const job = await api.getJob(given.workloadId);
-    const isCut = shown.length < lines.matched || lines.bytes > searchBytesMax;
+    const isCut = hasEarlier || shown.length < lines.matched || lines.bytes > searchBytesMax;
     const data = {
       workloadId: job.id,
       lines: shown,

@@ -31,7 +31,9 @@ export const requirementsValidate = tool({
     modelSize: z
       .union([z.string().max(40), z.number()])
       .optional()
-      .describe('parameters of the model to train: 7B, 350M, or a number of billions'),
+      .describe(
+        'parameters of the model to train: 7B, 350M, 7000000000, or a number of billions below a million',
+      ),
     expectedHours: z.number().min(0).max(8_760).optional().describe('how long you expect it to run'),
   }),
   output: z.object({
