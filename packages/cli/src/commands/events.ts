@@ -85,7 +85,10 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
       stop.dispose();
     }
     if (!stop.signal.aborted) return exitCodes.ok;
-    await io.stderr.write(`Continue with: ${environment.programName} events -f --since ${lastSeq}\n`);
+    const subject = flags.subject === undefined ? '' : ` --subject ${flags.subject}`;
+    await io.stderr.write(
+      `Continue with: ${environment.programName} events -f${subject} --since ${lastSeq}\n`,
+    );
     return exitCodes.interrupted;
   });
 }

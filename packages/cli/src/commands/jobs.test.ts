@@ -204,6 +204,11 @@ test('jobs of an array show it, and are sorted by a metric', async () => {
     '',
   ]);
   expect((await run(['jobs'], sweep)).stdout).toContain('ARRAY');
+  const best = await run(['jobs', '--metrics', 'train_loss', '--limit', '1', '--columns', 'name'], sweep);
+  expect(best.stdout).toMatch(/^NAME .*\nsweep\[0\] .*\n$/);
+  const both = await run(['jobs', '--watch', '-o', 'json'], sweep);
+  expect(both.exitCode).toBe(exitCodes.usage);
+  expect(both.stderr).toContain('--watch and -o json exclude each other');
 });
 
 test('columns are chosen by name, and --wide shows all', async () => {

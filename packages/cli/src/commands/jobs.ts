@@ -64,6 +64,8 @@ export const command: CommandModule = {
 
 async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
   const { io, environment, clock } = context;
+  if (flags.watch === true && flags.output === 'json')
+    throw usageError('--watch and -o json exclude each other: `muster events -f -o json` follows as JSON');
   const filter = filterOf(flags, clock.wallMs());
   const limit =
     flags.all === true || flags.metrics !== undefined
@@ -76,7 +78,10 @@ async function listJobs(context: Context, flags: JobsFlags): Promise<ExitCode> {
   return withSession(context, flags, async (session) => {
     const read = async (api: MusterApi) => {
       const page = await collectJobs(api, { ...filter, brief: flags.output !== 'json' }, limit);
-      return { ...page, jobs: metric === undefined ? page.jobs : byMetric(page.jobs, metric) };
+      if (metric === undefined) return page;
+      // The newest are not the best, so only all of them can be put into order.
+      const shownMax = flags.all === true ? undefined : flags.limit;
+      return { ...page, jobs: byMetric(page.jobs, metric).slice(0, shownMax) };
     };
     const { jobs, more, notStored } = await read(session.api);
     if (flags.output === 'json') {
