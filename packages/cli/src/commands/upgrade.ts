@@ -25,7 +25,7 @@ import { upgradingAlone } from '../upgrade/exclusive.ts';
 import { programOf } from '../upgrade/health.ts';
 import { openServices } from '../upgrade/services.ts';
 import { goBack, type ServiceMachine, switchRelease } from '../upgrade/switchRelease.ts';
-import { type BegunUpgrade, isNoted, unfinishedUpgrade } from '../upgrade/unfinished.ts';
+import { type BegunUpgrade, isNoted, notedUpgrade, unfinishedUpgrade } from '../upgrade/unfinished.ts';
 import { nodeHosts, upgradeInWaves } from '../upgrade/upgradeNodes.ts';
 
 interface UpgradeFlags extends ConnectionFlags {
@@ -96,6 +96,9 @@ async function upgradeMachine(context: Context, file: string, flags: UpgradeFlag
       const path = resolve(environment.workingDir, file);
       const { tree: fresh, folder, isNew } = await unpackArchive(path, releases, process.arch);
       if (unfinished === null && fresh.top === old.top) {
+        // Killed before the link was changed, or after it was put back: the coordinator may be stopped.
+        const noted = root === '/' ? notedUpgrade(releases) : null;
+        if (noted !== null) return await restartCurrent(old, noted, flags, context);
         await io.stderr.write(`Nothing to change: ${fresh.version} is the current release.\n`);
         return exitCodes.ok;
       }
@@ -265,6 +268,20 @@ async function finishGoingBack(
   const services = await servicesOf(old, left, unfinished, flags, context);
   await goBack(installedRoles(), services, services.store !== null);
   await context.io.stdout.write(`went back from ${left.version} to ${old.version}\n`);
+  return exitCodes.ok;
+}
+
+/** The link and the store are those of the current release: its daemons are started, and the note and the reserved space removed. */
+async function restartCurrent(
+  current: ReleaseTree,
+  noted: BegunUpgrade,
+  flags: UpgradeFlags,
+  context: Context,
+): Promise<ExitCode> {
+  // The folder of the other release may be removed already, and nothing is needed from it.
+  const services = await servicesOf(current, current, noted, flags, context);
+  await goBack(installedRoles(), services, false);
+  await context.io.stdout.write(`went back from ${noted.to} to ${current.version}\n`);
   return exitCodes.ok;
 }
 

@@ -32,13 +32,18 @@ export function noteEnded(releases: string): void {
   syncDirectory(releases);
 }
 
+/** @returns the upgrade of the note, which may have changed nothing but the daemons that it stopped; null: there is no note */
+export function notedUpgrade(releases: string): BegunUpgrade | null {
+  if (!isNoted(releases)) return null;
+  return JSON.parse(readFileSync(notePath(releases), 'utf8')) as BegunUpgrade;
+}
+
 /**
  * @param current folder of the current release. Where it is not the one of the note, that upgrade had not begun to change anything, or
  *   had gone back: the store is put back before the link is
  * @returns null: none was cut off
  */
 export function unfinishedUpgrade(releases: string, current: string): BegunUpgrade | null {
-  if (!isNoted(releases)) return null;
-  const begun = JSON.parse(readFileSync(notePath(releases), 'utf8')) as BegunUpgrade;
-  return begun.to === current ? begun : null;
+  const begun = notedUpgrade(releases);
+  return begun?.to === current ? begun : null;
 }
