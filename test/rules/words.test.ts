@@ -1,4 +1,4 @@
-/** Keeps documentation, comments in proto/ and the texts of the programs to the words of docs/style.md. */
+/** Keeps documentation, comments and the texts of the programs to the words of docs/style.md. */
 import { expect, test } from 'vitest';
 import {
   codeOnly,
