@@ -202,7 +202,12 @@ const rowOf: RowKeeping['rows']['lookAt'] = (jobId, use) => {
   const evalLoss = Number.parseInt(jobId.slice(-4), 36);
   const row = { atMs: 0, values: { step: 1, eval_loss: evalLoss }, notFinite: 0, bucket: null };
   const frame = { attempt: 1, nodeRank: 0, position: 1, rows: [row] };
-  return use({ isThinned: false, firstSteps: new Map(), read: async (onFrame) => onFrame(frame) });
+  return use({
+    isThinned: false,
+    firstSteps: new Map(),
+    omitted: [],
+    read: async (onFrame) => onFrame(frame),
+  });
 };
 
 function unused(name: string, used: object = {}): object {

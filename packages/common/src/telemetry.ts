@@ -94,6 +94,10 @@ export interface MetricSeries {
   readonly gpuUuid: string;
   /** Oldest first. */
   readonly points: readonly MetricPoint[];
+  /** Values of the attempt that are in none of its stored points; absent: none, or the values are not from output. */
+  readonly omitted?: number;
+  /** Stored points that stand for several rows; absent: none. */
+  readonly mergedPoints?: number;
 }
 
 export interface MetricsView {

@@ -47,6 +47,8 @@ export interface TrainingRow {
   readonly values: TrainingValues;
   /** The line has a train_loss that is not a finite number; `values` is without it. */
   readonly lossNotFinite: boolean;
+  /** Other metrics of the line that are not finite numbers; `values` is without them. Absent: none. */
+  readonly alsoNotFinite?: readonly TrainingMetricName[];
 }
 
 /** One metric of a job in short, of the lowest rank that prints it. */
@@ -65,6 +67,16 @@ export interface TrainingSummary {
   readonly notFinite: number;
   /** The first step at which it was not finite. */
   readonly notFiniteStep: number | null;
+  /** null: not a finite number. */
+  readonly first: number | null;
+  readonly least: number | null;
+  readonly leastStep: number | null;
+  readonly greatest: number | null;
+  readonly greatestStep: number | null;
+  /** Values that were printed and are in no row, nor in one that stands for several. */
+  readonly omitted: number;
+  /** Rows that stand for several. */
+  readonly mergedPoints: number;
 }
 
 /** Where a task is, by the newest lines of its output. */

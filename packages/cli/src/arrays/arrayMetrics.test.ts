@@ -47,9 +47,17 @@ function answersFor(size: number) {
           bestStep: 1,
           notFinite: 0,
           notFiniteStep: null,
+          first: indexOf(jobId),
+          least: indexOf(jobId) / 2,
+          leastStep: 1,
+          greatest: indexOf(jobId),
+          greatestStep: 0,
+          omitted: 0,
+          mergedPoints: 0,
         }),
       ],
       thinned: false,
+      unreadBytes: 0,
     }),
   };
 }

@@ -21,7 +21,7 @@ import { answerQuestion, type QuestionFlags, questionOf, withQuestion } from '..
 import { exportMetrics } from '../metrics/exportMetrics.ts';
 import { formatGpuMetrics, formatMetric, type MetricName } from '../metrics/metricsText.ts';
 import { curveOf, drawPlot, keyOf, type PlotOptions } from '../metrics/plot.ts';
-import { formatComparison, formatTraining, trainingNotes } from '../metrics/trainingTable.ts';
+import { formatComparison, formatTraining, type RowsKept, trainingNotes } from '../metrics/trainingTable.ts';
 import { startProgress } from '../output/screen.ts';
 import type { View } from '../output/table.ts';
 import { printable } from '../output/text.ts';
@@ -289,16 +289,14 @@ function titleOf(
   return `${colours.bold(printable(nameOf(job)))}  ${about.join('  ')}\n\n`;
 }
 
-function notesText(
-  job: JobView,
-  metrics: readonly TrainingSummary[],
-  { thinned }: Pick<TrainingSummaries, 'thinned'>,
-): string {
-  const notes = trainingNotes(nameOf(job), metrics, thinned);
+function notesText(job: JobView, metrics: readonly TrainingSummary[], kept: RowsKept): string {
+  const notes = trainingNotes(nameOf(job), metrics, kept);
   return notes.map((note) => `${printable(note)}\n`).join('');
 }
 
 // ---- Curves
+
+const noSummaries: TrainingSummaries = { metrics: [], thinned: false, unreadBytes: 0 };
 
 async function compare(
   seen: Seen,
@@ -321,7 +319,7 @@ async function compare(
       const range = { jobId: id, ...rangeOf(flags) };
       const pointsMax = isTraining ? { pointsMax: 4 * size.width } : {};
       const view = needsPoints ? await api.queryMetrics({ ...range, name: metric, ...pointsMax }) : null;
-      const summaries = isTraining ? await api.summarizeTraining(range) : { metrics: [], thinned: false };
+      const summaries = isTraining ? await api.summarizeTraining(range) : noSummaries;
       read.set(id, { view, summaries });
       progress.show(`metrics of ${read.size} of ${jobs.length} jobs read`);
     });

@@ -1,6 +1,7 @@
 /** Metrics from the output of jobs in short: those of one job, or one metric of several. Pure. */
 import type { TrainingMetricName, TrainingSummary } from '@muster/common/training';
 import { type Column, formatTable, type TextOptions } from '../output/table.ts';
+import { bytesText } from '../output/times.ts';
 import { absent, valueText } from '../output/units.ts';
 
 /** A line per metric. */
@@ -69,11 +70,18 @@ function stepsText(first: number | null, last: number | null): string {
   return first === last ? String(last) : `${first} to ${last}`;
 }
 
+/** What is known of the rows of a job beside its metrics. */
+export interface RowsKept {
+  readonly thinned: boolean;
+  /** Output that was never read for metrics. */
+  readonly unreadBytes: number;
+}
+
 /** What somebody who looks at the numbers has to know beside them; empty: nothing. */
 export function trainingNotes(
   job: string,
   metrics: readonly TrainingSummary[],
-  isThinned: boolean,
+  { thinned, unreadBytes }: RowsKept,
 ): readonly string[] {
   const notes: string[] = [];
   for (const { name, notFinite, notFiniteStep } of metrics) {
@@ -83,9 +91,24 @@ export function trainingNotes(
       `${job}: ${nameOfValue(name)} is not a finite number in ${notFinite} row${notFinite === 1 ? '' : 's'}${from}.`,
     );
   }
-  if (isThinned)
+  const omitted = metrics.filter((each) => each.omitted > 0);
+  const merged = metrics.filter(({ mergedPoints }) => mergedPoints > 0);
+  if (omitted.length > 0) {
+    const counts = omitted.map((each) => `${each.omitted} of ${each.omitted + each.rows} (${each.name})`);
     notes.push(
-      `${job}: rows were thinned to fit the coordinator's --metrics-budget; some points stand for several rows.`,
+      `${job}: rows that came too fast to be sent, or were thinned to fit the coordinator's --metrics-budget, are not kept: ` +
+        `${counts.join(', ')}. First, last, least and greatest values and the first NaN are exact.`,
+    );
+  }
+  if (merged.length > 0) {
+    const counts = merged.map(({ name, mergedPoints }) => `${mergedPoints} (${name})`);
+    notes.push(`${job}: some points stand for several rows: ${counts.join(', ')}.`);
+  }
+  if (thinned && omitted.length === 0 && merged.length === 0)
+    notes.push(`${job}: rows were thinned to fit the coordinator's --metrics-budget.`);
+  if (unreadBytes > 0)
+    notes.push(
+      `${job}: ${bytesText(unreadBytes)} of its output were written faster than an agent reads, and never read for metrics.`,
     );
   return notes;
 }

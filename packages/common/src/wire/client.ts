@@ -151,6 +151,8 @@ export interface TrainingSummaries {
   readonly metrics: readonly TrainingSummary[];
   /** Not every row is kept any longer. */
   readonly thinned: boolean;
+  /** Output that was never read for metrics. */
+  readonly unreadBytes: number;
 }
 
 /** What a reference names: a job, or an array of them. */
@@ -388,8 +390,8 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
     queryMetrics: async (query) => metricsFromWire(await call('QueryMetrics', query)),
     watchMetrics: (request, abort) => stream(watchMetrics, request, metricUpdateFromWire, abort),
     summarizeTraining: async (query) => {
-      const { metrics, thinned } = await call('SummarizeTraining', query);
-      return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned };
+      const { metrics, thinned, unreadBytes } = await call('SummarizeTraining', query);
+      return { metrics: metrics.flatMap((each) => summaryFromWire(each) ?? []), thinned, unreadBytes };
     },
     close: () => channel.close(),
   };

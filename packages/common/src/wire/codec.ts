@@ -124,7 +124,12 @@ const metricSource = message<telemetry.MetricSource>()('MetricSource', {
   source: needed(knownWord(telemetry.metricSourceNames)),
 });
 const metricOrigin = message<telemetry.MetricOrigin>()('MetricOrigin', { sources: metricSource });
-const metricSeries = message<telemetry.MetricSeries>()('MetricSeries', { points: point, jobId: sparse });
+const metricSeries = message<telemetry.MetricSeries>()('MetricSeries', {
+  points: point,
+  jobId: sparse,
+  omitted: sparse,
+  mergedPoints: sparse,
+});
 export const { toWire: metricUpdateToWire, fromWire: metricUpdateFromWire } =
   message<telemetry.MetricUpdate>()('MetricUpdate', { series: metricSeries });
 export const { toWire: metricsToWire, fromWire: metricsFromWire } = message<telemetry.MetricsView>()(

@@ -2,6 +2,7 @@
  * Rows of a job as curves: by attempt and rank, without what a later attempt did again, and with no more points than
  * somebody wants to look at. Pure.
  */
+import { SeriesMarks } from '@muster/common/seriesMarks';
 import type { MetricPoint } from '@muster/common/telemetry';
 import type { TrainingMetricName } from '@muster/common/training';
 import type { Frame, StoredRow } from './rowFormat.ts';
@@ -22,6 +23,8 @@ export interface Curve {
   readonly nodeRank: number;
   /** In the order of the output. */
   readonly points: readonly MetricPoint[];
+  /** Points that stand for several rows, before any are merged for an answer. */
+  readonly mergedPoints: number;
 }
 
 /**
@@ -49,12 +52,15 @@ export function rowFilter(
 
 /** The value of a metric in a row; null: it has none. */
 export function pointOf(
-  { atMs, values, notFinite, bucket }: StoredRow,
+  { atMs, values, notFinite, bucket, alsoNotFinite }: StoredRow,
   name: TrainingMetricName,
 ): MetricPoint | null {
   const value = values[name] ?? null;
   const step = values.step ?? null;
-  if (name !== 'train_loss') return value === null ? null : { atMs, value, step };
+  if (name !== 'train_loss') {
+    if (value === null && alsoNotFinite?.includes(name)) return { atMs, value, step, notFinite: 1 };
+    return value === null ? null : { atMs, value, step };
+  }
   if (bucket !== null) {
     const { rows, firstStep, min, max, mean } = bucket;
     const point = { atMs, value: mean, step, bucket: { rows, firstStep, min, max, last: value } };
@@ -64,11 +70,18 @@ export function pointOf(
   return value === null ? null : { atMs, value, step };
 }
 
+interface OpenCurve {
+  readonly attempt: number;
+  readonly nodeRank: number;
+  readonly points: MetricPoint[];
+  mergedPoints: number;
+}
+
 /** Collects the points of one metric. */
 export class Curves {
   private readonly name: TrainingMetricName;
   private readonly isIn: ReturnType<typeof rowFilter>;
-  private readonly byTask = new Map<string, { attempt: number; nodeRank: number; points: MetricPoint[] }>();
+  private readonly byTask = new Map<string, OpenCurve>();
 
   constructor(name: TrainingMetricName, isIn: ReturnType<typeof rowFilter>) {
     this.name = name;
@@ -82,7 +95,9 @@ export class Curves {
       if (point === null) continue;
       const key = `${attempt}.${nodeRank}`;
       let curve = this.byTask.get(key);
-      if (curve === undefined) this.byTask.set(key, (curve = { attempt, nodeRank, points: [] }));
+      if (curve === undefined)
+        this.byTask.set(key, (curve = { attempt, nodeRank, points: [], mergedPoints: 0 }));
+      if (point.bucket !== undefined) curve.mergedPoints += 1;
       curve.points.push(point);
     }
   }
@@ -93,13 +108,39 @@ export class Curves {
   }
 }
 
-/** @param pointsMax at least 1 @returns as they are where they are no more; else neighbours as one, equally many each */
+/**
+ * @param pointsMax at least 1
+ * @returns as they are where they are no more; else neighbours as one, equally many each. From 16 points on, the first, the last, the
+ *   least, the greatest and the first that is not a finite number stay points of their own, with their steps
+ */
 export function reduced(points: readonly MetricPoint[], pointsMax: number): readonly MetricPoint[] {
   if (points.length <= pointsMax) return points;
-  const together = Math.ceil(points.length / pointsMax);
-  return Array.from({ length: Math.ceil(points.length / together) }, (_, index) =>
-    merged(points.slice(index * together, (index + 1) * together)),
-  );
+  const own = pointsMax < ownPointsFrom ? new Set<number>() : markedPlaces(points);
+  // A marked point in the middle of a group makes two of it.
+  const together = Math.ceil(points.length / (pointsMax - 2 * own.size));
+  const reducedPoints: MetricPoint[] = [];
+  let from = 0;
+  const close = (end: number) => {
+    if (end > from) reducedPoints.push(merged(points.slice(from, end)));
+    from = end;
+  };
+  for (let place = 0; place < points.length; place += 1) {
+    if (own.has(place)) {
+      close(place);
+      close(place + 1);
+    } else if (place + 1 - from >= together) close(place + 1);
+  }
+  close(points.length);
+  return reducedPoints;
+}
+
+const ownPointsFrom = 16;
+
+function markedPlaces(points: readonly MetricPoint[]): ReadonlySet<number> {
+  const marks = new SeriesMarks();
+  for (const [place, { value, bucket, notFinite = 0 }] of points.entries())
+    marks.add(place, bucket?.min ?? value, bucket?.max ?? value, notFinite > 0);
+  return new Set(marks.places);
 }
 
 function merged(points: readonly MetricPoint[]): MetricPoint {

@@ -3,27 +3,46 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { type Frame, readFrame } from './rowFormat.ts';
 
 const magic = 'MUSTROWS';
-const version = 1;
+/** Since 2 a row may name other metrics that are not finite, and a frame may count what was omitted. */
+const version = 2;
+const versionMin = 1;
+/** Where the version lies, four bytes. */
+const versionAt = 8;
 /** Magic, version, and what thinning has taken. */
 export const headBytes = 16;
 /** Read at once: some milliseconds of work, after which everybody else has the event loop. */
 const pieceBytes = 256 * 1024;
 
+export interface Head {
+  readonly isThinned: boolean;
+  /** An older release has begun the file. */
+  readonly isOlder: boolean;
+}
+
 export function encodeHead(isThinned: boolean): Buffer {
   const head = Buffer.alloc(headBytes);
   head.write(magic, 'latin1');
-  head.writeUInt32LE(version, 8);
+  head.writeUInt32LE(version, versionAt);
   head.writeUInt32LE(isThinned ? 1 : 0, 12);
   return head;
 }
 
 /** null: this is none of our files, or of a later version. */
-export function decodeHead(bytes: Buffer): { readonly isThinned: boolean } | null {
+export function decodeHead(bytes: Buffer): Head | null {
   if (bytes.length < headBytes || bytes.toString('latin1', 0, 8) !== magic) return null;
-  return bytes.readUInt32LE(8) === version ? { isThinned: bytes.readUInt32LE(12) !== 0 } : null;
+  const found = bytes.readUInt32LE(versionAt);
+  if (found < versionMin || found > version) return null;
+  return { isThinned: bytes.readUInt32LE(12) !== 0, isOlder: found < version };
 }
 
-export async function readHead(file: FileHandle): Promise<{ readonly isThinned: boolean } | null> {
+/** Marks a file of an older version as one of this version. Everything in it reads the same. */
+export async function renewHead(file: FileHandle): Promise<void> {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(version);
+  await file.write(bytes, 0, bytes.length, versionAt);
+}
+
+export async function readHead(file: FileHandle): Promise<Head | null> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
   return decodeHead(buffer.subarray(0, bytesRead));
 }

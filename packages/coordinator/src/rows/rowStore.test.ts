@@ -156,7 +156,8 @@ describe('more than a share', () => {
     const rows = await storedRows(store);
     expect(rows.reduce((sum, { bucket }) => sum + (bucket?.rows ?? 1), 0)).toBe(40_000);
     expect(rows.reduce((sum, { notFinite }) => sum + notFinite, 0)).toBe(1);
-    expect(rows[0]).toMatchObject({ bucket: { firstStep: 0, max: 1 } });
+    expect(rows[0]).toMatchObject({ values: { step: 0, train_loss: 1 }, bucket: null });
+    expect(rows.find(({ notFinite }) => notFinite > 0)).toMatchObject({ values: { step: 7 }, bucket: null });
     for (const { values, bucket } of rows) {
       if (bucket === null) continue;
       const { firstStep, min, max, mean } = bucket;

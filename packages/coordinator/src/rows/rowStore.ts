@@ -9,9 +9,24 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { join } from 'node:path';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
 import type { TrainingRow } from '@muster/common/training';
+import { ValueTally } from '@muster/common/valueCounts';
 import { InOrder } from '../work/inOrder.ts';
-import { encodeHead, openIfThere, readFrames, readHead } from './frameFile.ts';
-import { encodeFrame, type Frame, frameRowsMax, type StoredRow } from './rowFormat.ts';
+import { encodeHead, openIfThere, readFrames, renewHead } from './frameFile.ts';
+import {
+  framesOf,
+  type Known,
+  newKnown,
+  noteSteps,
+  nothingSent,
+  type OmittedOfTask,
+  omittedAfter,
+  omittedOf,
+  readKnown,
+  rowEndOf,
+  type SentRows,
+  taskRowsKey,
+} from './knownRows.ts';
+import { encodeFrame, type Frame } from './rowFormat.ts';
 import { RowTally, Thinner } from './thinning.ts';
 
 /** Of a job's share, what thinning leaves at most: it must not be done again with the next row. */
@@ -19,31 +34,13 @@ const leftShare = 0.75;
 /** Jobs of whose files it is known what they hold. */
 const knownMax = 4_096;
 
-/** Of the newest row of a task. */
-interface RowEnd {
-  readonly position: number;
-  /** Epoch milliseconds. */
-  readonly atMs: number;
-}
-
-/** What is known of a job's file. */
-interface Known {
-  /** Up to the end of the last whole frame. */
-  bytes: number;
-  isThinned: boolean;
-  /** By attempt and rank. */
-  readonly ends: Map<string, RowEnd>;
-  /** By attempt: the lowest step in its rows. */
-  readonly firstSteps: Map<number, number>;
-  /** What a crash has left behind the last frame is still there. */
-  hasRest: boolean;
-}
-
 /** A look at the rows of a job as they are now. */
 export interface RowsOfJob {
   readonly isThinned: boolean;
   /** By attempt: the lowest step in its rows. */
   readonly firstSteps: ReadonlyMap<number, number>;
+  /** Of the tasks whose rows lack something. */
+  readonly omitted: readonly OmittedOfTask[];
   /** In the order in which they came. */
   read(onFrame: (frame: Frame) => void): Promise<void>;
 }
@@ -81,7 +78,15 @@ export class RowStore {
 
   /** @returns the position of the task's output up to which its rows are here; 0: none is */
   position(task: TaskRef): Promise<number> {
-    return this.order.run(task.jobId, async () => endOf(await this.load(task.jobId), task).position);
+    return this.order.run(task.jobId, async () => rowEndOf(await this.load(task.jobId), task).position);
+  }
+
+  /** What the output of the task has up to `position`, as far as it was received here. */
+  received(task: TaskRef): Promise<SentRows & { readonly position: number }> {
+    return this.order.run(task.jobId, async () => {
+      const { position, printed, omitted } = rowEndOf(await this.load(task.jobId), task);
+      return { position, printed, unreadBytes: omitted.unreadBytes };
+    });
   }
 
   /**
@@ -90,26 +95,37 @@ export class RowStore {
    * @param shareBytes what the job's rows may take; where they are more, they are thinned
    * @param nowMs wall clock; no row is taken for later than that, and none for earlier than the one before it: an agent that has
    *   started again only estimates when earlier rows were printed
+   * @param sent up to the last of the rows. What it has more than the rows do was dropped on the way, and counts as omitted
    * @returns the position up to which the rows of the task are here
    * @throws {Error} of the file system; nothing was appended then
    */
-  append(task: TaskRef, rows: readonly TrainingRow[], shareBytes: number, nowMs: number): Promise<number> {
+  append(
+    task: TaskRef,
+    rows: readonly TrainingRow[],
+    shareBytes: number,
+    nowMs: number,
+    sent = nothingSent,
+  ): Promise<number> {
     return this.order.run(task.jobId, async () => {
       const known = await this.load(task.jobId);
-      let { position, atMs } = endOf(known, task);
+      const before = rowEndOf(known, task);
+      let { position, atMs } = before;
       const fresh: TrainingRow[] = [];
+      const tally = new ValueTally(before.printed);
       for (const row of rows) {
         if (row.position <= position) continue;
         position = row.position;
         atMs = Math.max(atMs, Math.min(row.atMs, nowMs));
         fresh.push({ ...row, atMs });
+        tally.addRow(row);
       }
-      if (fresh.length === 0) return position;
-      const frames: Frame[] = [];
-      for (let from = 0; from < fresh.length; from += frameRowsMax)
-        frames.push(frameOf(task, fresh.slice(from, from + frameRowsMax)));
+      const omitted = omittedAfter(before.omitted, tally.counts, sent);
+      if (fresh.length === 0 && omitted === null) return position;
+      const frames = framesOf(task, fresh, position, omitted);
       await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
-      known.ends.set(keyOf(task), { position, atMs });
+      tally.raiseTo(sent.printed);
+      const printed = tally.counts;
+      known.ends.set(taskRowsKey(task), { position, atMs, printed, omitted: omitted ?? before.omitted });
       for (const { attempt, rows: stored } of frames) noteSteps(known, attempt, stored);
       this.onAppended(task.jobId, frames);
       await this.keepWithin(task.jobId, known, shareBytes);
@@ -141,15 +157,16 @@ export class RowStore {
   async lookAt<T>(jobId: JobId, use: (rows: RowsOfJob) => Promise<T>): Promise<T | null> {
     // Opened in turn: thinning puts another file in its place, and this one stays what it is for anyone who reads it.
     const opened = await this.order.run(jobId, async () => {
-      const { bytes, isThinned, firstSteps } = await this.load(jobId);
+      const { bytes, isThinned, firstSteps, ends } = await this.load(jobId);
       const file = bytes === 0 ? null : await openIfThere(this.path(jobId));
-      return file === null ? null : { file, bytes, isThinned, firstSteps: new Map(firstSteps) };
+      if (file === null) return null;
+      return { file, bytes, isThinned, firstSteps: new Map(firstSteps), omitted: omittedOf(ends) };
     });
     if (opened === null) return null;
-    const { file, bytes, isThinned, firstSteps } = opened;
+    const { file, bytes, isThinned, firstSteps, omitted } = opened;
     try {
       const read = async (onFrame: (frame: Frame) => void) => void (await readFrames(file, bytes, onFrame));
-      return await use({ isThinned, firstSteps, read });
+      return await use({ isThinned, firstSteps, omitted, read });
     } finally {
       await file.close();
     }
@@ -195,7 +212,7 @@ export class RowStore {
 
   /** In turn only. */
   private async load(jobId: JobId): Promise<Known> {
-    const known = this.known.get(jobId) ?? (await this.readKnown(jobId));
+    const known = this.known.get(jobId) ?? (await this.look(jobId));
     this.known.delete(jobId);
     this.known.set(jobId, known);
     for (const oldest of this.known.keys()) {
@@ -205,28 +222,11 @@ export class RowStore {
     return known;
   }
 
-  private async readKnown(jobId: JobId): Promise<Known> {
-    const known: Known = {
-      bytes: 0,
-      isThinned: false,
-      hasRest: false,
-      ends: new Map(),
-      firstSteps: new Map(),
-    };
+  private async look(jobId: JobId): Promise<Known> {
     const file = await openIfThere(this.path(jobId));
-    if (file === null) return known;
+    if (file === null) return newKnown();
     try {
-      const { size } = await file.stat();
-      const head = await readHead(file);
-      known.hasRest = size > 0;
-      if (head === null) return known;
-      known.isThinned = head.isThinned;
-      known.bytes = await readFrames(file, size, ({ attempt, nodeRank, position, rows }) => {
-        known.ends.set(keyOf({ attempt, nodeRank }), { position, atMs: rows.at(-1)?.atMs ?? 0 });
-        noteSteps(known, attempt, rows);
-      });
-      known.hasRest = known.bytes < size;
-      return known;
+      return await readKnown(file);
     } finally {
       await file.close();
     }
@@ -237,6 +237,9 @@ export class RowStore {
     await mkdir(this.directory, { recursive: true, mode: 0o700 });
     const file = await open(this.path(jobId), known.bytes === 0 ? 'w' : 'r+', 0o600);
     try {
+      // The head first: an older release must not read what follows as rows of its own.
+      if (known.isOlder) await renewHead(file);
+      known.isOlder = false;
       if (known.hasRest) await file.truncate(known.bytes);
       known.hasRest = false;
       const data = known.bytes === 0 ? Buffer.concat([encodeHead(false), bytes]) : bytes;
@@ -255,7 +258,7 @@ export class RowStore {
   }
 
   private async keepWithin(jobId: JobId, known: Known, shareBytes: number): Promise<void> {
-    if (known.bytes <= shareBytes) return;
+    if (known.bytes <= Math.max(shareBytes, known.floorBytes)) return;
     try {
       await this.thin(jobId, known, shareBytes);
     } catch (error) {
@@ -271,13 +274,18 @@ export class RowStore {
     const source = await open(path, 'r');
     try {
       const tally = new RowTally();
-      await readFrames(source, known.bytes, ({ rows }) => {
-        for (const row of rows) tally.add(row);
-      });
+      await readFrames(source, known.bytes, (frame) => tally.take(frame));
       const plan = tally.plan(shareBytes * leftShare);
-      // Frames of a row each take more than their rows: without a plan they are put together anyway.
-      const thinner = new Thinner(plan ?? keepAll, (frame) => frames.push(encodeFrame(frame)));
       const frames: Buffer[] = [encodeHead(known.isThinned || plan !== null)];
+      const ends = new Map(known.ends);
+      const take = (frame: Frame) => {
+        frames.push(encodeFrame(frame));
+        const end = ends.get(taskRowsKey(frame));
+        if (end !== undefined && frame.omitted !== undefined)
+          ends.set(taskRowsKey(frame), { ...end, omitted: frame.omitted });
+      };
+      // Frames of a row each take more than their rows: without a plan they are put together anyway.
+      const thinner = new Thinner(plan ?? keepAll, tally.marks, take);
       const target = await open(temporary, 'w', 0o600);
       let bytes = 0;
       const put = async () => {
@@ -296,7 +304,10 @@ export class RowStore {
       await rename(temporary, path);
       this.written += bytes - known.bytes;
       known.bytes = bytes;
+      known.isOlder = false;
+      known.floorBytes = bytes > shareBytes * leftShare ? bytes / leftShare : 0;
       known.isThinned ||= plan !== null;
+      for (const [key, end] of ends) known.ends.set(key, end);
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});
       throw error;
@@ -309,33 +320,6 @@ export class RowStore {
 const ending = '.rows';
 const temporaryEnding = '.rows.tmp';
 const keepAll = { restStride: 1, evalStride: 1, bucketRows: 1 } as const;
-
-function keyOf({ attempt, nodeRank }: Omit<TaskRef, 'jobId'>): string {
-  return `${attempt}.${nodeRank}`;
-}
-
-function endOf({ ends }: Known, task: TaskRef): RowEnd {
-  return ends.get(keyOf(task)) ?? { position: 0, atMs: 0 };
-}
-
-function noteSteps({ firstSteps }: Known, attempt: number, rows: readonly StoredRow[]): void {
-  for (const { values, bucket } of rows) {
-    const step = bucket?.firstStep ?? values.step;
-    if (step === undefined) continue;
-    const first = firstSteps.get(attempt);
-    if (first === undefined || step < first) firstSteps.set(attempt, step);
-  }
-}
-
-/** @param rows at least one */
-function frameOf({ attempt, nodeRank }: TaskRef, rows: readonly TrainingRow[]): Frame {
-  const position = rows.at(-1)?.position ?? 0;
-  return { attempt, nodeRank, position, rows: rows.map(storedRow) };
-}
-
-function storedRow({ atMs, values, lossNotFinite }: TrainingRow): StoredRow {
-  return { atMs, values, notFinite: lossNotFinite ? 1 : 0, bucket: null };
-}
 
 /** A disk that fills up takes a part, and only the next write reports that it is full. */
 async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {

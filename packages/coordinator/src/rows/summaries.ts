@@ -7,7 +7,8 @@ import {
   trainingMetrics,
 } from '@muster/common/training';
 import { pointOf, type rowFilter } from './curve.ts';
-import type { Frame } from './rowFormat.ts';
+import type { OmittedOfTask } from './knownRows.ts';
+import type { Frame, StoredRow } from './rowFormat.ts';
 
 interface Summed {
   readonly name: TrainingMetricName;
@@ -20,27 +21,41 @@ interface Summed {
   rows: number;
   notFinite: number;
   notFiniteStep: number | null;
+  first: number | null;
+  least: number | null;
+  leastStep: number | null;
+  greatest: number | null;
+  greatestStep: number | null;
+  mergedPoints: number;
+  /** Attempts that show it. */
+  readonly attempts: Set<number>;
 }
 
 export class Summaries {
   private readonly isIn: ReturnType<typeof rowFilter>;
+  private readonly omitted: readonly OmittedOfTask[];
   /** Of the lowest rank that has printed it by now. */
   private readonly byName = new Map<TrainingMetricName, Summed>();
 
-  constructor(isIn: ReturnType<typeof rowFilter>) {
+  /** @param omitted what the rows lack */
+  constructor(isIn: ReturnType<typeof rowFilter>, omitted: readonly OmittedOfTask[] = []) {
     this.isIn = isIn;
+    this.omitted = omitted;
   }
 
   take(frame: Frame): void {
     for (const row of frame.rows) {
       if (!this.isIn(frame, row)) continue;
       for (const name of trainingMetricNames) {
-        if (row.values[name] === undefined && !(name === 'train_loss' && row.notFinite > 0)) continue;
+        if (row.values[name] === undefined && !isNotFinite(row, name)) continue;
         const point = pointOf(row, name);
         const summed = point === null ? null : this.of(name, frame.nodeRank);
         if (point === null || summed === null) continue;
         const { step = null, notFinite = 0, bucket, value } = point;
+        summed.attempts.add(frame.attempt);
+        if (summed.rows === 0) summed.first = bucket === undefined ? value : null;
         summed.rows += bucket?.rows ?? 1;
+        if (bucket !== undefined) summed.mergedPoints += 1;
         summed.firstStep ??= bucket?.firstStep ?? step;
         summed.lastStep = step ?? summed.lastStep;
         summed.last = bucket === undefined ? value : bucket.last;
@@ -56,8 +71,16 @@ export class Summaries {
     return trainingMetricNames.flatMap((name) => {
       const summed = this.byName.get(name);
       if (summed === undefined) return [];
-      const { nodeRank: _rank, ...summary } = summed;
-      return { ...summary, unit: trainingMetrics[name] };
+      const { nodeRank, attempts, ...summary } = summed;
+      const lacking = this.omitted.flatMap((task) =>
+        task.nodeRank === nodeRank && attempts.has(task.attempt) ? (task.values[name] ?? []) : [],
+      );
+      return {
+        ...summary,
+        notFinite: lacking.reduce((sum, { notFinite }) => sum + notFinite, summary.notFinite),
+        omitted: lacking.reduce((sum, { rows }) => sum + rows, 0),
+        unit: trainingMetrics[name],
+      };
     });
   }
 
@@ -76,18 +99,34 @@ export class Summaries {
       rows: 0,
       notFinite: 0,
       notFiniteStep: null,
+      first: null,
+      least: null,
+      leastStep: null,
+      greatest: null,
+      greatestStep: null,
+      mergedPoints: 0,
+      attempts: new Set(),
     };
     this.byName.set(name, fresh);
     return fresh;
   }
 
   private compare(summed: Summed, low: number | null, high: number | null, step: number | null): void {
+    if (low !== null && (summed.least === null || low < summed.least)) {
+      summed.least = low;
+      summed.leastStep = step;
+    }
+    if (high !== null && (summed.greatest === null || high > summed.greatest)) {
+      summed.greatest = high;
+      summed.greatestStep = step;
+    }
     const better = betterValues[summed.name];
-    const value = better === 'low' ? low : high;
-    if (better === null || value === null) return;
-    const isBetter = summed.best === null || (better === 'low' ? value < summed.best : value > summed.best);
-    if (!isBetter) return;
-    summed.best = value;
-    summed.bestStep = step;
+    if (better === null) return;
+    summed.best = better === 'low' ? summed.least : summed.greatest;
+    summed.bestStep = better === 'low' ? summed.leastStep : summed.greatestStep;
   }
+}
+
+function isNotFinite({ notFinite, alsoNotFinite }: StoredRow, name: TrainingMetricName): boolean {
+  return name === 'train_loss' ? notFinite > 0 : (alsoNotFinite?.includes(name) ?? false);
 }

@@ -25,7 +25,7 @@ import type { Store } from '../store/store.ts';
 import type { ClusterHistory } from '../telemetry/clusterHistory.ts';
 import type { TelemetryStore } from '../telemetry/telemetryStore.ts';
 import { anyJob, type ReferenceParts, resolveJobId } from './references.ts';
-import { queryRows } from './rowQueries.ts';
+import { omittedNotes, queryRows } from './rowQueries.ts';
 import { isVisibleTo, type VisibleParts, visibleTo } from './visibleJobs.ts';
 
 /** Some 5 MB and half a second of work, in which nobody else is served: six hours of 115 GPUs. */
@@ -326,7 +326,7 @@ async function rowsOfJob(
     ...(nextSkip === undefined ? {} : { nextSkip }),
     ...(thinned === undefined ? {} : { thinned }),
   };
-  return { sources: sourcesOf('rows', series), series, notes: [], page };
+  return { sources: sourcesOf('rows', series), series, notes: omittedNotes(metric.name, series), page };
 }
 
 async function rowsOfJobs(parts: MetricQueryParts, plan: MetricPlan, caller: Identity): Promise<Found> {
@@ -348,7 +348,12 @@ async function rowsOfJobs(parts: MetricQueryParts, plan: MetricPlan, caller: Ide
     listed.length > rowJobsMax
       ? [`only the ${rowJobsMax} newest jobs were looked at; name a user, a project or one job for others`]
       : [];
-  return { sources: sourcesOf('rows', series), series, notes, page: {} };
+  return {
+    sources: sourcesOf('rows', series),
+    series,
+    notes: [...notes, ...omittedNotes(metric.name, series)],
+    page: {},
+  };
 }
 
 // ---- About the answer

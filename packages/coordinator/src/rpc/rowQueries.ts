@@ -1,8 +1,9 @@
 /** The API's questions about rows of metrics. */
 import type { JobId } from '@muster/common/ids';
-import type { MetricsView } from '@muster/common/telemetry';
+import type { MetricSeries, MetricsView } from '@muster/common/telemetry';
 import { type TrainingMetricName, type TrainingSummary, trainingMetrics } from '@muster/common/training';
 import { Curves, pageOf, type RowRange, reduced, rowFilter } from '../rows/curve.ts';
+import type { OmittedOfTask } from '../rows/knownRows.ts';
 import type { RowStore } from '../rows/rowStore.ts';
 import { Summaries } from '../rows/summaries.ts';
 import type { Store } from '../store/store.ts';
@@ -30,10 +31,10 @@ export async function queryRows(
   { name, range, pointsMax, skip }: RowQuery,
 ): Promise<MetricsView> {
   const unit = trainingMetrics[name];
-  const looked = await rows.lookAt(jobId, async ({ firstSteps, isThinned, read }) => {
+  const looked = await rows.lookAt(jobId, async ({ firstSteps, isThinned, omitted, read }) => {
     const curves = new Curves(name, rowFilter(range, firstSteps));
     await read((frame) => curves.take(frame));
-    return { curves: curves.curves, isThinned };
+    return { curves: curves.curves, isThinned, omitted };
   });
   if (looked === null) return { unit, series: [] };
   const shown = looked.curves.map((curve) =>
@@ -43,15 +44,23 @@ export async function queryRows(
   const attempts = (await store.readJob(jobId))?.attempts ?? [];
   const nodeOf = (attempt: number, rank: number) =>
     attempts.find(({ number }) => number === attempt)?.tasks[rank]?.node ?? '';
+  const omittedOf = (attempt: number, rank: number) =>
+    looked.omitted.find((task) => task.attempt === attempt && task.nodeRank === rank)?.values[name]?.rows ??
+    0;
   return {
     unit,
-    series: page.curves.map(({ attempt, nodeRank, points }) => ({
-      attempt,
-      nodeRank,
-      node: nodeOf(attempt, nodeRank),
-      gpuUuid: '',
-      points,
-    })),
+    series: page.curves.map(({ attempt, nodeRank, points, mergedPoints }) => {
+      const lacking = omittedOf(attempt, nodeRank);
+      return {
+        attempt,
+        nodeRank,
+        node: nodeOf(attempt, nodeRank),
+        gpuUuid: '',
+        points,
+        ...(lacking === 0 ? {} : { omitted: lacking }),
+        ...(mergedPoints === 0 ? {} : { mergedPoints }),
+      };
+    }),
     ...(page.nextSkip === null ? {} : { nextSkip: page.nextSkip }),
     ...(looked.isThinned ? { thinned: true } : {}),
   };
@@ -60,6 +69,8 @@ export async function queryRows(
 export interface RowSummary {
   readonly metrics: readonly TrainingSummary[];
   readonly thinned: boolean;
+  /** Output of the attempts in the range that was never read for metrics. */
+  readonly unreadBytes: number;
 }
 
 export async function summarizeRows(
@@ -67,10 +78,28 @@ export async function summarizeRows(
   jobId: JobId,
   range: RowRange,
 ): Promise<RowSummary> {
-  const summary = await rows.lookAt(jobId, async ({ firstSteps, isThinned, read }) => {
-    const summaries = new Summaries(rowFilter(range, firstSteps));
+  const summary = await rows.lookAt(jobId, async ({ firstSteps, isThinned, omitted, read }) => {
+    const summaries = new Summaries(rowFilter(range, firstSteps), omitted);
     await read((frame) => summaries.take(frame));
-    return { metrics: summaries.metrics, thinned: isThinned };
+    return { metrics: summaries.metrics, thinned: isThinned, unreadBytes: unreadIn(range, omitted) };
   });
-  return summary ?? { metrics: [], thinned: false };
+  return summary ?? { metrics: [], thinned: false, unreadBytes: 0 };
+}
+
+function unreadIn({ attempt }: RowRange, omitted: readonly OmittedOfTask[]): number {
+  return omitted.reduce(
+    (sum, task) => (attempt === null || task.attempt === attempt ? sum + task.unreadBytes : sum),
+    0,
+  );
+}
+
+/** @returns a sentence where values of the series are in none of their points */
+export function omittedNotes(name: string, series: readonly MetricSeries[]): readonly string[] {
+  const omitted = series.reduce((sum, each) => sum + (each.omitted ?? 0), 0);
+  if (omitted === 0) return [];
+  const { length } = series;
+  const whose = length === 1 ? '' : ` of ${length} series`;
+  return [
+    `${omitted} values of ${name}${whose} are not kept (sent too fast, or thinned). First, last, least, greatest and the first NaN are exact.`,
+  ];
 }

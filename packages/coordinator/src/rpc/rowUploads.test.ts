@@ -60,8 +60,9 @@ test('what a node uploads can be asked for, row by row or in short, and is ackno
   expect(series[0]).toMatchObject({ attempt: 1, nodeRank: 0, node: 'node-1', gpuUuid: '' });
   expect(series[0]?.points.map(({ step }) => step)).toEqual(Array.from({ length: 400 }, (_, step) => step));
   const few = await coordinator.api.queryMetrics({ ...lossQuery, pointsMax: 40 });
-  expect(few.series[0]?.points).toHaveLength(40);
-  expect(few.series[0]?.points[0]?.bucket).toMatchObject({ rows: 10, firstStep: 0, max: 1 });
+  expect(few.series[0]?.points.length).toBeLessThanOrEqual(40);
+  expect(few.series[0]?.points[0]).toMatchObject({ value: 1, step: 0 });
+  expect(few.series[0]?.points[1]?.bucket).toMatchObject({ firstStep: 1, max: 1 / 2 });
   expect((await coordinator.api.queryMetrics({ ...lossQuery, skip: 399 })).series[0]?.points).toHaveLength(1);
   expect((await coordinator.api.queryMetrics({ ...lossQuery, attempt: 2 })).series).toEqual([]);
   const { metrics } = await coordinator.api.summarizeTraining({ jobId: runningJobId });

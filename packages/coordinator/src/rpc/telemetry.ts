@@ -25,8 +25,9 @@ export function telemetryCalls(parts: TelemetryCallParts): TelemetryCalls {
     SummarizeTraining: unary(async ({ jobId: named, sinceMs, attempt }, caller) => {
       checkSince(sinceMs);
       const jobId = await resolveJobId(parts, named, caller);
-      const { metrics, thinned } = await summarizeRows(rowParts, jobId, rowRange(parts, sinceMs, attempt));
-      return { metrics: metrics.map(summaryToWire), thinned };
+      const range = rowRange(parts, sinceMs, attempt);
+      const { metrics, ...more } = await summarizeRows(rowParts, jobId, range);
+      return { metrics: metrics.map(summaryToWire), ...more };
     }),
 
     ListTelemetry: unary(async ({ node }) => {

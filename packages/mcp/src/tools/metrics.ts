@@ -55,6 +55,7 @@ const output = z.object({
       last: z.number().nullable(),
       mean: z.number().nullable().describe('of all its points'),
       points: z.array(point),
+      omitted: z.number().describe('values that the coordinator does not keep'),
       pointsNotShown: z.number().describe('earlier points; ask with a later startTime, or stepSeconds'),
     }),
   ),
@@ -145,6 +146,7 @@ function seriesOf(series: MetricSeries, jobId: string | null): MetricsOutput['se
     last: values.at(-1) ?? null,
     mean: values.length === 0 ? null : rounded(values.reduce((sum, value) => sum + value, 0) / values.length),
     points: [...shown].reverse(),
+    omitted: series.omitted ?? 0,
     pointsNotShown: points.length - shown.length,
   };
 }
