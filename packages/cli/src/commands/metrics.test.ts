@@ -28,7 +28,7 @@ const answers = {
   GetJob: () => wire.job(job),
   QueryMetrics: ({ name }: { readonly name: string }) =>
     wire.metrics(name === 'gpu_utilization' ? utilization : noSeries),
-  SummarizeTraining: () => ({ metrics: [], thinned: false }),
+  SummarizeTraining: () => ({ metrics: [], thinned: false, unreadBytes: 0 }),
 };
 const summaryOf = (change: Partial<TrainingSummary> = {}): TrainingSummary => ({
   name: 'train_loss',
@@ -41,11 +41,19 @@ const summaryOf = (change: Partial<TrainingSummary> = {}): TrainingSummary => ({
   rows: 41,
   notFinite: 0,
   notFiniteStep: null,
+  first: 4,
+  least: 0.25,
+  leastStep: 30,
+  greatest: 4,
+  greatestStep: 0,
+  omitted: 0,
+  mergedPoints: 0,
   ...change,
 });
 const training = (...summaries: readonly TrainingSummary[]) => ({
   metrics: summaries.map(wire.summary),
   thinned: false,
+  unreadBytes: 0,
 });
 const utf8 = { environment: { unicode: true } };
 const uncoloured = { environment: { unicode: true, colour: 'never' } } as const;
@@ -278,6 +286,17 @@ test('-o csv has a line per point, and -o json says which points are buckets', a
   });
   const both = await run(['metrics', 'train', 'other', 'train_loss', '-o', 'json'], curveAnswers);
   expect(Object.keys(JSON.parse(both.stdout))).toEqual([trainingJob.id, otherJob.id]);
+});
+
+test('values that are not kept are counted below the table, and so is output that was never read', async () => {
+  const summary = summaryOf({ rows: 241_175, omitted: 958_825, mergedPoints: 12 });
+  const { stderr } = await run(['metrics', job.id], {
+    ...answers,
+    SummarizeTraining: () => ({ ...training(summary), thinned: true, unreadBytes: 3 * 1024 ** 2 }),
+  });
+  expect(stderr).toContain('958825 of 1200000 (train_loss)');
+  expect(stderr).toContain('some points stand for several rows: 12 (train_loss)');
+  expect(stderr).toContain('3 MiB of its output');
 });
 
 test('a word that is neither a metric nor a job is refused with the metrics there are', async () => {

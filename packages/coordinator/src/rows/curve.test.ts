@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Curves, pageOf, type RowRange, reduced, rowFilter } from './curve.ts';
 import { aRowStore, rowsAtMs, someRows, someTask } from './rowFixture.ts';
@@ -85,6 +86,13 @@ test('a summary has the last and the best with their steps, of the lowest rank',
     rows: 10,
     notFinite: 1,
     notFiniteStep: 8,
+    first: 1,
+    least: 0.01,
+    leastStep: 3,
+    greatest: 1,
+    greatestStep: 0,
+    omitted: 0,
+    mergedPoints: 0,
   });
   expect(metrics[4]).toMatchObject({ best: 9, bestStep: 3, last: 5, rows: 9 });
   expect(metrics[2]).toMatchObject({ best: null, last: 0.1 });
@@ -120,11 +128,34 @@ test('fewer points have the extremes of those that they stand for, and say how m
   ]);
 });
 
+test('fewer points keep the extremes, the ends and the first NaN as points of their own', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.option(fc.integer({ min: -5, max: 5 })), { minLength: 1, maxLength: 300 }),
+      fc.integer({ min: 16, max: 60 }),
+      (values, pointsMax) => {
+        const points = values.map((value, step) =>
+          value === null ? { atMs: step, value, step, notFinite: 1 } : { atMs: step, value, step },
+        );
+        const few = reduced(points, pointsMax);
+        expect(few.length).toBeLessThanOrEqual(pointsMax);
+        expect(few.reduce((sum, { bucket }) => sum + (bucket?.rows ?? 1), 0)).toBe(points.length);
+        const finite = values.filter((value) => value !== null);
+        const marked = [0, points.length - 1];
+        for (const value of [Math.min(...finite), Math.max(...finite), null])
+          marked.push(values.indexOf(value));
+        for (const place of marked) if (place >= 0) expect(few).toContainEqual(points[place]);
+      },
+    ),
+  );
+});
+
 test('pages have every point once', () => {
   const curve = (attempt: number, count: number) => ({
     attempt,
     nodeRank: 0,
     points: Array.from({ length: count }, (_, step) => ({ atMs: 0, value: 1, step })),
+    mergedPoints: 0,
   });
   const curves = [curve(1, 5), curve(2, 0), curve(3, 4)];
   const seen: (number | null | undefined)[][] = [];
