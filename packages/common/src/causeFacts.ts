@@ -154,6 +154,11 @@ export const causeFacts: Readonly<Record<CauseKind, CauseFacts>> = {
     advice:
       'Run the step again that makes the artifact (muster pipeline rerun RUN --from STEP), and check that its program leaves what its outputs say.',
   },
+  container_engine: {
+    blame: 'node',
+    advice:
+      'Look at the container engine of that node (systemctl status docker, journalctl -u docker); Muster retries on other nodes first.',
+  },
   phase_unmet: {
     blame: 'job',
     advice:

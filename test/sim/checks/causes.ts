@@ -67,7 +67,8 @@ function isTrueCause(
     case 'artifact_store':
     case 'artifact_refused':
     case 'artifact_invalid':
-      // No job of the simulation moves artifacts.
+    case 'container_engine':
+      // No job of the simulation moves artifacts or is refused by a container engine.
       return false;
     case 'preempted':
       if (message.startsWith('preempted by ')) return submission?.file.preemptible === true;

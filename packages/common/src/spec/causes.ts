@@ -41,6 +41,7 @@ const platformCauses = [
   'artifact_store',
   'artifact_refused',
   'artifact_invalid',
+  'container_engine',
   'cancelled',
 ] as const;
 
@@ -102,7 +103,7 @@ export const defaultRetryCauses: readonly RetryableCause[] = [
 ];
 
 /** They have joined the default since, and no spec names them: the digest of every stored spec would change with an upgrade. */
-const laterDefaultCauses: readonly RetryableCause[] = ['artifact_store'];
+const laterDefaultCauses: readonly RetryableCause[] = ['artifact_store', 'container_engine'];
 
 /**
  * The causes that a job is retried on.

@@ -68,7 +68,7 @@ export const retryFields = {
     default: defaultRetryCauses,
     isAlwaysWritten: true,
     about:
-      'Causes to retry on. Default: those outside the program, artifact_store included, and those for which Muster has a treatment.',
+      'Causes to retry on. Default: those outside the program, artifact_store and container_engine included, and those for which Muster has a treatment.',
   }),
 };
 

@@ -14,6 +14,7 @@ export const failedStartsMax = 5;
 export const nodeSideCauses: readonly CauseKind[] = [
   'image_pull',
   'artifact_store',
+  'container_engine',
   'disk_full',
   'gpu_fault',
   'rendezvous',

@@ -48,7 +48,7 @@ const aFailure = (cause: CauseKind, fields: Partial<FailureRecord> = {}): Failur
 
 const recover = (cause: Cause, job = aFailing(), attempt = anAttemptOfTwo()) =>
   recoveryOf(job, attempt, cause);
-const byDefault: readonly string[] = [...defaultRetryCauses, 'artifact_store'];
+const byDefault: readonly string[] = [...defaultRetryCauses, 'artifact_store', 'container_engine'];
 const namesOf = (job: Job) => job.excludedNodes.map(({ node }) => node);
 const suspectsOf = (job: Job) => job.checkpoints.filter(({ suspect }) => suspect).map(({ step }) => step);
 

@@ -138,6 +138,7 @@ const recoveryActions: Readonly<Partial<Record<CauseKind, RecoveryAction>>> = {
   nccl_error: retryOnOtherNodes,
   rendezvous: retryOnOtherNodes,
   rendezvous_timeout: retryOnOtherNodes,
+  container_engine: retryOnOtherNodes,
 
   nccl_timeout: excludeSlowNode,
   hung: excludeSlowNode,

@@ -96,6 +96,7 @@ export const retryAdviceOf: Readonly<Record<CauseKind | 'loss_spike', RetryAdvic
   artifact_store: 'other_node',
   artifact_refused: 'after_change',
   artifact_invalid: 'after_change',
+  container_engine: 'other_node',
   cancelled: 'none',
   unknown: 'no',
 };

@@ -37,12 +37,12 @@ describe('explainStart', () => {
       'there is no /data/set 1 on the node',
     ],
     [
-      'unknown',
+      'container_engine',
       'could not select device driver "nvidia" with capabilities: [[gpu]]',
       'NVIDIA Container Toolkit',
     ],
     [
-      'unknown',
+      'container_engine',
       'CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1',
       'NVIDIA Container Toolkit',
     ],
@@ -57,6 +57,22 @@ describe('explainStart', () => {
     const error = explainStart(cause, launch);
     expect(error).toMatchObject({ name: 'DriverError', causeKind, cause });
     expect(error.message).toContain(message);
+  });
+
+  it.each([
+    'failed to create task for container: containerd: connection error: desc = "transport is closing"',
+    'dial unix /run/containerd/containerd.sock: connect: connection refused: unavailable',
+    'error creating overlay mount to /var/lib/docker/overlay2/1: read-only file system',
+    'failed to start shim: start failed: context deadline exceeded',
+  ])('blames the node for: %s', (words) => {
+    const error = explainStart(new EngineError(500, words), launch);
+    expect(error).toMatchObject({ causeKind: 'container_engine' });
+    expect(error.message).toContain(`the container engine cannot start tasks: ${words}`);
+  });
+
+  it('blames the node for an engine that gives no answer', () => {
+    const error = explainStart(new EngineError(null, 'gave no answer within 30 s'), launch);
+    expect(error).toMatchObject({ causeKind: 'container_engine', message: 'gave no answer within 30 s' });
   });
 
   it('passes on what is explained already', () => {

@@ -28,6 +28,7 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   const unknown = (message: string): Explanation => ({ causeKind: 'unknown', message });
   if (!(error instanceof EngineError))
     return unknown(`cannot prepare the task in ${launch.directory}: ${words}`);
+  if (error.status === null) return { causeKind: 'container_engine', message: words };
 
   const source = /bind source path does not exist: (.*)/.exec(words)?.[1];
   if (source?.startsWith(`${launch.directory}/`) === true) {
@@ -40,9 +41,25 @@ function explanation(error: unknown, launch: TaskLaunch): Explanation {
   const command = /exec: "([^"]*)":.*(?:not found|no such file)/.exec(words)?.[1];
   if (command !== undefined) return commandNotFound(command, launch, null);
   if (/could not select device driver|nvidia-container|CDI device/i.test(words)) {
-    return unknown(noGpusMessage(words));
+    return { causeKind: 'container_engine', message: noGpusMessage(words) };
+  }
+  if (isEngineTrouble(error.status, words)) {
+    return { causeKind: 'container_engine', message: `the container engine cannot start tasks: ${words}` };
   }
   return unknown(`the container engine refuses the task: ${words}`);
+}
+
+/** Words of dockerd, containerd and runc when a part of them is away, or the node beneath them fails. */
+const troubleWords: readonly RegExp[] = [
+  /containerd(?: is not|: |\.sock)|transport is closing|server is shutting down/i,
+  /context deadline exceeded|connection refused|resource temporarily unavailable/i,
+  /cgroups?: cannot|cannot allocate memory|too many open files/i,
+  /read-only file system|input\/output error/i,
+];
+
+/** True for a failure of the engine or of the node beneath it, which another node may not have. */
+function isEngineTrouble(status: number, words: string): boolean {
+  return status === 503 || (status >= 500 && troubleWords.some((each) => each.test(words)));
 }
 
 /** The engine maps users, so its containers would run as none of the accounts that the node knows. */
@@ -106,7 +123,7 @@ function missingSourceMessage(source: string): string {
 }
 
 export function noGpus(why: string): DriverError {
-  return new DriverError('unknown', noGpusMessage(why));
+  return new DriverError('container_engine', noGpusMessage(why));
 }
 
 function noGpusMessage(why: string): string {
@@ -123,4 +140,15 @@ export function nameTaken(key: TaskName): DriverError {
     `the container name ${name} is taken by a container that is not this agent's: ` +
       `look at it with \`docker inspect ${name}\` and remove it with \`docker rm -f ${name}\``,
   );
+}
+
+/** Turns what the engine refuses, or does not answer, into an error of drivers. */
+export async function explained<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    const kind = error.status === null ? 'container_engine' : 'unknown';
+    throw new DriverError(kind, error.message, { cause: error });
+  }
 }
