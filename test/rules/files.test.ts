@@ -104,6 +104,8 @@ const mayDependOnMachine: Readonly<Record<string, string>> = {
   'packages/diagnosis/src/progress/sampleLogs.test.ts': captures,
   'packages/agent/src/drivers/process/fences.test.ts':
     'a kernel offers version 1 or 2 of control groups, not both',
+  'packages/agent/src/drivers/process/hungGuard.test.ts':
+    'a kernel offers version 1 or 2 of control groups, not both',
   'packages/agent/src/drivers/process/limits.test.ts':
     'a kernel offers the controllers in version 1 or in version 2',
   'packages/agent/src/drivers/process/limitsCgroup2.test.ts':

@@ -140,3 +140,26 @@ export function environmentOfProcess(pid: number): string | null {
 function readProc(path: string): string | null {
   return readKernelFileUnlessGone(`/proc/${path}`);
 }
+
+/** @returns a process for people, with what keeps it from doing anything if the kernel shows that */
+export function processText(pid: number): string {
+  const stat = readStat(pid);
+  if (stat === null || hasEnded(stat)) return `pid ${pid}`;
+  if (isStopped(stat)) return `pid ${pid} is stopped: kill -CONT ${pid}`;
+  return stat.state === 'D' ? `pid ${pid} waits for a disk` : `pid ${pid}`;
+}
+
+/**
+ * Sends a signal. A process that has ended, or that this user may not signal, is not an error.
+ * @param pid negative for a process group
+ * @throws {Error} for a name that is no signal
+ */
+export function sendSignal(pid: number, signal: string): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // Ended in this very moment, or another user's (setuid): in both cases the end of the grace settles it.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}

@@ -21,7 +21,7 @@ import { Ballast } from './ballast.ts';
 import { type ContainmentMode, chooseContainment, containmentModes } from './containment.ts';
 import { LeaseFiles } from './leaseFiles.ts';
 import { requireRunnable } from './program.ts';
-import { exitAlreadyGuarded, guardSocketPath } from './protocol.ts';
+import { exitAlreadyGuarded, guardLockPath, guardSocketPath } from './protocol.ts';
 import { TaskLinks } from './records.ts';
 import { serve } from './server.ts';
 import { Supervisor } from './supervisor.ts';
@@ -76,7 +76,7 @@ async function main(): Promise<void> {
   const { runtimeDir, containment: mode, idleExitMs, tasksUnit } = readOptions(process.argv.slice(2));
   const socketPath = guardSocketPath(runtimeDir);
   requirePrivate(runtimeDir);
-  const lock = takeFileLock(join(runtimeDir, 'guard.lock'));
+  const lock = takeFileLock(guardLockPath(runtimeDir));
   if (lock === null) process.exit(exitAlreadyGuarded);
 
   // A log on a full disk: tasks need their guard more than its lines.

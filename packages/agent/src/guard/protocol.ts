@@ -127,6 +127,11 @@ export interface GuardFailure {
 /** What `sun_path` of a unix socket address holds, less its final zero byte. */
 const socketPathBytesMax = 107;
 
+/** The file whose lock a guard holds while it runs. */
+export function guardLockPath(runtimeDir: string): string {
+  return join(runtimeDir, 'guard.lock');
+}
+
 /** @throws {Error} when the path is longer than the kernel takes; libuv would cut it off and bind another name. */
 export function guardSocketPath(runtimeDir: string): string {
   const path = join(runtimeDir, 'guard.sock');

@@ -101,6 +101,26 @@ export function readStoredTask(task: TaskLocation, bootId: string): StoredTask |
 
 export function removeRecords(directory: string): void {
   removeFile(recordPath(directory));
+  removeFile(signalPath(directory));
+}
+
+/**
+ * Notes that a stop has sent a signal to the task. The guard sends it, or the agent while the guard hangs, and neither may send
+ * it after the other: to many programs a second SIGTERM means that they need not save.
+ * @throws {Error} with the kernel's code
+ */
+export function noteSignal(directory: string, signal: string): void {
+  replaceJson(signalPath(directory), { signal });
+}
+
+/** @returns the signal that a stop of the task has sent. Null if none has */
+export function readSignal(directory: string): string | null {
+  const signal = readJsonFile(signalPath(directory))?.['signal'];
+  return typeof signal === 'string' ? signal : null;
+}
+
+function signalPath(directory: string): string {
+  return join(directory, 'stop-signal.json');
 }
 
 /** Each begins a line of its own, so that one that a full disk cut short does not spoil the next. */

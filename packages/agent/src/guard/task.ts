@@ -16,7 +16,7 @@ import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import { hasRunOutOfMemory, removeEmptyGroups } from '../fence/controlGroup.ts';
 import { isGroupGone, killFrozen } from '../fence/freeze.ts';
-import { isRunning, type ProcessIdentity } from '../fence/processes.ts';
+import { isRunning, type ProcessIdentity, sendSignal } from '../fence/processes.ts';
 import type { TaskGroup } from '../fence/taskGroup.ts';
 import type {
   StopOptions,
@@ -27,7 +27,14 @@ import type {
 } from '../taskFacts/execution.ts';
 import { openGroup } from './containment.ts';
 import type { OwnTask } from './fences.ts';
-import { type MainExit, type ProcessRecord, writeExit, writeMainExit } from './records.ts';
+import {
+  type MainExit,
+  noteSignal,
+  type ProcessRecord,
+  readSignal,
+  writeExit,
+  writeMainExit,
+} from './records.ts';
 
 /** What a supervisor needs to know of a task, whether it runs or ended long ago. */
 export interface KnownTask {
@@ -213,8 +220,22 @@ export class GuardedTask implements KnownTask, OwnTask {
     const deadlineMs = this.context.clock.monotonicMs() + graceMs;
     this.stopping = { signal, deadlineMs: Math.min(deadlineMs, before?.deadlineMs ?? Infinity) };
     if (before === null || deadlineMs < before.deadlineMs) this.killAfter(graceMs);
-    if (before?.signal !== signal) this.signal(signal);
+    if (before?.signal !== signal) this.signalOnce(signal, graceMs);
     this.thawToSave();
+  }
+
+  /** An agent may have sent the signal while this guard, or an earlier one, did not answer. */
+  private signalOnce(signal: string, graceMs: number): void {
+    const { directory, key } = this.location;
+    if (graceMs > 0) {
+      if (readSignal(directory) === signal) return;
+      try {
+        noteSignal(directory, signal);
+      } catch (error) {
+        this.context.log.error({ task: key, error }, 'the signal of a stop cannot be written down');
+      }
+    }
+    this.signal(signal);
   }
 
   /** It needed more memory than it may have before the kernel could hold it to that. */
@@ -310,16 +331,5 @@ export class GuardedTask implements KnownTask, OwnTask {
       this.context.log.error({ task: this.location.key, error }, 'cannot see the processes of a task');
       return false;
     }
-  }
-}
-
-/** @throws {Error} for a name that is no signal */
-function sendSignal(pid: number, signal: string): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // Ended in this very moment, or another user's (setuid): in both cases the end of the grace settles it.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
 }

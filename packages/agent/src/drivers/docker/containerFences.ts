@@ -16,6 +16,7 @@ import { ControlGroup } from '../../fence/controlGroup.ts';
 import { freezeOrKill, killUntilGone } from '../../fence/freeze.ts';
 import { isExpired } from '../../fence/leaseFile.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
+import { sendSignal } from '../../fence/processes.ts';
 import { readKernelFileUnlessGone } from '../../host/kernelFiles.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type { Lease, TaskLocation, TaskName } from '../../taskFacts/execution.ts';
@@ -197,6 +198,16 @@ export class ContainerFences {
     });
   }
 
+  /** Groups that hold the processes of the container. Null if it is not known where the container is. */
+  groupsOf(task: TaskLocation): readonly ControlGroup[] | null {
+    return this.knows(task) ? this.present(task) : null;
+  }
+
+  /** Signals the first process of the container, as the engine does. One that has ended is not an error. */
+  signalMain(task: TaskLocation, signal: string): void {
+    for (const pid of this.processes(task) ?? []) if (isFirstOfNamespace(pid)) sendSignal(pid, signal);
+  }
+
   /** null: it is not known where the container is. */
   processes(task: TaskLocation): readonly number[] | null {
     if (!this.knows(task)) return null;
@@ -247,6 +258,17 @@ export class ContainerFences {
       this.options.log.warn({ task: task.key, error: String(error) }, 'cannot note where a container is');
     }
   }
+}
+
+/** True for process 1 of a pid namespace. The kernel lists its pids from our namespace inwards (proc(5)). */
+function isFirstOfNamespace(pid: number): boolean {
+  const status = readKernelFileUnlessGone(`/proc/${pid}/status`);
+  const pids =
+    /^NSpid:(.*)$/m
+      .exec(status ?? '')?.[1]
+      ?.trim()
+      .split(/\s+/) ?? [];
+  return pids.length > 1 && pids.at(-1) === '1';
 }
 
 function groupsPath(task: TaskLocation): string {

@@ -20,6 +20,7 @@ import { untilAborted } from '@muster/common/async';
 import type { Logger } from '@muster/common/log';
 import { backoffMs } from '@muster/common/retry';
 import { boottimeMs } from '../../probes/boot.ts';
+import { engineState } from '../../probes/engine.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
   Lease,
@@ -30,6 +31,7 @@ import type {
   TaskObservation,
 } from '../../taskFacts/execution.ts';
 import type { Fence, TaskDriver, TaskLaunch } from '../driver.ts';
+import { stopPastHelper } from '../helperStop.ts';
 import { ContainerFences } from './containerFences.ts';
 import type { ContainerPolicy } from './containerPolicy.ts';
 import { type ContainerIdentity, containerName, labels } from './containerSpec.ts';
@@ -37,7 +39,7 @@ import { ContainerStart } from './containerStart.ts';
 import { Engine } from './engine.ts';
 import type { Container } from './engineAnswers.ts';
 import { EngineError } from './engineHttp.ts';
-import { explainStart, nameTaken } from './startErrors.ts';
+import { explained, explainStart, nameTaken } from './startErrors.ts';
 import { exitOf, observationOf, statusLost } from './taskExit.ts';
 import { TaskOutputs } from './taskOutputs.ts';
 
@@ -84,6 +86,8 @@ class DockerDriver implements TaskDriver {
   private readonly fences: ContainerFences;
   /** In the grace of a stop: a lease that comes now lets a frozen task run to its end. */
   private readonly saving = new Set<TaskName>();
+  /** Signals of stops that the engine has passed on. */
+  private readonly signalled = new Map<TaskName, string>();
   /** Tasks that this driver has sent SIGKILL. */
   private readonly killed = new Set<TaskName>();
   private readonly starts = new Map<TaskName, Promise<void>>();
@@ -113,10 +117,7 @@ class DockerDriver implements TaskDriver {
       await this.containerStart.prepare(launch, onDoing, abort);
     } catch (error) {
       if (abort.aborted && error === abort.reason) throw error;
-      const isAway = error instanceof EngineError && error.status === null;
-      throw isAway
-        ? new DriverError('unknown', error.message, { cause: error })
-        : explainStart(error, launch);
+      throw explainStart(error, launch);
     }
   }
 
@@ -228,7 +229,27 @@ class DockerDriver implements TaskDriver {
     });
   }
 
-  async stop(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
+  stop(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
+    return stopPastHelper({
+      answer: this.stopByEngine(task, options),
+      options,
+      answers: async (deadlineMs) => (await engineState(this.engine.socketPath, deadlineMs)) === 'answers',
+      groups: () => this.fences.groupsOf(task),
+      signal: (name) => {
+        if (this.signalled.get(task.key) !== name) this.fences.signalMain(task, name);
+      },
+      onTakeOver: () => {
+        this.log.warn(
+          { task: task.key },
+          'the container engine does not answer: the agent stops a container directly',
+        );
+        this.killed.add(task.key);
+      },
+      monotonicMs: () => performance.now(),
+    });
+  }
+
+  private async stopByEngine(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
     await explained(async () => {
       const container = await this.find(task.key);
       if (container?.phase !== 'running') return;
@@ -257,6 +278,7 @@ class DockerDriver implements TaskDriver {
     });
     this.ends.delete(task.key);
     this.killed.delete(task.key);
+    this.signalled.delete(task.key);
     await this.fences.forget(task);
   }
 
@@ -332,6 +354,7 @@ class DockerDriver implements TaskDriver {
       if (isPaused && this.fences.mayRun(task)) await this.engine.unpauseContainer(id);
       // The signal waits in a frozen container, and is the first that it sees.
       await this.sendSignal(task, container, signal);
+      this.signalled.set(task.key, signal);
       await this.fences.thawToSave(task);
       return await this.endsWithin(id, graceMs);
     } finally {
@@ -371,13 +394,5 @@ class DockerDriver implements TaskDriver {
     }
     this.closing.signal.throwIfAborted();
     return false;
-  }
-}
-
-async function explained<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    throw error instanceof EngineError ? new DriverError('unknown', error.message, { cause: error }) : error;
   }
 }

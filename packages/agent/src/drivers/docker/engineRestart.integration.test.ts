@@ -82,6 +82,10 @@ function aTask(image: string, command: readonly string[], lease: Lease | null = 
   return aLaunch({ ...place, image, command, lease });
 }
 
+function outputOf(launch: TaskLaunch): string {
+  return readFileSync(join(launch.directory, 'output.log'), 'utf8');
+}
+
 /** As the driver noted them for the agents to come. */
 function groupsOf(launch: TaskLaunch): readonly string[] {
   const noted = readFileSync(join(launch.directory, 'container.json'), 'utf8');
@@ -151,6 +155,69 @@ describe('an engine that is away', () => {
     await guard.fence().forget({ ...launch, key: 'watched.1.0' });
     await driver.thaw(launch);
     await countsOn();
+  });
+});
+
+describe('an engine that hangs', () => {
+  it('does not keep a container from its signal and its end', async () => {
+    const image = await ensureTestImage({ tag: 'muster-test/busybox:1', socketPath });
+    const driver = createDockerDriver({
+      ...here,
+      socketPath,
+      agentId: 'agent-1',
+      bootId: readBootId(),
+      fence: new RecordingFence(),
+      log: silentLogger,
+    });
+    const script = (onTerm: string) => `trap '${onTerm}' TERM; echo on; while :; do sleep 0.1; done`;
+    const [saving, ignoring] = [
+      aTask(image, ['sh', '-c', script('echo saved; exit 0')]),
+      aTask(image, ['sh', '-c', script('echo ignored')]),
+    ];
+    const resume = () => void engine?.kill('SIGCONT');
+    onTestFinished(async () => {
+      resume();
+      for (const launch of [saving, ignoring]) {
+        await driver.stop(launch, { signal: 'SIGKILL', graceMs: 0 });
+        await driver.remove(launch);
+      }
+      await driver.close();
+    });
+    for (const launch of [saving, ignoring]) {
+      await driver.start(launch);
+      await waitFor('the trap to be set', () => outputOf(launch).includes('on\n'));
+    }
+    engine?.kill('SIGSTOP');
+
+    const [saved, killed] = await Promise.all([
+      driver.stop(saving, { signal: 'SIGTERM', graceMs: 120_000 }),
+      driver.stop(ignoring, { signal: 'SIGTERM', graceMs: 100 }),
+    ]);
+    expect([saved, killed]).toMatchObject([{ statusLost: true }, { statusLost: true }]);
+    expect(outputOf(saving)).toBe('on\nsaved\n');
+    expect(outputOf(ignoring)).toBe('on\nignored\n');
+    expect(driver.processes(ignoring)).toEqual([]);
+    resume();
+    await waitFor('the engine to report the exit', async () => {
+      const observed = await driver.recover(saving);
+      return observed.kind === 'exited' && observed.exit.exitCode === 0;
+    });
+  });
+
+  it('is a fault of its node to a task that is prepared', async () => {
+    await endEngine('SIGKILL');
+    onTestFinished(startEngine);
+    const driver = createDockerDriver({
+      ...here,
+      socketPath,
+      agentId: 'agent-1',
+      bootId: readBootId(),
+      fence: new RecordingFence(),
+      log: silentLogger,
+    });
+    onTestFinished(() => driver.close());
+    const preparing = driver.prepare(aTask('muster-test/busybox:1', ['true']), () => {});
+    await expect(preparing).rejects.toMatchObject({ causeKind: 'container_engine' });
   });
 });
 

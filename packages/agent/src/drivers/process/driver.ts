@@ -2,12 +2,14 @@
 
 import { untilAborted } from '@muster/common/async';
 import { readBootId } from '@muster/common/boot';
+import { messageOf } from '@muster/common/errors';
 import { freezeOrKill } from '../../fence/freeze.ts';
 import { OnePerTask } from '../../fence/onePerTask.ts';
+import { isRunning, sendSignal } from '../../fence/processes.ts';
 import type { TaskGroup } from '../../fence/taskGroup.ts';
 import { openGroup } from '../../guard/containment.ts';
 import type { AccountLaunch, GuardLaunch } from '../../guard/protocol.ts';
-import { readStoredTask } from '../../guard/records.ts';
+import { noteSignal, readSignal, readStoredTask } from '../../guard/records.ts';
 import { DriverError, LeaseExpired } from '../../taskFacts/errors.ts';
 import type {
   Lease,
@@ -18,6 +20,7 @@ import type {
   TaskObservation,
 } from '../../taskFacts/execution.ts';
 import type { TaskDriver, TaskLaunch } from '../driver.ts';
+import { stopPastHelper } from '../helperStop.ts';
 import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 import { GuardRefusal } from './guardConnection.ts';
 
@@ -31,11 +34,12 @@ const recoverMs = 1_000;
  * @throws {Error} when the runtime directory's path is too long for a socket
  */
 export function createProcessDriver(options: GuardClientOptions): TaskDriver {
-  return new ProcessDriver(new GuardClient(options));
+  return new ProcessDriver(options);
 }
 
 class ProcessDriver implements TaskDriver {
   readonly name = 'process';
+  private readonly options: GuardClientOptions;
   private readonly guard: GuardClient;
   /** One question to the guard however many ask: aborted waits must not pile up there. */
   private readonly waits = new Map<TaskName, Promise<TaskExit>>();
@@ -43,8 +47,9 @@ class ProcessDriver implements TaskDriver {
   /** Of tasks that were seen to run: a task can remove its record. */
   private readonly groups = new Map<TaskName, TaskGroup>();
 
-  constructor(guard: GuardClient) {
-    this.guard = guard;
+  constructor(options: GuardClientOptions) {
+    this.options = options;
+    this.guard = new GuardClient(options);
   }
 
   /** The guard looks: it may see other places of the node than a sandboxed agent does. */
@@ -116,8 +121,38 @@ class ProcessDriver implements TaskDriver {
     await this.guard.request('signal', { key, directory, signal });
   }
 
-  stop({ key, directory }: TaskLocation, { signal, graceMs }: StopOptions): Promise<TaskExit> {
-    return this.guard.request('stop', { key, directory, signal, graceMs });
+  stop(task: TaskLocation, options: StopOptions): Promise<TaskExit> {
+    const { key, directory } = task;
+    const { signal, graceMs } = options;
+    return stopPastHelper({
+      answer: this.guard.request('stop', { key, directory, signal, graceMs }),
+      options,
+      answers: async (deadlineMs) => (await this.guard.probe(deadlineMs)).state !== 'silent',
+      groups: () => {
+        const group = this.groupOf(task);
+        return group == null ? null : [group];
+      },
+      signal: () => this.signalPastGuard(task, signal),
+      onTakeOver: () =>
+        this.options.log.warn(
+          { task: key },
+          'the guard does not answer: the agent stops one of its tasks directly',
+        ),
+      monotonicMs: () => performance.now(),
+      probeMs: this.options.probeMs,
+    });
+  }
+
+  private signalPastGuard(task: TaskLocation, signal: string): void {
+    // The guard may have sent it before it stopped to answer, and reads the note when it continues.
+    if (readSignal(task.directory) === signal) return;
+    try {
+      noteSignal(task.directory, signal);
+    } catch (error) {
+      const fields = { task: task.key, error: messageOf(error) };
+      this.options.log.warn(fields, 'the guard may signal a task a second time');
+    }
+    signalTask(task, this.groupOf(task) ?? null, signal);
   }
 
   async remove({ key, directory }: TaskLocation): Promise<void> {
@@ -151,6 +186,13 @@ export function groupOf(task: TaskLocation): TaskGroup | null | undefined {
   if (record === null) return undefined;
   if (record.bootId !== bootId || record.exit !== null) return null;
   return openGroup(task, record);
+}
+
+/** Signals the process group of a task as its guard does, or each process once the main process has ended. */
+function signalTask(task: TaskLocation, group: TaskGroup | null, signal: string): void {
+  const main = readStoredTask(task, readBootId())?.main ?? null;
+  const pids = main !== null && isRunning(main) ? [-main.pid] : (group?.pids() ?? []);
+  for (const pid of pids) sendSignal(pid, signal);
 }
 
 function guardLaunch(launch: TaskLaunch): GuardLaunch {

@@ -9,13 +9,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
+import { processText } from '../../fence/processes.ts';
 import type { OutputLimits } from '../../guard/outputPace.ts';
 import {
   exitAlreadyGuarded,
   type GuardMethod,
   type GuardMethods,
+  guardLockPath,
   guardSocketPath,
 } from '../../guard/protocol.ts';
+import { lockHolder } from '../../probes/lockHolder.ts';
 import { realPaths } from '../../probes/realPaths.ts';
 import type { AccountIds, TaskAccount } from '../../taskFacts/account.ts';
 import { DriverError } from '../../taskFacts/errors.ts';
@@ -33,6 +36,8 @@ export interface GuardClientOptions {
   readonly log: Logger;
   /** Default: those of the guard. */
   readonly outputLimits?: OutputLimits;
+  /** Time that a guard has to greet before the agent stops tasks in its place. Default: 3 s. */
+  readonly probeMs?: number;
 }
 
 /** No guard could be reached or started. What became of the request is unknown: `recover` shows it once there is a guard. */
@@ -119,6 +124,28 @@ export class GuardClient implements Fence {
     } catch (error) {
       if (!(error instanceof GuardRefusal)) throw error;
       throw new DriverError(error.causeKind ?? 'unknown', error.message, { cause: error });
+    }
+  }
+
+  /**
+   * Asks whether a guard answers, on a connection of its own and without starting one. The kernel accepts connections for a
+   * guard that is stopped, but only a guard that runs greets.
+   * @param deadlineMs for the greeting
+   * @returns `absent` if no guard listens, `silent` if one listens and does not greet. `detail` names it for people
+   */
+  async probe(
+    deadlineMs: number,
+  ): Promise<{ readonly state: 'answers' | 'absent' | 'silent'; readonly detail: string }> {
+    const detail = this.socketPath;
+    try {
+      (await GuardConnection.open(this.socketPath, deadlineMs)).close();
+      return { state: 'answers', detail };
+    } catch (error) {
+      // Another protocol is an answer, too.
+      if (!(error instanceof ConnectionLost)) return { state: 'answers', detail };
+      if (!error.isSilent) return { state: 'absent', detail };
+      const pid = lockHolder(guardLockPath(this.options.runtimeDir));
+      return { state: 'silent', detail: pid === null ? detail : processText(pid) };
     }
   }
 

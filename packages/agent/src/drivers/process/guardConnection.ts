@@ -28,6 +28,13 @@ export class GuardRefusal extends Error {
 /** The connection broke; whether the request arrived is not known. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
+  /** True if somebody accepted the connection and did not greet in time. */
+  readonly isSilent: boolean;
+
+  constructor(message: string, options?: ErrorOptions & { readonly isSilent?: boolean }) {
+    super(message, options);
+    this.isSilent = options?.isSilent === true;
+  }
 }
 
 /** What speaks at the other end is no guard of ours, or one too old or new. Trying again is useless. */
@@ -41,6 +48,8 @@ interface Waiting {
 }
 
 export class GuardConnection {
+  /** Pid of the guard. */
+  readonly pid: number;
   private readonly socket: Socket;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
@@ -54,26 +63,31 @@ export class GuardConnection {
   static open(path: string, timeoutMs: number): Promise<GuardConnection> {
     return new Promise((resolve, reject) => {
       const socket = connect(path);
-      const timer = setTimeout(
-        () => socket.destroy(new Error(`no greeting within ${timeoutMs} ms`)),
-        timeoutMs,
-      );
+      let isSilent = false;
+      const timer = setTimeout(() => {
+        isSilent = true;
+        socket.destroy(new Error(`no greeting within ${timeoutMs} ms`));
+      }, timeoutMs);
       let connection: GuardConnection | null = null;
       let failure: unknown = null;
-      socket.on('error', (error) => {
+      socket.on('error', (error: NodeJS.ErrnoException) => {
         failure = error;
+        // The queue of connections is full, because nobody accepts them.
+        isSilent ||= error.code === 'EAGAIN';
       });
       socket.on('close', () => {
         clearTimeout(timer);
-        const lost = new ConnectionLost(`no connection to the guard at ${path}`, { cause: failure });
+        const lost = new ConnectionLost(`no connection to the guard at ${path}`, {
+          cause: failure,
+          isSilent,
+        });
         if (connection !== null) connection.lose(lost);
         reject(failure instanceof GuardMismatch ? failure : lost);
       });
       readLines(socket, (line) => {
         try {
           if (connection === null) {
-            checkHello(line, path);
-            connection = new GuardConnection(socket);
+            connection = new GuardConnection(socket, checkHello(line, path).pid);
             clearTimeout(timer);
             resolve(connection);
           } else connection.receive(JSON.parse(line) as GuardResponse);
@@ -85,8 +99,9 @@ export class GuardConnection {
     });
   }
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, pid: number) {
     this.socket = socket;
+    this.pid = pid;
   }
 
   get isOpen(): boolean {
@@ -124,10 +139,12 @@ export class GuardConnection {
   }
 }
 
-function checkHello(line: string, path: string): void {
+/** @throws {GuardMismatch} */
+function checkHello(line: string, path: string): GuardHello {
   const hello = parseHello(line);
   if (hello?.guard !== 'muster') throw new GuardMismatch(`what listens at ${path} is not a Muster guard`);
-  if (hello.protocol === guardProtocol) return;
+  if (hello.protocol === guardProtocol)
+    return { guard: 'muster', protocol: guardProtocol, pid: Number(hello.pid) };
   throw new GuardMismatch(
     `the guard at ${path} (pid ${hello.pid}) uses protocol ${hello.protocol} and this agent ${guardProtocol}: ` +
       'let its tasks end, stop it, and start the agent again',

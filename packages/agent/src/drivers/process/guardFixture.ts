@@ -22,7 +22,7 @@ import type { TaskLocation } from '../../taskFacts/execution.ts';
 import type { TaskDriver, TaskLaunch } from '../driver.ts';
 import { aLaunch } from '../launchFixture.ts';
 import { createProcessDriver } from './driver.ts';
-import { GuardClient } from './guardClient.ts';
+import { GuardClient, type GuardClientOptions } from './guardClient.ts';
 
 const guardProgram = fileURLToPath(new URL('../../guard/main.ts', import.meta.url));
 
@@ -46,6 +46,7 @@ export class GuardFixture {
   private readonly drivers: TaskDriver[] = [];
   private readonly clients: GuardClient[] = [];
   private readonly launches: TaskLaunch[] = [];
+  private hungPid: number | null = null;
 
   constructor({ containment = 'auto', idleExitMs = 5000, tasksUnit, ...limits }: GuardFixtureOptions = {}) {
     this.limits = limits;
@@ -58,13 +59,14 @@ export class GuardFixture {
     ];
   }
 
-  driver(): TaskDriver {
+  driver(change: Partial<Pick<GuardClientOptions, 'log' | 'probeMs'>> = {}): TaskDriver {
     const driver = createProcessDriver({
       guardCommand: this.guardArgv,
       environment: { PATH: '/usr/bin:/bin', ...compileCache },
       runtimeDir: this.runtimeDir,
       log: silentLogger,
       ...this.limits,
+      ...change,
     });
     this.drivers.push(driver);
     return driver;
@@ -115,6 +117,19 @@ export class GuardFixture {
     return pid;
   }
 
+  /** Stops the guard as a debugger does, until `resume` or the end of the test. */
+  async hang(): Promise<void> {
+    const pid = await this.livePid();
+    this.hungPid = pid;
+    process.kill(pid, 'SIGSTOP');
+    await waitFor('the guard to be stopped', () => readStat(pid)?.state === 'T');
+  }
+
+  resume(): void {
+    if (this.hungPid !== null) process.kill(this.hungPid, 'SIGCONT');
+    this.hungPid = null;
+  }
+
   async killGuard(): Promise<void> {
     const pid = await this.livePid();
     process.kill(pid, 'SIGKILL');
@@ -150,6 +165,7 @@ export class GuardFixture {
 
   /** Ends tasks, drivers and guard; the guard goes when asked, because nothing runs any longer. */
   async cleanup(): Promise<void> {
+    this.resume();
     try {
       if (this.launches.length > 0) await this.endTasks();
       for (const driver of this.drivers) await driver.close();
