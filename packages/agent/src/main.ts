@@ -219,6 +219,7 @@ async function openOnMachine(
         secrets,
         dirs,
         hostInventory,
+        probeGuard: (deadlineMs: number) => fence.probe(deadlineMs),
         metadata,
         bulk: () => bulk.client(),
         telemetry: () => telemetry.client(),

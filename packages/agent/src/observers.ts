@@ -20,7 +20,7 @@ import type { HostInventory } from './host/inventory.ts';
 import { readMachineFacts } from './host/machine/read.ts';
 import { readMounts } from './host/mounts.ts';
 import type { CheckpointDirs } from './launch/checkpointDir.ts';
-import { NodeWatch } from './node/nodeWatch.ts';
+import { NodeWatch, type NodeWatchParts } from './node/nodeWatch.ts';
 import type { AgentOptions } from './options.ts';
 import { boottimeMs } from './probes/boot.ts';
 import type { TaskSecrets } from './secrets/taskSecrets.ts';
@@ -43,6 +43,7 @@ export interface ObserverPorts {
   readonly secrets: Pick<TaskSecrets, 'maskOf'>;
   readonly dirs: CheckpointDirs;
   readonly hostInventory: HostInventory;
+  readonly probeGuard: NodeWatchParts['probeGuard'];
   /** Connections of their own: a full log window does not hold back heartbeats. Others after the credential was renewed. */
   readonly bulk: () => AgentHubClient;
   readonly telemetry: () => AgentHubClient;
@@ -138,6 +139,7 @@ export function openObservers(
     hostInventory,
     bootId,
     boottimeMs,
+    probeGuard: ports.probeGuard,
     searchPath,
     libraryPath: process.env['LD_LIBRARY_PATH'] ?? null,
     chance,

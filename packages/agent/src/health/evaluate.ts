@@ -11,6 +11,7 @@ import { see, sweep, weight, well } from './entries.ts';
 import { applyKernelFact, applyXidEvent, type HealthContext } from './faults.ts';
 import { applyFileSystems } from './fileSystemFacts.ts';
 import type { FileSystemFact } from './fileSystems.ts';
+import { applyHelpers, type HelperFacts } from './helpers.ts';
 import type { KernelFact } from './kernelLines.ts';
 import { applyObservation } from './observed.ts';
 import { outranked, recoveryKinds } from './recovery.ts';
@@ -32,6 +33,7 @@ export type HealthInput =
   | { readonly kind: 'clock_skew'; readonly skewMs: number | null }
   /** null: nothing is wrong with any. */
   | { readonly kind: 'checkpoint_directory'; readonly problem: DirectoryProblem | null }
+  | { readonly kind: 'helpers'; readonly facts: HelperFacts }
   /** A person has cleared it. */
   | { readonly kind: 'clear'; readonly conditionKind: string; readonly gpuUuid: string | null }
   | { readonly kind: 'tick' };
@@ -66,6 +68,9 @@ function apply(draft: HealthDraft, input: HealthInput, context: HealthContext): 
       return;
     case 'checkpoint_directory':
       applyDirectoryProblem(draft, context, input.problem);
+      return;
+    case 'helpers':
+      applyHelpers(draft, context, input.facts);
       return;
     case 'clear':
       clear(draft, context, input.conditionKind, input.gpuUuid);

@@ -20,6 +20,8 @@ const drainNode: ConditionRow = { ...drainGpu, action: 'drain_node' };
  * longest. With this much time to prove itself, its GPUs take work again within a minute of the recovery.
  */
 const drivenAgain = { quietMs: 15_000 };
+/** A helper that is only slow, on a machine whose processors are all taken, answers within this time. */
+const silentMs = 5_000;
 const resetWhenIdle: ConditionRow = { ...warning, action: 'reset_when_idle' };
 
 export const levelRows = {
@@ -194,6 +196,20 @@ export const levelRows = {
     ...drainNode,
     message:
       'the disk of the agent does not answer ({detail}) and the node gets no new work; see the kernel log',
+  },
+  guard_silent: {
+    ...drainNode,
+    raiseAfterMs: silentMs,
+    quietMs: 0,
+    message:
+      'the guard of this node does not answer ({detail}) and the node gets no new work; running tasks continue and can be stopped',
+  },
+  engine_silent: {
+    ...warning,
+    raiseAfterMs: silentMs,
+    quietMs: 0,
+    message:
+      'the container engine of this node does not answer ({detail}) and the node gets no new containers; see journalctl -u docker',
   },
   mount_full: { ...warning, message: 'a file system is full: {detail}; free some space' },
   mount_read_only: {

@@ -274,6 +274,10 @@ test('put together: the kernel log and the disk become conditions', async () => 
     conditionTable: null,
     // Not a folder, so that what is behind it cannot be asked for its space.
     paths: [join(kernelLog, 'behind')],
+    probeHelpers: async () => ({
+      guard: { state: 'absent', detail: '' },
+      engine: { state: 'absent', detail: '' },
+    }),
     bootId: 'boot-1',
     now: time.now,
     onKernelRecord: () => {},

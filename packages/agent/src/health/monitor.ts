@@ -10,6 +10,7 @@ import type { ConditionStore } from './conditionStore.ts';
 import type { ConditionTable } from './conditionTable.ts';
 import { evaluateConditions, type HealthInput, takeUp, visibleConditions } from './evaluate.ts';
 import type { FileSystemFact } from './fileSystems.ts';
+import type { HelperFacts } from './helpers.ts';
 import { parseKernelText } from './kernelLines.ts';
 import type { KernelRecord } from './kernelLog.ts';
 import { emptyHealthState, type HealthState, type Moment } from './state.ts';
@@ -116,6 +117,10 @@ export class HealthMonitor {
 
   fileSystems(facts: readonly FileSystemFact[]): void {
     this.take({ kind: 'file_systems', facts });
+  }
+
+  helpers(facts: HelperFacts): void {
+    this.take({ kind: 'helpers', facts });
   }
 
   /** @param skewMs this node's wall clock less the coordinator's; null: it could not be measured */

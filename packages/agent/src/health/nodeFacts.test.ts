@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { HealthInput } from './evaluate.ts';
 import type { FileSystemFact } from './fileSystems.ts';
 import { HealthNode } from './healthFixture.ts';
+import type { HelperState } from './helpers.ts';
 
 const minute = 60_000;
 
@@ -35,6 +36,28 @@ test('a checkpoint directory that cannot be watched is a condition that names th
   ]);
   const over: HealthInput = { kind: 'checkpoint_directory', problem: null };
   node.takes(over).after(minute).takes(over);
+  expect(node.kinds).toEqual([]);
+});
+
+test.each([
+  ['guard_silent', 'drain_node', 'pid 7'],
+  ['engine_silent', 'note', '/run/docker.sock'],
+])('%s is a condition from the fifth second of silence until an answer', (kind, action, named) => {
+  const facts = (state: HelperState): HealthInput => ({
+    kind: 'helpers',
+    facts: {
+      guard: { state: kind === 'guard_silent' ? state : 'answers', detail: 'pid 7' },
+      engine: { state: kind === 'engine_silent' ? state : 'absent', detail: '/run/docker.sock' },
+    },
+  });
+  const node = new HealthNode().takes(facts('silent')).after(4_000).takes(facts('silent'));
+  expect(node.kinds).toEqual([]);
+  node.takes(facts('answers')).after(2_000).takes(facts('silent')).after(4_000).takes(facts('silent'));
+  expect(node.kinds).toEqual([]);
+  node.after(1_000).takes(facts('silent'));
+  expect(node.conditions).toMatchObject([{ kind, action, message: expect.stringContaining(named) }]);
+  // One that is gone is another matter: the next request starts a guard, and a node needs no engine.
+  node.takes(facts('absent'));
   expect(node.kinds).toEqual([]);
 });
 

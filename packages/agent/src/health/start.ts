@@ -3,6 +3,7 @@ import type { Logger } from '@muster/common/log';
 import { ConditionStore } from './conditionStore.ts';
 import { type ConditionTable, defaultConditionTable } from './conditionTable.ts';
 import { probeFileSystems } from './fileSystems.ts';
+import type { HelperFacts } from './helpers.ts';
 import { KernelLog, type KernelLogState, type KernelRecord } from './kernelLog.ts';
 import { HealthMonitor } from './monitor.ts';
 import type { Moment } from './state.ts';
@@ -10,6 +11,7 @@ import type { Moment } from './state.ts';
 const tickIntervalMs = 1_000;
 const fileSystemIntervalMs = 30_000;
 const fileSystemDeadlineMs = 10_000;
+const helperIntervalMs = 2_000;
 
 export interface HealthParts {
   /** Absolute, exists. */
@@ -19,6 +21,8 @@ export interface HealthParts {
   readonly conditionTable: string | null;
   /** Further paths whose file systems are watched, absolute. */
   readonly paths: readonly string[];
+  /** Asks the guard and the container engine whether they answer, within a time of its own. */
+  readonly probeHelpers: () => Promise<HelperFacts>;
   readonly bootId: string;
   readonly now: () => Moment;
   /** Gets each record of the kernel log, also those from before the start. */
@@ -48,25 +52,37 @@ export async function startHealth(parts: HealthParts): Promise<HealthWatch> {
     log,
   });
   let closed = false;
-  let probing = false;
-  const lookAtFileSystems = () => {
-    if (probing) return;
-    probing = true;
-    probeFileSystems({ dataDir, paths, deadlineMs: fileSystemDeadlineMs })
-      .then((facts) => {
-        if (!closed) monitor.fileSystems(facts);
-      })
-      .finally(() => {
-        probing = false;
-      })
-      .catch((error: unknown) => log.error({ err: error }, 'the file systems could not be looked at'));
+  /** A look that is under way when the next is due stands for both. */
+  const looking = <T>(what: string, probe: () => Promise<T>, take: (facts: T) => void) => {
+    let isLooking = false;
+    return () => {
+      if (isLooking) return;
+      isLooking = true;
+      probe()
+        .then((facts) => {
+          if (!closed) take(facts);
+        })
+        .finally(() => {
+          isLooking = false;
+        })
+        .catch((error: unknown) => log.error({ err: error }, `${what} could not be looked at`));
+    };
   };
+  const lookAtFileSystems = looking(
+    'the file systems',
+    () => probeFileSystems({ dataDir, paths, deadlineMs: fileSystemDeadlineMs }),
+    (facts) => monitor.fileSystems(facts),
+  );
+  const lookAtHelpers = looking('the guard and the container engine', parts.probeHelpers, (facts) =>
+    monitor.helpers(facts),
+  );
 
   kernelLog.open();
   lookAtFileSystems();
   const timers = [
     setInterval(() => monitor.tick(), tickIntervalMs),
     setInterval(lookAtFileSystems, fileSystemIntervalMs),
+    setInterval(lookAtHelpers, helperIntervalMs),
   ];
   return {
     monitor,

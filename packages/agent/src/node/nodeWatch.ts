@@ -36,6 +36,7 @@ import { engineAnswers } from '../probes/engine.ts';
 import { TelemetrySampler } from '../telemetry/sampler.ts';
 import { TelemetryUploader, type TelemetryUploaderParts } from '../telemetry/telemetryUploader.ts';
 import { UsageMeter } from '../telemetry/usageMeter.ts';
+import { type GuardProbe, probeHelpers } from './helperProbe.ts';
 import { buildInventory } from './inventory.ts';
 
 /**
@@ -84,6 +85,8 @@ export interface NodeWatchParts {
   readonly bootId: string;
   /** CLOCK_BOOTTIME. */
   readonly boottimeMs: () => number;
+  /** Asks a guard for a greeting, and starts none. */
+  readonly probeGuard: GuardProbe;
   /** PATH. */
   readonly searchPath: string;
   /** LD_LIBRARY_PATH; null: not set. */
@@ -157,6 +160,7 @@ export class NodeWatch {
       kernelLog: options.kernelLog,
       conditionTable: options.conditionTable,
       paths: watchedPaths.filter((path) => existsSync(path)),
+      probeHelpers: () => probeHelpers(this.parts.probeGuard, options.dockerSocket),
       bootId,
       log,
       now: () => ({ wallMs: clock.wallMs(), uptimeMs: boottimeMs() }),

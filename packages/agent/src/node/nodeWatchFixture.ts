@@ -67,6 +67,7 @@ export async function watchNode(
     options,
     log: silentLogger,
     clock: systemClock,
+    probeGuard: async () => ({ state: 'absent', detail: '' }),
     hostInventory: new HostInventory({ monotonicMs: systemClock.monotonicMs }),
     bootId: 'boot-1',
     boottimeMs,
