@@ -5,7 +5,7 @@ import { schemaVersion } from './schema.ts';
 import { closeDatabase, openDatabase } from './sqlite/open.ts';
 
 /** Brings a store of the newest version to the one before. */
-const undoNewest = 'drop table triggers';
+const undoNewest = 'drop table own_space';
 
 it('tells of an upgrade, and of nothing where there is none', async () => {
   const dataDir = tempDir('store').path;

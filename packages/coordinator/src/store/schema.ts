@@ -267,6 +267,14 @@ const phases = /* sql */ `
 update jobs set body = json_set(body, '$.phase', null);
 `;
 
+/** Rows that hold pages of the database, for commits on a full disk (`sqlite/ownSpace.ts`). */
+const ownSpace = /* sql */ `
+create table own_space (
+  number integer primary key,
+  filler blob not null
+) strict;
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -283,6 +291,7 @@ const steps: readonly string[] = [
   triggersTable,
   seedRuns,
   phases,
+  ownSpace,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;

@@ -58,7 +58,7 @@ export async function* backupPieces(
       'the log could not be carried over: the disk is full, or another backup is being taken',
     );
   }
-  const letGo = files.hold();
+  const { isHeld, letGo } = files.hold();
   let isLate = false;
   const late = setTimeout(() => {
     isLate = true;
@@ -69,6 +69,8 @@ export async function* backupPieces(
     if (files.closed) throw new StoreError('io', 'the store was closed before the backup was complete');
     if (isLate)
       throw new StoreError('io', `a part of the backup was not taken within ${pieceTakenMs / 1_000} s`);
+    if (!isHeld())
+      throw new StoreError('full', 'the disk is full: the backup was given up, so that commits go on');
     late.refresh();
   };
   try {

@@ -14,6 +14,8 @@ export interface StorePaths {
   readonly dataDir: string;
   readonly database: string;
   readonly wal: string;
+  /** Blocks of the log while no coordinator runs: see `keptLog.ts`. */
+  readonly keptLog: string;
   readonly witness: string;
   readonly sums: string;
   readonly lock: string;
@@ -32,6 +34,7 @@ export function storePaths(dataDir: string): StorePaths {
     dataDir,
     database: join(dataDir, 'muster.db'),
     wal: join(dataDir, 'muster.db-wal'),
+    keptLog: join(dataDir, 'muster.db-space'),
     witness: join(dataDir, 'muster.witness'),
     sums: join(dataDir, 'muster.sums'),
     lock: join(dataDir, 'muster.lock'),

@@ -1,5 +1,5 @@
 /** Opens, checks and migrates the database file; each way in which this can fail has an error message of its own. */
-import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
@@ -15,6 +15,7 @@ import {
   type StorePaths,
   storePaths,
 } from './inspection.ts';
+import { emptyKeptLog, keepLog, takeKeptLog } from './keptLog.ts';
 import { writeAllPageSums } from './pageSums.ts';
 import { finishReplacement } from './replacement.ts';
 import { StoreFiles } from './storeFiles.ts';
@@ -79,6 +80,7 @@ export function openDatabase(
     const isEmpty = inspection.kind !== 'whole' || inspection.schema === 0;
     if (isEmpty && marked !== null) throw damaged(paths, 'it is empty');
     if (inspection.kind === 'whole') markOpen(paths, inspection);
+    takeKeptLog(paths);
     const database = new DatabaseSync(paths.database, { timeout: 0 });
     opened = { database, files: null };
     configure(database);
@@ -111,9 +113,11 @@ export function closeDatabase({
 }): void {
   try {
     files?.prepareClose();
+    if (files?.keepsLog === true) keepLog(files.paths);
   } finally {
     database.close();
     files?.close();
+    if (files?.keepsLog === true) emptyKeptLog(files.paths);
   }
 }
 
@@ -140,7 +144,7 @@ function goOn(paths: StorePaths, database: DatabaseSync, { wal, pageBytes }: Who
   if (witness === null) throw damaged(paths, `${paths.witness} cannot be read`);
   const databasePages = wal?.databasePages ?? witness.pages;
   const uncarried = wal?.sums ?? new Map<number, number>();
-  const databaseFile = openSync(paths.database, 'r');
+  const databaseFile = openSync(paths.database, 'r+');
   const files = new StoreFiles({
     paths,
     database,
@@ -169,7 +173,10 @@ export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): S
   database.exec('pragma wal_checkpoint(truncate)');
   const pageBytes = Number(Object.values(database.prepare('pragma page_size').get() ?? {})[0]);
   // Open for as long as SQLite is: closing it drops the locks that the process has on that file.
-  const databaseFile = openSync(paths.database, 'r');
+  const databaseFile = openSync(paths.database, 'r+');
+  // What lies behind its end was space for later pages.
+  const { page_count } = database.prepare('pragma page_count').get() ?? {};
+  ftruncateSync(databaseFile, Number(page_count) * pageBytes);
   const sums = openSync(paths.sums, 'w+', 0o600);
   const databasePages = writeAllPageSums({ database: databaseFile, sums, pageBytes });
   closeSync(sums);

@@ -45,9 +45,9 @@ export function giveStoreToItsOwner(dataDir: string): void {
 }
 
 function filesIn(directory: string): readonly string[] {
-  const { database, wal, witness, sums, lock, marker } = storePaths(directory);
+  const { database, wal, keptLog, witness, sums, lock, marker } = storePaths(directory);
   const names = [...keyFiles, settingsName, replacementName, restoredName, 'tls'];
-  return [database, wal, witness, sums, lock, marker, ...names.map((name) => join(directory, name))];
+  return [database, wal, keptLog, witness, sums, lock, marker, ...names.map((name) => join(directory, name))];
 }
 
 /** Directories with the files that a restore has replaced, and these files. */

@@ -1,7 +1,6 @@
 /** The embedded store: SQLite in WAL mode, one fsync per commit, one process per data directory. */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { messageOf } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
@@ -79,14 +78,15 @@ import {
 import { ArraySpecs, type SharedSpec } from './arraySpecs.ts';
 import type { AttachedFile } from './attached.ts';
 import { backupPieces } from './backup.ts';
-import { damaged } from './inspection.ts';
 import { asStoreError, closeDatabase, type OpenedDatabase, openDatabase, type Upgrade } from './open.ts';
+import type { OwnSpace } from './ownSpace.ts';
 import { loadBudgets, loadProjects, writeBudgets } from './sqliteBudgets.ts';
 import { isWanted, listedIds, sqliteNames } from './sqliteLists.ts';
 import { loadNamed, writeNamed } from './sqliteNamed.ts';
 import { sqliteRetention } from './sqliteRetention.ts';
 import { sqliteSecrets } from './sqliteSecrets.ts';
 import type { StoreFiles } from './storeFiles.ts';
+import { Transactions } from './transactions.ts';
 
 type Parameters = Record<string, SQLInputValue>;
 
@@ -112,6 +112,7 @@ export class SqliteStore implements Store {
   private readonly opened: OpenedDatabase;
   private readonly database: DatabaseSync;
   private readonly files: StoreFiles;
+  private readonly transactions: Transactions;
   /** Prepared once: preparing costs more than running most of these. */
   private readonly prepared = new Map<string, StatementSync>();
   readonly names = sqliteNames((sql, parameters) => this.rows(sql, parameters));
@@ -119,7 +120,7 @@ export class SqliteStore implements Store {
   readonly retention = sqliteRetention({
     rows: (sql, parameters) => this.rows(sql, parameters),
     change: (sql, parameters) => this.change(sql, parameters),
-    transaction: (write) => this.transaction(write),
+    transaction: (write) => this.transactions.run(write),
   });
   private readonly arraySpecs = new ArraySpecs(
     (id) => this.rows<{ spec: string }>(selectArraySpec.sql, { id })[0]?.spec,
@@ -129,6 +130,7 @@ export class SqliteStore implements Store {
     this.opened = opened;
     this.database = opened.database;
     this.files = opened.files;
+    this.transactions = new Transactions(opened);
   }
 
   private statement(sql: string): StatementSync {
@@ -189,36 +191,18 @@ export class SqliteStore implements Store {
   }
 
   async commit(batch: Batch): Promise<void> {
-    await this.transaction(() => this.writeBatch(batch), {
+    await this.transactions.run(() => this.writeBatch(batch), {
       eventSeq: batch.events.at(-1)?.seq ?? 0,
       submitSeq: batch.newJobs.reduce((newest, job) => Math.max(newest, job.submitSeq), 0),
     });
   }
 
-  /** All of it is written and durable, or nothing. */
-  private async transaction(
-    write: () => void,
-    newest?: { readonly eventSeq: number; readonly submitSeq: number },
-  ): Promise<void> {
-    const changes = this.changeCount();
-    try {
-      this.database.exec('begin immediate');
-      write();
-      this.database.exec('commit');
-    } catch (error) {
-      if (this.database.isTransaction) this.database.exec('rollback');
-      const failure = asStoreError(error);
-      throw failure.kind === 'damaged' ? this.recordDamage(messageOf(failure.cause)) : failure;
-    }
-    // It has appended nothing to the log. What lies behind the log's end is of a commit that failed, and is none.
-    if (this.changeCount() === changes) return;
-    this.files.follow(newest);
-    this.files.acknowledge();
-  }
-
-  /** Rows that were written since the store was opened. */
-  private changeCount(): number {
-    return this.rows<{ count: number }>('select total_changes() as count')[0]?.count ?? 0;
+  /**
+   * From here on, commits find their space even when other programs have filled the disk. See `ownSpace.ts`.
+   * @param fillers number of megabytes to hold in the database; `OwnSpace.addFiller` adds them
+   */
+  keepOwnSpace(fillers: number): OwnSpace {
+    return this.transactions.keepOwnSpace(fillers);
   }
 
   private writeBatch(batch: Batch): void {
@@ -357,8 +341,7 @@ export class SqliteStore implements Store {
 
   /** The next start will refuse the store. @returns why it cannot be served any longer */
   recordDamage(damage: string): StoreError {
-    this.files.recordDamage(damage);
-    return damaged(this.files.paths, damage);
+    return this.transactions.recordDamage(damage);
   }
 
   /** See `backup.ts`. @param takenAtMs wall clock @param readFiles key files, at the moment that is copied */

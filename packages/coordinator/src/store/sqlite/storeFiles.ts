@@ -15,7 +15,7 @@ const recentPagesMax = 64;
 export interface StoreFilesParts {
   readonly paths: StorePaths;
   readonly database: DatabaseSync;
-  /** Open for reading for as long as SQLite is: closing it drops the locks that the process has on that file. */
+  /** Open for as long as SQLite is: closing it drops the locks that the process has on that file. Written behind its end only. */
   readonly databaseFile: number;
   readonly witness: Witness;
   readonly pageBytes: number;
@@ -35,7 +35,9 @@ export class StoreFiles {
   private readonly uncarried: Map<number, number>;
   private databasePages: number;
   /** While the database is copied, it must not change. */
-  private holds = 0;
+  private holds = new Set<object>();
+  /** True if the blocks of the log are kept for the next start. */
+  keepsLog = false;
   private isClosed = false;
   /** Its salts are not on disk in the witness. */
   private isFreshLog = false;
@@ -154,7 +156,7 @@ export class StoreFiles {
    * @returns whether the log holds nothing any longer that the database does not
    */
   carryOver(): boolean {
-    if (this.holds > 0) return false;
+    if (this.holds.size > 0) return false;
     if (this.uncarried.size === 0 && samePosition(this.witness.value.wal, this.witness.value.covered))
       return true;
     try {
@@ -180,14 +182,20 @@ export class StoreFiles {
     }
   }
 
-  /** The database does not change and the log only grows until the returned function is invoked. Its second call does nothing. */
-  hold(): () => void {
-    this.holds += 1;
-    let isHeld = true;
-    return () => {
-      if (isHeld) this.holds -= 1;
-      isHeld = false;
-    };
+  /** The database does not change and the log only grows until `letGo` is called, or until the log has no room on a full disk. */
+  hold(): { readonly isHeld: () => boolean; readonly letGo: () => void } {
+    const hold = {};
+    this.holds.add(hold);
+    return { isHeld: () => this.holds.has(hold), letGo: () => void this.holds.delete(hold) };
+  }
+
+  /**
+   * Carries the log over even while a backup is copied, which then fails: on a full disk commits are worth more.
+   * @returns whether a commit may be tried again
+   */
+  makeRoomInLog(): boolean {
+    this.holds.clear();
+    return this.uncarried.size > 0 && this.carryOver();
   }
 
   /**
@@ -214,7 +222,7 @@ export class StoreFiles {
   /** Before SQLite closes, which would carry the log over without sums. */
   prepareClose(): void {
     this.isClosed = true;
-    this.holds = 0;
+    this.holds.clear();
     if (this.carryOver()) {
       this.witness.change({ isOpen: false });
       this.acknowledgeNow();
@@ -235,7 +243,8 @@ function witnessFailed(error: unknown): StoreError {
   });
 }
 
-function isNoSpace(error: unknown): boolean {
+/** True if the disk, or the quota of the user, has no room. */
+export function isNoSpace(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   return code === 'ENOSPC' || code === 'EDQUOT' || (typeof errcode === 'number' && (errcode & 0xff) === 13);
 }
