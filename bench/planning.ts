@@ -122,7 +122,6 @@ const loop = new Loop({
   onViolation: () => {},
   contained: new Contained(silentLogger, () => 0),
   followers: {},
-  freeBallast: () => false,
   onFatal: (error) => {
     throw error;
   },

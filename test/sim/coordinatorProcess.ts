@@ -34,7 +34,6 @@ export interface CoordinatorParts {
   readonly random: Random;
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
-  readonly hasBallast: () => boolean;
   /** What the jobs of steps of pipelines have printed. */
   readonly logs: StepLogs;
   readonly listData: ListData;
@@ -125,7 +124,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     random: (size) => parts.random.bytes(size),
     log,
     contained: { run: runUncontained },
-    reserve: { requireSpace() {}, restoreBallast() {}, dropBallast: parts.hasBallast },
+    reserve: { requireSpace() {}, restore() {}, paused: () => null },
     openOutput: () => outputWith(parts.logs),
     listData: parts.listData,
     runFenceCommand: null,

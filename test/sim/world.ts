@@ -164,7 +164,6 @@ export class World {
         random,
         log: this.logger(name),
         heartbeatIntervalMs,
-        hasBallast: () => true,
         logs: this.artifacts.logs,
         listData: this.data.list,
         secretKeys: this.secretKeys,

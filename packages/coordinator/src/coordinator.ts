@@ -104,7 +104,7 @@ export interface CoordinatorPorts {
   /** Runs work whose failure must not reach beyond itself. */
   readonly contained: Pick<Contained, 'run'>;
   /** Space on the disk that is kept for commits which make room. */
-  readonly reserve: Pick<DiskReserve, 'requireSpace' | 'restoreBallast' | 'dropBallast'>;
+  readonly reserve: Pick<DiskReserve, 'requireSpace' | 'restore' | 'paused'>;
   /** Opens what is kept on disk beside the store: the output of tasks, their rows of metrics and status pages. */
   readonly openOutput: OpenOutput;
   /** Lists what triggers watch. */
@@ -160,7 +160,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     log.warn({ ...restored }, 'this store was restored from a backup, or accepted with losses');
   const leases = await LeaseKeeper.open({
     state,
-    store: metaStore({ store, onFatal, freeBallast: () => reserve.dropBallast() }),
+    store: metaStore({ store, onFatal }),
     agents,
     clock,
     random,
@@ -197,7 +197,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     log,
     waitTimes,
     onlineNodes: () => agents.online(),
-    paused: () => leases.paused(),
+    paused: () => leases.paused() ?? reserve.paused(),
     needsPreflight: (node) => paths.needsPreflight(node),
     leaseMs: settings.leases.leaseMs,
     leaseFreeBootId: settings.leaseFreeBootId,
@@ -222,7 +222,6 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       phases: (change) => phases.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
-    freeBallast: () => reserve.dropBallast(),
     onFatal,
   });
   leases.attach(loop);
@@ -276,7 +275,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
 
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
-    reserve: () => reserve.restoreBallast(),
+    reserve: () => reserve.restore(),
     telemetry: () => telemetry.sweep(),
     clusterHistory: () => clusterHistory.run(),
     telemetryFile: () => telemetryFile?.run(),

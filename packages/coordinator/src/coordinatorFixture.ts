@@ -172,6 +172,7 @@ export async function startTestCoordinator(
       measureDiskUse({
         dataDir: directory,
         reserveBytes: options.reserveBytes ?? 0,
+        heldBytes: () => 0,
         budgets: coordinator.budgets,
       }),
   };

@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '@muster/common/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DiskReserve } from './diskReserve.ts';
+import { DiskReserve, fillersFor, type HeldSpace, inodesKeptOf } from './diskReserve.ts';
 
-const ballastBytes = 16 * 1024 * 1024;
+const fillerBytes = 1024 * 1024;
 /** More than any disk has. */
 const tooMuch = 2 ** 60;
 
@@ -17,40 +17,72 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-function aReserve(reserveBytes: number): DiskReserve {
-  const note = (_fields: object, message: string) => void logged.push(message);
-  const log: Logger = { ...silentLogger, warn: note, error: note };
-  return new DiskReserve(directory, reserveBytes, log);
+/** A store's own space of so many fillers, of which some are there. */
+function aSpace(fillers: number, held: number): HeldSpace & { held: number } {
+  return {
+    held,
+    fullBytes: fillers * fillerBytes,
+    get heldBytes() {
+      return this.held * fillerBytes;
+    },
+    get isWhole() {
+      return this.held >= fillers;
+    },
+    addFiller() {
+      this.held += 1;
+    },
+  };
 }
 
-test('the ballast is made, dropped once, and made again', () => {
-  const reserve = aReserve(0);
-  const ballast = join(directory, 'ballast');
-  reserve.restoreBallast();
-  expect(statSync(ballast)).toMatchObject({ size: ballastBytes, mode: 0o100600 });
-  expect(statSync(ballast).blocks * 512, 'it holds space').toBeGreaterThanOrEqual(ballastBytes);
-  expect([reserve.dropBallast(), reserve.dropBallast()]).toEqual([true, false]);
-  expect(readdirSync(directory)).toEqual([]);
-  reserve.restoreBallast();
-  expect(reserve.dropBallast()).toBe(true);
+function aReserve(reserveBytes: number, space?: HeldSpace): DiskReserve {
+  const note = (_fields: object, message: string) => void logged.push(message);
+  const log: Logger = { ...silentLogger, warn: note, error: note };
+  return new DiskReserve(directory, reserveBytes, log, space);
+}
+
+test('the store gets its space in steps, and the file of earlier releases goes', () => {
+  const space = aSpace(5, 0);
+  const reserve = aReserve(tooMuch, space);
+  writeFileSync(join(directory, 'ballast'), 'of an earlier release');
+  const held: number[] = [];
+  for (let call = 0; call < 4; call += 1) {
+    reserve.restore();
+    held.push(space.held);
+  }
+  expect(held).toEqual([2, 4, 5, 5]);
+  expect({ logged, left: readdirSync(directory) }).toEqual({ logged: [], left: [] });
 });
 
-test('a part of a ballast, as a crash leaves it, is made whole', () => {
-  writeFileSync(join(directory, 'ballast'), 'part');
-  aReserve(0).restoreBallast();
-  expect(statSync(join(directory, 'ballast')).size).toBe(ballastBytes);
+test('a store that cannot get its space is reported, and stops nobody', () => {
+  const addFiller = () => {
+    throw new Error('EIO');
+  };
+  aReserve(0, { ...aSpace(4, 0), isWhole: false, addFiller }).restore();
+  expect(logged).toEqual(['the store could not get more space of its own']);
 });
 
-test('no ballast is made where it would come out of the reserve', () => {
-  const reserve = aReserve(tooMuch);
-  reserve.restoreBallast();
-  expect(reserve.dropBallast()).toBe(false);
+test('nothing is paused while the disk has room, however little the store holds', () => {
+  const reserve = aReserve(tooMuch, aSpace(4, 0));
+  reserve.restore();
+  expect([reserve.paused(), logged]).toEqual([null, []]);
 });
 
-test('a ballast that cannot be written is reported, and stops nobody', () => {
-  mkdirSync(join(directory, 'ballast'));
-  aReserve(0).restoreBallast();
-  expect(logged).toEqual(['the ballast file could not be written']);
+test.each([
+  [0, 4],
+  [64, 4],
+  [256, 8],
+  [512, 16],
+  [8_192, 16],
+])('with a reserve of %i MiB the store holds %i MiB', (reserveMb, fillers) => {
+  expect(fillersFor(reserveMb * 2 ** 20)).toBe(fillers);
+});
+
+test.each([
+  [0, 0],
+  [2_000, 200],
+  [10_000_000, 4_096],
+])('of %i inodes %i are kept free', (total, kept) => {
+  expect(inodesKeptOf(total)).toBe(kept);
 });
 
 test('below the reserve new work is refused with the bytes to free', () => {

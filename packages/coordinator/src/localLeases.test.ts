@@ -37,7 +37,6 @@ test.each([
     onViolation: () => {},
     contained: new Contained(silentLogger, () => 0),
     followers: {},
-    freeBallast: () => false,
     onFatal: () => {},
   });
   const command = {

@@ -65,7 +65,6 @@ async function aLoop(parts: Partial<LoopParts> = {}, memory = new Memory('test')
     onViolation: () => {},
     contained: new Contained(silentLogger, () => 0),
     followers: { test: (committed) => void commits.push(committed) },
-    freeBallast: () => false,
     onFatal: (error) => fatal.push(error),
     ...parts,
   });
@@ -154,29 +153,34 @@ test('a failed commit fails every command of its turn, what queued behind it, an
   expect(commits).toEqual([]);
 });
 
-test('a full disk drops the ballast and commits after all', async () => {
-  const freeBallast = vi.fn<() => boolean>(() => true);
-  const { loop, store, fatal } = await aLoop({ freeBallast });
-  store.failures.push(new StoreError('full', 'database or disk is full'));
-  await loop.run(aCaller, submitting('a'));
-  expect(freeBallast).toHaveBeenCalledTimes(1);
-  expect(store.batches).toHaveLength(1);
-  expect(fatal).toEqual([]);
+test('a full disk refuses the commands of the turn with what to free, and the loop continues', async () => {
+  const { loop, store, state, fatal } = await aLoop();
+  const message = 'the disk of /data is full: free at least 7 bytes';
+  store.failures.push(new StoreError('full', message));
+  await expect(loop.run(aCaller, submitting('a'))).rejects.toMatchObject({
+    code: 'resource_exhausted',
+    message,
+  });
+  expect({ jobs: state.jobs.size, fatal, batches: store.batches }).toEqual({
+    jobs: 0,
+    fatal: [],
+    batches: [],
+  });
+  const id = await loop.run(aCaller, submitting('a'));
+  expect(state.jobs.has(id)).toBe(true);
 });
 
-test.each([
-  ['without ballast', () => false],
-  [
-    'when the ballast cannot be dropped',
-    () => {
-      throw new Error('EROFS');
-    },
-  ],
-])('a full disk %s is final, and every caller hears so', async (_, freeBallast) => {
-  const { loop, store, fatal } = await aLoop({ freeBallast });
+test('a pass whose decisions found the disk full is repeated, and no command is needed for it', async () => {
+  const memory = new Memory('test');
+  memory.nodes.set('node-1', aNode('node-1', { inventory: anInventory({ gpus: someGpus('a', 1) }) }));
+  let paused: string | null = 'not yet';
+  const { loop, store, state, fatal } = await aLoop({ paused: () => paused }, memory);
+  const id = await loop.run(aCaller, submitting('a', { resources: { gpus: 1 } }));
+  paused = null;
   store.failures.push(new StoreError('full', 'database or disk is full'));
-  await expect(loop.run(aCaller, submitting('a'))).rejects.toMatchObject({ code: 'unavailable' });
-  expect(fatal).toHaveLength(1);
+  loop.wake();
+  await vi.waitFor(() => expect(state.jobs.get(id)?.state.kind).toBe('starting'), { timeout: 60_000 });
+  expect({ fatal, left: store.failures }).toEqual({ fatal: [], left: [] });
 });
 
 test('a scheduling pass that breaks an invariant starts nothing and hinders no command', async () => {

@@ -5,7 +5,7 @@
 
 import type { Clock } from '@muster/common/clock';
 import { InvariantViolation, MusterError, messageOf } from '@muster/common/errors';
-import type { NodeName } from '@muster/common/ids';
+import type { JobId, NodeName } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { revoked } from './auth/tokens.ts';
 import { type Caller, coordinatorPart } from './caller.ts';
@@ -22,6 +22,7 @@ import type { SchedulerView } from './scheduler/view.ts';
 import { applyJobEvent } from './state/applyJobEvent.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
+import { NoSpaceError } from './store/noSpace.ts';
 import { type Store, StoreError } from './store/store.ts';
 import { type Contained, StoppingError } from './work/contained.ts';
 import { TurnPace } from './work/turnPace.ts';
@@ -63,8 +64,6 @@ export interface LoopParts {
   /** Told of each commit, in order, by name. What one throws reaches neither the others nor the answers: it is committed. */
   readonly followers: CommitFollowers;
   readonly contained: Pick<Contained, 'run'>;
-  /** Gives back space kept for this moment; false when there is none left. */
-  readonly freeBallast: () => boolean;
   /** The store is in an unknown state: nothing may be acknowledged any longer. */
   readonly onFatal: (error: StoreError) => void;
 }
@@ -80,6 +79,9 @@ export type Rehearsal = { readonly job: Job; readonly ahead: number } & (
   | { readonly kind: 'wait'; readonly reason: WaitReason }
 );
 
+/** Delay of the next pass after a commit that found the disk full, milliseconds. */
+const fullAgainMs = 1_000;
+
 /** Each starts what one pass shows of the equal jobs of an array. */
 const rehearsedPassesMax = 100;
 
@@ -94,6 +96,8 @@ export class Loop {
   private readonly memory = new SchedulerState();
   /** Monotonic milliseconds: the next pass may find more, though nothing happens until then. null: it will not. */
   private nextLookMs: number | null = null;
+  /** Jobs that the pass of this turn has asked to stop. */
+  private preempting: JobId[] = [];
   readonly reasons = new PendingReasons();
 
   constructor(parts: LoopParts) {
@@ -192,7 +196,7 @@ export class Loop {
       const monotonicMs = clock.monotonicMs();
       const needsAnother = this.schedule(draft, nowMs, monotonicMs);
 
-      // 5. Commit. A failure is final: all callers get the error, and the process ends.
+      // 5. Commit. A failure is final: all callers get the error, and the process ends. A full disk is the exception.
       if (!draft.isEmpty()) await commitDraft(this.parts, draft);
       const committed = draft.apply();
       const doneMs = clock.monotonicMs();
@@ -207,9 +211,19 @@ export class Loop {
       // A preempted attempt that had not begun has ended at once: its preemptor can start, and no report will wake the loop.
       if (needsAnother || this.queue.length > 0) this.wake();
     } catch (error) {
-      const failure = this.fail(error);
+      const isFull = error instanceof StoreError && error.kind === 'full';
+      const failure = isFull ? this.refuse(error) : this.fail(error);
       for (const command of commands) command.reject(failure);
     }
+  }
+
+  /** A full disk has written nothing at all: the commands of this turn are refused, the state stays, and reads are served. */
+  private refuse(error: StoreError): MusterError {
+    for (const victim of this.preempting) this.memory.takeBackPreempted(victim);
+    if (this.wakeTimer !== null) clearTimeout(this.wakeTimer);
+    this.wakeTimer = setTimeout(() => this.wake(), fullAgainMs);
+    if (this.queue.length > 0) this.wake();
+    return new NoSpaceError(error);
   }
 
   private publish(committed: Committed): void {
@@ -239,6 +253,7 @@ export class Loop {
   private schedule(draft: Draft, nowMs: number, monotonicMs: number): boolean {
     this.reasons.clear();
     this.nextLookMs = null;
+    this.preempting = [];
     const paused = this.parts.paused();
     if (paused !== null) {
       this.reasons.setAll({ kind: 'paused', why: paused });
@@ -289,6 +304,7 @@ export class Loop {
           applyJobEvent(draft, id, { kind: 'preempt', attempt, message, by }, nowMs);
           if (draft.job(id) !== before) {
             this.memory.preempted(id, attempt, by);
+            this.preempting.push(id);
             needsAnother = true;
           }
           break;
@@ -378,16 +394,6 @@ function requireStanding(draft: Draft, by: Caller): void {
 }
 
 /** Stores a draft. Nobody learns of what it contains before the commit has succeeded (G1 of docs/guarantees.md). */
-export async function commitDraft(
-  { store, freeBallast }: Pick<LoopParts, 'store' | 'freeBallast'>,
-  draft: Draft,
-): Promise<void> {
-  const batch = draft.toBatch();
-  try {
-    await store.commit(batch);
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.kind !== 'full' || !freeBallast()) throw error;
-    // A full disk wrote nothing at all, so this is the one failure that may be tried again.
-    await store.commit(batch);
-  }
+export async function commitDraft({ store }: Pick<LoopParts, 'store'>, draft: Draft): Promise<void> {
+  await store.commit(draft.toBatch());
 }

@@ -16,7 +16,7 @@ import type { RunningApi } from './api/server.ts';
 import { usualSseTiming } from './api/sseStream.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
 import { openCoordinator } from './coordinator.ts';
-import { DiskReserve } from './diskReserve.ts';
+import { DiskReserve, fillersFor } from './diskReserve.ts';
 import { followedSeq } from './events/follower.ts';
 import { natsCursorName } from './events/natsCursor.ts';
 import type { RunningHttpServer } from './http/httpServer.ts';
@@ -76,7 +76,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const state = new ClusterState(await store.load());
     const adminToken = new AdminTokenFile(options.dataDir);
     await adminToken.ensure(state, store, random, clock.wallMs());
-    const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log);
+    const space = openedStore.keepOwnSpace(fillersFor(options.reserveBytes));
+    const reserve = new DiskReserve(options.dataDir, options.reserveBytes, log, space);
     const onFatal = (error: StoreError) => {
       log.error({ error: error.message }, 'the store failed: exiting, a restart recovers what was committed');
       // Callers get their answer first; nothing is acknowledged after this.
@@ -153,7 +154,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onViolation: (guarantee) => metrics?.violated(guarantee),
     });
     releases.push(() => coordinator.close());
-    reserve.restoreBallast();
+    reserve.restore();
 
     const { host } = listenAddress(options.listen);
     const { dataDir, advertise } = options;
@@ -181,7 +182,12 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const upkeep = {
       certificates,
       diskUse: () =>
-        measureDiskUse({ dataDir, reserveBytes: options.reserveBytes, budgets: coordinator.budgets }),
+        measureDiskUse({
+          dataDir,
+          reserveBytes: options.reserveBytes,
+          heldBytes: () => space.heldBytes,
+          budgets: coordinator.budgets,
+        }),
     };
     const calls = coordinator.calls({
       upkeep,

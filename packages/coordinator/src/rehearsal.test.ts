@@ -42,7 +42,6 @@ beforeEach(async () => {
     onViolation: () => {},
     contained: new Contained(silentLogger, () => 0),
     followers: {},
-    freeBallast: () => false,
     onFatal: (error) => {
       throw error;
     },

@@ -56,6 +56,8 @@ export class AgentSession {
   readonly bootId: string;
   /** The agent uses a newer connection. */
   superseded = false;
+  /** Something that the agent sent was not stored, because the disk was full. */
+  hasMissed = false;
   /** The condition of the node for claims of its agent without proof. It is null if there are none. */
   readonly doubt: Condition | null;
   /** The monotonic time from which the next request to renew may be sent. */

@@ -3,7 +3,7 @@ import { StoreError, type StoreErrorKind } from '../store/store.ts';
 import { metaStore } from './metaStore.ts';
 
 /** @param failures of the writes, in order; those after them succeed */
-function aStore(failures: readonly StoreErrorKind[], ballast: boolean) {
+function aStore(failures: readonly StoreErrorKind[]) {
   const left = [...failures];
   const fatal: string[] = [];
   let writes = 0;
@@ -17,26 +17,19 @@ function aStore(failures: readonly StoreErrorKind[], ballast: boolean) {
         if (kind !== undefined) throw new StoreError(kind, kind);
       },
     },
-    freeBallast: () => ballast,
     onFatal: ({ kind }) => fatal.push(kind),
   });
   return { store, fatal, writes: () => writes };
 }
 
-test('on a full disk the ballast makes room for one more try', async () => {
-  const { store, fatal, writes } = aStore(['full'], true);
-  await store.writeMeta('a', 'b');
-  expect({ fatal, writes: writes() }).toEqual({ fatal: [], writes: 2 });
-});
-
-test('without ballast a full disk is an error, and not the end', async () => {
-  const { store, fatal } = aStore(['full'], false);
+test('a full disk fails the write, and not the coordinator', async () => {
+  const { store, fatal } = aStore(['full']);
   await expect(store.writeMeta('a', 'b')).rejects.toMatchObject({ kind: 'full' });
   expect(fatal).toEqual([]);
 });
 
 test('after any other failure the store is not to be trusted, and nothing is tried again', async () => {
-  const { store, fatal, writes } = aStore(['io'], true);
+  const { store, fatal, writes } = aStore(['io']);
   await expect(store.writeMeta('a', 'b')).rejects.toMatchObject({ kind: 'io' });
   expect({ fatal, writes: writes() }).toEqual({ fatal: ['io'], writes: 1 });
 });

@@ -6,14 +6,12 @@ export type MetaStore = Pick<Store, 'readMeta' | 'writeMeta' | 'readEvents'>;
 
 export interface MetaStoreParts {
   readonly store: MetaStore;
-  /** Gives back space kept for this moment; false when there is none left. */
-  readonly freeBallast: () => boolean;
   /** The store is in an unknown state: nothing may be acknowledged any longer. */
   readonly onFatal: (error: StoreError) => void;
 }
 
-/** Writes again once when the disk was full and the ballast made room; any other failure of a write is final. */
-export function metaStore({ store, freeBallast, onFatal }: MetaStoreParts): MetaStore {
+/** A write that finds the disk full fails alone. Any other failure of a write is final. */
+export function metaStore({ store, onFatal }: MetaStoreParts): MetaStore {
   return {
     readMeta: (name) => store.readMeta(name),
     readEvents: (sinceSeq, limit, subject) => store.readEvents(sinceSeq, limit, subject),
@@ -23,7 +21,6 @@ export function metaStore({ store, freeBallast, onFatal }: MetaStoreParts): Meta
       } catch (error) {
         const known =
           error instanceof StoreError ? error : new StoreError('io', messageOf(error), { cause: error });
-        if (known.kind === 'full' && freeBallast()) return store.writeMeta(name, value);
         if (known.kind !== 'full') onFatal(known);
         throw known;
       }

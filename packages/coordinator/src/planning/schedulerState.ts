@@ -83,6 +83,11 @@ export class SchedulerState {
     this.preemptors.set(victim, { attempt, by });
   }
 
+  /** The attempt was not asked after all: what was decided could not be stored. */
+  takeBackPreempted(victim: JobId): void {
+    this.preemptors.delete(victim);
+  }
+
   preemptorOf(victim: JobId, attempt: number): JobId | null {
     const preemptor = this.preemptors.get(victim);
     return preemptor?.attempt === attempt ? preemptor.by : null;

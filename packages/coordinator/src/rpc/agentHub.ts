@@ -1,26 +1,19 @@
 /** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import type { Condition } from '@muster/common/conditions';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Checked__Output } from '@muster/common/gen/muster/v1/Checked';
-import type { Condition__Output } from '@muster/common/gen/muster/v1/Condition';
 import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
 import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
-import { type NodeName, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type NodeName, type TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TraceSampler } from '@muster/common/traceContext';
 import type { TaskReport } from '@muster/common/views';
-import {
-  conditionFromWire,
-  endpointFromWire,
-  findingsFromWire,
-  taskRefFromWire,
-} from '@muster/common/wire/codec';
+import { endpointFromWire, findingsFromWire, taskRefFromWire } from '@muster/common/wire/codec';
 import { forgotten, verdictOn } from '../agents/desired.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -34,7 +27,7 @@ import type { AgentIdentity } from '../caller.ts';
 import { keepSecret } from '../commands/credentials.ts';
 import { hello, nodeStatus, noteFreezes, refuseOtherMachine, report } from '../commands/nodes.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
-import { type AgentAccount, doubtCondition, doubtKind } from '../leases/testimony.ts';
+import { type AgentAccount, doubtCondition } from '../leases/testimony.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt, type Job } from '../model.ts';
@@ -47,7 +40,14 @@ import { keptCheckpointsOf } from '../state/keptCheckpoints.ts';
 import { type ClusterState, Draft } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
-import { failureTimes, heldTasksFromWire, inventoryReported, reportsFromWire } from './agentReports.ts';
+import {
+  accountReported,
+  conditionsReported,
+  failureTimes,
+  heldTasksFromWire,
+  inventoryReported,
+  reportsFromWire,
+} from './agentReports.ts';
 import { taken } from './bounds/bounded.ts';
 import { endWithError, unary, unaryHandler } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
@@ -58,8 +58,14 @@ import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
 import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
 import { refuseOtherVersions } from './versions.ts';
+import { storesHello, type WithoutSpaceParts, withoutSpace } from './withoutSpace.ts';
 
-export interface AgentHubParts extends JoinParts, LogUploadParts, RowUploadParts, TelemetryUploadParts {
+export interface AgentHubParts
+  extends JoinParts,
+    LogUploadParts,
+    RowUploadParts,
+    TelemetryUploadParts,
+    WithoutSpaceParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob' | 'readOutcomes'>;
   readonly loop: Loop;
@@ -126,7 +132,8 @@ function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call:
       });
     }
     if (opening === null) throw new MusterError('invalid', 'a session begins with Hello');
-    await onMessage(parts, await opening, message);
+    const opened = await opening;
+    await withoutSpace(parts, opened, message, () => onMessage(parts, opened, message));
   };
   takeInTurn(call, take, handle, (error) => {
     if (!parts.state.nodes.has(node)) parts.agents.forget(node);
@@ -168,10 +175,10 @@ async function beginSession(
     observed.map(({ task }) => task.jobId),
   );
   parts.orphans.replace(node, heldTasksFromWire(wire.observed));
-  const claim = parts.checkAccount({ node, ...accountOf(parts, wire), observed });
+  const claim = parts.checkAccount({ node, ...accountReported(parts.state, wire), observed });
   const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
   const inventory = inventoryReported(wire.inventory);
-  const conditions = conditionsOf(wire.conditions, doubt);
+  const conditions = conditionsReported(wire.conditions, doubt);
   const command = {
     name: node,
     instanceId,
@@ -184,7 +191,7 @@ async function beginSession(
     failedAtMs: failureTimes(parts.taskStatus, node, bootId),
     lastContactMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
   };
-  await parts.loop.run(caller, (draft, nowMs) => {
+  const hasStored = await storesHello(parts, command, caller, (draft, nowMs) => {
     if (caller.renewed) keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs);
     // Before the ends: by them it is chosen what the next attempts begin from.
     const checkpoints = parts.pacer.take(node, 'training', wire.checkpoints.length) ? wire.checkpoints : [];
@@ -201,6 +208,7 @@ async function beginSession(
   const identity = { caller, instanceId, bootId };
   const keptOf = (job: Job) => keptCheckpointsOf(job, parts.state.evaluations);
   const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled, keptOf);
+  session.hasMissed = !hasStored;
   noteTasks(parts, session, observed);
   const { jobs } = parts.state;
   session.welcome(
@@ -219,24 +227,6 @@ async function beginSession(
   parts.log.info({ node, bootId, tasks: observed.length }, 'agent connected');
   parts.loop.wake();
   return session;
-}
-
-/** Terms of another cluster mean nothing here. */
-function accountOf(
-  { state }: AgentHubParts,
-  { highestTerm = 0, termProof = '', clusterId = state.clusterId, proofs }: Hello__Output,
-): Pick<AgentAccount, 'highestTerm' | 'termProof' | 'proofs'> {
-  const isOurs = clusterId === state.clusterId;
-  const entries = proofs.flatMap(({ task: wire, proof }): [TaskKey, string][] => {
-    const task = taskRefFromWire(wire);
-    return task === null ? [] : [[taskKey(task), proof]];
-  });
-  return { highestTerm: isOurs ? highestTerm : 0, termProof, proofs: new Map(entries) };
-}
-
-function conditionsOf(wire: readonly Condition__Output[], doubt: Condition | null): readonly Condition[] {
-  const reported = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
-  return doubt === null ? reported : [doubt, ...reported];
 }
 
 async function onMessage(
@@ -321,7 +311,7 @@ export async function takeStatus(
   status: NodeStatus__Output,
 ): Promise<void> {
   const inventory = status.inventory === null ? null : inventoryReported(status.inventory);
-  const conditions = conditionsOf(status.conditions, session.doubt);
+  const conditions = conditionsReported(status.conditions, session.doubt);
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run(session.caller, (draft, nowMs) => {

@@ -1,12 +1,22 @@
 /** What agents report of their nodes and tasks, with its moments by our wall clock. */
+import type { Condition } from '@muster/common/conditions';
+import type { Condition__Output } from '@muster/common/gen/muster/v1/Condition';
+import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeInventory__Output } from '@muster/common/gen/muster/v1/NodeInventory';
 import type { TaskReport__Output } from '@muster/common/gen/muster/v1/TaskReport';
 import { emptyInventory, type NodeInventory } from '@muster/common/hardware';
-import type { NodeName } from '@muster/common/ids';
+import { type NodeName, type TaskKey, taskKey } from '@muster/common/ids';
 import type { OrphanTask, TaskReport } from '@muster/common/views';
-import { inventoryFromWire, taskReportFromWire } from '@muster/common/wire/codec';
+import {
+  conditionFromWire,
+  inventoryFromWire,
+  taskRefFromWire,
+  taskReportFromWire,
+} from '@muster/common/wire/codec';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { FailureTimes } from '../commands/nodes.ts';
+import { type AgentAccount, doubtKind } from '../leases/testimony.ts';
+import type { ClusterState } from '../state/state.ts';
 import { boundedReport } from './trainingMessages.ts';
 
 /** A UUID is one GPU, however often it is reported: no GPU is allocated twice. @param wire null: nothing was reported */
@@ -44,4 +54,26 @@ export function heldTasksFromWire(wire: readonly TaskReport__Output[]): readonly
 /** When the first thing went wrong in each task, as near as its node and our clock can tell. */
 export function failureTimes(taskStatus: TaskStatusCache, node: NodeName, bootId: string): FailureTimes {
   return ({ failure }) => (failure === null ? null : taskStatus.wallOf(node, bootId, failure.atBoottimeMs));
+}
+
+/** Conditions that an agent reports. The coordinator alone decides whether the node's claims are doubted. */
+export function conditionsReported(
+  wire: readonly Condition__Output[],
+  doubt: Condition | null,
+): readonly Condition[] {
+  const reported = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
+  return doubt === null ? reported : [doubt, ...reported];
+}
+
+/** Terms of another cluster mean nothing here. */
+export function accountReported(
+  state: ClusterState,
+  { highestTerm = 0, termProof = '', clusterId = state.clusterId, proofs }: Hello__Output,
+): Pick<AgentAccount, 'highestTerm' | 'termProof' | 'proofs'> {
+  const isOurs = clusterId === state.clusterId;
+  const entries = proofs.flatMap(({ task: wire, proof }): [TaskKey, string][] => {
+    const task = taskRefFromWire(wire);
+    return task === null ? [] : [[taskKey(task), proof]];
+  });
+  return { highestTerm: isOurs ? highestTerm : 0, termProof, proofs: new Map(entries) };
 }

@@ -15,11 +15,14 @@ export interface DiskUseParts {
   /** Absolute. */
   readonly dataDir: string;
   readonly reserveBytes: number;
+  /** Bytes in the files of the store that it holds for commits on a full disk. */
+  readonly heldBytes: () => number;
   readonly budgets: () => readonly DiskBudget[];
 }
 
 /** Reads a directory's own entries and those of old copies: as many as somebody has restored and upgraded. */
-export async function measureDiskUse({ dataDir, reserveBytes, budgets }: DiskUseParts): Promise<DiskUse> {
+export async function measureDiskUse(parts: DiskUseParts): Promise<DiskUse> {
+  const { dataDir, reserveBytes, heldBytes, budgets } = parts;
   const entries = await entriesOf(dataDir);
   const bytesOf = (isPart: (name: string) => boolean) =>
     sumOf(entries.filter(({ name }) => isPart(name)).map((entry) => bytesBelow(dataDir, entry)));
@@ -28,12 +31,14 @@ export async function measureDiskUse({ dataDir, reserveBytes, budgets }: DiskUse
     usedBytes: await bytesOf(isPart),
     limitBytes: null,
   });
+  const store = await bytesOf((name) => name.startsWith('muster.db'));
+  const held = heldBytes();
   return {
     parts: [
-      await own('store', (name) => name.startsWith('muster.db')),
+      { part: 'store', usedBytes: Math.max(0, store - held), limitBytes: null },
       ...budgets(),
       await own('backups', (name) => name.startsWith('replaced-') || name.endsWith('.backup')),
-      await own('reserve', (name) => name === 'ballast'),
+      { part: 'reserve', usedBytes: held, limitBytes: null },
     ],
     fileSystems: await fileSystemsOf(dataDir, reserveBytes),
   };

@@ -70,7 +70,7 @@ export async function* backupPieces(
     if (isLate)
       throw new StoreError('io', `a part of the backup was not taken within ${pieceTakenMs / 1_000} s`);
     if (!isHeld())
-      throw new StoreError('full', 'the disk is full: the backup was given up, so that commits go on');
+      throw new StoreError('full', 'the disk is full: the backup was given up, so that commits continue');
     late.refresh();
   };
   try {

@@ -6,14 +6,14 @@
  * - Filler rows in the table `own_space` hold a megabyte each. On a full disk one is deleted, and new rows get its pages.
  * A commit starts only if the pages that it may need are there. So the log can always be carried over, and is free again.
  *
- * File systems that never overwrite a block (btrfs, ZFS) take new blocks all the same; there, only a disk or a quota of its own
+ * File systems that never overwrite a block (btrfs, ZFS) take new blocks anyway; there, only a disk or a quota of its own
  * protects the store (docs/operations.md).
  */
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreError } from '../store.ts';
 import { logBytes } from './keptLog.ts';
-import { isNoSpace, type StoreFiles } from './storeFiles.ts';
+import { isDiskFull, type StoreFiles } from './storeFiles.ts';
 
 const mebibyte = 1024 * 1024;
 const zeros = Buffer.alloc(mebibyte);
@@ -73,7 +73,7 @@ export class OwnSpace {
   prepareCommit(): void {
     if (this.readyPages() >= pagesPerCommit) return;
     this.extendDatabase(pagesPerCommit);
-    for (const filler of [...this.fillers]) {
+    for (const filler of this.fillers) {
       if (this.readyPages() >= pagesPerCommit) return;
       this.parts.commit(() => this.deleteFiller(filler));
       this.fillers.delete(filler);
@@ -158,7 +158,7 @@ function extend(file: number, until: number): boolean {
     while (size < until) size += writeSync(file, zeros, 0, Math.min(zeros.length, until - size), size);
     return true;
   } catch (error) {
-    if (isNoSpace(error)) return false;
+    if (isDiskFull(error)) return false;
     throw error;
   }
 }

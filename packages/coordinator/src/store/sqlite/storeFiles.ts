@@ -177,12 +177,12 @@ export class StoreFiles {
       this.uncarried.clear();
       return true;
     } catch (error) {
-      if (isNoSpace(error)) return false;
+      if (isDiskFull(error)) return false;
       throw new StoreError('io', `the log could not be carried over: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** The database does not change and the log only grows until `letGo` is called, or until the log has no room on a full disk. */
+  /** The database does not change and the log only grows until `letGo` runs, or until the log has no room on a full disk. */
   hold(): { readonly isHeld: () => boolean; readonly letGo: () => void } {
     const hold = {};
     this.holds.add(hold);
@@ -244,7 +244,7 @@ function witnessFailed(error: unknown): StoreError {
 }
 
 /** True if the disk, or the quota of the user, has no room. */
-export function isNoSpace(error: unknown): boolean {
+export function isDiskFull(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   return code === 'ENOSPC' || code === 'EDQUOT' || (typeof errcode === 'number' && (errcode & 0xff) === 13);
 }
