@@ -70,6 +70,57 @@ export interface CheckpointFacts {
    * is renamed, and one that is verified was reported as corrupt by mistake.
    */
   readonly reread: boolean;
+  /**
+   * Digest of the names, the sizes and the small parts of its files (headers, directories, indexes), at most 64 characters. Unlike
+   * `version` it is the same on every node. Absent: an older agent has verified it, or nothing of it could be read.
+   */
+  readonly fingerprint?: string;
+}
+
+/** One version of a checkpoint, as an order to prepare names it. */
+export interface CheckpointIdentity extends CheckpointVersion {
+  /** null: not known. */
+  readonly fingerprint: string | null;
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** The look at the checkpoints that an attempt may resume from, before its start. */
+export interface LookOrder {
+  /** The best first, at most `lookCandidatesMax`. */
+  readonly candidates: readonly CheckpointIdentity[];
+  /** No later step is wanted. null: the newest is. */
+  readonly stepMax: number | null;
+}
+
+/** An older candidate than these is not looked at: something is wrong with more than its checkpoints then. */
+export const lookCandidatesMax = 16;
+/** Maximum checkpoints that one look reports. */
+export const lookFoundMax = 64;
+
+/** A checkpoint as a look has found it. */
+export interface FoundCheckpoint {
+  /** `verified`: in this very version, before or in this look. Any other verdict: it must not be used. */
+  readonly checkpoint: CheckpointFacts;
+  /** The job and the attempt that saved it, by the index of the directory. null: unknown. */
+  readonly by: string | null;
+  readonly attempt: number | null;
+}
+
+/** What is really in the directory of a job before an attempt starts. */
+export interface CheckpointLook {
+  readonly found: readonly FoundCheckpoint[];
+  /** They lie on storage that other nodes see under the same path. */
+  readonly shared: boolean;
+  /** Nothing is there, or nothing can be read: the end of a sentence that follows the directory's path. null: it was looked at. */
+  readonly problem: string | null;
+  readonly tookMs: number;
+}
+
+/** The reason why an attempt is not offered what was planned. */
+export interface ChosenBecause {
+  /** The end of a sentence: `found on disk; node-1 had reported step 6`. Absent: it is the planned one. */
+  readonly why?: string;
 }
 
 /** What an agent reports of a checkpoint that a task of it has saved, or offers. */
@@ -144,6 +195,11 @@ export interface Checkpoint extends CheckpointFacts {
   readonly suspect: boolean;
   /** Saved at or after the moment when the loss became NaN or diverged: chosen only when there is no other. Absent: it was not. */
   readonly diverged?: true;
+  /**
+   * A look before a start has found it, and no agent had reported it: signs of the training that saved it may be missing, so that it
+   * is not known to be sound. Absent: it was reported.
+   */
+  readonly found?: true;
   /** Only where it is shown. Absent: it is not evaluated. */
   readonly evaluation?: CheckpointEvaluation;
 }

@@ -3,6 +3,7 @@
  * table, and `docs/events.md` is generated from it. Kinds and members are part of the API: they never change their meaning.
  */
 import * as phaseShapes from './eventPhaseShapes.ts';
+import { resumeChosenData } from './eventResumeShapes.ts';
 import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
 import { flag, type Members, mapOf, nullable, oneOf, real, textShape, whole } from './jsonShapes.ts';
@@ -65,6 +66,11 @@ export const eventKinds = {
     subject: 'job',
     when: 'nodes and GPUs were chosen; `resume` is the checkpoint that it is offered',
     data: shapes.allocatedData,
+  },
+  'attempt.resume_chosen': {
+    subject: 'job',
+    when: 'the look before the start has found something else to resume from than `planned`, and `resume` is offered',
+    data: resumeChosenData,
   },
   'attempt.checked': {
     subject: 'job',

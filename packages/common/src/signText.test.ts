@@ -49,6 +49,10 @@ test('a resume is offered until the output shows what became of it', () => {
   expect(resumeText(anAttempt(1))).toBeNull();
   expect(resumeText(anAttempt(2, { resume }))).toBe('offered step-40.json (step 40)');
   expect(resumeText(anAttempt(2, { resume: { name: 'ckpt.pt', step: null } }))).toBe('offered ckpt.pt');
+  const why = 'found on disk; node-1 had reported step 6';
+  expect(resumeText(anAttempt(2, { resume: { name: 'ckpt.pt', step: 25, why } }))).toBe(
+    'offered ckpt.pt (step 25), found on disk; node-1 had reported step 6',
+  );
 
   const confirmed = at('resume_confirmed', 41);
   expect(resumeText(confirmed)).toBe('resumed from step-40.json (step 40)');

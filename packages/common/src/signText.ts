@@ -103,8 +103,8 @@ export function signLines({ signs }: Pick<AttemptView, 'signs'>): readonly strin
  */
 export function resumeText({ resume, signs }: Pick<AttemptView, 'resume' | 'signs'>): string | null {
   if (resume === null) return null;
-  const { name, step } = resume;
-  const checkpoint = step === null ? name : `${name} (step ${step})`;
+  const { name, step, why } = resume;
+  const checkpoint = `${step === null ? name : `${name} (step ${step})`}${why === undefined ? '' : `, ${why}`}`;
   const sign = signs.find(({ kind }) => isResumeSign(kind));
   if (sign === undefined) return `offered ${checkpoint}`;
   const at = sign.step === null ? '' : ` at step ${sign.step}`;

@@ -2,7 +2,7 @@
  * What the API shows of the cluster: the messages of proto/muster/v1/types.proto in domain words. `wire/` maps them.
  * `-o json` prints these. Absent is null; times are epoch milliseconds.
  */
-import type { Checkpoint } from './checkpoints.ts';
+import type { Checkpoint, ChosenBecause } from './checkpoints.ts';
 import type { Condition } from './conditions.ts';
 import type { PathBandwidth, TaskFailure } from './gangs.ts';
 import type { NodeInventory } from './hardware.ts';
@@ -33,7 +33,7 @@ export interface ExcludedNode {
 }
 
 /** The checkpoint that an attempt began from. */
-export interface Resume {
+export interface Resume extends ChosenBecause {
   /** Path below the job's checkpoint directory, or one of `ElsewhereName`. */
   readonly name: string;
   /** null: unknown. */

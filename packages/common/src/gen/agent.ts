@@ -12,8 +12,11 @@ import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Outp
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
 import type { Checkpoint as _muster_v1_Checkpoint, Checkpoint__Output as _muster_v1_Checkpoint__Output } from './muster/v1/Checkpoint.ts';
 import type { CheckpointEvaluation as _muster_v1_CheckpointEvaluation, CheckpointEvaluation__Output as _muster_v1_CheckpointEvaluation__Output } from './muster/v1/CheckpointEvaluation.ts';
+import type { CheckpointIdentity as _muster_v1_CheckpointIdentity, CheckpointIdentity__Output as _muster_v1_CheckpointIdentity__Output } from './muster/v1/CheckpointIdentity.ts';
+import type { CheckpointLook as _muster_v1_CheckpointLook, CheckpointLook__Output as _muster_v1_CheckpointLook__Output } from './muster/v1/CheckpointLook.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from './muster/v1/CheckpointSeen.ts';
 import type { CheckpointVersion as _muster_v1_CheckpointVersion, CheckpointVersion__Output as _muster_v1_CheckpointVersion__Output } from './muster/v1/CheckpointVersion.ts';
+import type { ChosenResume as _muster_v1_ChosenResume, ChosenResume__Output as _muster_v1_ChosenResume__Output } from './muster/v1/ChosenResume.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
@@ -29,6 +32,7 @@ import type { Evidence as _muster_v1_Evidence, Evidence__Output as _muster_v1_Ev
 import type { ExcludedNode as _muster_v1_ExcludedNode, ExcludedNode__Output as _muster_v1_ExcludedNode__Output } from './muster/v1/ExcludedNode.ts';
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { Forget as _muster_v1_Forget, Forget__Output as _muster_v1_Forget__Output } from './muster/v1/Forget.ts';
+import type { FoundCheckpoint as _muster_v1_FoundCheckpoint, FoundCheckpoint__Output as _muster_v1_FoundCheckpoint__Output } from './muster/v1/FoundCheckpoint.ts';
 import type { Gpu as _muster_v1_Gpu, Gpu__Output as _muster_v1_Gpu__Output } from './muster/v1/Gpu.ts';
 import type { GpuDriver as _muster_v1_GpuDriver, GpuDriver__Output as _muster_v1_GpuDriver__Output } from './muster/v1/GpuDriver.ts';
 import type { GpuReading as _muster_v1_GpuReading, GpuReading__Output as _muster_v1_GpuReading__Output } from './muster/v1/GpuReading.ts';
@@ -49,6 +53,7 @@ import type { KeepCheckpoints as _muster_v1_KeepCheckpoints, KeepCheckpoints__Ou
 import type { LedgerEntry as _muster_v1_LedgerEntry, LedgerEntry__Output as _muster_v1_LedgerEntry__Output } from './muster/v1/LedgerEntry.ts';
 import type { LogUpload as _muster_v1_LogUpload, LogUpload__Output as _muster_v1_LogUpload__Output } from './muster/v1/LogUpload.ts';
 import type { LogUploadAck as _muster_v1_LogUploadAck, LogUploadAck__Output as _muster_v1_LogUploadAck__Output } from './muster/v1/LogUploadAck.ts';
+import type { LookOrder as _muster_v1_LookOrder, LookOrder__Output as _muster_v1_LookOrder__Output } from './muster/v1/LookOrder.ts';
 import type { MachineDisk as _muster_v1_MachineDisk, MachineDisk__Output as _muster_v1_MachineDisk__Output } from './muster/v1/MachineDisk.ts';
 import type { MachineFacts as _muster_v1_MachineFacts, MachineFacts__Output as _muster_v1_MachineFacts__Output } from './muster/v1/MachineFacts.ts';
 import type { Master as _muster_v1_Master, Master__Output as _muster_v1_Master__Output } from './muster/v1/Master.ts';
@@ -118,8 +123,11 @@ export interface ProtoGrpcType {
       Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
       Checkpoint: MessageTypeDefinition<_muster_v1_Checkpoint, _muster_v1_Checkpoint__Output>
       CheckpointEvaluation: MessageTypeDefinition<_muster_v1_CheckpointEvaluation, _muster_v1_CheckpointEvaluation__Output>
+      CheckpointIdentity: MessageTypeDefinition<_muster_v1_CheckpointIdentity, _muster_v1_CheckpointIdentity__Output>
+      CheckpointLook: MessageTypeDefinition<_muster_v1_CheckpointLook, _muster_v1_CheckpointLook__Output>
       CheckpointSeen: MessageTypeDefinition<_muster_v1_CheckpointSeen, _muster_v1_CheckpointSeen__Output>
       CheckpointVersion: MessageTypeDefinition<_muster_v1_CheckpointVersion, _muster_v1_CheckpointVersion__Output>
+      ChosenResume: MessageTypeDefinition<_muster_v1_ChosenResume, _muster_v1_ChosenResume__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
@@ -135,6 +143,7 @@ export interface ProtoGrpcType {
       ExcludedNode: MessageTypeDefinition<_muster_v1_ExcludedNode, _muster_v1_ExcludedNode__Output>
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       Forget: MessageTypeDefinition<_muster_v1_Forget, _muster_v1_Forget__Output>
+      FoundCheckpoint: MessageTypeDefinition<_muster_v1_FoundCheckpoint, _muster_v1_FoundCheckpoint__Output>
       Gpu: MessageTypeDefinition<_muster_v1_Gpu, _muster_v1_Gpu__Output>
       GpuDriver: MessageTypeDefinition<_muster_v1_GpuDriver, _muster_v1_GpuDriver__Output>
       GpuReading: MessageTypeDefinition<_muster_v1_GpuReading, _muster_v1_GpuReading__Output>
@@ -156,6 +165,7 @@ export interface ProtoGrpcType {
       LedgerEntry: MessageTypeDefinition<_muster_v1_LedgerEntry, _muster_v1_LedgerEntry__Output>
       LogUpload: MessageTypeDefinition<_muster_v1_LogUpload, _muster_v1_LogUpload__Output>
       LogUploadAck: MessageTypeDefinition<_muster_v1_LogUploadAck, _muster_v1_LogUploadAck__Output>
+      LookOrder: MessageTypeDefinition<_muster_v1_LookOrder, _muster_v1_LookOrder__Output>
       MachineDisk: MessageTypeDefinition<_muster_v1_MachineDisk, _muster_v1_MachineDisk__Output>
       MachineFacts: MessageTypeDefinition<_muster_v1_MachineFacts, _muster_v1_MachineFacts__Output>
       Master: MessageTypeDefinition<_muster_v1_Master, _muster_v1_Master__Output>

@@ -92,7 +92,8 @@ const evaluation = message<checkpoints.CheckpointEvaluation>()('CheckpointEvalua
 });
 const checkpointFacts = message<checkpoints.CheckpointFacts>()('Checkpoint', {
   ...ofCheckpoint,
-  ...without('attempt', 'node', 'shared', 'suspect', 'diverged', 'evaluation'),
+  fingerprint: sparse,
+  ...without('attempt', 'node', 'shared', 'suspect', 'diverged', 'evaluation', 'found'),
 });
 
 export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } =
@@ -100,7 +101,20 @@ export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } 
     task: needed(taskRef),
     checkpoint: needed(checkpointFacts),
   });
-export const { toWire: resumeToWire, fromWire: resumeFromWire } = message<views.Resume>()('Resume');
+const resume = message<views.Resume>()('Resume', { why: sparse });
+export const { toWire: resumeToWire, fromWire: resumeFromWire } = resume;
+const checkpointIdentity = message<checkpoints.CheckpointIdentity>()('CheckpointIdentity');
+export const { toWire: lookOrderToWire, fromWire: lookOrderFromWire } = message<checkpoints.LookOrder>()(
+  'LookOrder',
+  { candidates: checkpointIdentity },
+);
+const foundCheckpoint = message<checkpoints.FoundCheckpoint>()('FoundCheckpoint', {
+  checkpoint: needed(checkpointFacts),
+});
+export const { toWire: lookToWire, fromWire: lookFromWire } = message<checkpoints.CheckpointLook>()(
+  'CheckpointLook',
+  { found: foundCheckpoint },
+);
 export const ledgerEntry = message<views.LedgerEntry>()('LedgerEntry', {
   kind: needed(knownWord(views.ledgerKinds)),
   cause: word(causeKinds, 'unknown'),
@@ -250,6 +264,7 @@ const attempt = message<views.AttemptView>()('Attempt', {
   state: enumMapping('ATTEMPT_STATE_', attemptStates, 'allocated'),
   tasks: message<views.TaskView>()('Task', { state: taskState, exit: taskEnd }),
   cause,
+  resume,
   signs: message<views.AttemptSign>()('AttemptSign', { kind: signKind }),
 });
 const jobPhases = message<phases.PhasesView>()('JobPhases', {
@@ -257,6 +272,7 @@ const jobPhases = message<phases.PhasesView>()('JobPhases', {
   phases: message<phases.PhaseView>()('JobPhase', {
     state: word(phases.phaseStates, 'current'),
     verdict: word(phases.phaseVerdicts, 'unknown'),
+    checkpoint: message<NonNullable<phases.PhaseView['checkpoint']>>()('Resume', without('why')),
   }),
 });
 const pending = message<views.PendingReason>()('PendingReason', {
@@ -274,6 +290,8 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobVie
   checkpoints: message<checkpoints.Checkpoint>()('Checkpoint', {
     ...ofCheckpoint,
     diverged: sparse,
+    fingerprint: sparse,
+    found: sparse,
     evaluation: { ...evaluation, ...sparse },
   }),
   training: progress,

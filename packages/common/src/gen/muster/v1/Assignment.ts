@@ -6,6 +6,7 @@ import type { Stop as _muster_v1_Stop, Stop__Output as _muster_v1_Stop__Output }
 import type { PathCheck as _muster_v1_PathCheck, PathCheck__Output as _muster_v1_PathCheck__Output } from '../../muster/v1/PathCheck.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from '../../muster/v1/Resume.ts';
 import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from '../../muster/v1/CorruptCheckpoint.ts';
+import type { LookOrder as _muster_v1_LookOrder, LookOrder__Output as _muster_v1_LookOrder__Output } from '../../muster/v1/LookOrder.ts';
 
 export interface Assignment {
   'task'?: (_muster_v1_TaskRef | null);
@@ -28,6 +29,7 @@ export interface Assignment {
   'lineage'?: (string)[];
   'user'?: (string);
   'traceparent'?: (string);
+  'look'?: (_muster_v1_LookOrder | null);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";
@@ -55,6 +57,7 @@ export interface Assignment__Output {
   'lineage': (string)[];
   'user': (string);
   'traceparent'?: (string);
+  'look': (_muster_v1_LookOrder__Output | null);
   '_arrayIndex'?: "arrayIndex";
   '_arraySize'?: "arraySize";
   '_leaseMs'?: "leaseMs";

@@ -24,12 +24,16 @@ export interface Checkpoint {
   'reread'?: (boolean);
   'diverged'?: (boolean);
   'evaluation'?: (_muster_v1_CheckpointEvaluation | null);
+  'fingerprint'?: (string);
+  'found'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";
   '_depth'?: "depth";
   '_problem'?: "problem";
   '_diverged'?: "diverged";
+  '_fingerprint'?: "fingerprint";
+  '_found'?: "found";
 }
 
 export interface Checkpoint__Output {
@@ -53,10 +57,14 @@ export interface Checkpoint__Output {
   'reread': (boolean);
   'diverged'?: (boolean);
   'evaluation': (_muster_v1_CheckpointEvaluation__Output | null);
+  'fingerprint'?: (string);
+  'found'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";
   '_depth'?: "depth";
   '_problem'?: "problem";
   '_diverged'?: "diverged";
+  '_fingerprint'?: "fingerprint";
+  '_found'?: "found";
 }
