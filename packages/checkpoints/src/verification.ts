@@ -22,6 +22,9 @@ export interface Verification {
   /** As in `CheckpointCandidate`: of what was verified. Another one there means that more was written since. */
   readonly version: string;
   readonly problem: string | null;
+  /** As `fingerprintOf` makes them. Absent: it changed, or could not be read. */
+  readonly fingerprint?: string;
+  readonly ends?: readonly string[];
 }
 
 /** Nothing at all could be found out about it. */

@@ -9,6 +9,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { VerificationDepth } from '@muster/common/checkpoints';
 import { belowAll, Directory, errorCode, kindOf, unreadableBecause, withDirectory } from './directories.ts';
 import { examineFile, type FileFinding } from './examine.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { formatOf } from './formats.ts';
 import { type CheckpointListing, type ListedFile, listDirectory, listFile } from './listing.ts';
 import { recogniseName } from './names.ts';
@@ -124,6 +125,10 @@ async function verifyFiles(
     const judgement: Judgement = isChanging ? beingWritten : { verdict: 'unverified', problem };
     return { judgement, depth: 'quick', digest: null, step: null, format };
   });
+  // Before the last listing, which shows that nothing has changed up to then.
+  const small = await fingerprintOf(listing.files, async (path) => (await files.open(path)).handle).catch(
+    () => null,
+  );
   const hasChanged = await files.listAgain().then(
     ({ version }) => version !== listing.version,
     () => true,
@@ -139,6 +144,7 @@ async function verifyFiles(
     digest: hasChanged ? null : found.digest,
     version: listing.version,
     problem,
+    ...(hasChanged || small === null ? {} : small),
   };
 }
 

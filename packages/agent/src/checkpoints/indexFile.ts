@@ -33,6 +33,10 @@ export interface IndexedCheckpoint extends CheckpointFacts {
   readonly by: string | null;
   readonly attempt: number;
   readonly node: string;
+  /** As `Fingerprint.ends`. Absent: an older agent has verified it. */
+  readonly ends?: readonly string[];
+  /** Saved again under its name, its files began differently and ended alike: their ends do not show whether one is complete. */
+  readonly endsStay?: boolean;
 }
 
 /** A corrupt one that was set aside. */
@@ -105,7 +109,7 @@ const asShortText: Decoder<string> = (value) => {
 const asMetrics: Decoder<Readonly<Record<string, number>>> = (value) =>
   isMapping(value) ? Object.fromEntries(asMapOf(asNumber)(value)) : undefined;
 
-const asIndexed = asObject<IndexedCheckpoint>({
+const asVerified = asObject<Omit<IndexedCheckpoint, 'fingerprint' | 'ends' | 'endsStay'>>({
   name: asShortText,
   version: asShortText,
   step: asNullable(asNumber),
@@ -124,6 +128,22 @@ const asIndexed = asObject<IndexedCheckpoint>({
   attempt: asNumber,
   node: asShortText,
 });
+
+/** Members that older agents do not write. */
+const asIndexed: Decoder<IndexedCheckpoint> = (value) => {
+  const verified = asVerified(value);
+  if (verified === undefined || !isMapping(value)) return undefined;
+  const fingerprint = asShortText(value['fingerprint']);
+  const ends = asListOf(asShortText)(value['ends']).slice(0, endsMax);
+  return {
+    ...verified,
+    ...(fingerprint === undefined ? {} : { fingerprint: fingerprint.slice(0, fingerprintLengthMax) }),
+    ...(ends.length === 0 ? {} : { ends }),
+    ...(isTrue(value['endsStay']) === true ? { endsStay: true } : {}),
+  };
+};
+const fingerprintLengthMax = 64;
+const endsMax = 64;
 
 const asQuarantined = asObject<QuarantinedCheckpoint>({
   name: asShortText,

@@ -8,6 +8,7 @@ import type { CheckpointFacts, CheckpointSeen, VerificationDepth } from '@muster
 import { taskKey } from '@muster/common/ids';
 import { reasonOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
+import { endsOf } from './halfWritten.ts';
 import {
   type CheckpointIndex,
   type IndexedCheckpoint,
@@ -176,7 +177,8 @@ export class KnownCheckpoints {
     const { root, task } = this.of;
     const { name } = observation.candidate;
     const savedBy = { by: task.jobId, attempt: task.attempt, node: this.parts.nodeName };
-    const facts = { ...this.factsOf(observation, found), ...savedBy };
+    const ends = endsOf(this.known.get(name)?.facts ?? null, found);
+    const facts = { ...this.factsOf(observation, found), ...savedBy, ...ends };
     const afterStop =
       this.stop !== null && beganAfter(this.stop, observation.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
@@ -311,6 +313,7 @@ export class KnownCheckpoints {
       format: format === 'unknown' ? candidate.format : format,
       saveDurationMs: writtenForMs(observation),
       metrics: this.parts.metricsAt(this.of.task, step),
+      ...(found.fingerprint === undefined ? {} : { fingerprint: found.fingerprint }),
     };
   }
 

@@ -42,6 +42,14 @@ export const verifierProgram = import.meta.filename.endsWith('.ts')
   ? join(import.meta.dirname, '../../../checkpoints/src/verifier/main.ts')
   : join(import.meta.dirname, 'checkpoint-verifier.mjs');
 
+/** The directory in which a job saves, as this agent finds it. */
+export interface SavePlace {
+  readonly spec: JobSpec;
+  readonly root: string;
+  /** null: the usual names. */
+  readonly pattern: NamePattern | null;
+}
+
 /** A task whose checkpoints are looked at. */
 export interface CheckpointedTask {
   readonly task: TaskRef;

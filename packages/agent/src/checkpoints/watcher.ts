@@ -3,25 +3,40 @@
  * it is shared, and where it is not, what frameworks need to resume is what rank 0 has.
  */
 
-import { compilePattern, type NamePattern } from '@muster/checkpoints/namePattern';
-import { evaluatesLabel, externalCheckpoint, type KeptCheckpoints } from '@muster/common/checkpoints';
+import { realpath } from 'node:fs/promises';
+import { compilePattern } from '@muster/checkpoints/namePattern';
+import {
+  type CheckpointLook,
+  evaluatesLabel,
+  externalCheckpoint,
+  type KeptCheckpoints,
+} from '@muster/common/checkpoints';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { DirectoryProblems } from './directoryProblems.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
-import type { CheckpointMessage, WatcherParts } from './parts.ts';
+import { lookBeforeStart, type WantedLook } from './look.ts';
+import type { CheckpointMessage, SavePlace, WatcherParts } from './parts.ts';
 import { conflictIn, type PreparationProblem, resumeProblem, setAsideCorrupt } from './preparation.ts';
+import { isShared } from './removal.ts';
 import { FirstReadings } from './secondReadings.ts';
 
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
   /**
-   * Refuses a directory that holds checkpoints of another job, sets corrupt ones aside, and makes sure that the one to resume
-   * from exists. May be repeated.
+   * Refuses a directory that holds checkpoints of another job, sets corrupt ones aside, and looks at what may be resumed from. For a
+   * coordinator that asks for no look it makes sure that the one to resume from exists. May be repeated.
+   * @param onDoing gets what it is busy with, for people
    * @returns why the attempt cannot begin; null: it can
    */
-  prepare(assignment: Assignment): Promise<PreparationProblem | null>;
+  prepare(
+    assignment: Assignment,
+    onDoing: (text: string) => void,
+    signal: AbortSignal,
+  ): Promise<PreparationProblem | null>;
+  /** What the last preparation of the task has found in its directory. null: nobody asked for that. */
+  lookOf(task: TaskRef): CheckpointLook | null;
   /** The task runs. May be repeated. @param startedAtMs wall clock */
   watch(assignment: Assignment, startedAtMs: number): void;
   /** To be awaited before the first signal of a stop; takes a second at most. */
@@ -47,14 +62,17 @@ export interface Checkpoints {
   forget(task: TaskRef): void;
 }
 
-interface Place {
-  readonly spec: JobSpec;
-  readonly root: string;
-  readonly pattern: NamePattern | null;
-}
-
 /** Of one task; all of them are sent after the Welcome. */
 const newestMax = 8;
+
+const evaluatedIsGone = {
+  kind: 'checkpoint_conflict',
+  message: 'the checkpoint that this job evaluates is no longer there',
+} as const;
+
+function isEvaluation({ labels }: JobSpec): boolean {
+  return labels[evaluatesLabel] !== undefined;
+}
 
 const insideContainer = 'lies inside the container, on none of its volumes';
 
@@ -64,20 +82,21 @@ export class CheckpointWatcher implements Checkpoints {
   private readonly kept = new Map<TaskKey, KeptCheckpoints>();
   private readonly problems: DirectoryProblems;
   private readonly firstReadings = new FirstReadings();
+  private readonly looks = new Map<TaskKey, CheckpointLook>();
 
   constructor(parts: WatcherParts) {
     this.parts = parts;
     this.problems = new DirectoryProblems(parts.onProblem);
   }
 
-  async prepare(assignment: Assignment): Promise<PreparationProblem | null> {
-    const { task, spec, quarantine: corrupt, resume } = assignment;
+  async prepare(
+    assignment: Assignment,
+    onDoing: (text: string) => void = () => {},
+    signal: AbortSignal = AbortSignal.timeout(assignment.spec.prepareTimeoutMs),
+  ): Promise<PreparationProblem | null> {
+    const { task, spec, quarantine: corrupt, resume, look: order = null } = assignment;
     if (task.nodeRank !== 0) return null;
-    if (resume === null && spec.labels[evaluatesLabel] !== undefined)
-      return {
-        kind: 'checkpoint_conflict',
-        message: 'the checkpoint that this job evaluates is no longer there',
-      };
+    if (resume === null && isEvaluation(spec)) return evaluatedIsGone;
     const foreign = resume === null || externalCheckpoint(resume.name) === null ? null : resume.name;
     const place = this.placeOf(assignment);
     if (place !== null) {
@@ -87,10 +106,39 @@ export class CheckpointWatcher implements Checkpoints {
       if (message !== null) return { kind: 'checkpoint_conflict', message };
       await setAsideCorrupt({ ...place, corrupt }, (warning) => this.warn(task, place.root, warning));
     }
+    // Inside of a container nothing can be seen.
+    if (order !== null && (place !== null || foreign !== null))
+      return this.look({ assignment, order, place, onDoing, signal, limitMs: spec.prepareTimeoutMs / 2 });
     if (foreign !== null) return this.foreignProblem(assignment, foreign);
     const message = resume === null || place === null ? null : await resumeProblem(place.root, resume.name);
     // As good as corrupt: the coordinator takes the one before.
     return message === null ? null : { kind: 'corrupt_checkpoint', message };
+  }
+
+  lookOf(task: TaskRef): CheckpointLook | null {
+    return this.looks.get(taskKey(task)) ?? null;
+  }
+
+  private async look(wanted: WantedLook): Promise<PreparationProblem | null> {
+    const { task, resume, spec } = wanted.assignment;
+    const found = await lookBeforeStart({ ...this.parts, isRemote: (path) => this.isRemote(path) }, wanted);
+    const isFound = found.found.some(({ checkpoint: { verdict } }) => verdict === 'verified');
+    const ordered = found.found.find(({ checkpoint: { name } }) => name === resume?.name)?.checkpoint;
+    // What is evaluated is one version of a checkpoint, and nothing in its place will do.
+    if (isEvaluation(spec) && ordered?.version !== wanted.order.candidates[0]?.version)
+      return { ...evaluatedIsGone, message: `${evaluatedIsGone.message}: another one has its name now` };
+    if (!isFound && resume !== null && externalCheckpoint(resume.name) !== null) {
+      const problem = ordered?.problem ?? 'it cannot be read';
+      const message = `the checkpoint ${resume.name}, which this job was asked to continue from, cannot be used on this node: ${problem}`;
+      return { kind: 'checkpoint_conflict', message };
+    }
+    this.looks.set(taskKey(task), found);
+    return null;
+  }
+
+  private async isRemote(path: string): Promise<boolean> {
+    const real = await realpath(path).catch(() => path);
+    return isShared(real, this.parts.mounts());
   }
 
   watch(assignment: Assignment, startedAtMs: number): void {
@@ -165,6 +213,7 @@ export class CheckpointWatcher implements Checkpoints {
     void this.watches.get(key)?.close();
     this.watches.delete(key);
     this.kept.delete(key);
+    this.looks.delete(key);
     this.problems.forget(task);
   }
 
@@ -190,13 +239,13 @@ export class CheckpointWatcher implements Checkpoints {
    * The checkpoint that it begins from is in its directory: it has saved there before, or its user has named that one. It is
    * never sent away from its own work.
    */
-  private isAtHome({ checkpointJobId, resume }: Assignment, { spec, root }: Place): boolean {
+  private isAtHome({ checkpointJobId, resume }: Assignment, { spec, root }: SavePlace): boolean {
     if (this.parts.dirs.isOwn(spec)) return true;
     const from = resume === null ? null : this.parts.dirs.placeOf(checkpointJobId, spec, resume.name);
     return from !== null && `${from.root}/`.startsWith(root === '/' ? '/' : `${root}/`);
   }
 
-  private placeOf({ checkpointJobId, spec }: Assignment): Place | null {
+  private placeOf({ checkpointJobId, spec }: Assignment): SavePlace | null {
     const root = this.parts.dirs.hostPathFor(checkpointJobId, spec);
     if (root === null) return null;
     const { pattern } = spec.checkpoint;

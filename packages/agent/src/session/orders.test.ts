@@ -14,6 +14,7 @@ const assigned: Assignment__Output = {
   start: null,
   stop: null,
   check: null,
+  look: null,
   resume: { name: 'step_10.pt', step: 10 },
   checkpointJobId: 'job_ba9876543210',
   user: 'alice',

@@ -5,7 +5,12 @@ import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/Co
 import type { Start__Output } from '@muster/common/gen/muster/v1/Start';
 import { isJobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import { decodeJobSpec } from '@muster/common/spec/serialize';
-import { pathCheckFromWire, resumeFromWire, taskRefFromWire } from '@muster/common/wire/codec';
+import {
+  lookOrderFromWire,
+  pathCheckFromWire,
+  resumeFromWire,
+  taskRefFromWire,
+} from '@muster/common/wire/codec';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { GivenOrder, TaskManager } from '../tasks/manager.ts';
 import type { Order } from '../tasks/state.ts';
@@ -74,8 +79,10 @@ export function orderOf(assigned: Assignment__Output, task: TaskRef): Order {
 }
 
 function startOrder(start: Start__Output, assignment: Assignment | null): Order {
-  const { masterAddr, masterPort, addresses } = start;
-  return { kind: 'start', assignment, addr: masterAddr, port: masterPort, addresses };
+  const { masterAddr, masterPort, addresses, resume } = start;
+  const chosen = resume === null ? undefined : resume.resume && resumeFromWire(resume.resume);
+  const order = { kind: 'start', assignment, addr: masterAddr, port: masterPort, addresses } as const;
+  return chosen === undefined ? order : { ...order, resume: chosen };
 }
 
 /** One that is only to be prepared has no lease yet. */
@@ -102,5 +109,6 @@ function assignmentOf(assigned: Assignment__Output, task: TaskRef): Assignment {
     doubted: assigned.doubted,
     proof: assigned.proof,
     traceparent: assigned.traceparent ?? null,
+    look: assigned.look && lookOrderFromWire(assigned.look),
   };
 }

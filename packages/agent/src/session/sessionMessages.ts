@@ -10,6 +10,7 @@ import {
   checkpointSeenToWire,
   endpointToWire,
   findingsToWire,
+  lookToWire,
   taskRefToWire,
   taskReportToWire,
   trainingSignToWire,
@@ -102,11 +103,12 @@ export function taskMessageToWire(message: TaskMessage): AgentMessage {
   }
 }
 
-function preparedToWire({ task, master, endpoints, testPort }: PreparedMessage): Prepared {
+function preparedToWire({ task, master, endpoints, testPort, look }: PreparedMessage): Prepared {
   return {
     task: taskRefToWire(task),
     master,
     endpoints: endpoints.map(endpointToWire),
     ...(testPort === null ? {} : { testPort }),
+    look: look && lookToWire(look),
   };
 }

@@ -1,4 +1,4 @@
-import type { CorruptCheckpoint } from '@muster/common/checkpoints';
+import type { CorruptCheckpoint, LookOrder } from '@muster/common/checkpoints';
 import type { JobId, TaskRef } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Resume } from '@muster/common/views';
@@ -29,4 +29,6 @@ export interface Assignment {
   readonly proof: string;
   /** For TRACEPARENT. null: the job is in no trace that anybody records. Absent in the record of a task that an older agent wrote. */
   readonly traceparent?: string | null;
+  /** What rank 0 looks at before the start. null: nothing. Absent in the record of a task that an older agent wrote. */
+  readonly look?: LookOrder | null;
 }

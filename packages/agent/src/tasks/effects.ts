@@ -230,13 +230,13 @@ export class TaskEffects {
 
   private announce(port: number | null): void {
     const { task, parts } = this;
-    const network = this.owner.state.assignment?.spec.network ?? null;
     parts.send({
       kind: 'prepared',
       task,
       master: task.nodeRank === 0 && port !== null ? { addr: parts.address, port } : null,
-      endpoints: parts.rendezvous.endpoints(network),
+      endpoints: parts.rendezvous.endpoints(this.owner.state.assignment?.spec.network ?? null),
       testPort: port,
+      look: parts.checkpoints.lookOf(task),
     });
   }
 

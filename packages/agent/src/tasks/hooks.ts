@@ -212,8 +212,8 @@ function checkpoints(parts: HookParts): TaskHook {
   };
   return {
     // Before anything of the job runs on any node, because the nodes of a gang are released together.
-    async prepare({ assignment }, _onDoing, abort) {
-      const problem = await untilAborted(parts.checkpoints.prepare(assignment), abort);
+    async prepare({ assignment }, onDoing, abort) {
+      const problem = await untilAborted(parts.checkpoints.prepare(assignment, onDoing, abort), abort);
       if (problem !== null) throw new NotReady(problem.kind, problem.message);
     },
     followed: (task, _how, startedAtMs) => watch(task, startedAtMs),

@@ -55,6 +55,7 @@ export function fromNothing({ jobId }: TaskRef) {
 /** Nobody looks at checkpoints. */
 const noCheckpoints: Checkpoints = {
   prepare: async () => null,
+  lookOf: () => null,
   watch: () => {},
   stopping: async () => {},
   notStopped: () => {},

@@ -1,5 +1,6 @@
 /** What the tasks of a node send to the coordinator. */
 
+import type { CheckpointLook } from '@muster/common/checkpoints';
 import type { Endpoint, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
@@ -15,6 +16,8 @@ export interface PreparedMessage {
   readonly endpoints: readonly Endpoint[];
   /** The port that answers the peers of this gang. null: there is none. */
   readonly testPort: number | null;
+  /** What is in the directory of its checkpoints. null: nobody asked for that. */
+  readonly look: CheckpointLook | null;
 }
 
 export type TaskMessage =

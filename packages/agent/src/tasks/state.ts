@@ -2,7 +2,7 @@
 
 import type { PathCheck, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
-import type { TaskEnd } from '@muster/common/views';
+import type { Resume, TaskEnd } from '@muster/common/views';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import type { TaskExit } from '../taskFacts/execution.ts';
 
@@ -28,6 +28,8 @@ export interface StartOrder {
   readonly port: number;
   /** The addresses of all nodes of the gang, by node rank. Empty: the coordinator did not send them. */
   readonly addresses: readonly string[];
+  /** What the attempt resumes from. null: from nothing. Absent: as the assignment says. */
+  readonly resume?: Resume | null;
 }
 
 /** Everything that the task needs is there: GPUs, image, directories and ports. */
@@ -138,4 +140,11 @@ export function unrecordedTask(task: TaskRef): TaskState {
 /** A process of the task exists, or may exist: nobody else can have its GPUs. */
 export function mayHoldGpus({ life }: TaskState): boolean {
   return life.kind === 'starting' || life.kind === 'running' || life.kind === 'ending';
+}
+
+/** What is known of the job of a task once an order has come. A release says what the attempt resumes from. */
+export function assignmentAfter({ assignment }: TaskState, order: Order): Assignment | null {
+  const assigned = assignment ?? ('assignment' in order ? order.assignment : null);
+  if (assigned === null || order.kind !== 'start' || order.resume === undefined) return assigned;
+  return { ...assigned, resume: order.resume };
 }

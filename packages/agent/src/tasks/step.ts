@@ -12,6 +12,7 @@ import type { StopOptions, TaskExit } from '../taskFacts/execution.ts';
 import type { Effect, TaskEvent, TaskMoment, TaskStep } from './events.ts';
 import type { TaskRecord } from './records.ts';
 import {
+  assignmentAfter,
   type Life,
   type Order,
   type Prepared,
@@ -127,11 +128,10 @@ function applied(state: TaskState, event: TaskEvent, now: TaskMoment): TaskStep 
 function ordered(state: TaskState, order: Order, now: TaskMoment): TaskStep {
   if (isOutdated(state.order, order)) return unchanged(state);
   const isNew = state.order?.kind !== order.kind;
-  const assignment = state.assignment ?? ('assignment' in order ? order.assignment : null);
   const { work } = state;
   const next: TaskState = {
     ...state,
-    assignment,
+    assignment: assignmentAfter(state, order),
     order,
     life: askedAgain(state.life, order),
     isPaused: state.isPaused && !isNew,
