@@ -7,7 +7,13 @@ import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
 import type { PreparationProblem } from '@muster/agent/checkpoints/preparation';
 import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
 import type { Assignment } from '@muster/agent/taskFacts/assignment';
-import { type CheckpointFacts, secondReadingMs } from '@muster/common/checkpoints';
+import {
+  type CheckpointFacts,
+  type CheckpointLook,
+  type FoundCheckpoint,
+  type LookOrder,
+  secondReadingMs,
+} from '@muster/common/checkpoints';
 import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Machine } from './machine.ts';
@@ -50,18 +56,14 @@ export interface SimulatedCheckpointParts {
 export class SimulatedCheckpoints implements Checkpoints {
   private readonly parts: SimulatedCheckpointParts;
   private readonly watches = new Map<TaskKey, Watch>();
+  private readonly looks = new Map<TaskKey, CheckpointLook>();
 
   constructor(parts: SimulatedCheckpointParts) {
     this.parts = parts;
   }
 
-  async prepare({
-    task,
-    resume,
-    quarantine,
-    lineage,
-    ...assignment
-  }: Assignment): Promise<PreparationProblem | null> {
+  async prepare(wanted: Assignment): Promise<PreparationProblem | null> {
+    const { task, resume, quarantine, lineage, look = null, ...assignment } = wanted;
     if (task.nodeRank !== 0) return null;
     await this.moment(20);
     const { shelf } = this.placeOf(assignment);
@@ -71,8 +73,61 @@ export class SimulatedCheckpoints implements Checkpoints {
     for (const { name, version } of quarantine) {
       if (shelf.checkpoints.get(name)?.version === version) shelf.checkpoints.delete(name);
     }
+    if (look !== null) {
+      this.looks.set(taskKey(task), await this.lookAt(wanted, look));
+      return null;
+    }
     if (resume === null || shelf.checkpoints.has(resume.name)) return null;
     return { kind: 'corrupt_checkpoint', message: `the checkpoint ${resume.name} is not there` };
+  }
+
+  lookOf(task: TaskRef): CheckpointLook | null {
+    return this.looks.get(taskKey(task)) ?? null;
+  }
+
+  /** What is really on the disk, as `lookBeforeStart` of an agent finds it. */
+  private async lookAt(assignment: Assignment, order: LookOrder): Promise<CheckpointLook> {
+    const { shelf, shared } = this.placeOf(assignment);
+    const found: FoundCheckpoint[] = [];
+    let confirmed: SavedCheckpoint | null = null;
+    for (const { name, version } of order.candidates) {
+      const saved = shelf.checkpoints.get(name);
+      if (saved !== undefined && isVersion(saved, version)) confirmed = saved;
+      else if (saved !== undefined && (await this.verifyNow(shelf, saved))) confirmed = saved;
+      found.push(saved === undefined ? goneCheckpoint(name, version) : foundAs(saved));
+      if (confirmed !== null) break;
+    }
+    for (const saved of this.newerThan(confirmed, shelf, assignment, order)) {
+      if (saved.verdict !== 'verified' && !(await this.verifyNow(shelf, saved))) continue;
+      found.push(foundAs(saved));
+      break;
+    }
+    return { found, shared, problem: null, tookMs: 1 };
+  }
+
+  /** Those that the chain has saved since, the newest first. */
+  newerThan(
+    confirmed: SavedCheckpoint | null,
+    shelf: Shelf,
+    { task, checkpointJobId }: Assignment,
+    { stepMax }: LookOrder,
+  ): readonly SavedCheckpoint[] {
+    if (shelf.owner !== null && shelf.owner !== checkpointJobId) return [];
+    const attemptOf = ({ savedBy }: SavedCheckpoint) => (savedBy.jobId === task.jobId ? savedBy.attempt : 0);
+    const isNewer = (each: SavedCheckpoint) =>
+      confirmed === null ||
+      attemptOf(each) > attemptOf(confirmed) ||
+      (attemptOf(each) === attemptOf(confirmed) && each.step > confirmed.step);
+    return [...shelf.checkpoints.values()]
+      .filter((each) => isNewer(each) && (stepMax === null || each.step <= stepMax))
+      .sort((a, b) => attemptOf(b) - attemptOf(a) || b.step - a.step);
+  }
+
+  private async verifyNow(shelf: Shelf, saved: SavedCheckpoint): Promise<boolean> {
+    await this.moment(20);
+    if (shelf.checkpoints.get(saved.name) !== saved || saved.verdict === 'corrupt') return false;
+    saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
+    return saved.verdict === 'verified';
   }
 
   watch({ task, ...assignment }: Assignment): void {
@@ -212,6 +267,34 @@ export class SimulatedCheckpoints implements Checkpoints {
       machine.timeline.at(machine.random.between(0, msMax), agent, resolve);
     });
   }
+}
+
+/** Whether a checkpoint is the version that was verified. A mutant takes it for any. */
+export function isVersion(saved: SavedCheckpoint, version: string): boolean {
+  return saved.version === version && saved.verdict === 'verified';
+}
+
+function foundAs(saved: SavedCheckpoint): FoundCheckpoint {
+  const { jobId: by, attempt } = saved.savedBy;
+  return { checkpoint: factsOf(saved), by, attempt };
+}
+
+function goneCheckpoint(name: string, version: string): FoundCheckpoint {
+  const nothing = {
+    name,
+    version,
+    step: 0,
+    quality: 'good',
+    savedAtMs: 0,
+    verdict: null,
+    reread: false,
+  } as const;
+  const facts = factsOf({ ...nothing, savedBy: { jobId: '' as JobId, attempt: 0, nodeRank: 0 } });
+  return {
+    checkpoint: { ...facts, verdict: 'gone', problem: 'it no longer exists' },
+    by: null,
+    attempt: null,
+  };
 }
 
 function messageOf({ task, shared }: Watch, { facts, afterStop }: Known): CheckpointMessage {

@@ -3,6 +3,7 @@ import type { PathCheck } from '@muster/common/gangs';
 import type { TaskVerdict } from '@muster/common/gen/muster/v1/TaskVerdict';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import type { TaskStateKind } from '@muster/common/states';
+import type { Resume } from '@muster/common/views';
 import { taskRefToWire } from '@muster/common/wire/codec';
 import type { LeaseGrants } from '../leases/leases.ts';
 import { pathCheckOf } from '../lifecycle/network.ts';
@@ -21,6 +22,8 @@ export type Desired =
       readonly port: number;
       /** The address of every node of the gang, by node rank. */
       readonly addresses: readonly string[];
+      /** The checkpoint that was chosen with the release. null: the attempt starts from scratch. */
+      readonly resume: Resume | null;
     }
   | { readonly kind: 'stop'; readonly graceMs: number; readonly signal: string }
   /** Drop the task: its end is recorded, or it was never released. */
@@ -39,7 +42,8 @@ export function desiredOf(job: Job | undefined, ref: TaskRef, node: NodeName): D
   }
   if (job.state.kind === 'stopping') return stopOf(job, attempt);
   const { addr, port } = attempt.master ?? { addr: '127.0.0.1', port: 0 };
-  return { kind: 'start', addr, port, addresses: attempt.network?.addresses ?? [addr] };
+  const { network, resume } = attempt;
+  return { kind: 'start', addr, port, addresses: network?.addresses ?? [addr], resume };
 }
 
 /** A stop. Its grace is 0 once a checkpoint that was begun after the signal is verified: nothing needs the rest of it. */

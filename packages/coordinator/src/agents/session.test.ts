@@ -306,7 +306,13 @@ describe('a gang', () => {
     story.checked(0).checked(1);
     step();
     const addresses = ['10.0.0.1', '10.0.0.2'];
-    const start = { masterAddr: '10.0.0.1', masterPort: 29_500, addresses, leaseMs: 60_000 };
+    const start = {
+      resume: { resume: null },
+      masterAddr: '10.0.0.1',
+      masterPort: 29_500,
+      addresses,
+      leaseMs: 60_000,
+    };
     expect(messages).toEqual([{ start: { task: ref(), ...start } }]);
   });
 

@@ -22,10 +22,11 @@ import {
 } from '@muster/common/ids';
 import type { TraceSampler } from '@muster/common/traceContext';
 import type { TaskReport } from '@muster/common/views';
-import { pathCheckToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
+import { lookOrderToWire, pathCheckToWire, resumeToWire, taskRefToWire } from '@muster/common/wire/codec';
 import type { AgentIdentity } from '../caller.ts';
 import type { LeaseGrants } from '../leases/leases.ts';
-import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
+import { lookOrderOf } from '../lifecycle/look.ts';
+import { type Attempt, currentAttempt, isReleased, type Job, type Task } from '../model.ts';
 import { specText } from '../spec/ownSpec.ts';
 import { attemptSpec } from '../spec/phaseSpec.ts';
 import { heldTask } from '../state/heldTasks.ts';
@@ -237,6 +238,7 @@ export class AgentSession {
     const ref = { jobId: job.id, attempt: attempt.number, nodeRank: task.nodeRank };
     const leaseMs = this.leases.grant(this.node, attempt);
     const traceparent = traceparentOfAttempt(job, attempt.number, this.isSampled);
+    const look = task.nodeRank === 0 && !isReleased(attempt) ? lookOrderOf(job, attempt) : null;
     return {
       task: taskRefToWire(ref),
       specJson: specText(attemptSpec(job)),
@@ -256,6 +258,7 @@ export class AgentSession {
       ...corruptOn(job, this.node),
       proof: this.leases.proofOf(this.node, ref, job.submitSeq),
       ...(traceparent === null ? {} : { traceparent }),
+      look: look && lookOrderToWire(look),
     };
   }
 }
@@ -276,12 +279,13 @@ function corruptOn({ checkpoints }: Job, node: NodeName): Pick<Assignment, 'quar
 }
 
 function startOf(task: TaskRef, desired: Extract<Desired, { kind: 'start' }>, leaseMs: number): Start {
-  const { addr, port, addresses } = desired;
+  const { addr, port, addresses, resume } = desired;
   return {
     task: taskRefToWire(task),
     masterAddr: addr,
     masterPort: port,
     addresses: [...addresses],
+    resume: { resume: resume && resumeToWire(resume) },
     ...leaseToWire(leaseMs),
   };
 }

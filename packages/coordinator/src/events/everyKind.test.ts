@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { EventKind } from '@muster/common/eventKinds';
 import { kindsOfEvents } from '@muster/common/eventSchema';
 import { expect, test } from 'vitest';
+import { aCheckpoint } from '../modelFixture.ts';
 import { aGang, aStory, crash, Story } from '../storyFixture.ts';
 
 const root = join(import.meta.dirname, '../../../..');
@@ -92,6 +93,14 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'user.removed': calls,
 };
 
+const { attempt: _attempt, node: _node, shared, suspect: _suspect, ...facts } = aCheckpoint(100);
+const foundOne = {
+  found: [{ checkpoint: facts, by: null, attempt: null }],
+  shared,
+  problem: null,
+  tookMs: 1,
+};
+
 /** Each step of a story throws where an event of it has another form than the schema says. */
 function stories(): readonly Story[] {
   const on = ['exit_code', 'nan_loss'] as const;
@@ -124,6 +133,7 @@ function stories(): readonly Story[] {
     training,
     ...signs,
     ...resumes,
+    aStory().allRunning().lost(0).allocated().prepared(0, { look: foundOne }),
     measured.checked(0, {}, { preflight }).checked(1, {}, { preflight }),
     aGang().allRunning().ended(0).ended(1),
     aGang().allRunning().preempted().ended(0).ended(1),

@@ -76,7 +76,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   };
 };
 
-function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefined {
+export function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefined {
   return checkpoints.find((each) => each.name === name);
 }
 
@@ -126,7 +126,7 @@ export function withDiverged(job: Job, number: number, sign: AttemptSign): Job {
 }
 
 /** @returns the same object if the report changes nothing */
-function withFacts(
+export function withFacts(
   known: Checkpoint,
   facts: CheckpointFacts,
   place: Pick<Checkpoint, 'node' | 'shared'>,
@@ -171,7 +171,7 @@ function sureness(facts: Pick<CheckpointFacts, 'verdict' | 'depth'>): number {
  * counts only where one of the two has no step. What is found of an earlier attempt only now, with an unknown step, was saved
  * before all that is known of it.
  */
-function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {
+export function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Checkpoint[] {
   const others = known.filter(({ name }) => name !== added.name);
   const earlier = others.filter(({ attempt }) => attempt < added.attempt);
   const later = others.filter(({ attempt }) => attempt > added.attempt);
@@ -192,7 +192,7 @@ function placed(known: readonly Checkpoint[], added: Checkpoint): readonly Check
  * The newest ones that are there, and among them always the newest good one, on which all depends, and the one that the next attempt
  * resumes from by the choice of a user.
  */
-function bounded(checkpoints: readonly Checkpoint[], chosen: ResumeChoice): readonly Checkpoint[] {
+export function bounded(checkpoints: readonly Checkpoint[], chosen: ResumeChoice): readonly Checkpoint[] {
   if (checkpoints.length <= checkpointsMax) return checkpoints;
   const choices: readonly ResumeChoice[] = [{ kind: 'newest' }, chosen];
   const needed = choices.map((resumeChoice) => resumeCandidates({ checkpoints, resumeChoice })[0]);
@@ -234,7 +234,7 @@ function afterLateProgress(job: Job): Job {
 }
 
 /** One event for each verdict of a checkpoint, and none for one that nobody has looked at yet. */
-function changesOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
+export function changesOf(job: Job, known: Checkpoint | undefined, after: Checkpoint): readonly NewEvent[] {
   const kind = changeKind(after);
   if (kind === null || (known !== undefined && changeKind(known) === kind)) return [];
   const { name, step, bytes, saveDurationMs, verdict, problem, metrics, node, attempt, diverged } = after;

@@ -1,6 +1,6 @@
 /** The events of a job and the results of a transition, which the files of `lifecycle/` share. */
 
-import type { CheckpointFacts, ResumeChoice } from '@muster/common/checkpoints';
+import type { CheckpointFacts, CheckpointLook, ResumeChoice } from '@muster/common/checkpoints';
 import { assertInvariant } from '@muster/common/errors';
 import type { AttemptEventKind, EventData, JobEventKind, NewEvent } from '@muster/common/eventKinds';
 import type { Endpoint, Master, PathFindings } from '@muster/common/gangs';
@@ -36,6 +36,8 @@ export type JobEvent =
       readonly endpoints: readonly Endpoint[];
       /** The port at which the node answers its peers. null: it answers none. */
       readonly testPort: number | null;
+      /** From rank 0 only: what is in the directory of its checkpoints. Null or absent: it was not asked, or is an older agent. */
+      readonly look?: CheckpointLook | null;
     }
   /** A node has tested its paths. */
   | {

@@ -30,6 +30,7 @@ import {
   fencedAttempt,
   followedBy,
   type Handler,
+  type JobEvent,
   replaceTask,
   type Transition,
   unchanged,
@@ -38,6 +39,7 @@ import {
 import { withExcludedNodes } from './excludedNodes.ts';
 import { type BadOutcome, nodeSideCauses, outcomeOfFailedStart } from './failedStart.ts';
 import { bookQueued } from './ledger.ts';
+import { afterLook } from './look.ts';
 import { chooseNetwork, peersOf } from './network.ts';
 import { judgePaths, measuredPairs, pathCause, triedPaths } from './paths.ts';
 import { beginPhase } from './phases.ts';
@@ -103,16 +105,34 @@ export const allocate: Handler<'allocate'> = (job, event, nowMs) => {
   };
 };
 
-export const prepared: Handler<'prepared'> = (job, event, nowMs) => {
-  const attempt = startingAttempt(job, event.attempt);
-  const task = attempt?.tasks[event.nodeRank];
-  if (attempt === null || task === undefined) return unchanged(job);
+export const prepared: Handler<'prepared'> = (before, event, nowMs) => {
+  const starting = startingAttempt(before, event.attempt);
+  const task = starting?.tasks[event.nodeRank];
+  if (starting === null || task === undefined) return unchanged(before);
+  const { look = null } = event;
+  if (event.nodeRank !== 0 || look === null)
+    return withPrepared(before, before, starting, task, event, nowMs);
+  const { job, resume, cause, events } = afterLook(before, starting, look);
+  const next = { ...starting, resume };
+  if (cause !== null) return followedBy(events, failStart(job, starting, cause, [task.node], nowMs));
+  return followedBy(events, withPrepared(before, job, next, task, event, nowMs));
+};
+
+/** @param before what is returned when the report tells nothing new @param job the same with what a look has found */
+function withPrepared(
+  before: Job,
+  job: Job,
+  attempt: Attempt,
+  task: Task,
+  event: Extract<JobEvent, { kind: 'prepared' }>,
+  nowMs: number,
+): Transition {
   const { endpoints, testPort } = event;
   const master = event.nodeRank === 0 ? event.master : attempt.master;
   const preparedTask: Task = { ...task, state: 'prepared', endpoints, testPort };
   // A restarted agent reports this a second time, with other ports than its peers were given.
   const holdsOther = !isSamePlace(task, preparedTask) || master?.port !== attempt.master?.port;
-  if (task.state !== 'assigned' && !holdsOther) return unchanged(job);
+  if (task.state !== 'assigned' && !holdsOther && job === before) return unchanged(before);
 
   const tasks = replaceTask(attempt.tasks, preparedTask);
   const next: Attempt = { ...attempt, tasks, master };
@@ -122,7 +142,7 @@ export const prepared: Handler<'prepared'> = (job, event, nowMs) => {
   if (!isEveryTaskPrepared(tasks)) return { job: withAttempt(job, next), ended: null, events: [] };
   if (!hasPaths(tasks)) return release(job, next, []);
   return beginRound(job, next, null) ?? failUnreachable(job, next, task, nowMs);
-};
+}
 
 export const checked: Handler<'checked'> = (job, event, nowMs) => {
   const before = startingAttempt(job, event.attempt);

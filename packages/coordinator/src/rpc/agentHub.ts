@@ -13,7 +13,7 @@ import { type NodeName, type TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TraceSampler } from '@muster/common/traceContext';
 import type { TaskReport } from '@muster/common/views';
-import { endpointFromWire, findingsFromWire, taskRefFromWire } from '@muster/common/wire/codec';
+import { findingsFromWire, taskRefFromWire } from '@muster/common/wire/codec';
 import { forgotten, verdictOn } from '../agents/desired.ts';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
@@ -53,6 +53,7 @@ import { endWithError, unary, unaryHandler } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
+import { preparedEvent } from './prepared.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
 import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
 import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
@@ -88,9 +89,6 @@ export interface AgentHubParts
   readonly hangWatch: HangWatch;
   readonly alerts: Pick<AlertWatch, 'noteSample'>;
 }
-
-/** Addresses of one node: more than any machine has, and little enough to store with every attempt. */
-const endpointsMax = 64;
 
 type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
 
@@ -263,17 +261,8 @@ async function onPrepared(
   session: AgentSession,
   prepared: Prepared__Output,
 ): Promise<void> {
-  const { master, endpoints, testPort = null } = prepared;
   const task = taskRefFromWire(prepared.task);
-  if (task === null) return;
-  await takeEvent(parts, session, task, {
-    kind: 'prepared',
-    attempt: task.attempt,
-    nodeRank: task.nodeRank,
-    master,
-    endpoints: endpoints.slice(0, endpointsMax).map(endpointFromWire),
-    testPort,
-  });
+  if (task !== null) await takeEvent(parts, session, task, preparedEvent(task, prepared));
 }
 
 async function onChecked(

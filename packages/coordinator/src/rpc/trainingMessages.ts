@@ -1,6 +1,6 @@
 /** What agents say of checkpoints and of training, kept within bounds: it is stored, and shown to people. */
 
-import type { CheckpointFacts } from '@muster/common/checkpoints';
+import { type CheckpointFacts, externalCheckpoint } from '@muster/common/checkpoints';
 import type { CheckpointSeen__Output } from '@muster/common/gen/muster/v1/CheckpointSeen';
 import type { TrainingSignSeen__Output } from '@muster/common/gen/muster/v1/TrainingSignSeen';
 import type { NodeName } from '@muster/common/ids';
@@ -48,7 +48,7 @@ export function applyCheckpoint(
   if (seen === null) return;
   const { task, shared, afterStop } = seen;
   const checkpoint = boundedCheckpoint(seen.checkpoint);
-  if (checkpoint === null) return;
+  if (checkpoint === null || externalCheckpoint(checkpoint.name) !== null) return;
   const { attempt, nodeRank } = task;
   const event = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
   const job = draft.job(task.jobId);
@@ -57,14 +57,15 @@ export function applyCheckpoint(
 }
 
 /** @returns null: no agent of ours says such a thing */
-function boundedCheckpoint(facts: CheckpointFacts): CheckpointFacts | null {
-  const { name, version, format, digest, problem, metrics } = facts;
+export function boundedCheckpoint(facts: CheckpointFacts): CheckpointFacts | null {
+  const { name, version, format, digest, problem, metrics, fingerprint = null } = facts;
   const entries = Object.entries(metrics);
   const isSound =
-    isNameBelowDirectory(name) &&
+    isNameBelowDirectory(name.startsWith('/') ? name.slice(1) : name) &&
     isWord(version, wordLengthMax) &&
     isWord(format, wordLengthMax) &&
     (digest === null || isWord(digest, digestLengthMax)) &&
+    (fingerprint === null || isWord(fingerprint, wordLengthMax)) &&
     entries.length <= metricsMax &&
     entries.every(([metric]) => isWord(metric, wordLengthMax));
   return isSound ? { ...facts, problem: problem === null ? null : line(problem) } : null;
@@ -84,7 +85,7 @@ function isWord(text: string, lengthMax: number): boolean {
   return /^[\x21-\x7e]+$/.test(text) && text.length <= lengthMax;
 }
 
-function line(text: string): string {
+export function line(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').slice(0, textLengthMax);
 }
 

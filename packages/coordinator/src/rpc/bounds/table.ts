@@ -3,6 +3,7 @@
  * fails for a field without a line here. What identifies something, and counts, are refused beyond their bound, because cut
  * they would name something else. Words for people, and what hardware calls itself, are cut, and end with `…`.
  */
+import { lookFoundMax } from '@muster/common/checkpoints';
 import { helloTasksMax, observedMax, sessionBytesMax } from '@muster/common/wire/agentLimits';
 
 /** Of a text: characters. Of a list or map: entries. */
@@ -141,7 +142,10 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     depth: word,
     problem: sentence,
     node: word,
+    fingerprint: word,
   },
+  CheckpointLook: { found: atMost(lookFoundMax), problem: sentence },
+  FoundCheckpoint: { by: identity(64) },
   TrainingSign: { kind: word, text: sentence },
   RowUpload: { rows: atMost(512) },
   LogUpload: { data: identity(256 * 1024) },
