@@ -2,6 +2,7 @@
  * Every kind of event: what its subject is, when it is emitted, and the members of its data. What emits an event is typed by this
  * table, and `docs/events.md` is generated from it. Kinds and members are part of the API: they never change their meaning.
  */
+import * as clockShapes from './eventClockShapes.ts';
 import * as phaseShapes from './eventPhaseShapes.ts';
 import { resumeChosenData } from './eventResumeShapes.ts';
 import * as shapes from './eventShapes.ts';
@@ -261,6 +262,16 @@ export const eventKinds = {
     subject: 'cluster',
     when: 'a maintenance began or ended (0)',
     data: { forMs: whole(1_800_000), by: textShape('admin') },
+  },
+  'clock.stepped': {
+    subject: 'cluster',
+    when: "the coordinator's system clock was set by `byMs`, and nothing confirms it",
+    data: clockShapes.clockSteppedData,
+  },
+  'clock.settled': {
+    subject: 'cluster',
+    when: 'that has ended, or the time that passed over a reboot or a move was confirmed; the trusted time was set by `setByMs`',
+    data: clockShapes.clockSettledData,
   },
   'store.restored': {
     subject: 'cluster',

@@ -365,20 +365,6 @@ export interface ExplainView {
   readonly nextSteps: readonly string[];
 }
 
-export interface ClusterView {
-  readonly id: string;
-  readonly version: string;
-  readonly lastEventSeq: number;
-  readonly nodesOnline: number;
-  readonly nodesTotal: number;
-  readonly jobsQueued: number;
-  readonly jobsActive: number;
-  /** Why nothing is started or rescheduled now; empty: it is. */
-  readonly pausedBecause: string;
-  /** What is left of the maintenance; 0: there is none. */
-  readonly maintenanceMs: number;
-}
-
 /** What an agent knows of one of its tasks. */
 export interface TaskReport {
   readonly task: TaskRef;

@@ -1,4 +1,4 @@
-import type { ClusterView } from '@muster/common/views';
+import type { ClusterView } from '@muster/common/clusterView';
 import type { CommandModule, Context } from '../context.ts';
 import { usageError } from '../errors.ts';
 import type { ExitCode } from '../exitCodes.ts';

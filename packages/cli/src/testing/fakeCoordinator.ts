@@ -12,6 +12,7 @@ import {
 } from '@grpc/grpc-js';
 import { nothingRan } from '@muster/common/cause';
 import type { Checkpoint } from '@muster/common/checkpoints';
+import type { ClusterView } from '@muster/common/clusterView';
 import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import { bareGpu, emptyInventory, type Gpu } from '@muster/common/hardware';
@@ -19,7 +20,6 @@ import type { GpuReading, HostReading } from '@muster/common/telemetry';
 import type {
   AttemptView,
   Cause,
-  ClusterView,
   EventView,
   JobView,
   LogPiece,
@@ -352,6 +352,7 @@ export function aCluster(given: Partial<ClusterView> = {}): ClusterView {
     jobsQueued: 0,
     jobsActive: 0,
     pausedBecause: '',
+    clockProblem: '',
     maintenanceMs: 0,
     ...given,
   };

@@ -1,6 +1,7 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
+import type { AcceptClockRequest as _muster_v1_AcceptClockRequest, AcceptClockRequest__Output as _muster_v1_AcceptClockRequest__Output } from './muster/v1/AcceptClockRequest.ts';
 import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from './muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from './muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from './muster/v1/AdvanceStoreRequest.ts';
@@ -27,6 +28,7 @@ import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearCo
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from './muster/v1/Cluster.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from './muster/v1/ConfirmDeadRequest.ts';
+import type { CoordinatorClock as _muster_v1_CoordinatorClock, CoordinatorClock__Output as _muster_v1_CoordinatorClock__Output } from './muster/v1/CoordinatorClock.ts';
 import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRequest__Output as _muster_v1_CreateAlertRequest__Output } from './muster/v1/CreateAlertRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from './muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from './muster/v1/CreateJoinTokenResponse.ts';
@@ -52,6 +54,7 @@ import type { ExtendSweepRequest as _muster_v1_ExtendSweepRequest, ExtendSweepRe
 import type { FileSystem as _muster_v1_FileSystem, FileSystem__Output as _muster_v1_FileSystem__Output } from './muster/v1/FileSystem.ts';
 import type { FileSystemSpace as _muster_v1_FileSystemSpace, FileSystemSpace__Output as _muster_v1_FileSystemSpace__Output } from './muster/v1/FileSystemSpace.ts';
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from './muster/v1/GetCallerRequest.ts';
+import type { GetClockRequest as _muster_v1_GetClockRequest, GetClockRequest__Output as _muster_v1_GetClockRequest__Output } from './muster/v1/GetClockRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from './muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from './muster/v1/GetJobRequest.ts';
 import type { GetLineageRequest as _muster_v1_GetLineageRequest, GetLineageRequest__Output as _muster_v1_GetLineageRequest__Output } from './muster/v1/GetLineageRequest.ts';
@@ -207,6 +210,7 @@ type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> 
 export interface ProtoGrpcType {
   muster: {
     v1: {
+      AcceptClockRequest: MessageTypeDefinition<_muster_v1_AcceptClockRequest, _muster_v1_AcceptClockRequest__Output>
       AcknowledgeAlertRequest: MessageTypeDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_AcknowledgeAlertRequest__Output>
       AddUserRequest: MessageTypeDefinition<_muster_v1_AddUserRequest, _muster_v1_AddUserRequest__Output>
       AdvanceStoreRequest: MessageTypeDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_AdvanceStoreRequest__Output>
@@ -234,6 +238,7 @@ export interface ProtoGrpcType {
       Cluster: MessageTypeDefinition<_muster_v1_Cluster, _muster_v1_Cluster__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
       ConfirmDeadRequest: MessageTypeDefinition<_muster_v1_ConfirmDeadRequest, _muster_v1_ConfirmDeadRequest__Output>
+      CoordinatorClock: MessageTypeDefinition<_muster_v1_CoordinatorClock, _muster_v1_CoordinatorClock__Output>
       CreateAlertRequest: MessageTypeDefinition<_muster_v1_CreateAlertRequest, _muster_v1_CreateAlertRequest__Output>
       CreateJoinTokenRequest: MessageTypeDefinition<_muster_v1_CreateJoinTokenRequest, _muster_v1_CreateJoinTokenRequest__Output>
       CreateJoinTokenResponse: MessageTypeDefinition<_muster_v1_CreateJoinTokenResponse, _muster_v1_CreateJoinTokenResponse__Output>
@@ -259,6 +264,7 @@ export interface ProtoGrpcType {
       FileSystem: MessageTypeDefinition<_muster_v1_FileSystem, _muster_v1_FileSystem__Output>
       FileSystemSpace: MessageTypeDefinition<_muster_v1_FileSystemSpace, _muster_v1_FileSystemSpace__Output>
       GetCallerRequest: MessageTypeDefinition<_muster_v1_GetCallerRequest, _muster_v1_GetCallerRequest__Output>
+      GetClockRequest: MessageTypeDefinition<_muster_v1_GetClockRequest, _muster_v1_GetClockRequest__Output>
       GetClusterRequest: MessageTypeDefinition<_muster_v1_GetClusterRequest, _muster_v1_GetClusterRequest__Output>
       GetJobRequest: MessageTypeDefinition<_muster_v1_GetJobRequest, _muster_v1_GetJobRequest__Output>
       GetLineageRequest: MessageTypeDefinition<_muster_v1_GetLineageRequest, _muster_v1_GetLineageRequest__Output>

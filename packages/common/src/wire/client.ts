@@ -1,6 +1,7 @@
 /** The public API as a typed client in domain words; what the CLI, and anyone else in TypeScript, uses. */
 import type { MethodDefinition } from '@grpc/proto-loader';
 import type { ResumeChoice } from '../checkpoints.ts';
+import type { ClusterView } from '../clusterView.ts';
 import { MusterError } from '../errors.ts';
 import type { BackupPiece__Output } from '../gen/muster/v1/BackupPiece.ts';
 import type { BackupStoreRequest } from '../gen/muster/v1/BackupStoreRequest.ts';
@@ -18,7 +19,7 @@ import type { SubmitResult } from '../submitResult.ts';
 import type { MetricsView, MetricUpdate } from '../telemetry.ts';
 import type { TrainingSummary } from '../training.ts';
 import type { UpkeepView } from '../upkeep.ts';
-import type { ClusterView, CredentialView, EventView, ExplainView, JobView, LogPiece } from '../views.ts';
+import type { CredentialView, EventView, ExplainView, JobView, LogPiece } from '../views.ts';
 import { type AdviceApi, adviceClient } from './adviceClient.ts';
 import { type AlertApi, alertClient } from './alertClient.ts';
 import { callProblem } from './callProblem.ts';

@@ -4,6 +4,8 @@
  */
 import * as alerts from '../alerts.ts';
 import * as checkpoints from '../checkpoints.ts';
+import { type ClockView, clockBases } from '../clockView.ts';
+import type { ClusterView } from '../clusterView.ts';
 import { type Condition, conditionActions, conditionEnds, conditionSeverities } from '../conditions.ts';
 import * as gangs from '../gangs.ts';
 import type { TaskRef__Output, TaskRef as WireTaskRef } from '../gen/muster/v1/TaskRef.ts';
@@ -227,7 +229,10 @@ export const { toWire: upkeepToWire, fromWire: upkeepFromWire } = message<upkeep
   }),
   parts: message<upkeep.DiskPart>()('DiskPart', { part: needed(knownWord(upkeep.diskParts)) }),
 });
-export const { fromWire: clusterFromWire } = message<views.ClusterView>()('Cluster');
+export const { toWire: clockToWire, fromWire: clockFromWire } = message<ClockView>()('CoordinatorClock', {
+  basis: word(clockBases, 'confirmed'),
+});
+export const { fromWire: clusterFromWire } = message<ClusterView>()('Cluster');
 
 // ---- People.
 

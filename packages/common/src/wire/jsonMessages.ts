@@ -8,6 +8,7 @@ import type { SpecProblemView } from '../errors.ts';
 import { closest } from '../spec/suggest.ts';
 import {
   adviceFromWire,
+  clockFromWire,
   clusterFromWire,
   credentialFromWire,
   eventFromWire,
@@ -267,6 +268,7 @@ const domainOf: Readonly<Record<string, FromWire>> = {
   TrainingSummary: summaryFromWire,
   Trial: trialFromWire,
   Trigger: triggerFromWire,
+  CoordinatorClock: clockFromWire,
   Upkeep: upkeepFromWire,
   User: userFromWire,
 };

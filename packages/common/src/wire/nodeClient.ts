@@ -1,8 +1,9 @@
-/** The part of the typed client that is about nodes. */
+/** The part of the typed client that is about nodes, and about the clock of the coordinator. */
+import type { ClockView } from '../clockView.ts';
 import type { Condition } from '../conditions.ts';
 import type { NodeTelemetry } from '../telemetry.ts';
 import type { NodeView } from '../views.ts';
-import { nodeFromWire, nodeTelemetryFromWire } from './codec.ts';
+import { clockFromWire, nodeFromWire, nodeTelemetryFromWire } from './codec.ts';
 import type { UnaryCall } from './unaryCalls.ts';
 
 export interface NodeApi {
@@ -20,6 +21,10 @@ export interface NodeApi {
   /** Kills tasks that the store does not know. @returns the node with those that are being killed */
   endOrphans(node: string): Promise<NodeView>;
   removeNode(name: string): Promise<void>;
+  /** The clocks of the coordinator. */
+  getClock(): Promise<ClockView>;
+  /** Confirms that the system clock of the coordinator is right. Refused if it was not stepped. */
+  acceptClock(): Promise<ClockView>;
   /** The newest readings; without a name, of every node. */
   listTelemetry(node?: string): Promise<readonly NodeTelemetry[]>;
 }
@@ -38,6 +43,8 @@ export function nodeClient(call: UnaryCall): NodeApi {
     removeNode: async (name) => {
       await call('RemoveNode', { name });
     },
+    getClock: async () => clockFromWire(await call('GetClock', {})),
+    acceptClock: async () => clockFromWire(await call('AcceptClock', {})),
     listTelemetry: async (node) =>
       (await call('ListTelemetry', node === undefined ? {} : { node })).nodes.map(nodeTelemetryFromWire),
   };

@@ -12,6 +12,7 @@ export interface Cluster {
   'jobsActive'?: (number);
   'pausedBecause'?: (string);
   'maintenanceMs'?: (number | string | Long);
+  'clockProblem'?: (string);
 }
 
 export interface Cluster__Output {
@@ -24,4 +25,5 @@ export interface Cluster__Output {
   'jobsActive': (number);
   'pausedBecause': (string);
   'maintenanceMs': (number);
+  'clockProblem': (string);
 }

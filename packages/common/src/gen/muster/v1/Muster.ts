@@ -2,6 +2,7 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
+import type { AcceptClockRequest as _muster_v1_AcceptClockRequest, AcceptClockRequest__Output as _muster_v1_AcceptClockRequest__Output } from '../../muster/v1/AcceptClockRequest.ts';
 import type { AcknowledgeAlertRequest as _muster_v1_AcknowledgeAlertRequest, AcknowledgeAlertRequest__Output as _muster_v1_AcknowledgeAlertRequest__Output } from '../../muster/v1/AcknowledgeAlertRequest.ts';
 import type { AddUserRequest as _muster_v1_AddUserRequest, AddUserRequest__Output as _muster_v1_AddUserRequest__Output } from '../../muster/v1/AddUserRequest.ts';
 import type { AdvanceStoreRequest as _muster_v1_AdvanceStoreRequest, AdvanceStoreRequest__Output as _muster_v1_AdvanceStoreRequest__Output } from '../../muster/v1/AdvanceStoreRequest.ts';
@@ -15,6 +16,7 @@ import type { ChangeUserRequest as _muster_v1_ChangeUserRequest, ChangeUserReque
 import type { ClearConditionRequest as _muster_v1_ClearConditionRequest, ClearConditionRequest__Output as _muster_v1_ClearConditionRequest__Output } from '../../muster/v1/ClearConditionRequest.ts';
 import type { Cluster as _muster_v1_Cluster, Cluster__Output as _muster_v1_Cluster__Output } from '../../muster/v1/Cluster.ts';
 import type { ConfirmDeadRequest as _muster_v1_ConfirmDeadRequest, ConfirmDeadRequest__Output as _muster_v1_ConfirmDeadRequest__Output } from '../../muster/v1/ConfirmDeadRequest.ts';
+import type { CoordinatorClock as _muster_v1_CoordinatorClock, CoordinatorClock__Output as _muster_v1_CoordinatorClock__Output } from '../../muster/v1/CoordinatorClock.ts';
 import type { CreateAlertRequest as _muster_v1_CreateAlertRequest, CreateAlertRequest__Output as _muster_v1_CreateAlertRequest__Output } from '../../muster/v1/CreateAlertRequest.ts';
 import type { CreateJoinTokenRequest as _muster_v1_CreateJoinTokenRequest, CreateJoinTokenRequest__Output as _muster_v1_CreateJoinTokenRequest__Output } from '../../muster/v1/CreateJoinTokenRequest.ts';
 import type { CreateJoinTokenResponse as _muster_v1_CreateJoinTokenResponse, CreateJoinTokenResponse__Output as _muster_v1_CreateJoinTokenResponse__Output } from '../../muster/v1/CreateJoinTokenResponse.ts';
@@ -32,6 +34,7 @@ import type { ExplainJobResponse as _muster_v1_ExplainJobResponse, ExplainJobRes
 import type { ExtendJobRequest as _muster_v1_ExtendJobRequest, ExtendJobRequest__Output as _muster_v1_ExtendJobRequest__Output } from '../../muster/v1/ExtendJobRequest.ts';
 import type { ExtendSweepRequest as _muster_v1_ExtendSweepRequest, ExtendSweepRequest__Output as _muster_v1_ExtendSweepRequest__Output } from '../../muster/v1/ExtendSweepRequest.ts';
 import type { GetCallerRequest as _muster_v1_GetCallerRequest, GetCallerRequest__Output as _muster_v1_GetCallerRequest__Output } from '../../muster/v1/GetCallerRequest.ts';
+import type { GetClockRequest as _muster_v1_GetClockRequest, GetClockRequest__Output as _muster_v1_GetClockRequest__Output } from '../../muster/v1/GetClockRequest.ts';
 import type { GetClusterRequest as _muster_v1_GetClusterRequest, GetClusterRequest__Output as _muster_v1_GetClusterRequest__Output } from '../../muster/v1/GetClusterRequest.ts';
 import type { GetJobRequest as _muster_v1_GetJobRequest, GetJobRequest__Output as _muster_v1_GetJobRequest__Output } from '../../muster/v1/GetJobRequest.ts';
 import type { GetLineageRequest as _muster_v1_GetLineageRequest, GetLineageRequest__Output as _muster_v1_GetLineageRequest__Output } from '../../muster/v1/GetLineageRequest.ts';
@@ -129,6 +132,15 @@ import type { WatchEventsRequest as _muster_v1_WatchEventsRequest, WatchEventsRe
 import type { WatchMetricsRequest as _muster_v1_WatchMetricsRequest, WatchMetricsRequest__Output as _muster_v1_WatchMetricsRequest__Output } from '../../muster/v1/WatchMetricsRequest.ts';
 
 export interface MusterClient extends grpc.Client {
+  AcceptClock(argument: _muster_v1_AcceptClockRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  AcceptClock(argument: _muster_v1_AcceptClockRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  AcceptClock(argument: _muster_v1_AcceptClockRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  AcceptClock(argument: _muster_v1_AcceptClockRequest, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  acceptClock(argument: _muster_v1_AcceptClockRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  acceptClock(argument: _muster_v1_AcceptClockRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  acceptClock(argument: _muster_v1_AcceptClockRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  acceptClock(argument: _muster_v1_AcceptClockRequest, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  
   AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
   AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
   AcknowledgeAlert(argument: _muster_v1_AcknowledgeAlertRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Alert__Output>): grpc.ClientUnaryCall;
@@ -322,6 +334,15 @@ export interface MusterClient extends grpc.Client {
   getCaller(argument: _muster_v1_GetCallerRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
   getCaller(argument: _muster_v1_GetCallerRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
   getCaller(argument: _muster_v1_GetCallerRequest, callback: grpc.requestCallback<_muster_v1_Caller__Output>): grpc.ClientUnaryCall;
+  
+  GetClock(argument: _muster_v1_GetClockRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  GetClock(argument: _muster_v1_GetClockRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  GetClock(argument: _muster_v1_GetClockRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  GetClock(argument: _muster_v1_GetClockRequest, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  getClock(argument: _muster_v1_GetClockRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  getClock(argument: _muster_v1_GetClockRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  getClock(argument: _muster_v1_GetClockRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
+  getClock(argument: _muster_v1_GetClockRequest, callback: grpc.requestCallback<_muster_v1_CoordinatorClock__Output>): grpc.ClientUnaryCall;
   
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
   GetCluster(argument: _muster_v1_GetClusterRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Cluster__Output>): grpc.ClientUnaryCall;
@@ -791,6 +812,8 @@ export interface MusterClient extends grpc.Client {
 }
 
 export interface MusterHandlers extends grpc.UntypedServiceImplementation {
+  AcceptClock: grpc.handleUnaryCall<_muster_v1_AcceptClockRequest__Output, _muster_v1_CoordinatorClock>;
+  
   AcknowledgeAlert: grpc.handleUnaryCall<_muster_v1_AcknowledgeAlertRequest__Output, _muster_v1_Alert>;
   
   AddUser: grpc.handleUnaryCall<_muster_v1_AddUserRequest__Output, _muster_v1_User>;
@@ -834,6 +857,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   ExtendSweep: grpc.handleUnaryCall<_muster_v1_ExtendSweepRequest__Output, _muster_v1_Sweep>;
   
   GetCaller: grpc.handleUnaryCall<_muster_v1_GetCallerRequest__Output, _muster_v1_Caller>;
+  
+  GetClock: grpc.handleUnaryCall<_muster_v1_GetClockRequest__Output, _muster_v1_CoordinatorClock>;
   
   GetCluster: grpc.handleUnaryCall<_muster_v1_GetClusterRequest__Output, _muster_v1_Cluster>;
   
@@ -944,6 +969,7 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface MusterDefinition extends grpc.ServiceDefinition {
+  AcceptClock: MethodDefinition<_muster_v1_AcceptClockRequest, _muster_v1_CoordinatorClock, _muster_v1_AcceptClockRequest__Output, _muster_v1_CoordinatorClock__Output>
   AcknowledgeAlert: MethodDefinition<_muster_v1_AcknowledgeAlertRequest, _muster_v1_Alert, _muster_v1_AcknowledgeAlertRequest__Output, _muster_v1_Alert__Output>
   AddUser: MethodDefinition<_muster_v1_AddUserRequest, _muster_v1_User, _muster_v1_AddUserRequest__Output, _muster_v1_User__Output>
   AdvanceStore: MethodDefinition<_muster_v1_AdvanceStoreRequest, _muster_v1_Cluster, _muster_v1_AdvanceStoreRequest__Output, _muster_v1_Cluster__Output>
@@ -966,6 +992,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   ExtendJob: MethodDefinition<_muster_v1_ExtendJobRequest, _muster_v1_Job, _muster_v1_ExtendJobRequest__Output, _muster_v1_Job__Output>
   ExtendSweep: MethodDefinition<_muster_v1_ExtendSweepRequest, _muster_v1_Sweep, _muster_v1_ExtendSweepRequest__Output, _muster_v1_Sweep__Output>
   GetCaller: MethodDefinition<_muster_v1_GetCallerRequest, _muster_v1_Caller, _muster_v1_GetCallerRequest__Output, _muster_v1_Caller__Output>
+  GetClock: MethodDefinition<_muster_v1_GetClockRequest, _muster_v1_CoordinatorClock, _muster_v1_GetClockRequest__Output, _muster_v1_CoordinatorClock__Output>
   GetCluster: MethodDefinition<_muster_v1_GetClusterRequest, _muster_v1_Cluster, _muster_v1_GetClusterRequest__Output, _muster_v1_Cluster__Output>
   GetJob: MethodDefinition<_muster_v1_GetJobRequest, _muster_v1_Job, _muster_v1_GetJobRequest__Output, _muster_v1_Job__Output>
   GetLineage: MethodDefinition<_muster_v1_GetLineageRequest, _muster_v1_Lineage, _muster_v1_GetLineageRequest__Output, _muster_v1_Lineage__Output>
