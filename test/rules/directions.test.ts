@@ -131,6 +131,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'caller.ts diskReserve.ts loop.ts model.ts options.ts state work',
       'files of output, whoever sends or reads them',
     ],
+    ['clock', 'caller.ts leases loop.ts state', 'it reads clocks, whatever is decided by them'],
     ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
     ['telemetry', 'model.ts state', 'it may be lost, so nothing depends on it'],
@@ -181,7 +182,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
     [
       'rpc',
-      'agents alertWatch alerts auth caller.ts commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
+      'agents alertWatch alerts auth caller.ts clock commands diskReserve.ts events explain leases lifecycle logs loop.ts metricQuery ' +
         'metricStream model.ts paths phases pipelines prometheus reconcilers rows scheduler secrets state store sweeps telemetry tls ' +
         'triggers views.ts work',
       'it translates calls',
@@ -189,7 +190,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['api', 'auth caller.ts events logs rpc tls', 'it is another way to the same calls'],
     [
       'metrics',
-      'agents alertSinks auth lifecycle model.ts options.ts planning prices.ts reconcilers rpc state store telemetry tracing ' +
+      'agents alertSinks auth clock lifecycle model.ts options.ts planning prices.ts reconcilers rpc state store telemetry tracing ' +
         'views.ts work',
       'it counts what others do',
     ],
@@ -200,18 +201,18 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'output.ts',
-      'diskReserve.ts logs loop.ts options.ts reconcilers rows state store training upkeep work',
+      'clock diskReserve.ts logs loop.ts options.ts reconcilers rows state store training upkeep work',
       'it connects what is kept in files, which the simulation has no disk for',
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths phases ' +
+      'agents alertWatch alerts auth clock diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths phases ' +
         'pipelines planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training triggers work',
       'it connects the parts on ports, and touches no machine',
     ],
     [
       'main.ts',
-      'alertSinks api auth coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts prometheus reconcilers rows ' +
+      'alertSinks api auth clock coordinator.ts diskReserve.ts events http leases logs metrics options.ts output.ts prometheus reconcilers rows ' +
         'rpc secrets state store tls tracing triggers upkeep work',
       'it brings the ports of a machine',
     ],
