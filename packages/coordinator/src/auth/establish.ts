@@ -38,7 +38,7 @@ export interface ShownCall {
   readonly authorization: string | null;
   /**
    * DER of the certificate that the client has shown and proved to hold the key of. null: none, or one that the CA of this cluster
-   * has not made, or that is not valid by this machine's clock. Asked for only where no token is shown.
+   * has not made. Asked for only where no token is shown.
    */
   readonly certificate: () => Uint8Array | null;
   /** Of the client, as it says itself; null: it does not. */
@@ -100,9 +100,7 @@ export function establish({ gate, encrypted }: EstablishParts, call: ShownCall):
           : certificate !== null
             ? 'the certificate is unknown to this coordinator, or it has expired or been revoked'
             : 'no token: send `authorization: Bearer <token>` with every call' +
-              (encrypted
-                ? '; and no certificate of a node that this cluster has made and that is valid now'
-                : '');
+              (encrypted ? '; and no certificate of a node that this cluster has made' : '');
     return refuse('unauthenticated', 'unauthenticated', message);
   }
   const skew = call.version === null ? null : skewRefusal('this client', call.version, musterVersion);

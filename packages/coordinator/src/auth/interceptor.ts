@@ -17,12 +17,14 @@ import { versionKey } from '@muster/common/version';
 import { statusOfCode } from '@muster/common/wire/statusCodes';
 import type { Identity } from '../caller.ts';
 import { type Established, type EstablishParts, establish, plainAddress } from './establish.ts';
+import { type HasCertified, peerCertificate } from './peerCertificate.ts';
 
 const identityKey = 'muster-identity';
 
 export interface InterceptorParts extends EstablishParts {
   /** Called with each call that proved who makes it, by its peer as gRPC names it, `address:port`. */
   readonly authenticated: (peer: string, by: Identity) => void;
+  readonly hasCertified: HasCertified;
 }
 
 export function authInterceptor(parts: InterceptorParts): ServerInterceptor {
@@ -77,7 +79,7 @@ function authorise(
     isStream: isStream(method),
     peer: addressOf(call.getPeer()),
     authorization: textOf(metadata, 'authorization'),
-    certificate: () => call.getAuthContext().sslPeerCertificate?.raw ?? null,
+    certificate: () => peerCertificate(call, parts.hasCertified),
     version: textOf(metadata, versionKey),
     traceparent: textOf(metadata, traceparentKey),
   });

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { joinByCertificate, newKey, ownTls, requestFor } from '../../../../test/support/nodeKeys.ts';
 import { testAuthority } from '../../../../test/support/tlsServer.ts';
 import { credentialLifetimeMs, startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
-import { nodeNameOf } from '../modelFixture.ts';
+import { nodeNameOf, someMs } from '../modelFixture.ts';
 import { askToRenew } from '../reconcilers/credentialUse.ts';
 import { credentialOf, helloMessage, join, openSession } from './agentFixture.ts';
 
@@ -181,6 +181,18 @@ describe('a certificate ends', () => {
     const credential = await requestFor(newKey(), name);
     await join(coordinator.client(), { nodeName: name, credential, joinToken: token });
     expect(await refusal(second)).toMatch(/revoked/);
+  });
+
+  test('a certificate that OpenSSL refuses by a wrong system clock counts for as long as its credential does', async () => {
+    const { clock } = coordinator;
+    let behindMs = 30 * 24 * 60 * 60_000;
+    clock.wallMs = () => someMs + clock.nowMs - behindMs;
+    // The handshake is verified by the clock of this machine, for which its time was over three weeks ago.
+    const identity = await joined();
+    expect(new X509Certificate(identity.certificate).validToDate.getTime()).toBeLessThan(Date.now());
+    expect(await isAdmitted(identity)).toBe(true);
+    behindMs -= credentialLifetimeMs;
+    expect(await refusal(identity)).toMatch(/the credential agent:node-1:\w+ has expired/);
   });
 
   test('when its time is over: sessions that are open go on, and no other begins', async () => {

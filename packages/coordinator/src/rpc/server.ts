@@ -7,6 +7,7 @@ import { musterService } from '@muster/common/wire/service';
 import type { Gate } from '../auth/gate.ts';
 import { authInterceptor } from '../auth/interceptor.ts';
 import { hostFromHere } from '../tls/hosts.ts';
+import type { TlsCredentials } from '../tls/serverTls.ts';
 import { boundedAgentHubService } from './bounds/boundedService.ts';
 import { grpcHandlers, type MusterCalls } from './calls.ts';
 import type { Connections } from './connections.ts';
@@ -49,7 +50,7 @@ export async function startServer(
   gate: Gate,
   connections: Connections,
   calls: ServedCalls,
-  tls: ServerCredentials | null = null,
+  tls: TlsCredentials | null = null,
 ): Promise<RunningServer> {
   const address = listenAddress(listen);
   const { host } = address;
@@ -62,6 +63,7 @@ export async function startServer(
       authInterceptor({
         gate,
         encrypted: tls !== null,
+        hasCertified: (certificate) => tls?.hasCertified(certificate) ?? false,
         authenticated: (peer, by) => connections.authenticated(peer, by.kind === 'agent' ? by.id : null),
       }),
     ],

@@ -12,10 +12,10 @@ const dayMs = 24 * 60 * 60_000;
 export const authorityLifetimeMs = 3_650 * dayMs;
 
 /**
- * Clocks of other machines may be behind ours; to them a certificate made now would not be valid yet. A clock that is off by a day
- * is a common mistake of time zones and of batteries.
+ * Clocks of other machines may be behind ours; to them a certificate made now would not be valid yet. A clock without a battery can be
+ * off by a year.
  */
-export const backdatedMs = 2 * dayMs;
+export const backdatedMs = 410 * dayMs;
 
 export interface Authority {
   /** PEM. */

@@ -15,7 +15,8 @@ import { certifiedHosts, hostsForOthers, type Machine } from './hosts.ts';
 import { NodeCertificates } from './nodeCertificates.ts';
 
 const dayMs = 24 * 60 * 60_000;
-export const serverLifetimeMs = 90 * dayMs;
+/** A client whose clock is ahead by a year must still take it. Some clients refuse certificates of more than 825 days in all. */
+export const serverLifetimeMs = 410 * dayMs;
 /** For a client to prove that it speaks TLS at all; Node would wait two minutes for a client that just holds a connection. */
 const handshakeTimeoutMs = 10_000;
 /** Timers cannot count 60 days, and a machine may sleep; so the clock is looked at. */
@@ -30,7 +31,7 @@ export interface OwnCertificateEnds {
 
 export interface ServerTls {
   /** For gRPC. */
-  readonly credentials: ServerCredentials;
+  readonly credentials: TlsCredentials;
   /** For HTTP, which asks for no certificate of clients: the same key and certificate. */
   readonly https: HttpsContext;
   /** That the certificate names. */
@@ -58,7 +59,10 @@ export interface ServerTlsParts {
   readonly host: string;
   readonly advertise: readonly string[];
   readonly random: RandomBytes;
+  /** The wall clock that is trusted. */
   readonly wallMs: () => number;
+  /** The system clock, by which programs on this machine verify the certificate. Default: the trusted one. */
+  readonly systemWallMs?: () => number;
   readonly log: Logger;
 }
 
@@ -71,17 +75,17 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
   if (isLoopbackHost(parts.host) && !hasAuthority(parts.dataDir)) return null;
   const authority = await openAuthority(parts.dataDir, parts.clusterId, parts.random, parts.wallMs());
   warnOfClockBehind(parts, authority);
-  let issuedMs = parts.wallMs();
-  let context = await issue(parts, authority, issuedMs);
-  const credentials = new RenewableCredentials(context);
+  let issued = issuedNow(parts);
+  let context = await issue(parts, authority, issued);
+  const credentials = new TlsCredentials(context, authority);
   const listeners: ((options: SecureContextOptions) => void)[] = [];
   const renewWhenDue = async () => {
-    const nowMs = parts.wallMs();
-    if (!isRenewalDue(issuedMs, nowMs)) return;
-    context = await issue(parts, authority, nowMs);
+    const now = issuedNow(parts);
+    if (!isRenewalDue(issued.lastMs, now.lastMs) && !isRenewalDue(issued.firstMs, now.firstMs)) return;
+    context = await issue(parts, authority, now);
     credentials.renew(context);
     for (const listener of listeners) listener(context);
-    issuedMs = nowMs;
+    issued = now;
     parts.log.info({}, 'the server certificate was renewed');
   };
   const timer = setInterval(() => {
@@ -104,7 +108,7 @@ export async function openServerTls(parts: ServerTlsParts): Promise<ServerTls | 
     hosts: hostsOf(parts),
     authorityPath: authority.certificatePath,
     nodeCertificates: new NodeCertificates(authority, parts.random),
-    ends: () => ({ authorityMs: authority.notAfterMs, serverMs: serverEndMs(issuedMs, authority) }),
+    ends: () => ({ authorityMs: authority.notAfterMs, serverMs: serverEndMs(issued.lastMs, authority) }),
     authorityDigest: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest(),
     close: () => clearInterval(timer),
   };
@@ -126,6 +130,18 @@ function warnOfClockBehind(
     'the clock of this machine is wrong: it shows a time before the CA of this cluster was made, and machines whose clocks are right ' +
       'will take the certificate of this coordinator for expired; set the clock and restart the coordinator',
   );
+}
+
+/** The earlier and the later of both clocks at the moment of an issue. */
+interface IssuedAt {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** While the clocks differ, the certificate has to be valid by both: clients go by either. */
+function issuedNow({ wallMs, systemWallMs = wallMs }: ServerTlsParts): IssuedAt {
+  const [trustedMs, systemMs] = [wallMs(), systemWallMs()];
+  return { firstMs: Math.min(trustedMs, systemMs), lastMs: Math.max(trustedMs, systemMs) };
 }
 
 /** A clock that was put back would otherwise keep a certificate until it is not valid yet. */
@@ -168,7 +184,7 @@ function hostsOf({ host, advertise }: ServerTlsParts): readonly string[] {
 async function issue(
   parts: ServerTlsParts,
   authority: Authority,
-  nowMs: number,
+  { firstMs, lastMs }: IssuedAt,
 ): Promise<SecureContextOptions> {
   // Loaded only where there is TLS: the library behind it costs memory that loopback need not pay.
   const { serverCertificate } = await import('./certificate.ts');
@@ -179,8 +195,8 @@ async function issue(
       publicKey,
       hosts: hostsOf(parts),
       serial: parts.random(16),
-      notBeforeMs: nowMs - backdatedMs,
-      notAfterMs: serverEndMs(nowMs, authority),
+      notBeforeMs: firstMs - backdatedMs,
+      notAfterMs: serverEndMs(lastMs, authority),
     },
     authority,
   );
@@ -195,11 +211,20 @@ async function issue(
 }
 
 /** grpc-js takes new certificates from credentials that notify it; those that it makes itself never do. */
-class RenewableCredentials extends ServerCredentials {
-  constructor(context: SecureContextOptions) {
+export class TlsCredentials extends ServerCredentials {
+  private readonly authority: X509Certificate;
+
+  constructor(context: SecureContextOptions, { certificate }: Pick<Authority, 'certificate'>) {
     // Users have no certificate, so one is asked for and not required; the interceptor decides what each call needs.
     const clients = { requestCert: true, rejectUnauthorized: false };
     super({ minVersion: 'TLSv1.3', handshakeTimeout: handshakeTimeoutMs, ...clients }, context);
+    this.authority = new X509Certificate(certificate);
+  }
+
+  /** True if the CA has made the certificate, whenever it is valid. @param certificate DER */
+  hasCertified(certificate: Uint8Array): boolean {
+    const shown = new X509Certificate(certificate);
+    return !shown.ca && shown.checkIssued(this.authority) && shown.verify(this.authority.publicKey);
   }
 
   renew(context: SecureContextOptions): void {
