@@ -105,6 +105,12 @@ export const commandTable: readonly CommandEntry[] = [
     'check the store of the coordinator; continue after damage or a restore',
     () => import('./commands/store.ts'),
   ),
+  entry(
+    'Cluster:',
+    'clock',
+    'show the clock that the coordinator decides by, or confirm the system clock',
+    () => import('./commands/clock.ts'),
+  ),
   entry('This program:', 'mcp', 'offer the API as tools to an AI agent', () => import('./commands/mcp.ts')),
   entry('This program:', 'login', 'log in to a coordinator', () => import('./commands/login.ts')),
   entry(

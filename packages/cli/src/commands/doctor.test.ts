@@ -246,3 +246,12 @@ test("it looks with the agent's flags", async () => {
     name: 'node-7',
   });
 });
+
+test('a clock of the coordinator that was stepped is a problem, with both remedies', async () => {
+  const clockProblem = 'clock_stepped: the clock is 100d ahead; if it is right: muster clock accept';
+  const GetCluster = () => ({ id: 'c', version: '0.1.0', clockProblem });
+  const { stdout, exitCode } = await doctor({ answers: { ...cluster(here), GetCluster } });
+  expect(exitCode).toBe(exitCodes.problemFound);
+  expect(stdout).toContain(clockProblem);
+  expect(stdout).toContain('Both clocks: muster clock');
+});

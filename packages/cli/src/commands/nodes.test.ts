@@ -101,11 +101,13 @@ test('what keeps the whole cluster from going on is reported beside the list', a
   const cluster = aCluster({
     pausedBecause: '3 of 5 nodes became silent together',
     maintenanceMs: 5_400_000,
+    clockProblem: 'clock_stepped: the clock is 1d ahead; if it is right: muster clock accept',
   });
   const answers = { ...list, GetCluster: () => cluster };
   const { stderr } = await run(['nodes'], answers);
   expect(stderr).toBe(
-    'Nothing is started or rescheduled: 3 of 5 nodes became silent together.\n' +
+    'clock_stepped: the clock is 1d ahead; if it is right: muster clock accept.\n' +
+      'Nothing is started or rescheduled: 3 of 5 nodes became silent together.\n' +
       'Maintenance for 1 h 30 min more; `muster maintenance --end` ends it.\n',
   );
   expect((await run(['nodes'], list)).stderr).toBe('');

@@ -1,4 +1,4 @@
-import type { ClusterView } from '@muster/common/views';
+import type { ClusterView } from '@muster/common/clusterView';
 import type { CommandModule, Context } from '../context.ts';
 import type { ExitCode } from '../exitCodes.ts';
 import { formatNodes, orphansText } from '../nodes/nodeText.ts';
@@ -32,8 +32,12 @@ async function listNodes(context: Context, flags: QueryFlags): Promise<ExitCode>
 }
 
 /** What is unusual about the cluster as a whole; empty when nothing is. */
-function clusterNotes({ pausedBecause, maintenanceMs }: ClusterView, programName: string): string {
+function clusterNotes(
+  { pausedBecause, maintenanceMs, clockProblem }: ClusterView,
+  programName: string,
+): string {
   const lines = [
+    clockProblem === '' ? null : printable(clockProblem),
     pausedBecause === '' ? null : `Nothing is started or rescheduled: ${printable(pausedBecause)}`,
     maintenanceMs === 0
       ? null

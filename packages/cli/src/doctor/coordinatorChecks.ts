@@ -7,6 +7,7 @@ import { type ApiEndpoint, type ConnectionFlags, findEndpoint } from '../connect
 import type { Context } from '../context.ts';
 import { failureOf } from '../errors.ts';
 import { cardText, clearCommand, worstFirst } from '../nodes/conditionText.ts';
+import { printable } from '../output/text.ts';
 import { durationText } from '../output/times.ts';
 import { withSession } from '../session.ts';
 import { upkeepChecks } from './upkeepChecks.ts';
@@ -41,14 +42,21 @@ export async function examineCoordinator(
   const known = check('address', 'ok', address);
   try {
     return await withSession(context, flags, async ({ api }) => {
-      const { version } = await api.getCluster();
+      const { version, clockProblem } = await api.getCluster();
       const answers = check('answer', 'ok', `it answers and accepts the token; version ${version}`);
       const checks = await nodeChecks(api, nodeName, context);
-      return [known, answers, ...checks, ...(await upkeepOf(api, context))];
+      const clock = clockChecks(clockProblem, environment.programName);
+      return [known, answers, ...clock, ...checks, ...(await upkeepOf(api, context))];
     });
   } catch (error) {
     return [known, failed('answer', error)];
   }
+}
+
+/** @param problem as the coordinator words it, with the remedy; empty: its clock is trusted */
+function clockChecks(problem: string, programName: string): readonly DoctorCheck[] {
+  if (problem === '') return [];
+  return [check('clock', 'problem', printable(problem), `Both clocks: ${programName} clock`)];
 }
 
 /** A coordinator of another version may not know the call, and is as good as it was. */
