@@ -1,4 +1,4 @@
-/** Clocks that are wrong by a day, and a cluster that was off for weeks. */
+/** Clocks that are wrong, and clocks that are set while a cluster runs or between two runs. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
@@ -25,7 +25,7 @@ test('nodes whose clocks are a day ahead or behind join over TLS, say so, and ru
   expect(job.endedAtMs).toBeLessThanOrEqual(Date.now());
 });
 
-test('a cluster that was off for three weeks names whose credentials have expired, and keeps its job once nodes have joined anew', async () => {
+test('a cluster whose clock is suddenly three weeks ahead goes on, and an admin who accepts the clock ends what has expired', async () => {
   let aheadMs = -21 * dayMs;
   const cluster = await startCluster({
     nodes: 2,
@@ -48,22 +48,33 @@ test('a cluster that was off for three weeks names whose credentials have expire
   for (const daemon of daemons.toReversed()) await daemon.stop();
 
   aheadMs = 0;
-  await cluster.coordinator.start();
-  for (const agent of cluster.agents) {
-    await agent.start();
-    const { title } = agent.options;
-    const remedy = `the certificate of node ${title} expired on .*: create a token with \`muster token create ${title} --replace\``;
-    await waitFor(`${title} says why`, () => agent.log, { until: (log) => new RegExp(remedy).test(log) });
-    // As docs/operations.md tells.
-    await agent.stop();
-    await cluster.letJoinAnew(agent);
-    await agent.start();
-  }
+  for (const daemon of daemons) await daemon.start();
+  await cluster.untilOnline();
+  expect((await cluster.api.getCluster()).clockProblem).toMatch(/^clock_stepped: .* is 21d ahead of/);
+  expect((await cluster.muster(['nodes'])).stderr).toContain('muster clock accept');
+  expect(await cluster.api.getJob(running)).toMatchObject({ state: 'running', attempts: { length: 1 } });
+  const nodes = { command: 'true', resources: { nodes: 2 } };
+  expect(await cluster.run(nodes)).toMatchObject({ state: 'succeeded' });
+
+  const [first, second] = cluster.agents;
+  if (first === undefined || second === undefined) expect.fail('there are two agents');
+  // The one without the task: the other's credential is renewed over its open session.
+  const holder = (await cluster.api.getJob(running)).attempts[0]?.tasks[0]?.node;
+  const away = first.options.title === holder ? second : first;
+  await away.stop();
+  expect(await made('clock', 'accept')).toMatch(/Difference +none/);
+  expect((await cluster.api.getCluster()).clockProblem).toBe('');
+  await away.start();
+  const { title } = away.options;
+  const remedy = `the certificate of node ${title} expired on .*: create a token with \`muster token create ${title} --replace\``;
+  await waitFor(`${title} says why`, () => away.log, { until: (log) => new RegExp(remedy).test(log) });
+  // As docs/operations.md tells.
+  await away.stop();
+  await cluster.letJoinAnew(away);
+  await away.start();
   await cluster.untilOnline();
   expect(await cluster.api.getJob(running)).toMatchObject({ state: 'running', attempts: { length: 1 } });
-  expect(await cluster.run({ command: 'true', resources: { nodes: 2 } })).toMatchObject({
-    state: 'succeeded',
-  });
+  expect(await cluster.run(nodes)).toMatchObject({ state: 'succeeded' });
   await cluster.api.stopJobs([running]);
   await cluster.untilEnded(running);
 

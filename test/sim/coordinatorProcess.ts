@@ -10,6 +10,7 @@ import type { Gate } from '@muster/coordinator/auth/gate';
 import { identify } from '@muster/coordinator/auth/interceptor';
 import { newCredential } from '@muster/coordinator/auth/tokens';
 import type { Identity } from '@muster/coordinator/caller';
+import type { MachineClock } from '@muster/coordinator/clock/kernelClock';
 import { openCoordinator } from '@muster/coordinator/coordinator';
 import type { OutputFiles, OutputParts } from '@muster/coordinator/output';
 import { grpcHandlers } from '@muster/coordinator/rpc/calls';
@@ -31,6 +32,7 @@ export interface CoordinatorParts {
   readonly life: Life;
   readonly store: Store;
   readonly clock: Clock;
+  readonly machineClock: MachineClock;
   readonly random: Random;
   readonly log: Logger;
   readonly heartbeatIntervalMs: number;
@@ -121,6 +123,7 @@ export async function startCoordinator(parts: CoordinatorParts): Promise<Coordin
     state,
     store,
     clock,
+    machineClock: parts.machineClock,
     random: (size) => parts.random.bytes(size),
     log,
     contained: { run: runUncontained },

@@ -161,6 +161,11 @@ export class World {
         life,
         store,
         clock,
+        machineClock: {
+          bootId: () => name,
+          boottimeMs: clock.boottimeMs,
+          isSynchronised: async () => this.wallOffsetMs === 0,
+        },
         random,
         log: this.logger(name),
         heartbeatIntervalMs,

@@ -17,6 +17,7 @@ import { TaskStatusCache } from './agents/taskStatusCache.ts';
 import type { AroundCluster } from './alerts/facts.ts';
 import { AlertWatch } from './alertWatch/alertWatch.ts';
 import { Gate } from './auth/gate.ts';
+import { type MachineClock, openTrustedClock } from './clock/trustedClock.ts';
 import type { DiskReserve } from './diskReserve.ts';
 import { EvaluationRunner } from './evaluations/evaluationRunner.ts';
 import { CommitNotifier, Notices } from './events/notices.ts';
@@ -98,7 +99,10 @@ export interface CoordinatorPorts {
   /** What `store` had when it was loaded. */
   readonly state: ClusterState;
   readonly store: Store;
+  /** The system's clocks. */
   readonly clock: Clock;
+  /** What the wall clock is compared with. Null: it is trusted as it is. */
+  readonly machineClock: MachineClock | null;
   readonly random: RandomBytes;
   readonly log: Logger;
   /** Runs work whose failure must not reach beyond itself. */
@@ -140,14 +144,14 @@ export type ServerFacts = Pick<CredentialCallParts, 'authorityDigest' | 'storeAd
  * @throws {StoreError} when the store cannot be read or written
  */
 export async function openCoordinator(ports: CoordinatorPorts) {
-  const { settings, state, store, clock, random, log, contained, reserve, onFatal } = ports;
-  const wallMs = () => clock.wallMs();
-  const monotonicMs = () => clock.monotonicMs();
+  const { settings, state, store, random, log, contained, reserve, onFatal } = ports;
+  const clock = await openTrustedClock(ports);
+  const { wallMs, monotonicMs } = clock;
   const now = { wallMs, monotonicMs };
   const { heartbeatIntervalMs, credentialLifetimeMs } = settings;
   const tickMs = Math.min(1_000, heartbeatIntervalMs);
 
-  const gate = new Gate({ ...now, state, log });
+  const gate = new Gate({ ...now, clock, state, log });
   const agents = new AgentRegistry(clock, heartbeatIntervalMs);
   for (const node of state.nodes.keys()) agents.expect(node);
   const orphans = new OrphanTasks(state);
@@ -206,6 +210,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     contained,
     followers: {
       gate: (change) => gate.committed(change),
+      clock: (change) => clock.committed(change),
       orphans: (change) => orphans.committed(change),
       agents: (change) => agents.committed(change),
       taskStatus: (change) => taskStatus.committed(change),
@@ -227,7 +232,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   leases.attach(loop);
   const statusOf = (record: JobRecord) =>
     statusOfJob({ ...now, state, taskStatus, reasons: loop.reasons }, record);
-  const output = ports.openOutput({ state, store, loop, statusOf });
+  const output = ports.openOutput({ state, store, loop, statusOf, clock });
   const vault = new SecretVault({ store, loop, random, keys: ports.secretKeys });
   const arrays = new ArrayFiller({ state, store, loop, random });
   const timeLimits = new TimeLimits(monotonicMs);
@@ -236,7 +241,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const drains = new Drains(now);
   const gpuStats = new GpuStatsPublisher({ ...now, telemetry, taskStatus, notices });
 
-  const common = { ...now, state, store, loop, random, log };
+  const common = { ...now, isCertain: clock.isCertain, state, store, loop, random, log };
   const alerts = new AlertWatch({
     ...common,
     agents,
@@ -275,6 +280,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
 
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
+    clock: () => clock.run(loop),
     reserve: () => reserve.restore(),
     telemetry: () => telemetry.sweep(),
     clusterHistory: () => clusterHistory.run(),
@@ -295,7 +301,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     evaluations: () => evaluations.run(),
     phases: () => phases.run(),
     ...output.reconcilers,
-    joinTokens: () => removeExpiredTokens(state, loop, wallMs()),
+    joinTokens: () => (clock.isCertain() ? removeExpiredTokens(state, loop, wallMs()) : []),
     credentialUse: () => storeLastUse(state, gate, loop),
     renewals: () => askToRenew({ ...now, state, agents, lifetimeMs: credentialLifetimeMs }),
     refusals: () => gate.refusals.run(),
@@ -303,6 +309,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   };
 
   const parts = {
+    clock,
     gate,
     state,
     store,
@@ -386,6 +393,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       await loop.stop();
       await output.close();
       await telemetryFile?.close();
+      await clock.close();
     },
   };
 }

@@ -18,6 +18,7 @@ import type { ClientIdentity } from '@muster/common/wire/trust';
 import { type SseTiming, usualSseTiming } from './api/sseStream.ts';
 import { IdTokens } from './auth/idTokens.ts';
 import { hashToken, newToken } from './auth/tokens.ts';
+import type { MachineClock } from './clock/kernelClock.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve } from './diskReserve.ts';
 import { problemOfEvent } from './events/eventSchemaFixture.ts';
@@ -88,6 +89,10 @@ export async function startTestCoordinator(
     reserveBytes?: number;
     memory?: Memory;
     store?: (memory: Memory) => Store;
+    /** Default: the wall clock is trusted as it is. */
+    machineClock?: MachineClock;
+    /** Default: a new one. */
+    clock?: TestClock;
     telemetryBytes?: number;
     builtInAlerts?: readonly BuiltInAlertName[];
     /** Below which triggers may watch; default: none. */
@@ -106,7 +111,7 @@ export async function startTestCoordinator(
     tls?: { wallMs: () => number; open: (dataDir: string) => Promise<ServerTls | null> };
   } = {},
 ) {
-  const clock = new TestClock();
+  const clock = options.clock ?? new TestClock();
   if (options.tls !== undefined) clock.nowMs = options.tls.wallMs() - someMs;
   // A restarted coordinator makes no id a second time.
   const random = countingBytes(1_000_000 * (options.memory?.jobs.size ?? 0));
@@ -139,6 +144,7 @@ export async function startTestCoordinator(
     state,
     store,
     clock,
+    machineClock: options.machineClock ?? null,
     random,
     log,
     contained,
@@ -150,7 +156,6 @@ export async function startTestCoordinator(
       keep: { ...coordinatorDefaults.keep, eventsBytes: unlimited },
       publishedSeq: () => Promise.resolve(state.lastEventSeq),
       reserve,
-      clock,
       log: silentLogger,
       onFatal,
     }),
@@ -181,7 +186,6 @@ export async function startTestCoordinator(
     prices: somePrices,
     contained,
     connections,
-    clock,
     upkeep,
     log: silentLogger,
   });
@@ -229,6 +233,7 @@ export async function startTestCoordinator(
     storedAdminTokens,
     api,
     clock,
+    trustedClock: coordinator.clock,
     memory,
     /** Every call of the API, as its servers have them. */
     musterCalls: calls.muster,

@@ -15,6 +15,7 @@ import type { RunningSinks } from './alertSinks/start.ts';
 import type { RunningApi } from './api/server.ts';
 import { usualSseTiming } from './api/sseStream.ts';
 import { AdminTokenFile } from './auth/adminToken.ts';
+import { kernelClock } from './clock/kernelClock.ts';
 import { openCoordinator } from './coordinator.ts';
 import { DiskReserve, fillersFor } from './diskReserve.ts';
 import { followedSeq } from './events/follower.ts';
@@ -113,6 +114,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       state,
       store,
       clock,
+      machineClock: kernelClock,
       random,
       log,
       contained,
@@ -128,7 +130,6 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
           return Math.min(await ofNats, (await sinks?.deliveredSeq()) ?? state.lastEventSeq);
         },
         reserve,
-        clock,
         log,
         onFatal,
       }),
@@ -146,7 +147,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
           ),
       },
       backup: ({ hasKeys }) =>
-        openedStore.backup(clock.wallMs(), () =>
+        openedStore.backup(coordinator.wallMs(), () =>
           hasKeys ? readAttached(options.dataDir, options.configPath) : [],
         ),
       onFatal,
@@ -154,6 +155,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       onViolation: (guarantee) => metrics?.violated(guarantee),
     });
     releases.push(() => coordinator.close());
+    const { wallMs } = coordinator;
     reserve.restore();
 
     const { host } = listenAddress(options.listen);
@@ -165,7 +167,8 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
       advertise,
       random,
       log,
-      wallMs: clock.wallMs,
+      wallMs,
+      systemWallMs: clock.wallMs,
     });
     releases.push(() => tls?.close());
 
@@ -178,7 +181,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     const idTokens =
       options.oidc === null
         ? null
-        : new (await import('./auth/idTokens.ts')).IdTokens({ settings: options.oidc, wallMs: clock.wallMs });
+        : new (await import('./auth/idTokens.ts')).IdTokens({ settings: options.oidc, wallMs });
     const upkeep = {
       certificates,
       diskUse: () =>
@@ -211,7 +214,6 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         prices: options.prices,
         contained,
         connections,
-        clock,
         upkeep,
       });
       metrics = own;
@@ -238,7 +240,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         random,
         log,
         nowMs: () => clock.monotonicMs(),
-        wallMs: () => clock.wallMs(),
+        wallMs,
         timing: usualSseTiming,
       });
       releases.push(() => api?.close());
@@ -277,7 +279,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
         log,
         committed: coordinator.committed,
         lastEventSeq: () => state.lastEventSeq,
-        wallMs: () => clock.wallMs(),
+        wallMs,
         onSpans: (result, count) => metrics?.spans(result, count),
       });
       releases.push(() => tracer.close());
@@ -285,7 +287,6 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     if (hasSinks(options.alertSinks)) {
       const { openSinks } = await import('./alertSinks/open.ts');
       const { startSinks } = await import('./alertSinks/start.ts');
-      const { wallMs } = clock;
       const started = startSinks(await openSinks(options.alertSinks, { state, wallMs }), {
         store,
         log,

@@ -3,9 +3,9 @@
  * what removes all of it with the jobs that it belongs to.
  */
 import { join } from 'node:path';
-import type { Clock } from '@muster/common/clock';
 import type { JobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
+import type { TrustedClock } from './clock/trustedClock.ts';
 import type { DiskReserve } from './diskReserve.ts';
 import type { LogIntake } from './logs/logIntake.ts';
 import { type LogEvents, LogKeeping, type LogLimits } from './logs/logKeeping.ts';
@@ -27,6 +27,7 @@ export interface OutputSources {
   readonly store: Store;
   readonly loop: Loop;
   readonly statusOf: (record: JobRecord) => string;
+  readonly clock: TrustedClock;
 }
 
 /** What calls use of it. */
@@ -62,17 +63,15 @@ export interface OutputSettings {
   /** Events up to this one are published, and may be removed. */
   readonly publishedSeq: () => Promise<number>;
   readonly reserve: DiskReserve;
-  readonly clock: Clock;
   readonly log: Logger;
   readonly onFatal: (error: StoreError) => void;
 }
 
 /** Output on the disk of this machine. */
 export function outputIn(settings: OutputSettings): OpenOutput {
-  const { dataDir, logLimits: limits, reserve, clock, log } = settings;
-  const wallMs = () => clock.wallMs();
-  const monotonicMs = () => clock.monotonicMs();
-  return ({ state, store, loop, statusOf }) => {
+  const { dataDir, logLimits: limits, reserve, log } = settings;
+  return ({ state, store, loop, statusOf, clock }) => {
+    const { wallMs, monotonicMs, isCertain } = clock;
     const logs: LogStore = new LogStore(join(dataDir, 'logs'), {
       capBytes: limits.capBytes,
       onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
@@ -98,6 +97,7 @@ export function outputIn(settings: OutputSettings): OpenOutput {
     const retention = new Retention({
       wallMs,
       monotonicMs,
+      isCertain,
       state,
       store,
       logs,

@@ -70,6 +70,8 @@ export const routesOfCalls: Rows = {
   GetUpkeep: get('/upkeep'),
   SetMaintenance: put('/cluster/maintenance'),
   AdvanceStore: post('/store/advance'),
+  GetClock: get('/clock'),
+  AcceptClock: post('/clock/accept'),
   BackupStore: [{ method: 'GET', path: '/store/backup', stream: 'bytes' }],
 
   ListProjects: get('/projects'),

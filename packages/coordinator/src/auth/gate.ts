@@ -4,14 +4,25 @@ import type { Logger } from '@muster/common/log';
 import type { Identity, UserIdentity } from '../caller.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
+import type { Credential } from '../store/store.ts';
 import { isReduced } from './access.ts';
 import { Refusals } from './refusals.ts';
 import { expired, identityOf, revoked } from './tokens.ts';
 
+/** The system clock, and whether it was stepped. */
+interface DoubtedClock {
+  /** A step that nothing confirms, with the trusted time at which it was noticed. Null if there is none. */
+  readonly step: { readonly sinceWallMs: number } | null;
+  /** The wall clock of the machine, right or wrong. */
+  readonly systemWallMs: () => number;
+}
+
 export interface GateParts {
   readonly state: Pick<ClusterState, 'credentialOf' | 'credentials' | 'people'>;
   readonly log: Logger;
+  /** The wall clock that is trusted. */
   readonly wallMs: () => number;
+  readonly clock: DoubtedClock;
   readonly monotonicMs: () => number;
 }
 
@@ -36,18 +47,17 @@ export class Gate {
     if (credential === undefined) return null;
     const nowMs = this.parts.wallMs();
     const user = this.parts.state.people.users.get(credential.subject);
-    const identity = identityOf(credential, secretHash, peer, nowMs, user);
+    const identity = identityOf(credential, secretHash, peer, this.judgedAtMs(credential), user);
     if (identity !== null) this.lastUsedMs.set(credential.id, nowMs);
     return identity;
   }
 
   /** The error for the holder of an expired credential. @returns null: it has not expired, or it is no longer known */
   expiryOf(secretHash: string): MusterError | null {
-    const nowMs = this.parts.wallMs();
-    const { id, expiresAtMs = null } = this.parts.state.credentialOf(secretHash) ?? {};
-    return id === undefined || expiresAtMs === null || expiresAtMs > nowMs
-      ? null
-      : expired(id, expiresAtMs, nowMs);
+    const credential = this.parts.state.credentialOf(secretHash);
+    if (credential === undefined || credential.expiresAtMs === null) return null;
+    const nowMs = this.judgedAtMs(credential);
+    return credential.expiresAtMs > nowMs ? null : expired(credential.id, credential.expiresAtMs, nowMs);
   }
 
   /** Must run after every commit: the calls of a credential end with it, as do those of a user who may do less now. */
@@ -66,21 +76,34 @@ export class Gate {
    * healthy cluster.
    */
   run(): void {
-    const nowMs = this.parts.wallMs();
     this.calls.endWhere((by) => {
-      const { expiresAtMs = null } = this.parts.state.credentials.get(by.id) ?? {};
-      const isOver = by.kind !== 'agent' && expiresAtMs !== null && expiresAtMs <= nowMs;
-      return isOver ? expired(by.id, expiresAtMs, nowMs) : null;
+      const credential = this.parts.state.credentials.get(by.id);
+      if (by.kind === 'agent' || credential === undefined || credential.expiresAtMs === null) return null;
+      const nowMs = this.judgedAtMs(credential);
+      return credential.expiresAtMs <= nowMs ? expired(by.id, credential.expiresAtMs, nowMs) : null;
     });
+  }
+
+  /**
+   * The wall-clock time by which a credential is judged. While the time is in doubt no credential of an agent expires, and those
+   * of users do by the later of both clocks. One that was issued since the step has no step between its issue and its end.
+   */
+  private judgedAtMs({ kind, createdAtMs }: Pick<Credential, 'kind' | 'createdAtMs'>): number {
+    const { wallMs, clock } = this.parts;
+    const { step } = clock;
+    const trustedMs = wallMs();
+    if (step === null) return trustedMs;
+    if (kind === 'agent') return Number.NEGATIVE_INFINITY;
+    return createdAtMs >= step.sinceWallMs ? trustedMs : Math.max(trustedMs, clock.systemWallMs());
   }
 
   /** Why a call that was let in must not continue. @returns null: it may */
   private reductionOf(by: UserIdentity): MusterError | null {
-    const { state, wallMs } = this.parts;
+    const { state } = this.parts;
     const credential = state.credentials.get(by.id);
     const user = state.people.users.get(by.user);
     if (credential === undefined || user === undefined) return revoked(by.id);
-    const now = identityOf(credential, credential.secretHash, by.peer, wallMs(), user);
+    const now = identityOf(credential, credential.secretHash, by.peer, this.judgedAtMs(credential), user);
     if (now?.kind === 'user' && !isReduced(by, now)) return null;
     return new MusterError(
       'permission_denied',

@@ -102,7 +102,7 @@ const servedPaths = [
 const callsOf = {
   viewer:
     'GetJob ResolveJob ListJobs ExplainJob ReadLogs WatchEvents GetTrainingStatus QueryMetrics WatchMetrics SummarizeTraining ListTelemetry ' +
-    'ListNodes GetNode GetCluster GetUpkeep GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials Advise ' +
+    'ListNodes GetNode GetCluster GetUpkeep GetClock GetCaller ListProjects ListAlerts ListSweeps GetSweep ListTrials Advise ' +
     'ListPipelines GetPipeline GetLineage ListTriggers GetTrigger',
   'viewer, of their own tokens': 'ListCredentials RevokeCredential CreateUserToken RotateUserToken',
   user:
@@ -112,7 +112,7 @@ const callsOf = {
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
     'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +
-    'AdvanceStore BackupStore',
+    'AdvanceStore BackupStore AcceptClock',
 } as const;
 
 const pathsOf = (...kinds: readonly (keyof typeof callsOf)[]) =>

@@ -28,6 +28,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   GetNode: 'read',
   GetCluster: 'read',
   GetUpkeep: 'read',
+  GetClock: 'read',
   ListProjects: 'read',
   ListAlerts: 'read',
   ListSweeps: 'read',
@@ -88,6 +89,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   RemoveNode: 'administer',
   RotateAdminToken: 'administer',
   AdvanceStore: 'administer',
+  AcceptClock: 'administer',
   BackupStore: 'administer',
   RotateSecretKey: 'administer',
 

@@ -53,15 +53,17 @@ export interface TrustedClockParts {
 export interface TrustedClockPorts extends Pick<TrustedClockParts, 'clock' | 'machineClock' | 'log'> {
   readonly store: MetaStoreParts['store'];
   readonly state: Pick<ClusterState, 'lastEventSeq'>;
-  readonly reserve: { readonly dropBallast: () => boolean };
   readonly onFatal: MetaStoreParts['onFatal'];
 }
 
 /** @throws {StoreError} when the store cannot be read or written */
 export function openTrustedClock(ports: TrustedClockPorts): Promise<TrustedClock> {
-  const { reserve, state, store, onFatal } = ports;
-  const meta = metaStore({ store, onFatal, freeBallast: () => reserve.dropBallast() });
-  return TrustedClock.open({ ...ports, store: meta, lastEventSeq: state.lastEventSeq });
+  const { state, store, onFatal } = ports;
+  return TrustedClock.open({
+    ...ports,
+    store: metaStore({ store, onFatal }),
+    lastEventSeq: state.lastEventSeq,
+  });
 }
 
 interface Stored extends ClockState {

@@ -39,6 +39,8 @@ export interface EvaluationRunnerParts {
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly wallMs: () => number;
+  /** False while the time is in doubt, and nothing may be removed for its age. */
+  readonly isCertain: () => boolean;
   readonly log: Logger;
 }
 
@@ -130,8 +132,8 @@ export class EvaluationRunner {
   }
 
   private async removeOld(): Promise<void> {
-    const { state, monotonicMs, wallMs } = this.parts;
-    if (monotonicMs() < this.removalAtMs) return;
+    const { state, monotonicMs, wallMs, isCertain } = this.parts;
+    if (monotonicMs() < this.removalAtMs || !isCertain()) return;
     this.removalAtMs = monotonicMs() + removalEveryMs;
     const beforeMs = wallMs() - keptMs;
     for (const of of Array.from(state.evaluations.byJob.values())) {

@@ -47,6 +47,8 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'cluster.suspect': leases,
   'cluster.trusted': leases,
   'cluster.maintenance': calls,
+  'clock.stepped': `${coordinator}/clock/trustedClock.test.ts`,
+  'clock.settled': calls,
   'store.restored': restore,
   'store.accepted': restore,
   'store.advanced': calls,

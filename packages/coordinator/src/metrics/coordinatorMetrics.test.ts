@@ -114,6 +114,8 @@ test('leases, fences and distrust of ourselves are counted', async () => {
     muster_lease_fenced_nodes_total: 0,
     muster_lease_frozen_tasks: 0,
     muster_nodes_suspect: 0,
+    muster_clock_step_seconds: 0,
+    muster_clock_stepped: 0,
     muster_paused: 0,
     muster_term: 1,
   });

@@ -4,7 +4,6 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import type { Clock } from '@muster/common/clock';
 import type { Logger } from '@muster/common/log';
 import { isTerminal, jobStates, nodeStates } from '@muster/common/states';
 import { musterVersion } from '@muster/common/version';
@@ -14,6 +13,7 @@ import type { AgentRegistry } from '../agents/registry.ts';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { Gate } from '../auth/gate.ts';
 import { refusalKinds } from '../auth/refusals.ts';
+import type { TrustedClock } from '../clock/trustedClock.ts';
 import type { GpuPrice } from '../options.ts';
 import type { WaitTimes } from '../planning/waitTimes.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
@@ -38,7 +38,7 @@ const conditionLabelsMax = 200;
 
 export interface MetricsParts extends UpkeepMetricParts {
   readonly state: ClusterState;
-  readonly clock: Clock;
+  readonly clock: TrustedClock;
   readonly waitTimes: WaitTimes;
   readonly telemetry: TelemetryStore;
   readonly pages: PageRequests;

@@ -1,6 +1,7 @@
 /** Leases, fences, and whether this coordinator trusts itself, for the Prometheus page. */
 import { Counter, type Registry } from 'prom-client';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import type { TrustedClock } from '../clock/trustedClock.ts';
 import { currentAttempt } from '../model.ts';
 import type { LeaseKeeper } from '../reconcilers/leaseKeeper.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -9,13 +10,14 @@ import { addCounter, addGauge } from './register.ts';
 export interface LeaseMetricParts {
   readonly state: ClusterState;
   readonly leases: LeaseKeeper;
+  readonly clock: Pick<TrustedClock, 'view'>;
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
 }
 
 /** @returns the counter of nodes that were fenced, incremented by the caller */
 export function addLeaseMetrics(
   registry: Registry,
-  { state, leases, taskStatus }: LeaseMetricParts,
+  { state, leases, clock, taskStatus }: LeaseMetricParts,
 ): Counter {
   addGauge(registry, {
     name: 'muster_nodes_suspect',
@@ -26,6 +28,16 @@ export function addLeaseMetrics(
     name: 'muster_paused',
     help: '1 while nothing is started or rescheduled, because the coordinator may be partitioned or its store too old.',
     read: () => (leases.paused() === null ? 0 : 1),
+  });
+  addGauge(registry, {
+    name: 'muster_clock_step_seconds',
+    help: 'Seconds that the system clock is ahead of the trusted clock, negative if it is behind.',
+    read: () => (clock.view().systemWallMs - clock.view().trustedWallMs) / 1_000,
+  });
+  addGauge(registry, {
+    name: 'muster_clock_stepped',
+    help: '1 while the system clock differs from the trusted clock and nothing confirms it: nothing is removed meanwhile.',
+    read: () => (clock.view().steppedSinceMs === null ? 0 : 1),
   });
   addGauge(registry, {
     name: 'muster_term',

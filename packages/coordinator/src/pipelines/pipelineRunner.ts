@@ -41,6 +41,8 @@ export interface PipelineRunnerParts {
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly wallMs: () => number;
+  /** False while the time is in doubt, and nothing may be removed for its age. */
+  readonly isCertain: () => boolean;
   readonly log: Logger;
 }
 
@@ -129,8 +131,8 @@ export class PipelineRunner {
   }
 
   private async removeOld(): Promise<void> {
-    const { state, wallMs, monotonicMs } = this.parts;
-    if (monotonicMs() < this.removesAtMs) return;
+    const { state, wallMs, monotonicMs, isCertain } = this.parts;
+    if (monotonicMs() < this.removesAtMs || !isCertain()) return;
     this.removesAtMs = monotonicMs() + removeEveryMs;
     const old = runsToRemove(state.pipelines, wallMs());
     for (let at = 0; at < old.length; at += removedAtOnce) {

@@ -51,7 +51,11 @@ async function nextPass() {
 }
 
 /** A pass that begins so many days after `someMs`. */
-async function pass(days: number, settings: Partial<typeof keep> = {}, publishedSeq = 1_000_000) {
+async function pass(
+  days: number,
+  settings: Partial<typeof keep> & { readonly isCertain?: boolean } = {},
+  publishedSeq = 1_000_000,
+) {
   const { state } = coordinator;
   const store = new MemoryStore(memory);
   const { removeEvents } = store.retention;
@@ -75,6 +79,7 @@ async function pass(days: number, settings: Partial<typeof keep> = {}, published
     publishedSeq: async () => publishedSeq,
     onFatal: (error) => expect.unreachable(error.message),
     wallMs: () => someMs + days * dayMs,
+    isCertain: () => settings.isCertain ?? true,
     monotonicMs: () => monotonicMs,
   });
   running = retention;
@@ -240,4 +245,16 @@ test('much that is old goes a little at a time', async () => {
 
   expect(removedEvents.reduce((sum, each) => sum + each)).toBeGreaterThan(900);
   expect(Math.max(...removedEvents)).toBeLessThanOrEqual(100);
+});
+
+test('nothing goes for its age while the time is in doubt, and what is too much still does', async () => {
+  await start([over(1), over(2), over(3), aJob(4)], severalEvents(100));
+
+  await pass(400, { isCertain: false });
+  expect(kept()).toEqual([1, 2, 3, 4]);
+  expect(memory.events.size).toBe(100);
+  await pass(400, { isCertain: false, jobsMax: 2 });
+  expect(kept()).toEqual([2, 3, 4]);
+  await pass(400);
+  expect(kept()).toEqual([4]);
 });

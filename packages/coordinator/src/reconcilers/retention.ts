@@ -63,7 +63,10 @@ export interface RetentionParts {
   /** Up to this event all are published; they are not removed before. */
   readonly publishedSeq: () => Promise<number>;
   readonly onFatal: (error: StoreError) => void;
+  /** The wall clock that is trusted. */
   readonly wallMs: () => number;
+  /** False while the time is in doubt: nothing then goes for its age, and what is too much still does. */
+  readonly isCertain: () => boolean;
   readonly monotonicMs: () => number;
 }
 
@@ -122,20 +125,28 @@ export class Retention {
   }
 
   private async aPass(): Promise<Piece[]> {
-    const { keep, store, wallMs } = this.parts;
+    const { keep, store, wallMs, isCertain } = this.parts;
     const nowMs = wallMs();
+    const agedAtMs = isCertain() ? nowMs : Number.NEGATIVE_INFINITY;
     const beyond = await store.retention.readEndBeyond(keep.jobsMax);
     // One that ended in the same millisecond as the first too many goes with it.
-    const jobsBeforeMs = Math.max(nowMs - keep.jobsMs, beyond === null ? 0 : beyond + 1);
-    const eventsBeforeMs = nowMs - Math.max(keep.eventsMs, eventsKeptMsMin);
+    const jobsBeforeMs = Math.max(agedAtMs - keep.jobsMs, beyond === null ? 0 : beyond + 1);
+    const eventsBeforeMs = agedAtMs - Math.max(keep.eventsMs, eventsKeptMsMin);
     const readBeforeMs = nowMs - eventsKeptMsMin;
     return [
       this.countEvents(),
       this.events(eventsBeforeMs, readBeforeMs, await this.deliveredSeq()),
       this.jobs(jobsBeforeMs),
-      async () => (await store.retention.removeRequests(eventsBeforeMs, eventsPerPiece)) === eventsPerPiece,
-      async () =>
-        (await store.retention.forgetRemovedJobs(nowMs - removedKnownMs, eventsPerPiece)) === eventsPerPiece,
+      ...(isCertain() ? this.oldRequests(nowMs, eventsBeforeMs) : []),
+    ];
+  }
+
+  private oldRequests(nowMs: number, beforeMs: number): Piece[] {
+    const { retention } = this.parts.store;
+    const removedBeforeMs = nowMs - removedKnownMs;
+    return [
+      async () => (await retention.removeRequests(beforeMs, eventsPerPiece)) === eventsPerPiece,
+      async () => (await retention.forgetRemovedJobs(removedBeforeMs, eventsPerPiece)) === eventsPerPiece,
     ];
   }
 

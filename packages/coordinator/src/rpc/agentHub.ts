@@ -19,7 +19,6 @@ import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
-import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { AlertWatch } from '../alertWatch/alertWatch.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
@@ -53,6 +52,7 @@ import { endWithError, unary, unaryHandler } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
 import { type JoinParts, join, takeOffer } from './join.ts';
 import { type LogUploadParts, serveUpload } from './logUploads.ts';
+import { type NodeClockParts, noteNodeClock } from './nodeClocks.ts';
 import { preparedEvent } from './prepared.ts';
 import { type RowUploadParts, serveRows } from './rowUploads.ts';
 import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
@@ -63,6 +63,7 @@ import { storesHello, type WithoutSpaceParts, withoutSpace } from './withoutSpac
 
 export interface AgentHubParts
   extends JoinParts,
+    NodeClockParts,
     LogUploadParts,
     RowUploadParts,
     TelemetryUploadParts,
@@ -82,7 +83,6 @@ export interface AgentHubParts
   readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
   /** Examines every Hello before it has any effect. @returns what it claims without proof; null: nothing */
   readonly checkAccount: (account: AgentAccount) => string | null;
-  readonly taskStatus: TaskStatusCache;
   readonly orphans: OrphanTasks;
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
@@ -163,7 +163,7 @@ async function beginSession(
   // Somebody's mistake, which ends the second agent, before what only has to be waited for.
   parts.agents.refuseSecond(node, instanceId, bootId);
   refuseOtherMachine(new Draft(parts.state), { name: node, instanceId });
-  parts.taskStatus.noteClock(node, bootId, wire, parts.wallMs());
+  noteNodeClock(parts, node, bootId, wire);
   const silentForMs = parts.agents.silentForMs(node);
   parts.agents.admit(node, instanceId, bootId);
   const observed = reportsFromWire(parts.taskStatus, node, wire.observed);
@@ -343,7 +343,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
-  parts.taskStatus.noteClock(node, bootId, heartbeat, parts.wallMs());
+  noteNodeClock(parts, node, bootId, heartbeat);
   const reports = reportsFromWire(parts.taskStatus, node, heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.
   learnOutcomes(

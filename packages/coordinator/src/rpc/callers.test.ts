@@ -2,6 +2,7 @@ import type { Client } from '@grpc/grpc-js';
 import { conditionToWire } from '@muster/common/wire/codec';
 import { musterService } from '@muster/common/wire/service';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { SettableMachine } from '../clock/machineFixture.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
 import { provesTerm } from '../leases/testimonyFixture.ts';
 import type { StoredEvent } from '../model.ts';
@@ -11,8 +12,10 @@ import { startJob, submitJob } from './jobFixture.ts';
 
 let coordinator: TestCoordinator;
 let client: Client;
+let machine: SettableMachine;
 beforeEach(async () => {
-  coordinator = await startTestCoordinator();
+  machine = new SettableMachine();
+  coordinator = await startTestCoordinator({ clock: machine, machineClock: machine.port });
   client = coordinator.client();
 });
 afterEach(() => coordinator.close());
@@ -32,6 +35,7 @@ const reading: ReadonlySet<string> = new Set([
   'GetCaller',
   'GetCluster',
   'GetUpkeep',
+  'GetClock',
   'QueryMetrics',
   'WatchMetrics',
   'ListTelemetry',
@@ -287,6 +291,14 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
     },
   ],
   SetMaintenance: ['cluster.maintenance', async () => () => coordinator.api.setMaintenance(60_000)],
+  AcceptClock: [
+    'clock.settled',
+    async () => {
+      machine.wallOffsetMs = 86_400_000;
+      await coordinator.trustedClock.run(coordinator.loop);
+      return () => coordinator.api.acceptClock();
+    },
+  ],
   AdvanceStore: [
     'store.advanced',
     async () => {

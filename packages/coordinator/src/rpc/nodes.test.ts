@@ -197,6 +197,7 @@ describe('clearing a condition', () => {
       paths,
       random: countingBytes(),
       committed: new CommitNotifier(),
+      clock: coordinator.trustedClock,
       upkeep: noUpkeep,
       clearWaitMs: 500,
     };

@@ -5,10 +5,12 @@ import { MusterError } from '@muster/common/errors';
 import { isNodeName, type NodeName } from '@muster/common/ids';
 import type { Upkeep } from '@muster/common/upkeep';
 import { musterVersion } from '@muster/common/version';
-import { nodeToWire, upkeepToWire } from '@muster/common/wire/codec';
+import { clockToWire, nodeToWire, upkeepToWire } from '@muster/common/wire/codec';
 import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Caller } from '../caller.ts';
+import { clockProblem } from '../clock/clockText.ts';
+import type { TrustedClock } from '../clock/trustedClock.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
 import { removeNode } from '../commands/nodes.ts';
 import type { CommitNotifier } from '../events/notices.ts';
@@ -27,6 +29,7 @@ export interface NodeCallParts {
   readonly agents: AgentRegistry;
   readonly orphans: OrphanTasks;
   readonly leases: LeaseKeeper;
+  readonly clock: TrustedClock;
   readonly paths: PathHistory;
   /** Rings after every commit, with the subjects of its events. */
   readonly committed: CommitNotifier;
@@ -49,6 +52,8 @@ type NodeCalls = Pick<
   | 'GetUpkeep'
   | 'SetMaintenance'
   | 'AdvanceStore'
+  | 'GetClock'
+  | 'AcceptClock'
   | 'DrainNode'
   | 'UndrainNode'
   | 'EndOrphans'
@@ -87,6 +92,7 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
       jobsActive: state.jobs.size - queued,
       pausedBecause: leases.paused() ?? '',
       maintenanceMs: leases.maintenanceMs(),
+      clockProblem: clockProblem(parts.clock.view()) ?? '',
     };
   };
 
@@ -161,6 +167,13 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
     SetMaintenance: unary(async ({ forMs }, caller) => {
       await leases.setMaintenance(forMs, caller);
       return cluster();
+    }),
+
+    GetClock: unary(async () => clockToWire(parts.clock.view())),
+
+    AcceptClock: unary(async (_request, caller) => {
+      await parts.clock.accept(loop, caller);
+      return clockToWire(parts.clock.view());
     }),
 
     AdvanceStore: unary(async (_request, caller) => {

@@ -59,6 +59,8 @@ export interface SweepRunnerParts {
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly wallMs: () => number;
+  /** False while the time is in doubt, and nothing may be removed for its age. */
+  readonly isCertain: () => boolean;
   readonly log: Logger;
 }
 
@@ -126,8 +128,8 @@ export class SweepRunner {
   }
 
   private async removeEnded(): Promise<void> {
-    const { state, wallMs, monotonicMs } = this.parts;
-    if (monotonicMs() < this.removesAtMs) return;
+    const { state, wallMs, monotonicMs, isCertain } = this.parts;
+    if (monotonicMs() < this.removesAtMs || !isCertain()) return;
     this.removesAtMs = monotonicMs() + removeEveryMs;
     for (const sweep of sweepsToRemove(state.sweeps.sweeps.values(), wallMs())) {
       await this.command(sweep, (draft) => removeEndedSweep(draft, sweep.id));
