@@ -83,7 +83,7 @@ export function startAgent(parts: AgentParts): void {
     openObservers: (agent) => ({
       checkpoints: new SimulatedCheckpoints({ machine, agent: life, send: agent.send }),
       // What output tells of training has tests of its own.
-      training: { progress: () => null, hang: () => null, finish: () => null },
+      training: { progress: () => null, hang: () => null, finishForReport: () => null, reportGoes: () => 0 },
       failureOf: async (end) => failureOf(machine, end),
       gpuUsage: () => null,
       onOutput: (task, _path, size) => {

@@ -11,9 +11,10 @@ export const sweepStates = ['running', 'stopping', 'done', 'stopped', 'failed'] 
 export type SweepState = (typeof sweepStates)[number];
 
 /**
- * - `running`: its job has not ended
+ * - `running`: its job has not ended, or some of its metrics can still arrive
  * - `paused`: it was stopped at a rung, with its checkpoint, and is resumed when it is among the best there
  * - `complete`: it has a value
+ * - `incomplete`: its job has succeeded, and some of its metrics were lost; its value is that of those that arrived
  * - `pruned`: it was stopped early, because others were better at the same step; its value is that of the moment
  * - `infeasible`: its parameters do not work, such as a batch for which memory is too small; samplers avoid them
  * - `failed`: it has ended without a value, for a reason that says nothing of its parameters
@@ -23,6 +24,7 @@ export const trialStates = [
   'running',
   'paused',
   'complete',
+  'incomplete',
   'pruned',
   'infeasible',
   'failed',
@@ -30,7 +32,14 @@ export const trialStates = [
 ] as const;
 export type TrialState = (typeof trialStates)[number];
 
-export const seedRunStates = ['running', 'complete', 'infeasible', 'failed', 'stopped'] as const;
+export const seedRunStates = [
+  'running',
+  'complete',
+  'incomplete',
+  'infeasible',
+  'failed',
+  'stopped',
+] as const;
 
 /** A run of a trial with one of several seeds. */
 export interface SeedRunView {
@@ -43,6 +52,8 @@ export interface SeedRunView {
   readonly step: number | null;
   /** Why it has no value. */
   readonly cause: string | null;
+  /** Which of its metrics were lost, so that its value is that of those that arrived. null: none */
+  readonly lost: string | null;
 }
 
 export interface TrialView {
@@ -66,8 +77,15 @@ export interface TrialView {
   readonly seeds: readonly SeedRunView[];
   /** The step of that value. null: its line had none. */
   readonly step: number | null;
-  /** Why it has no value, as causes of jobs are named; `no_metric`: its output never showed the metric. */
+  /**
+   * Why it has no value, as causes of jobs are named; `no_metric`: its output never showed the metric; `metrics_lost`: what arrived of its
+   * metrics does not have it.
+   */
   readonly cause: string | null;
+  /** Which of its metrics were lost, so that its value is that of those that arrived. null: none */
+  readonly lost: string | null;
+  /** Its job has ended, and these metrics of it have not arrived yet. null: it waits for none. */
+  readonly awaits: string | null;
   /** Wall clock. */
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
@@ -107,12 +125,16 @@ export interface SweepView {
   readonly running: number;
   readonly paused: number;
   readonly complete: number;
+  /** Those with lost metrics, unless the sweep accepts them as complete. */
+  readonly incomplete: number;
   readonly pruned: number;
   readonly infeasible: number;
   readonly failed: number;
   readonly stopped: number;
   /** The trial with the best value. null: none has a value yet. */
   readonly best: TrialView | null;
+  /** Which last metrics of ended jobs it waits for, and from where. null: none */
+  readonly awaits: string | null;
   /** What it has used of its limits. null: the coordinator is of an earlier version. */
   readonly use: SweepUseView | null;
 }

@@ -90,6 +90,11 @@ export interface TaskEnd {
   readonly training: TrainingProgress | null;
   /** What its agent has put into the store of its job. Empty: nothing was to be put there, or not all of it is there. */
   readonly artifacts: readonly StoredArtifact[];
+  /**
+   * Where the last line of metrics of its output ends, in bytes; 0: the output has none. `training` is final then. Absent: its agent had
+   * not read the output to its end, or is of an earlier version.
+   */
+  readonly rowsEnd?: number;
 }
 
 /** An output of a task that is in the store, complete. */

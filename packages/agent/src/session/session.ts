@@ -170,6 +170,7 @@ export class CoordinatorSession {
         ...termToWire(parts.terms.highest),
         sentBoottimeMs,
         sentWallMs: parts.wallMs(),
+        marksRowEnds: true,
       }),
     );
     this.heartbeat = awaitWelcome((error) => this.lost(error));

@@ -40,7 +40,12 @@ export interface TrainingOfTasks {
    * Reads the rest of the output of a task that has ended.
    * @returns where its training was. null: nobody reads its output
    */
-  finish(task: TaskRef): Promise<TrainingProgress | null> | null;
+  finishForReport(task: TaskRef): Promise<TrainingProgress | null> | null;
+  /**
+   * The report of the end goes now.
+   * @returns where the lines of metrics end, in bytes of the output; 0: it has none. null: the output is not read to its end
+   */
+  reportGoes(task: TaskRef): number | null;
 }
 
 export interface HookParts extends SecretHookParts, ArtifactHookParts {
@@ -329,7 +334,7 @@ function output({ records, onOutput, onRemoved }: HookParts): TaskHook {
 function training({ training: read, checkpoints: saved, log }: HookParts): TaskHook {
   return {
     async conclude({ task, location }) {
-      const rest = read.finish(task);
+      const rest = read.finishForReport(task);
       try {
         if (rest !== null) await untilAborted(rest, AbortSignal.timeout(lastOutputMs));
       } catch (error) {
@@ -337,7 +342,8 @@ function training({ training: read, checkpoints: saved, log }: HookParts): TaskH
         log.warn(fields, 'the last output of a task could not be read in time');
       }
       await saved.lastLook(task);
-      return { training: read.progress(task) };
+      const rowsEnd = read.reportGoes(task);
+      return { training: read.progress(task), ...(rowsEnd === null ? {} : { rowsEnd }) };
     },
   };
 }

@@ -113,7 +113,12 @@ describe('the end of a task is reported after its last checkpoint', () => {
       atMs: 5,
     };
     const agent = await node.agent({
-      training: { progress: () => training, hang: () => null, finish: async () => training },
+      training: {
+        progress: () => training,
+        hang: () => null,
+        finishForReport: async () => training,
+        reportGoes: () => 0,
+      },
     });
     await agent.bringToRunning();
     node.process.end(aKey, exited(0));

@@ -190,7 +190,7 @@ export class TestNode {
   observers(): Observers {
     return {
       checkpoints: noCheckpoints,
-      training: { progress: () => null, hang: () => null, finish: () => null },
+      training: { progress: () => null, hang: () => null, finishForReport: () => null, reportGoes: () => 0 },
       failureOf: async (end) =>
         readTaskFailure(end, { boottimeMs: this.boottimeMs, wallMs: 1_000_000 }, () => false),
       gpuUsage: () => null,

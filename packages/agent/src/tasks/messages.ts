@@ -5,7 +5,7 @@ import type { Endpoint, PathFindings } from '@muster/common/gangs';
 import type { TaskRef } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import type { CheckpointMessage } from '../checkpoints/parts.ts';
-import type { TrainingSignMessage } from '../training/taskTraining.ts';
+import type { TrainingSignMessage } from '../training/taskTrainingParts.ts';
 
 /** The task is prepared, and nothing of it runs. */
 export interface PreparedMessage {

@@ -58,24 +58,40 @@ test('rows of several tasks arrive once, in order and in batches, and the end of
   const done: string[] = [];
   uploader.whenComplete(aTask, () => done.push('first'));
   uploader.whenComplete(other, () => done.push('other'));
-  uploader.ended(aTask);
+  uploader.ended(aTask, { isReported: false, isLost: false });
   await vi.waitFor(() => expect(done).toEqual(['first']));
   expect(rowsOf()).toEqual(range(1, 2_001));
   expect(Math.max(...uploads.map(({ rows }) => rows.length))).toBe(512);
   await vi.waitFor(() => expect(rowsOf(other)).toEqual([7]));
-  uploader.ended(other);
+  uploader.ended(other, { isReported: false, isLost: false });
   await vi.waitFor(() => expect(done).toEqual(['first', 'other']));
   uploader.whenComplete(aTask, () => done.push('at once'));
   expect(done.at(-1)).toBe('at once');
 });
 
-test('a task without rows waits for nothing', async () => {
+test('a task without rows whose report says so waits for nothing', async () => {
   const { uploader, uploads } = await uploading();
   let isDone = false;
-  uploader.ended(aTask);
+  uploader.ended(aTask, { isReported: true, isLost: false });
   uploader.whenComplete(aTask, () => (isDone = true));
   expect([isDone, uploads]).toEqual([true, []]);
 });
+
+test.each([false, true])(
+  'the end of a task without rows is sent when the report of its end lacks it, lost or not: %s',
+  async (isLost) => {
+    const { uploader, uploads } = await uploading();
+    const done = new Promise<void>((resolve) => {
+      uploader.ended(aTask, { isReported: false, isLost });
+      uploader.whenComplete(aTask, resolve);
+    });
+    await done;
+    expect(uploads.map(({ complete, lost }) => [complete, lost])).toEqual([
+      [false, false],
+      [true, isLost],
+    ]);
+  },
+);
 
 test('a coordinator that comes back is asked how far it has them', async () => {
   const { hub, uploader, uploads, rowsOf } = await uploading();

@@ -14,6 +14,7 @@ import type { Logger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import { taskRefFromWire, taskRefToWire, trainingRowToWire } from '@muster/common/wire/codec';
 import { uploadWaitMs } from '@muster/common/wire/uploadPace';
+import type { RowsEnd } from './taskTrainingParts.ts';
 
 type RowStream = ClientDuplexStream<RowUpload, RowUploadAck__Output>;
 
@@ -32,6 +33,8 @@ interface TaskRows {
   isKnown: boolean;
   isInFlight: boolean;
   hasEnded: boolean;
+  /** Rows may have followed the last one, and cannot be read. */
+  isLost: boolean;
   isComplete: boolean;
   /** Monotonic: the coordinator takes nothing before. */
   pausedUntilMs: number;
@@ -72,11 +75,15 @@ export class RowUploader {
     this.soon(gatherMs);
   }
 
-  /** There will be no more rows of the task. */
-  ended(task: TaskRef): void {
-    const of = this.tasks.get(taskKey(task));
-    if (of === undefined) return;
+  /**
+   * There will be no more rows of the task. The end of one without rows is sent unless the report of its end has it: with that the
+   * coordinator knows that none will come.
+   */
+  ended(task: TaskRef, { isReported, isLost }: RowsEnd): void {
+    if (isReported && !this.tasks.has(taskKey(task))) return;
+    const of = this.rowsOf(task);
     of.hasEnded = true;
+    of.isLost = isLost;
     this.soon(0);
   }
 
@@ -108,6 +115,7 @@ export class RowUploader {
         isKnown: false,
         isInFlight: false,
         hasEnded: false,
+        isLost: false,
         isComplete: false,
         pausedUntilMs: Number.NEGATIVE_INFINITY,
         isThinned: false,
@@ -160,7 +168,7 @@ export class RowUploader {
     const task = taskRefToWire(of.task);
     const rows = of.isKnown ? of.rows.slice(0, batchRows) : [];
     const complete = of.isKnown && of.hasEnded && rows.length === of.rows.length;
-    stream.write({ task, rows: rows.map(trainingRowToWire), complete });
+    stream.write({ task, rows: rows.map(trainingRowToWire), complete, lost: complete && of.isLost });
   }
 
   private connect(): RowStream {

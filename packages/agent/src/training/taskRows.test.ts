@@ -18,7 +18,7 @@ describe('rows', () => {
     await vi.waitFor(() => expect(node.rows).toHaveLength(2));
     expect(node.ended).toEqual([]);
     await agent.finish(aTask);
-    expect(node.ended).toEqual([taskKey(aTask)]);
+    expect(node.ended.map(({ task }) => task)).toEqual([taskKey(aTask)]);
     const output = lines.join('');
     const endOf = (line: string) => Buffer.byteLength(output.slice(0, output.indexOf(line) + line.length));
     expect(node.rows).toEqual([

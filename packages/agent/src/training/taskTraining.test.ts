@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { emptySample } from '../gpus/gpuSource.ts';
 import { anAssignment, aTask } from '../tasks/managerFixture.ts';
+import { OutputFollower } from './outputFollower.ts';
 import { Node, step, steps } from './taskTrainingFixture.ts';
 
 const mib = 1024 * 1024;
@@ -75,6 +76,39 @@ describe('progress', () => {
     expect(await Promise.race([agent.finish(aTask), later])).toBeNull();
     expect(await Promise.race([agent.finish(otherTask), later])).toBeNull();
     expect(node.ended).toHaveLength(2);
+  });
+
+  test('says where its rows end in the report, or that they end behind the last one when the report goes before', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write(steps(0, 10));
+    node.write('saving\n');
+    node.write(steps(0, 200_000), otherTask);
+    void agent.finishForReport(otherTask);
+    expect(agent.reportGoes(otherTask)).toBeNull();
+    await agent.finishForReport(aTask);
+    expect(agent.reportGoes(aTask)).toBe(steps(0, 10).trimEnd().length);
+    await agent.finish(otherTask);
+    expect(node.ended).toEqual([
+      { task: taskKey(aTask), isReported: true, isLost: false },
+      { task: taskKey(otherTask), isReported: false, isLost: false },
+    ]);
+    // What an agent before this one has reported, this one does not know.
+    const next = await node.agent();
+    await next.finish(aTask);
+    expect(node.ended.at(-1)).toEqual({ task: taskKey(aTask), isReported: false, isLost: false });
+    expect(next.reportGoes({ ...aTask, attempt: 7 })).toBeNull();
+  });
+
+  test('that cannot be read to its end is said to be lost, and has no known end', async () => {
+    const node = new Node();
+    const agent = await node.agent();
+    node.write(steps(0, 10));
+    const read = vi.spyOn(OutputFollower.prototype, 'readSlice').mockRejectedValue(new Error('EIO'));
+    onTestFinished(() => read.mockRestore());
+    await agent.finishForReport(aTask);
+    expect(agent.reportGoes(aTask)).toBeNull();
+    expect(node.ended).toEqual([{ task: taskKey(aTask), isReported: false, isLost: true }]);
   });
 
   test('of a task that ended before it was looked at, what was offered to it is known', async () => {

@@ -19,6 +19,7 @@ import { gpuFacts } from './gpuStillness.ts';
 import { HangDetector } from './hang.ts';
 import { OutputFollower, type OutputTimes, outputSliceBytes } from './outputFollower.ts';
 import { TaskOutput } from './taskOutput.ts';
+import type { RunningTask, TaskTrainingParts } from './taskTrainingParts.ts';
 
 const lookIntervalMsDefault = 250;
 /** Of one look: 4 MiB a second of one task and 8 MiB of all, a sixth of a core unless they are lines of metrics only. */
@@ -32,40 +33,6 @@ const reportIntervalMs = 60_000;
 const backlogBytesMax = 64 * 1024 * 1024;
 /** A line of metrics of a task that runs should not be reported a minute late. */
 const currentBacklogBytesMax = 16 * 1024 * 1024;
-
-export interface TaskTrainingParts {
-  /** Tasks that run on this node. */
-  readonly running: () => readonly RunningTask[];
-  /** What a task was offered to resume from, also when it has ended before anybody looked at its output. */
-  readonly resumeOf: (task: TaskRef) => Resume | null;
-  /** Its lease has ended, and the agent keeps it from running. */
-  readonly isFrozen: (task: TaskRef) => boolean;
-  readonly outputPathOf: (task: TaskRef) => string;
-  readonly send: (message: TrainingSignMessage) => void;
-  /** Takes every line of metrics, in the order of the output, again after a restart of the agent. */
-  readonly rows: {
-    add(task: TaskRef, row: TrainingRow): void;
-    /** There will be no more. */
-    ended(task: TaskRef): void;
-  };
-  readonly wallMs: () => number;
-  readonly monotonicMs: () => number;
-  readonly log: Logger;
-  /** Default: 250. */
-  readonly lookIntervalMs?: number;
-}
-
-interface RunningTask {
-  readonly task: TaskRef;
-  readonly assignment: Assignment | null;
-  readonly gpuUuids: readonly string[];
-}
-
-export interface TrainingSignMessage {
-  readonly kind: 'trainingSign';
-  readonly task: TaskRef;
-  readonly sign: TrainingSign;
-}
 
 interface Followed {
   readonly task: TaskRef;
@@ -86,6 +53,10 @@ interface Followed {
   /** What is skipped and not read is reported once. */
   hasSkipped: boolean;
   hasFailed: boolean;
+  /** Where the newest row ends, in bytes of the output. 0: there is none. */
+  rowsEnd: number;
+  /** The report of its end waits until its output is read. */
+  isReportWaiting: boolean;
   /** When its output was begun and last written to, by the wall clock; what was written in between came evenly. */
   written: OutputTimes | null;
   /** The task has ended, and its output with it. */
@@ -195,6 +166,24 @@ export class TaskTraining {
     return promise;
   }
 
+  /** As `finish`, for the report of the end, which says where the rows end. `reportGoes` ends the wait. */
+  async finishForReport(task: TaskRef): Promise<TrainingProgress | null> {
+    const followed = this.followed.get(taskKey(task)) ?? this.follow(task, null);
+    followed.isReportWaiting = true;
+    return this.finish(task);
+  }
+
+  /**
+   * The report of the end goes now. Rows that are read later end with a mark of their own.
+   * @returns where the rows end, in bytes of the output; 0: there are none. null: the output is not read to its end
+   */
+  reportGoes(task: TaskRef): number | null {
+    const followed = this.followed.get(taskKey(task));
+    if (followed === undefined) return null;
+    followed.isReportWaiting = false;
+    return followed.hasEnded && !followed.hasFailed ? followed.rowsEnd : null;
+  }
+
   /** Nothing more will be asked of a task. */
   forget(task: TaskRef): void {
     const followed = this.followed.get(taskKey(task));
@@ -293,7 +282,8 @@ export class TaskTraining {
     followed.output.end();
     followed.hasEnded = true;
     this.release(followed);
-    this.parts.rows.ended(followed.task);
+    const isLost = followed.hasFailed;
+    this.parts.rows.ended(followed.task, { isReported: followed.isReportWaiting && !isLost, isLost });
   }
 
   private release({ follower, ending, output }: Followed): void {
@@ -314,6 +304,7 @@ export class TaskTraining {
       },
       onStep: () => hang?.stepPrinted(),
       onRow: (row, isChange) => {
+        followed.rowsEnd = Math.max(followed.rowsEnd, row.position);
         this.parts.rows.add(task, { ...row, atMs: this.timeOf(followed, row.position, isChange) });
         if (isChange) this.report(followed);
       },
@@ -347,6 +338,8 @@ export class TaskTraining {
       reportedAtMs: Number.NEGATIVE_INFINITY,
       hasSkipped: false,
       hasFailed: false,
+      rowsEnd: 0,
+      isReportWaiting: false,
       written: null,
       ending: null,
       hasEnded: false,

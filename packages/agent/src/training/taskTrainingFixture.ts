@@ -7,7 +7,8 @@ import { type Logger, silentLogger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import { expect, onTestFinished, vi } from 'vitest';
 import { anAssignment, aTask } from '../tasks/managerFixture.ts';
-import { TaskTraining, type TrainingSignMessage } from './taskTraining.ts';
+import { TaskTraining } from './taskTraining.ts';
+import type { RowsEnd, TrainingSignMessage } from './taskTrainingParts.ts';
 
 export const step = (number: number, loss: number | string = 2.5) =>
   `iter ${number}: loss ${loss}, time 250.00ms, mfu 30.00%\n`;
@@ -22,7 +23,7 @@ export class Node {
   readonly sent: TrainingSignMessage[] = [];
   readonly warnings: string[] = [];
   readonly rows: ({ readonly task: TaskRef } & TrainingRow)[] = [];
-  readonly ended: string[] = [];
+  readonly ended: ({ readonly task: string } & RowsEnd)[] = [];
   looks = 0;
   frozen = false;
   nowMs = 1_000_000;
@@ -52,7 +53,7 @@ export class Node {
       send: (message) => this.sent.push(message),
       rows: {
         add: (task, row) => this.rows.push({ task, ...row }),
-        ended: (task) => this.ended.push(taskKey(task)),
+        ended: (task, end) => this.ended.push({ task: taskKey(task), ...end }),
       },
       wallMs: () => this.nowMs,
       monotonicMs: () => (this.nowMs += this.tickMs),

@@ -253,6 +253,7 @@ const taskEnd = message<views.TaskEnd>()('TaskExit', {
   startError: cause,
   failure: taskFailure,
   training: progress,
+  rowsEnd: sparse,
 });
 export const { toWire: taskReportToWire, fromWire: taskReportFromWire } = message<views.TaskReport>()(
   'TaskReport',

@@ -23,6 +23,7 @@ export interface Hello {
   'clusterId'?: (string);
   'proofs'?: (_muster_v1_TaskProof)[];
   'sentWallMs'?: (number | string | Long);
+  'marksRowEnds'?: (boolean);
   '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
   '_termProof'?: "termProof";
@@ -45,6 +46,7 @@ export interface Hello__Output {
   'clusterId'?: (string);
   'proofs': (_muster_v1_TaskProof__Output)[];
   'sentWallMs': (number);
+  'marksRowEnds': (boolean);
   '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
   '_termProof'?: "termProof";

@@ -7,10 +7,12 @@ export interface RowUpload {
   'task'?: (_muster_v1_TaskRef | null);
   'rows'?: (_muster_v1_TrainingRow)[];
   'complete'?: (boolean);
+  'lost'?: (boolean);
 }
 
 export interface RowUpload__Output {
   'task': (_muster_v1_TaskRef__Output | null);
   'rows': (_muster_v1_TrainingRow__Output)[];
   'complete': (boolean);
+  'lost': (boolean);
 }

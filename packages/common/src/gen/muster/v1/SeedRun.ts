@@ -10,9 +10,11 @@ export interface SeedRun {
   'furtherValues'?: (number | string)[];
   'step'?: (number | string | Long);
   'cause'?: (string);
+  'lost'?: (string);
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
+  '_lost'?: "lost";
 }
 
 export interface SeedRun__Output {
@@ -23,7 +25,9 @@ export interface SeedRun__Output {
   'furtherValues': (number)[];
   'step'?: (number);
   'cause'?: (string);
+  'lost'?: (string);
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
+  '_lost'?: "lost";
 }

@@ -24,8 +24,11 @@ export interface Sweep {
   'pruned'?: (number);
   'paused'?: (number);
   'use'?: (_muster_v1_SweepUse | null);
+  'incomplete'?: (number);
+  'awaits'?: (string);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
+  '_awaits'?: "awaits";
 }
 
 export interface Sweep__Output {
@@ -48,6 +51,9 @@ export interface Sweep__Output {
   'pruned': (number);
   'paused': (number);
   'use': (_muster_v1_SweepUse__Output | null);
+  'incomplete': (number);
+  'awaits'?: (string);
   '_reason'?: "reason";
   '_endedAtMs'?: "endedAtMs";
+  '_awaits'?: "awaits";
 }

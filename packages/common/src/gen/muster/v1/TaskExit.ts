@@ -19,9 +19,11 @@ export interface TaskExit {
   'failure'?: (_muster_v1_TaskFailure | null);
   'training'?: (_muster_v1_TrainingProgress | null);
   'artifacts'?: (_muster_v1_StoredArtifact)[];
+  'rowsEnd'?: (number | string | Long);
   '_exitCode'?: "exitCode";
   '_signal'?: "signal";
   '_finishedAtMs'?: "finishedAtMs";
+  '_rowsEnd'?: "rowsEnd";
 }
 
 export interface TaskExit__Output {
@@ -36,7 +38,9 @@ export interface TaskExit__Output {
   'failure': (_muster_v1_TaskFailure__Output | null);
   'training': (_muster_v1_TrainingProgress__Output | null);
   'artifacts': (_muster_v1_StoredArtifact__Output)[];
+  'rowsEnd'?: (number);
   '_exitCode'?: "exitCode";
   '_signal'?: "signal";
   '_finishedAtMs'?: "finishedAtMs";
+  '_rowsEnd'?: "rowsEnd";
 }

@@ -18,11 +18,15 @@ export interface Trial {
   'deviation'?: (number | string);
   'furtherDeviations'?: (number | string)[];
   'seeds'?: (_muster_v1_SeedRun)[];
+  'lost'?: (string);
+  'awaits'?: (string);
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
   '_endedAtMs'?: "endedAtMs";
   '_deviation'?: "deviation";
+  '_lost'?: "lost";
+  '_awaits'?: "awaits";
 }
 
 export interface Trial__Output {
@@ -40,9 +44,13 @@ export interface Trial__Output {
   'deviation'?: (number);
   'furtherDeviations': (number)[];
   'seeds': (_muster_v1_SeedRun__Output)[];
+  'lost'?: (string);
+  'awaits'?: (string);
   '_value'?: "value";
   '_step'?: "step";
   '_cause'?: "cause";
   '_endedAtMs'?: "endedAtMs";
   '_deviation'?: "deviation";
+  '_lost'?: "lost";
+  '_awaits'?: "awaits";
 }
