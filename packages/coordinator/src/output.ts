@@ -35,10 +35,7 @@ export interface OutputParts {
   readonly logs: LogStore;
   readonly logEvents: LogEvents;
   readonly intake: LogIntake;
-  readonly rowKeeping: Pick<
-    RowKeeping,
-    'rows' | 'budget' | 'intake' | 'onComplete' | 'noteComplete' | 'hasAll'
-  >;
+  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'budget' | 'intake' | 'onComplete' | 'ended'>;
   /** What is kept on disk up to a limit. */
   readonly budgets: () => readonly DiskBudget[];
 }

@@ -4,7 +4,14 @@ import type { TaskRef } from '@muster/common/ids';
 import type { TrainingRow } from '@muster/common/training';
 import { excessOf, type ValueCounts, ValueTally } from '@muster/common/valueCounts';
 import { readFrames, readHead } from './frameFile.ts';
-import { type Frame, frameRowsMax, nothingOmitted, type Omitted, type StoredRow } from './rowFormat.ts';
+import {
+  type EndMark,
+  type Frame,
+  frameRowsMax,
+  nothingOmitted,
+  type Omitted,
+  type StoredRow,
+} from './rowFormat.ts';
 import { countValues } from './thinning.ts';
 
 /** What is known of a task up to its newest row. */
@@ -12,6 +19,8 @@ interface RowEnd {
   readonly position: number;
   /** Epoch milliseconds. */
   readonly atMs: number;
+  /** Highest step in the rows. null: they have none. */
+  readonly step: number | null;
   /** Values in the rows of the file, and those omitted: what the program has printed up to here. */
   readonly printed: ValueCounts;
   readonly omitted: Omitted;
@@ -40,6 +49,8 @@ export interface Known {
   isThinned: boolean;
   /** By attempt and rank. */
   readonly ends: Map<string, RowEnd>;
+  /** By attempt and rank, of the tasks whose agents have sent one. */
+  readonly marks: Map<string, EndMark>;
   /** By attempt: the lowest step in its rows. */
   readonly firstSteps: Map<number, number>;
   /** What a crash has left behind the last frame is still there. */
@@ -58,6 +69,7 @@ export function newKnown(): Known {
     isOlder: false,
     floorBytes: 0,
     ends: new Map(),
+    marks: new Map(),
     firstSteps: new Map(),
   };
 }
@@ -74,12 +86,17 @@ export async function readKnown(file: FileHandle): Promise<Known> {
   const tallies = new Map<string, ValueTally>();
   known.bytes = await readFrames(file, size, (frame) => {
     const key = taskRowsKey(frame);
+    if (frame.end !== undefined) {
+      known.marks.set(key, frame.end);
+      return;
+    }
     const before = known.ends.get(key) ?? noEnd;
     const tally = tallies.get(key) ?? new ValueTally();
     tallies.set(key, tally);
     for (const row of frame.rows) countValues(tally, row);
     const { position, rows, omitted = before.omitted } = frame;
-    known.ends.set(key, { position, atMs: rows.at(-1)?.atMs ?? before.atMs, printed: {}, omitted });
+    const step = rows.reduce((highest, { values }) => higher(highest, values.step), before.step);
+    known.ends.set(key, { position, atMs: rows.at(-1)?.atMs ?? before.atMs, step, printed: {}, omitted });
     noteSteps(known, frame.attempt, rows);
   });
   for (const [key, end] of known.ends) {
@@ -95,7 +112,40 @@ export function taskRowsKey({ attempt, nodeRank }: Pick<TaskRef, 'attempt' | 'no
   return `${attempt}.${nodeRank}`;
 }
 
-const noEnd: RowEnd = { position: 0, atMs: 0, printed: {}, omitted: nothingOmitted };
+const noEnd: RowEnd = { position: 0, atMs: 0, step: null, printed: {}, omitted: nothingOmitted };
+
+export function higher(highest: number | null, step: number | undefined): number | null {
+  return step === undefined || (highest !== null && highest >= step) ? highest : step;
+}
+
+/** How far the rows of a task are here. */
+export interface RowsHere extends Pick<RowEnd, 'position' | 'step'> {
+  /** Null if its agent has sent no mark of their end. */
+  readonly mark: EndMark | null;
+}
+
+export function rowsHere(known: Known, task: TaskRef): RowsHere {
+  const { position, step } = rowEndOf(known, task);
+  return { position, step, mark: known.marks.get(taskRowsKey(task)) ?? null };
+}
+
+/** @returns the mark behind the last row of a task */
+export function markOf(
+  known: Known,
+  { attempt, nodeRank }: Pick<TaskRef, 'attempt' | 'nodeRank'>,
+  end: EndMark,
+): Frame {
+  const position = known.ends.get(taskRowsKey({ attempt, nodeRank }))?.position ?? 0;
+  return { attempt, nodeRank, position, rows: [], end };
+}
+
+/** @returns the marks of all tasks */
+export function marksOf(known: Known): readonly Frame[] {
+  return Array.from(known.marks, ([key, end]) => {
+    const [attempt = 0, nodeRank = 0] = key.split('.').map(Number);
+    return markOf(known, { attempt, nodeRank }, end);
+  });
+}
 
 export function rowEndOf({ ends }: Known, task: TaskRef): RowEnd {
   return ends.get(taskRowsKey(task)) ?? noEnd;

@@ -5,6 +5,7 @@
  *     frame   u32 length of the body · u32 CRC-32 of the body · body
  *     body    u32 attempt · u32 node rank · f64 position · f64 base time · u16 rows · rows · omitted, if bit 15 of `u16 rows` is set
  *     row     u16 which values · i32 milliseconds since the base time · f64 each value, in the order of `trainingMetrics`
+ *     end     a body without rows and omitted, whose base time is 0 where the task's rows end here and 1 where more were lost
  *     bucket  a row, then f64 first step · f64 min · f64 max · f64 mean · u32 rows · u32 of them not finite
  *     others  behind a row with bit 13: u16 which metrics are not finite numbers (the loss has a bit of its own)
  *     omitted f64 unread bytes · u16 which metrics · f64 values · f64 of them not finite, for each
@@ -55,7 +56,12 @@ export interface Frame {
   readonly rows: readonly StoredRow[];
   /** Of the task, from its first row up to the end of this frame. Absent: as in the frame before. */
   readonly omitted?: Omitted;
+  /** Present exactly in a frame without rows and `omitted`. */
+  readonly end?: EndMark;
 }
+
+/** How the rows of a task end, as its agent says. `lost`: more followed, and the node no longer has them. */
+export type EndMark = 'complete' | 'lost';
 
 /** More would make frames too large to be looked at in one go. */
 export const frameRowsMax = 512;
@@ -97,11 +103,11 @@ function omittedBytes(metrics: number): number {
 }
 
 /** @param frame of at most `frameRowsMax` rows */
-export function encodeFrame({ attempt, nodeRank, position, rows, omitted }: Frame): Buffer {
+export function encodeFrame({ attempt, nodeRank, position, rows, omitted, end }: Frame): Buffer {
   const endBytes = omitted === undefined ? 0 : omittedBytes(Object.keys(omitted.values).length);
   const bodyBytes = bodyHeadBytes + rows.reduce((sum, row) => sum + rowBytes(row), 0) + endBytes;
   const bytes = Buffer.allocUnsafe(headBytes + bodyBytes);
-  const baseMs = rows[0]?.atMs ?? 0;
+  const baseMs = rows[0]?.atMs ?? (end === 'lost' ? 1 : 0);
   bytes.writeUInt32LE(bodyBytes, 0);
   bytes.writeUInt32LE(attempt, headBytes);
   bytes.writeUInt32LE(nodeRank, headBytes + 4);
@@ -223,6 +229,7 @@ function decodeBody(body: Buffer): Frame {
     position: body.readDoubleLE(8),
     rows,
     ...((counted & omittedBit) === 0 ? {} : { omitted: readOmitted(body, at) }),
+    ...(counted === 0 ? { end: baseMs === 0 ? ('complete' as const) : ('lost' as const) } : {}),
   };
 }
 

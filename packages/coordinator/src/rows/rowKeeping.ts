@@ -9,6 +9,7 @@ import type { CoordinatorOptions } from '../options.ts';
 import type { ClusterState } from '../state/state.ts';
 import { Allowance, type Rate } from '../work/allowance.ts';
 import { RowBudget } from './rowBudget.ts';
+import type { EndMark } from './rowFormat.ts';
 import { RowStore } from './rowStore.ts';
 
 export interface RowKeepingParts {
@@ -33,7 +34,6 @@ export class RowKeeping {
   readonly intake: RowIntake;
   /** Called when the last rows of a task are here. */
   onComplete: (task: TaskRef) => void = () => {};
-  private readonly complete = new Set<TaskKey>();
 
   constructor({ dataDir, budgetBytes, state, reserve, monotonicMs, log }: RowKeepingParts) {
     this.rows = new RowStore(join(dataDir, 'rows'), (jobId, error) =>
@@ -49,19 +49,14 @@ export class RowKeeping {
     this.intake = new RowIntake({ reserve, budget: this.budget, monotonicMs });
   }
 
-  /** The agent has sent all rows of a task. */
-  noteComplete(task: TaskRef): void {
-    this.complete.add(taskKey(task));
-    for (const oldest of this.complete) {
-      if (this.complete.size <= tasksMax) break;
-      this.complete.delete(oldest);
-    }
+  /**
+   * The agent has sent the last rows of a task. What is here of them is on the disk when this resolves.
+   * @param mark to be stored behind them. null: the report of the end of the task says where they end, and they are here up to there
+   */
+  async ended(task: TaskRef, mark: EndMark | null): Promise<void> {
+    if (mark === null) await this.rows.sync(task.jobId);
+    else await this.rows.markEnd(task, mark);
     this.onComplete(task);
-  }
-
-  /** Whether all rows of a task are here. false after a restart, too: it is not stored. */
-  hasAll(task: TaskRef): boolean {
-    return this.complete.has(taskKey(task));
   }
 }
 

@@ -191,3 +191,56 @@ describe('more than a share', () => {
     expect((await storedRows(store)).length).toBeLessThan(1_000);
   });
 });
+
+describe('the end of the rows of a task', () => {
+  const other = { ...someTask, nodeRank: 1 };
+
+  test('is marked once, on the disk, and is no row', async () => {
+    const directory = aDirectory();
+    const store = aRowStore(directory);
+    await store.append(someTask, someRows(0, 10), plenty, laterMs);
+    expect(await store.here(someTask)).toEqual({ position: 1_000, step: 9, mark: null });
+    await store.markEnd(someTask, 'complete');
+    const { size } = statSync(fileIn(directory));
+    await store.markEnd(someTask, 'complete');
+    expect(statSync(fileIn(directory)).size).toBe(size);
+    const restarted = aRowStore(directory);
+    expect(await restarted.here(someTask)).toEqual({ position: 1_000, step: 9, mark: 'complete' });
+    expect(await restarted.here(other)).toEqual({ position: 0, step: null, mark: null });
+    expect(await steps(restarted)).toHaveLength(10);
+  });
+
+  test('is known of a task without rows, and what was lost stays lost', async () => {
+    const directory = aDirectory();
+    await aRowStore(directory).markEnd(someTask, 'lost');
+    await aRowStore(directory).markEnd(someTask, 'complete');
+    expect(await aRowStore(directory).here(someTask)).toEqual({ position: 0, step: null, mark: 'lost' });
+  });
+
+  test('outlives thinning, and rows that follow', async () => {
+    const directory = aDirectory();
+    const store = aRowStore(directory);
+    await store.append(someTask, someRows(0, 2_000), plenty, laterMs);
+    await store.append(other, someRows(0, 2_000), plenty, laterMs);
+    await store.markEnd(someTask, 'complete');
+    await store.markEnd(other, 'lost');
+    await store.keepTo(someTask.jobId, 20_000);
+    await store.append({ ...someTask, nodeRank: 2 }, someRows(0, 10), 20_000, laterMs);
+    const restarted = aRowStore(directory);
+    expect(await isThinned(restarted)).toBe(true);
+    expect(await restarted.here(someTask)).toMatchObject({ position: 200_000, mark: 'complete' });
+    expect(await restarted.here(other)).toMatchObject({ position: 200_000, mark: 'lost' });
+  });
+
+  test('that a crash has cut short is sent again', async () => {
+    const directory = aDirectory();
+    const store = aRowStore(directory);
+    await store.append(someTask, someRows(0, 10), plenty, laterMs);
+    await store.markEnd(someTask, 'complete');
+    truncateSync(fileIn(directory), statSync(fileIn(directory)).size - 3);
+    const restarted = aRowStore(directory);
+    expect(await restarted.here(someTask)).toMatchObject({ position: 1_000, mark: null });
+    await restarted.markEnd(someTask, 'complete');
+    expect(await aRowStore(directory).here(someTask)).toMatchObject({ position: 1_000, mark: 'complete' });
+  });
+});

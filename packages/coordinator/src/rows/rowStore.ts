@@ -14,19 +14,24 @@ import { InOrder } from '../work/inOrder.ts';
 import { encodeHead, openIfThere, readFrames, renewHead } from './frameFile.ts';
 import {
   framesOf,
+  higher,
   type Known,
+  markOf,
+  marksOf,
   newKnown,
   noteSteps,
   nothingSent,
   type OmittedOfTask,
   omittedAfter,
   omittedOf,
+  type RowsHere,
   readKnown,
   rowEndOf,
+  rowsHere,
   type SentRows,
   taskRowsKey,
 } from './knownRows.ts';
-import { encodeFrame, type Frame } from './rowFormat.ts';
+import { type EndMark, encodeFrame, type Frame } from './rowFormat.ts';
 import { RowTally, Thinner } from './thinning.ts';
 
 /** Of a job's share, what thinning leaves at most: it must not be done again with the next row. */
@@ -89,6 +94,22 @@ export class RowStore {
     });
   }
 
+  /** How far the rows of a task are here, and whether they end there. */
+  here(task: TaskRef): Promise<RowsHere> {
+    return this.order.run(task.jobId, async () => rowsHere(await this.load(task.jobId), task));
+  }
+
+  /** Stores that no more rows of a task will come, on the disk. It takes back nothing: a task that lost rows stays one. */
+  markEnd(task: TaskRef, end: EndMark): Promise<void> {
+    return this.order.run(task.jobId, async () => {
+      const known = await this.load(task.jobId);
+      const { mark } = rowsHere(known, task);
+      if (mark === end || mark === 'lost') return;
+      await this.write(task.jobId, known, encodeFrame(markOf(known, task, end)), true);
+      known.marks.set(taskRowsKey(task), end);
+    });
+  }
+
   /**
    * Appends what is not there yet. A row whose position is not above that of the one before it is a repetition, and is
    * omitted.
@@ -109,12 +130,13 @@ export class RowStore {
     return this.order.run(task.jobId, async () => {
       const known = await this.load(task.jobId);
       const before = rowEndOf(known, task);
-      let { position, atMs } = before;
+      let { position, atMs, step } = before;
       const fresh: TrainingRow[] = [];
       const tally = new ValueTally(before.printed);
       for (const row of rows) {
         if (row.position <= position) continue;
         position = row.position;
+        step = higher(step, row.values.step);
         atMs = Math.max(atMs, Math.min(row.atMs, nowMs));
         fresh.push({ ...row, atMs });
         tally.addRow(row);
@@ -125,7 +147,13 @@ export class RowStore {
       await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
       tally.raiseTo(sent.printed);
       const printed = tally.counts;
-      known.ends.set(taskRowsKey(task), { position, atMs, printed, omitted: omitted ?? before.omitted });
+      known.ends.set(taskRowsKey(task), {
+        position,
+        atMs,
+        step,
+        printed,
+        omitted: omitted ?? before.omitted,
+      });
       for (const { attempt, rows: stored } of frames) noteSteps(known, attempt, stored);
       this.onAppended(task.jobId, frames);
       await this.keepWithin(task.jobId, known, shareBytes);
@@ -232,8 +260,8 @@ export class RowStore {
     }
   }
 
-  /** All of it or, when it throws, nothing. */
-  private async write(jobId: JobId, known: Known, bytes: Buffer): Promise<void> {
+  /** All of it or, when it throws, nothing. @param syncs it is on the disk when this resolves */
+  private async write(jobId: JobId, known: Known, bytes: Buffer, syncs = false): Promise<void> {
     await mkdir(this.directory, { recursive: true, mode: 0o700 });
     const file = await open(this.path(jobId), known.bytes === 0 ? 'w' : 'r+', 0o600);
     try {
@@ -245,6 +273,7 @@ export class RowStore {
       const data = known.bytes === 0 ? Buffer.concat([encodeHead(false), bytes]) : bytes;
       try {
         await writeAll(file, data, known.bytes);
+        if (syncs) await file.sync();
       } catch (error) {
         known.hasRest = true;
         await file.truncate(known.bytes).catch(() => {});
@@ -274,7 +303,14 @@ export class RowStore {
     const source = await open(path, 'r');
     try {
       const tally = new RowTally();
-      await readFrames(source, known.bytes, (frame) => tally.take(frame));
+      const rowsIn = (use: (frame: Frame) => void) => (frame: Frame) => {
+        if (frame.end === undefined) use(frame);
+      };
+      await readFrames(
+        source,
+        known.bytes,
+        rowsIn((frame) => tally.take(frame)),
+      );
       const plan = tally.plan(shareBytes * leftShare);
       const frames: Buffer[] = [encodeHead(known.isThinned || plan !== null)];
       const ends = new Map(known.ends);
@@ -294,8 +330,10 @@ export class RowStore {
         bytes += data.length;
       };
       try {
-        await readFrames(source, known.bytes, (frame) => thinner.take(frame), put);
+        const thin = rowsIn((frame) => thinner.take(frame));
+        await readFrames(source, known.bytes, thin, put);
         thinner.end();
+        frames.push(...marksOf(known).map(encodeFrame));
         await put();
         await target.sync();
       } finally {

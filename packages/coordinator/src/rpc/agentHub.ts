@@ -19,6 +19,7 @@ import type { OrphanTasks } from '../agents/orphans.ts';
 import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
 import type { StatusPacer } from '../agents/statusPacer.ts';
+import type { TaskAccounts } from '../agents/taskAccounts.ts';
 import type { AlertWatch } from '../alertWatch/alertWatch.ts';
 import { callerOf } from '../auth/interceptor.ts';
 import { revoked } from '../auth/tokens.ts';
@@ -84,6 +85,7 @@ export interface AgentHubParts
   /** Examines every Hello before it has any effect. @returns what it claims without proof; null: nothing */
   readonly checkAccount: (account: AgentAccount) => string | null;
   readonly orphans: OrphanTasks;
+  readonly taskAccounts: TaskAccounts;
   readonly pacer: StatusPacer;
   readonly timeLimits: TimeLimits;
   readonly hangWatch: HangWatch;
@@ -208,6 +210,7 @@ async function beginSession(
   const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled, keptOf);
   session.hasMissed = !hasStored;
   noteTasks(parts, session, observed);
+  parts.taskAccounts.connected(node, observed, wire.marksRowEnds);
   const { jobs } = parts.state;
   session.welcome(
     {
@@ -357,6 +360,7 @@ function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Hea
     return verdictOn(task, node, parts.state, parts.leases);
   });
   if (parts.orphans.reported(node, reports)) parts.loop.wake();
+  parts.taskAccounts.reported(node, reports);
   session.acknowledge(heartbeat.seq, verdicts, parts.wallMs());
   session.remind(reports, (id) => parts.state.jobs.get(id));
   noteTasks(parts, session, reports);

@@ -10,7 +10,7 @@ import { callerOf } from '../auth/interceptor.ts';
 import type { LogIntake } from '../logs/logIntake.ts';
 import type { LogEvents } from '../logs/logKeeping.ts';
 import type { LogStore } from '../logs/logStore.ts';
-import { currentAttempt } from '../model.ts';
+import { type Attempt, currentAttempt, type Task } from '../model.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { taken } from './bounds/bounded.ts';
@@ -40,7 +40,7 @@ export function serveUpload(
   const take = async (upload: LogUpload__Output) => {
     const task = taskRefFromWire(taken(upload).task);
     if (task === null) return;
-    if (!(await mayUpload(parts, node, task))) {
+    if ((await uploadedTask(parts, node, task)) === null) {
       // Dropped, and acknowledged as complete, so that the agent lets go of it.
       await answer({
         task: taskRefToWire(task),
@@ -82,17 +82,20 @@ export function serveUpload(
   for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
 }
 
-/** Whether what this task writes comes from that node: whatever it says of others is not taken. */
-export async function mayUpload(
+/** The task, if what it writes comes from that node: whatever a node says of others is not taken. */
+export async function uploadedTask(
   parts: Pick<LogUploadParts, 'state' | 'store'>,
   node: NodeName | null,
   task: TaskRef,
-): Promise<boolean> {
-  if (node === null) return false;
+): Promise<Task | null> {
+  if (node === null) return null;
+  const ofNode = (attempt: Attempt | undefined) => {
+    const found = attempt?.tasks[task.nodeRank];
+    return found?.node === node ? found : null;
+  };
   const current = currentAttempt(parts.state.jobs.get(task.jobId));
-  if (current?.number === task.attempt) return current.tasks[task.nodeRank]?.node === node;
+  if (current?.number === task.attempt) return ofNode(current);
   // The last output of a task usually arrives after its end.
   const record = await parts.store.readJob(task.jobId);
-  const attempt = record?.attempts.find((each) => each.number === task.attempt);
-  return attempt?.tasks[task.nodeRank]?.node === node;
+  return ofNode(record?.attempts.find((each) => each.number === task.attempt));
 }

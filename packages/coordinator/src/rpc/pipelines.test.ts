@@ -271,7 +271,7 @@ test('a sweep is a step, and hands on its best parameters', async () => {
     lossNotFinite: false,
   };
   await coordinator.rowKeeping.rows.append(task, [row], 2 ** 20, coordinator.wallMs());
-  coordinator.rowKeeping.noteComplete(task);
+  await coordinator.rowKeeping.ended(task, 'complete');
   const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode: 0 }) });
   await coordinator.loop.run(aCaller, (draft, nowMs) =>
     report(draft, aNode('node-1').name, [ended], () => null, nowMs),

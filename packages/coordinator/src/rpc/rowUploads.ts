@@ -6,18 +6,20 @@ import type { RowUploadAck } from '@muster/common/gen/muster/v1/RowUploadAck';
 import type { TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
+import type { TaskEnd } from '@muster/common/views';
 import { taskRefFromWire, taskRefToWire, trainingRowFromWire } from '@muster/common/wire/codec';
 import { callerOf } from '../auth/interceptor.ts';
 import type { Identity } from '../caller.ts';
 import type { Loop } from '../loop.ts';
 import { currentAttempt } from '../model.ts';
+import type { EndMark } from '../rows/rowFormat.ts';
 import type { RowKeeping } from '../rows/rowKeeping.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { Store } from '../store/store.ts';
 import { RefusedMessage } from './bounds/bounded.ts';
 import { drained, endWithError } from './calls.ts';
-import { mayUpload } from './logUploads.ts';
+import { uploadedTask } from './logUploads.ts';
 
 /** After a write has failed. */
 const retryAfterMs = 5_000;
@@ -25,7 +27,7 @@ const retryAfterMs = 5_000;
 export interface RowUploadParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
-  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'budget' | 'intake' | 'noteComplete'>;
+  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'budget' | 'intake' | 'ended'>;
   readonly loop: Pick<Loop, 'run'>;
   readonly wallMs: () => number;
   readonly log: Logger;
@@ -47,17 +49,14 @@ export function serveRows(
     const wire = taskRefToWire(task);
     const fresh = upload.rows.map(trainingRowFromWire);
     // Dropped, and acknowledged as complete, so that the agent lets go of them.
-    if (!(await mayUpload(parts, node, task)))
-      return { task: wire, position: fresh.at(-1)?.position ?? 0, complete: true };
+    const uploaded = await uploadedTask(parts, node, task);
+    if (uploaded === null) return { task: wire, position: fresh.at(-1)?.position ?? 0, complete: true };
     try {
       const waitMs = intake.admit(task, fresh.length);
       if (waitMs > 0) return { task: wire, position: await rows.position(task), retryAfterMs: waitMs };
       const position = await rows.append(task, fresh, budget.shareBytes, parts.wallMs());
       await noteFirstStep(parts, caller, task, fresh);
-      if (upload.complete) {
-        await rows.sync(task.jobId);
-        parts.rowKeeping.noteComplete(task);
-      }
+      if (upload.complete) await parts.rowKeeping.ended(task, endMark(upload.lost, position, uploaded.exit));
       return { task: wire, position, complete: upload.complete };
     } catch (error) {
       if (!hasFailed) parts.log.error({ node, error: messageOf(error) }, 'metrics could not be stored');
@@ -87,6 +86,17 @@ export function serveRows(
   });
   call.on('end', () => call.end());
   for (const event of ['error', 'cancelled', 'close']) call.on(event, () => over.abort());
+}
+
+/**
+ * The mark to store behind the last row of a task.
+ * @param position up to where its rows are here
+ * @returns null: the report of its end says where they end, and they are here up to there
+ */
+function endMark(isLost: boolean, position: number, exit: TaskEnd | null): EndMark | null {
+  const rowsEnd = exit?.rowsEnd;
+  if (rowsEnd === undefined) return isLost ? 'lost' : 'complete';
+  return position >= rowsEnd ? null : 'lost';
 }
 
 /** Records when the attempt made its first step, once, by the first rows that show a step. */
