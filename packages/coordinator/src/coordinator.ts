@@ -13,6 +13,7 @@ import type { TraceSampler } from '@muster/common/traceContext';
 import { OrphanTasks } from './agents/orphans.ts';
 import { AgentRegistry } from './agents/registry.ts';
 import { StatusPacer } from './agents/statusPacer.ts';
+import { TaskAccounts } from './agents/taskAccounts.ts';
 import { TaskStatusCache } from './agents/taskStatusCache.ts';
 import type { AroundCluster } from './alerts/facts.ts';
 import { AlertWatch } from './alertWatch/alertWatch.ts';
@@ -30,6 +31,7 @@ import { Loop } from './loop.ts';
 import { Arrivals } from './metricStream/arrivals.ts';
 import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
+import { OutputEnds } from './outputEnds/outputEnds.ts';
 import { PathHistory } from './paths/pathHistory.ts';
 import { PhaseRunner } from './phases/phaseRunner.ts';
 import { PipelineRunner } from './pipelines/pipelineRunner.ts';
@@ -155,6 +157,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const agents = new AgentRegistry(clock, heartbeatIntervalMs);
   for (const node of state.nodes.keys()) agents.expect(node);
   const orphans = new OrphanTasks(state);
+  const taskAccounts = new TaskAccounts();
   const orphanGpus = (node: NodeName) => orphans.gpusOf(node);
 
   const longestMs = longestLeaseMs(state.jobs.values(), settings.leases.leaseMs);
@@ -212,6 +215,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       gate: (change) => gate.committed(change),
       clock: (change) => clock.committed(change),
       orphans: (change) => orphans.committed(change),
+      taskAccounts: (change) => taskAccounts.committed(change),
       agents: (change) => agents.committed(change),
       taskStatus: (change) => taskStatus.committed(change),
       paths: (change) => paths.committed(change.events),
@@ -255,17 +259,21 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const costAtPrices = (held: Parameters<typeof costOf>[0]) =>
     costOf(held, state.nodes, settings.prices, wallMs());
   const { runningMs } = timeLimits;
+  const { logs, rowKeeping } = output.parts;
+  const { rows } = rowKeeping;
+  const outputEnds = new OutputEnds({ state, agents, taskAccounts, rows, logs });
   const sweeps = new SweepRunner({
     ...common,
-    rowKeeping: output.parts.rowKeeping,
+    rows,
+    outputEnds,
     runningMs,
     costOf: costAtPrices,
   });
   const evaluations = new EvaluationRunner({ ...common, runningMs });
   const phases = new PhaseRunner({ state, store, loop, log });
-  const pipelines = new PipelineRunner({ ...common, logs: output.parts.logs, runningMs });
+  const pipelines = new PipelineRunner({ ...common, logs, runningMs });
   const triggers = new TriggerRunner({ ...common, agents, vault, pipelines, listData: ports.listData });
-  output.parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
+  rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
     if (task === null) arrivals.arrived({ kind: 'host', node });
@@ -275,8 +283,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     }
   };
   clusterHistory.onSampled = () => arrivals.arrived({ kind: 'cluster' });
-  output.parts.rowKeeping.rows.onAppended = (jobId, frames) =>
-    arrivals.arrived({ kind: 'rows', jobId, frames });
+  rows.onAppended = (jobId, frames) => arrivals.arrived({ kind: 'rows', jobId, frames });
 
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
@@ -319,6 +326,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     leases,
     taskStatus,
     orphans,
+    taskAccounts,
     pacer,
     paths,
     log,

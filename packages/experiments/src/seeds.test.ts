@@ -42,3 +42,19 @@ test('a seed without a value leaves its trial without one, infeasible before fai
     needsMoreSeeds([aRun(), failed], 3),
   ]).toEqual([true, false, false]);
 });
+
+test('with a seed whose metrics were lost the trial is incomplete, and so is one that lacks its value', () => {
+  const lost = 'metrics of attempt 1 are lost: node-2 no longer has them';
+  const partial = aRun({ state: 'incomplete', value: 3, lost });
+  expect(summaryOfSeeds([aRun(), partial], 2)).toMatchObject({ state: 'incomplete', value: 2, lost });
+  expect(summaryOfSeeds([aRun(), partial], 3)).toMatchObject({ state: 'incomplete', value: null, lost });
+  const none = aRun({ state: 'incomplete', value: null, cause: 'metrics_lost', lost });
+  expect(summaryOfSeeds([none, aRun()], 2)).toMatchObject({
+    state: 'incomplete',
+    value: null,
+    cause: 'metrics_lost',
+  });
+  // Its owner has accepted it.
+  expect(summaryOfSeeds([aRun({ lost }), aRun()], 2)).toMatchObject({ state: 'complete', value: 1, lost });
+  expect(needsMoreSeeds([partial], 2)).toBe(false);
+});

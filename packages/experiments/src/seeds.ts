@@ -5,7 +5,10 @@ import type { SeedRunView } from '@muster/common/sweeps';
 export type SeedRunState = SeedRunView['state'];
 
 /** One run of a trial. */
-export type SeedResult = Omit<SeedRunView, 'seed' | 'jobId'>;
+export interface SeedResult extends Omit<SeedRunView, 'seed' | 'jobId' | 'lost'> {
+  /** Which of its metrics were lost. Absent: none. */
+  readonly lost?: string;
+}
 
 /** @returns null: there is no value */
 export function meanOf(values: readonly number[]): number | null {
@@ -35,11 +38,14 @@ export interface SeedSummary {
   readonly furtherValues: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
+  /** Which of the metrics of a run were lost. Absent: none. */
+  readonly lost?: string;
 }
 
 /**
  * What a trial has come to, none of whose runs is left. It has a value only if each seed has one: a mean over those that happened to end
- * well would favour parameters that often fail. Parameters that do not work with one seed do not work.
+ * well would favour parameters that often fail. Parameters that do not work with one seed do not work. With lost metrics of one run it is
+ * incomplete.
  * @param runs by seed
  * @param seeds how many there were to be; with fewer runs the sweep was ended before
  */
@@ -50,16 +56,25 @@ export function summaryOfSeeds(runs: readonly SeedResult[], seeds: number): Seed
     if (first !== undefined) return { ...none, state, cause: first.cause };
   }
   const values = runs.flatMap(({ value }) => value ?? []);
+  const lost = runs.find((run) => run.lost !== undefined)?.lost;
+  const incomplete = runs.find(({ state }) => state === 'incomplete');
+  const isPartial = incomplete !== undefined && (values.length < seeds || values.length < runs.length);
+  if (isPartial) return { ...none, state: 'incomplete', cause: incomplete.cause, ...lostOf(lost) };
   if (values.length < seeds) return { ...none, state: 'stopped', cause: null };
   const [first] = runs;
   const isSameStep = runs.every(({ step }) => step === first?.step);
   return {
-    state: 'complete',
+    state: incomplete === undefined ? 'complete' : 'incomplete',
     value: meanOf(values),
     furtherValues: (first?.furtherValues ?? []).map(
       (_, index) => meanOf(runs.flatMap(({ furtherValues }) => furtherValues[index] ?? [])) ?? 0,
     ),
     step: isSameStep ? (first?.step ?? null) : null,
     cause: null,
+    ...lostOf(lost),
   };
+}
+
+function lostOf(lost: string | undefined): Pick<SeedSummary, 'lost'> {
+  return lost === undefined ? {} : { lost };
 }

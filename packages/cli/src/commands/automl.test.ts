@@ -64,6 +64,8 @@ const ended: SweepView = {
   running: 0,
   complete: 2,
   paused: 0,
+  incomplete: 0,
+  awaits: null,
   pruned: 0,
   infeasible: 0,
   failed: 0,

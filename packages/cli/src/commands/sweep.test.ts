@@ -34,6 +34,8 @@ const trial: TrialView = {
   seeds: [],
   step: 100,
   cause: null,
+  lost: null,
+  awaits: null,
   startedAtMs: submittedAtMs,
   endedAtMs: submittedAtMs + 60_000,
 };
@@ -68,6 +70,8 @@ const sweep: SweepView = {
   trials: 20,
   running: 2,
   complete: 3,
+  incomplete: 0,
+  awaits: null,
   pruned: 4,
   infeasible: 0,
   failed: 1,
@@ -167,11 +171,34 @@ test('trials are a table, JSON or CSV', async () => {
   expect(JSON.parse(json.stdout)).toEqual({ trials: [trial, failed] });
   const csv = await run(['sweep', 'trials', id, '--csv'], { ListTrials });
   expect(csv.stdout.split('\r\n')).toEqual([
-    'number,state,value,step,cause,jobId,startedAtMs,endedAtMs,params.lr,params.optimizer',
-    `3,complete,0.251234567,100,,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},0.0123456789,"adam, w"`,
-    `4,failed,,,exit_code,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},1,`,
+    'number,state,value,step,cause,lost,jobId,startedAtMs,endedAtMs,params.lr,params.optimizer',
+    `3,complete,0.251234567,100,,,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},0.0123456789,"adam, w"`,
+    `4,failed,,,exit_code,,job_00000000000b,${submittedAtMs},${submittedAtMs + 60_000},1,`,
     '',
   ]);
+});
+
+test('what a trial waits for, and what it has lost, stands where its cause would', async () => {
+  const awaits = 'the last metrics of attempt 1 from node-2';
+  const lost = 'metrics of attempt 1 are lost: node-2 no longer has them';
+  const waiting = { ...failed, number: 5, state: 'running', cause: null, awaits } as const;
+  const incomplete = { ...trial, number: 6, state: 'incomplete', lost } as const;
+  const answers = {
+    ListTrials: async () => ({ trials: [waiting, incomplete].map(trialToWire), more: false }),
+    GetSweep: async () => sweepToWire({ ...sweep, incomplete: 2, awaits: `trial 5: ${awaits}` }),
+  };
+  const table = await run(['sweep', 'trials', id], answers);
+  expect(table.stdout).toMatch(
+    /5 +running +- +job_00000000000b +waits for the last metrics of attempt 1 from/,
+  );
+  expect(table.stdout).toMatch(
+    /6 +incomplete +0\.25123 +job_00000000000b +metrics of attempt 1 are lost: node-2/,
+  );
+  const shown = await run(['sweep', 'show', id], answers);
+  expect(shown.stdout).toContain(`Waits for:    trial 5: ${awaits}\n`);
+  expect(shown.stdout).toMatch(
+    /^Incomplete: +2 trials have lost metrics and do not count as complete; a sweep/m,
+  );
 });
 
 test('parameters are shown by how much they matter', async () => {
@@ -269,10 +296,13 @@ test('a sweep is stopped, and extended by a number', async () => {
 test('with seeds a value is a mean with its deviation, and failed seeds are told by cause', async () => {
   const one = { seed: 0, jobId: 'job_a', state: 'complete', furtherValues: [], step: 1 } as const;
   const seeds = [
-    { ...one, value: 0.5, cause: null },
-    { ...one, seed: 1, value: 0.7, cause: null },
+    { ...one, value: 0.5, cause: null, lost: null },
+    { ...one, seed: 1, value: 0.7, cause: null, lost: null },
   ];
-  const lost = [...seeds, { ...one, seed: 2, state: 'failed', value: null, cause: 'exit_code' } as const];
+  const lost = [
+    ...seeds,
+    { ...one, seed: 2, state: 'failed', value: null, cause: 'exit_code', lost: null } as const,
+  ];
   const trials = [
     { ...trial, number: 0, value: 0.6, deviation: 0.1414213, seeds },
     { ...failed, number: 1, seeds: lost },

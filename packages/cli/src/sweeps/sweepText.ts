@@ -16,6 +16,7 @@ const trialStyles: Readonly<Record<TrialView['state'], Style | null>> = {
   running: 'bold',
   paused: 'cyan',
   complete: null,
+  incomplete: 'yellow',
   pruned: null,
   infeasible: 'yellow',
   failed: 'red',
@@ -35,8 +36,8 @@ export function sweepTable(sweeps: readonly SweepView[], view: View): string {
   return formatTable(sweeps, columns, view);
 }
 
-function endedOf({ complete, pruned, infeasible, failed, stopped }: SweepView): number {
-  return complete + pruned + infeasible + failed + stopped;
+function endedOf({ complete, incomplete, pruned, infeasible, failed, stopped }: SweepView): number {
+  return complete + incomplete + pruned + infeasible + failed + stopped;
 }
 
 /** @param matters the most important parameters; empty: they are not known */
@@ -57,15 +58,15 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
     readonly seed: number;
     readonly seeds?: number;
   };
-  const counts = (['complete', 'running', 'paused', 'pruned', 'infeasible', 'failed', 'stopped'] as const)
-    .filter((each) => sweep[each] > 0)
-    .map((each) => `${sweep[each]} ${each}`);
+  const counts = countedStates.filter((each) => sweep[each] > 0).map((each) => `${sweep[each]} ${each}`);
   const lines = [
     ['Sweep', `${id} (${name})`],
     ['State', reason === null ? state : `${state}: ${reason}`],
     ['Objective', objectives.map(objectiveText).join('; ')],
     ['Sampler', `${sampler}, seed ${seed}`],
     ['Trials', `${trialsText(sweep)}${counts.length === 0 ? '' : `: ${counts.join(', ')}`}`],
+    ...(sweep.awaits === null ? [] : [['Waits for', sweep.awaits]]),
+    ...(sweep.incomplete === 0 ? [] : [['Incomplete', incompleteText(sweep.incomplete)]]),
     ...(seeds === 1 ? [] : [['Seeds', `${seeds} runs of each trial; values are means ± standard deviation`]]),
     ...(known.length === 0 ? [] : [['Warm start', `${known.length} known trials`]]),
     ...(sweep.use === null ? [] : [['Used', useText(sweep.use)]]),
@@ -83,6 +84,22 @@ export function sweepDetail(sweep: SweepView, matters: string, view: View): stri
         : ''
       : `Next: ${view.programName} sweep best ${id} --job-file > best.json\n`;
   return `${lines.join('')}${next === '' ? '' : `\n${next}`}`;
+}
+
+const countedStates = [
+  'complete',
+  'running',
+  'paused',
+  'incomplete',
+  'pruned',
+  'infeasible',
+  'failed',
+  'stopped',
+] as const;
+
+function incompleteText(count: number): string {
+  const [has, does] = count === 1 ? ['1 trial has', 'does'] : [`${count} trials have`, 'do'];
+  return `${has} lost metrics and ${does} not count as complete; a sweep with accept_incomplete: true counts them`;
 }
 
 /** A budget may end it earlier. */
@@ -160,7 +177,9 @@ function seedsText({ seeds }: TrialView): string {
 }
 
 /** With seeds, why each of those has no value: `2 exit_code, 1 cuda_oom`. */
-function causeText({ cause, seeds }: TrialView): string {
+function causeText({ cause, lost, awaits, seeds }: TrialView): string {
+  if (awaits !== null) return `waits for ${awaits}`;
+  if (lost !== null) return lost;
   if (seeds.length === 0) return cause ?? '-';
   const counts = Map.groupBy(
     seeds.flatMap((seed) => seed.cause ?? []),
@@ -180,6 +199,7 @@ const trialColumns = [
   'value',
   'step',
   'cause',
+  'lost',
   'jobId',
   'startedAtMs',
   'endedAtMs',

@@ -108,6 +108,6 @@ export function prunePausedTrials(draft: Draft, id: string, numbers: readonly nu
 function prune(draft: Draft, sweep: StoredSweep, trial: StoredTrial, nowMs: number): void {
   draft.sweeps.putTrial({ ...trial, state: 'pruned', endedAtMs: nowMs });
   const { number, jobId, value, step, cause } = trial;
-  const data = { ...dataOf(sweep), trial: number, jobId, state: 'pruned', value, step, cause };
+  const data = { ...dataOf(sweep), trial: number, jobId, state: 'pruned', value, step, cause, lost: null };
   draft.emit({ kind: 'sweep.trial_ended', subject: clusterSubject, data }, nowMs);
 }

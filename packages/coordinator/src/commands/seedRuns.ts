@@ -90,8 +90,8 @@ function closeTrial(
   const { furtherValues, ...summary } = summaryOfSeeds(trial.seedRuns ?? [], seeds);
   const further = furtherValues.length === 0 ? {} : { furtherValues };
   draft.sweeps.putTrial({ ...trial, ...summary, ...further, endedAtMs: nowMs });
-  const { state, value, step, cause } = summary;
+  const { state, value, step, cause, lost = null } = summary;
   const { number, jobId } = trial;
-  const data = { ...dataOf(sweep), trial: number, jobId, state, value, step, cause };
+  const data = { ...dataOf(sweep), trial: number, jobId, state, value, step, cause, lost };
   draft.emit({ kind: 'sweep.trial_ended', subject: clusterSubject, data }, nowMs);
 }

@@ -145,6 +145,8 @@ export interface TrialEnd {
   readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
+  /** Which of its metrics were lost, in words. Absent: none. */
+  readonly lost?: string;
   /** By all its jobs. */
   readonly used: TrialUse;
   /** Absent: no failure has scaled its parameters. */
@@ -178,8 +180,8 @@ export function endTrial(
   const trial = draft.sweeps.trial(id, number);
   if (sweep === undefined || trial?.state !== 'running') return;
   draft.sweeps.putTrial({ ...trial, ...end, endedAtMs: nowMs });
-  const { state, value, step, cause } = end;
-  const data = { ...dataOf(sweep), trial: number, jobId: trial.jobId, state, value, step, cause };
+  const { state, value, step, cause, lost = null } = end;
+  const data = { ...dataOf(sweep), trial: number, jobId: trial.jobId, state, value, step, cause, lost };
   draft.emit({ kind: 'sweep.trial_ended', subject: clusterSubject, data }, nowMs);
 }
 

@@ -10,6 +10,7 @@ import type { LogStore } from '../logs/logStore.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { JobRecord, Store } from '../store/store.ts';
+import type { StoredTrial } from '../store/sweeps.ts';
 import { readStepReport } from './artifactReports.ts';
 
 /** What a job says of its outputs arrives after its end. One whose node is gone by then has failed. */
@@ -98,7 +99,7 @@ export class StepEnds {
     const { objective } = JSON.parse(sweep.spec) as { readonly objective: Objective };
     const best = bestTrial(objective, sweeps.trials.get(sweepId) ?? []);
     return best === null
-      ? failed('no trial of its sweep has a value')
+      ? failed(withoutBest(sweeps.trials.get(sweepId) ?? []))
       : succeeded([], JSON.stringify(best.point));
   }
 
@@ -108,6 +109,12 @@ export class StepEnds {
     this.endSeenMs.set(id, seenMs);
     return nowMs - seenMs;
   }
+}
+
+function withoutBest(trials: readonly StoredTrial[]): string {
+  const incomplete = trials.filter(({ state }) => state === 'incomplete').length;
+  const hint = 'metrics were lost; a sweep with accept_incomplete: true counts them';
+  return `no trial of its sweep has a value${incomplete === 0 ? '' : ` that is complete: of ${incomplete} ${hint}`}`;
 }
 
 /** The exit codes with which a step's job says that something is wrong with an input or an output. */

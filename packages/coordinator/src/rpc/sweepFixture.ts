@@ -1,6 +1,7 @@
 /** Sweeps for tests, by the API of a coordinator of their own, with trials that are begun and ended by hand. */
 import { isJobId, type JobId } from '@muster/common/ids';
 import type { SweepView } from '@muster/common/sweeps';
+import type { TaskEnd } from '@muster/common/views';
 import type { MusterApi } from '@muster/common/wire/client';
 import { report } from '../commands/nodes.ts';
 import type { TestCoordinator } from '../coordinatorFixture.ts';
@@ -34,9 +35,9 @@ export function sweepActions(coordinatorNow: () => TestCoordinator) {
     return coordinatorNow().api.listTrials(id);
   }
 
-  async function finish(jobId: JobId, code: number): Promise<void> {
+  async function finish(jobId: JobId, code: number, end: Partial<TaskEnd> = {}): Promise<void> {
     const task = { jobId, attempt: 1, nodeRank: 0 };
-    const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode: code }) });
+    const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode: code, ...end }) });
     await coordinatorNow().loop.run(aCaller, (draft, nowMs) =>
       report(draft, aNode('node-1').name, [ended], () => null, nowMs),
     );
@@ -57,7 +58,7 @@ export function sweepActions(coordinatorNow: () => TestCoordinator) {
     const values = loss === null ? { step: 7 } : { train_loss: loss, step: 7, ...others };
     const row = { position: 10, atMs: coordinatorNow().wallMs(), values, lossNotFinite: loss === null };
     await rowKeeping.rows.append(task, [row], 2 ** 20, coordinatorNow().wallMs());
-    rowKeeping.noteComplete(task);
+    await rowKeeping.ended(task, 'complete');
     await finish(jobId, exitCode);
     await coordinatorNow().sweeps.run();
   }

@@ -37,7 +37,7 @@ test('a trial that is worse than others at a rung saves and ends, and never coun
     cause: null,
   });
   await print(second, 20, 0.9);
-  coordinator.rowKeeping.noteComplete({ jobId: second, attempt: 1, nodeRank: 0 });
+  await coordinator.rowKeeping.ended({ jobId: second, attempt: 1, nodeRank: 0 }, 'complete');
   await finish(second, 0);
   await coordinator.sweeps.run();
   expect(await coordinator.api.getSweep(sweep.id)).toMatchObject({
@@ -59,7 +59,7 @@ async function saveAndEnd(jobId: JobId, step: number): Promise<void> {
     afterStop: true,
   } as const;
   await coordinator.loop.run(aCaller, (draft, nowMs) => applyJobEvent(draft, jobId, saved, nowMs));
-  coordinator.rowKeeping.noteComplete({ jobId, attempt: 1, nodeRank: 0 });
+  await coordinator.rowKeeping.ended({ jobId, attempt: 1, nodeRank: 0 }, 'complete');
   await finish(jobId, 0);
   await coordinator.sweeps.run();
 }

@@ -22,7 +22,7 @@ import type { TimeLimits } from '../reconcilers/timeLimits.ts';
 import type { SecretVault } from '../secrets/vault.ts';
 import { isPrivate } from '../state/people.ts';
 import type { ClusterState } from '../state/state.ts';
-import { pointAsRun } from '../state/trialJobs.ts';
+import { openJobsOf, pointAsRun } from '../state/trialJobs.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import type { SweepRunner } from '../sweeps/sweepRunner.ts';
@@ -62,13 +62,14 @@ const reasonLengthMax = 200;
 export function sweepCalls(parts: SweepCallParts): SweepCalls {
   const { state, loop, sweeps } = parts;
   const requests = new Requests(parts.store);
+  const awaitsOf: AwaitsOf = (trial) => sweeps.awaitsOf(openJobsOf(trial));
 
   async function viewOf(sweep: StoredSweep): Promise<SweepView> {
     const trials = state.sweeps.trials.get(sweep.id) ?? [];
     const { runningMs } = parts.timeLimits;
     const used = await useOfTrials({ ...parts, runningMs }, trials, parts.hasPrices);
     const priced = { ...used, usd: parts.hasPrices ? used.usd : null };
-    return sweepView(sweep, trials, priced, parts.wallMs());
+    return sweepView(sweep, trials, priced, awaitsOf, parts.wallMs());
   }
 
   function current(id: string): StoredSweep {
@@ -148,7 +149,9 @@ export function sweepCalls(parts: SweepCallParts): SweepCalls {
       const trials = state.sweeps.trials.get(id) ?? [];
       const end = Math.max(0, fromNumber) + Math.min(limit ?? listLimitMax, listLimitMax);
       return {
-        trials: trials.slice(Math.max(0, fromNumber), end).map((each) => trialToWire(trialView(each))),
+        trials: trials
+          .slice(Math.max(0, fromNumber), end)
+          .map((each) => trialToWire(trialView(each, awaitsOf))),
         more: trials.length > end,
       };
     }),
@@ -275,6 +278,19 @@ interface BudgetFile {
   readonly wall_clock?: string;
 }
 
+/** The metrics that a trial waits for, in words. null: it waits for none */
+type AwaitsOf = (trial: StoredTrial) => string | null;
+
+/** `trial 3: the last metrics of attempt 1 from node-2, and 4 more` */
+function awaitedTrials(trials: readonly StoredTrial[], awaitsOf: AwaitsOf): string | null {
+  const awaited = trials.flatMap((trial) => {
+    const awaits = awaitsOf(trial);
+    return awaits === null ? [] : [`trial ${trial.number}: ${awaits}`];
+  });
+  const [first = null] = awaited;
+  return awaited.length > 1 ? `${first}, and ${awaited.length - 1} more` : first;
+}
+
 const hourSeconds = 3_600;
 const hourMs = 3_600_000;
 
@@ -282,6 +298,7 @@ function sweepView(
   sweep: StoredSweep,
   trials: readonly StoredTrial[],
   used: { readonly gpuSeconds: number; readonly usd: number | null },
+  awaitsOf: AwaitsOf,
   nowMs: number,
 ): SweepView {
   const { by: _by, isSpent: _isSpent, failuresFrom: _from, spec: text, ...rest } = sweep;
@@ -300,11 +317,13 @@ function sweepView(
     running: count('running'),
     paused: count('paused'),
     complete: count('complete'),
+    incomplete: count('incomplete'),
     pruned: count('pruned'),
     infeasible: count('infeasible'),
     failed: count('failed'),
     stopped: count('stopped'),
-    best: best === null ? null : trialView(best),
+    best: best === null ? null : trialView(best, awaitsOf),
+    awaits: awaitedTrials(trials, awaitsOf),
     use: {
       trials: trials.length,
       trialsLimit: sweep.trials,
@@ -318,9 +337,17 @@ function sweepView(
   };
 }
 
-function trialView(trial: StoredTrial): TrialView {
+function trialView(trial: StoredTrial, awaitsOf: AwaitsOf): TrialView {
   const { sweep: _sweep, stoppedEarly: _early, promotedAt: _rung, used: _used, ...shown } = trial;
-  const { earlierJobs = [], furtherValues = [], seedRuns = [], point: _point, ran: _ran, ...rest } = shown;
+  const {
+    earlierJobs = [],
+    furtherValues = [],
+    seedRuns = [],
+    point: _point,
+    ran: _ran,
+    lost = null,
+    ...rest
+  } = shown;
   const values = seedRuns.flatMap(({ value }) => value ?? []);
   return {
     ...rest,
@@ -331,6 +358,8 @@ function trialView(trial: StoredTrial): TrialView {
     furtherDeviations: furtherValues.flatMap(
       (_, index) => deviationOf(seedRuns.flatMap((run) => run.furtherValues[index] ?? [])) ?? [],
     ),
-    seeds: seedRuns,
+    seeds: seedRuns.map(({ lost: lostOfRun = null, ...run }) => ({ ...run, lost: lostOfRun })),
+    lost,
+    awaits: awaitsOf(trial),
   };
 }

@@ -66,6 +66,8 @@ export interface StoredTrial {
   readonly furtherValues?: readonly number[];
   readonly step: number | null;
   readonly cause: string | null;
+  /** Which of its metrics were lost, in words. Absent: none. */
+  readonly lost?: string;
   /** Where it was when it was to be stopped early. Its job may still be about to end. Absent again once it is resumed. */
   readonly stoppedEarly?: StoppedEarly;
   /** By those of its jobs that have ended. Absent: none has. */

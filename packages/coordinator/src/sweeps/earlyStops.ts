@@ -63,6 +63,11 @@ export class EarlyStops {
     return { stops, promotions: promote };
   }
 
+  /** More of the rows of a job has arrived, after its end. */
+  refresh(jobId: JobId): void {
+    this.known.delete(jobId);
+  }
+
   /** Their sweep has ended. */
   forget(trials: readonly StoredTrial[]): void {
     for (const trial of trials) for (const jobId of jobsOfTrial(trial)) this.known.delete(jobId);

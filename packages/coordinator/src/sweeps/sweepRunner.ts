@@ -12,11 +12,11 @@ import { lossesOf } from '@muster/experiments/objective';
 import { samplers } from '@muster/experiments/samplers/byName';
 import type { Observation } from '@muster/experiments/samplers/sampler';
 import { EmptySpaceError, type Point, type SearchSpace } from '@muster/experiments/space';
-import { type Promotion, pausesTrials } from '@muster/experiments/stopping/rules';
+import type { Promotion } from '@muster/experiments/stopping/rules';
 import { sweepLabel, trialSpec } from '@muster/experiments/trialSpec';
 import { fitsSpace, knownObservations } from '@muster/experiments/warmStart';
 import type { RunningMs } from '../commands/budgets.ts';
-import { canBeResumed, pauseTrial, prunePausedTrials, resumeTrial } from '../commands/pausedTrials.ts';
+import { pauseTrial, prunePausedTrials, resumeTrial } from '../commands/pausedTrials.ts';
 import { closeTrials, endSeedRun, startSeedRun } from '../commands/seedRuns.ts';
 import {
   endSweep,
@@ -26,26 +26,24 @@ import {
   removeEndedSweep,
   startTrial,
   stopTrialEarly,
-  type TrialEnd,
 } from '../commands/sweeps.ts';
 import { type SweepUseParts, useAfter, usedUp } from '../commands/sweepUse.ts';
 import type { Command, Loop } from '../loop.ts';
-import type { RowKeeping } from '../rows/rowKeeping.ts';
+import type { OutputEnds } from '../outputEnds/outputEnds.ts';
+import type { RowStore } from '../rows/rowStore.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import { openJobsOf, pointAsRun, ranWith } from '../state/trialJobs.ts';
-import type { JobRecord, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { namedFailure } from '../work/contained.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { EarlyStops } from './earlyStops.ts';
 import { sweepsToRemove } from './endedSweeps.ts';
 import { spaceOfSweep } from './searchSpace.ts';
-import { infeasibleCauses, nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
-import { readTrialValue } from './trialValue.ts';
+import { nextSweepStep, type SweepLook, type SweepStep } from './sweepPlan.ts';
+import { TrialEnds } from './trialEnds.ts';
 
-/** The last metrics of a trial may arrive after its end. One whose agent is gone has those that have arrived by then. */
-const lastRowsMs = 10_000;
 /** Between two looks at which sweeps are no longer kept. */
 const removeEveryMs = 60_000;
 
@@ -53,7 +51,8 @@ export interface SweepRunnerParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
-  readonly rowKeeping: Pick<RowKeeping, 'rows' | 'hasAll'>;
+  readonly rows: Pick<RowStore, 'lookAt'>;
+  readonly outputEnds: Pick<OutputEnds, 'rowSenders'>;
   readonly runningMs: RunningMs;
   readonly costOf: SweepUseParts['costOf'];
   readonly random: RandomBytes;
@@ -74,15 +73,16 @@ export class SweepRunner {
   private readonly parts: SweepRunnerParts;
   private readonly known = new Map<string, Known>();
   private readonly earlyStops: EarlyStops;
-  /** When the end of a trial's job was first seen, monotonic. */
-  private readonly endSeenMs = new Map<JobId, number>();
+  private readonly ends: TrialEnds;
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
   private removesAtMs = 0;
 
   constructor(parts: SweepRunnerParts) {
     this.parts = parts;
-    this.earlyStops = new EarlyStops(parts.rowKeeping.rows);
+    const { store, rows, outputEnds } = parts;
+    this.earlyStops = new EarlyStops(rows);
+    this.ends = new TrialEnds({ store, rows, outputEnds });
   }
 
   /** One pass over all sweeps; one that is asked for meanwhile follows it. */
@@ -112,7 +112,17 @@ export class SweepRunner {
 
   /** The rest of a task's metrics has arrived. */
   rowsComplete(jobId: JobId): void {
-    if (this.endSeenMs.has(jobId)) this.begin();
+    this.earlyStops.refresh(jobId);
+    if (this.ends.awaitsOf(jobId) !== null) this.begin();
+  }
+
+  /** The metrics that jobs of a trial have not sent although they have ended, in words. null: none is awaited */
+  awaitsOf(jobIds: readonly JobId[]): string | null {
+    for (const jobId of jobIds) {
+      const awaits = this.ends.awaitsOf(jobId);
+      if (awaits !== null) return awaits;
+    }
+    return null;
   }
 
   /** What fails of one sweep keeps no other from its pass, and is thrown at the end. */
@@ -270,9 +280,9 @@ export class SweepRunner {
     if (this.parts.state.jobs.has(jobId)) return;
     const record = await this.parts.store.readJob(jobId);
     const hasSeeds = trial.seedRuns !== undefined;
-    const end = await this.endOf(spec, record, hasSeeds ? { jobId } : trial);
+    const end = await this.ends.endOf(spec, record, hasSeeds ? { jobId } : trial);
     if (end === null) return;
-    this.endSeenMs.delete(jobId);
+    this.ends.forget(jobId);
     if (hasSeeds) {
       if (end === 'paused') throw new Error(`a seed of trial ${trial.number} was stopped early`);
       const { state, furtherValues = [], ...rest } = end;
@@ -291,55 +301,6 @@ export class SweepRunner {
         ? pauseTrial(draft, trial, used, nowMs)
         : endTrial(draft, trial, { ...end, ...ran, used }, nowMs),
     );
-  }
-
-  /** @returns null: its last metrics may still arrive */
-  private async endOf(
-    { objective, furtherObjectives, earlyStopping }: SweepSpec,
-    record: JobRecord | null,
-    trial: Pick<StoredTrial, 'jobId' | 'earlierJobs' | 'stoppedEarly'>,
-  ): Promise<Omit<TrialEnd, 'used'> | 'paused' | null> {
-    const { stoppedEarly } = trial;
-    const none = { value: null, step: null };
-    if (record === null) return { ...none, state: 'failed', cause: 'removed' };
-    const { state } = record.job;
-    if (state.kind === 'cancelled' && stoppedEarly !== undefined) {
-      const canResume = canBeResumed(record.job);
-      if (canResume && earlyStopping !== null && pausesTrials(earlyStopping)) return 'paused';
-      const { value, step } = stoppedEarly;
-      return { value, step, state: 'pruned', cause: null };
-    }
-    if (state.kind === 'cancelled') return { ...none, state: 'stopped', cause: state.cause.kind };
-    if (state.kind === 'failed') {
-      const { kind, blame } = state.cause;
-      // Another program had the memory: that says nothing of the parameters.
-      const isOurs = infeasibleCauses.has(kind) && !(kind === 'cuda_oom' && blame !== 'job');
-      return { ...none, state: isOurs ? 'infeasible' : 'failed', cause: kind };
-    }
-    if (!this.hasLastRows(record)) return null;
-    const found = await readTrialValue(this.parts.rowKeeping.rows, trial, objective);
-    const further: number[] = [];
-    for (const each of furtherObjectives) {
-      const other = await readTrialValue(this.parts.rowKeeping.rows, trial, each);
-      if (other.kind === 'value') further.push(other.value);
-      else if (found.kind === 'value') return withoutValue(other.kind);
-    }
-    if (found.kind !== 'value') return withoutValue(found.kind);
-    const { value, step } = found;
-    const more = further.length === 0 ? {} : { furtherValues: further };
-    return { state: 'complete', value, ...more, step, cause: null };
-  }
-
-  private hasLastRows({ job: { id }, attempts }: JobRecord): boolean {
-    const nowMs = this.parts.monotonicMs();
-    const seenMs = this.endSeenMs.get(id) ?? nowMs;
-    this.endSeenMs.set(id, seenMs);
-    const last = attempts.at(-1);
-    const tasks = last?.tasks ?? [];
-    const isComplete = tasks.every(({ nodeRank }) =>
-      this.parts.rowKeeping.hasAll({ jobId: id, attempt: last?.number ?? 0, nodeRank }),
-    );
-    return isComplete || nowMs - seenMs >= lastRowsMs;
   }
 
   private trialsOf({ id }: StoredSweep): readonly StoredTrial[] {
@@ -363,13 +324,6 @@ export class SweepRunner {
   }
 }
 
-/** The end of a trial whose output lacks what an objective needs. */
-function withoutValue(kind: 'none' | 'notFinite'): Omit<TrialEnd, 'used'> {
-  return kind === 'none'
-    ? { value: null, step: null, state: 'failed', cause: 'no_metric' }
-    : { value: null, step: null, state: 'infeasible', cause: 'nan_loss' };
-}
-
 /** @returns null: every point has been tried */
 function pointOf(
   { sampler, seed, objective, furtherObjectives, warmStart }: SweepSpec,
@@ -382,7 +336,8 @@ function pointOf(
     const { state, step, stoppedEarly, point, ran } = trial;
     if (state === 'failed' || state === 'stopped') return [];
     const [loss = null, ...furtherLosses] = lossesOf(objectives, trial) ?? [];
-    const seen = state === 'paused' ? 'pruned' : state;
+    // What it has shown says something, and not how it ends.
+    const seen = state === 'paused' || state === 'incomplete' ? 'pruned' : state;
     const reached = step ?? stoppedEarly?.epoch ?? 0;
     const result = { state: seen, loss, furtherLosses, step: reached } as const;
     if (ran === undefined) return [{ point, ...result }];

@@ -3,7 +3,7 @@ import type { JobId } from '@muster/common/ids';
 import type { MetricPoint } from '@muster/common/telemetry';
 import { lossOf, type Objective } from '@muster/experiments/objective';
 import type { StoppingRule, TrialCurve } from '@muster/experiments/stopping/rules';
-import { Curves, rowFilter } from '../rows/curve.ts';
+import { type Curve, Curves, rowFilter } from '../rows/curve.ts';
 import type { StoredRow } from '../rows/rowFormat.ts';
 import type { RowStore } from '../rows/rowStore.ts';
 import { jobsOfTrial } from '../state/trialJobs.ts';
@@ -16,20 +16,35 @@ export type TrialValue =
   /** Its output never showed the metric, or not up to the step that counts. */
   | { readonly kind: 'none' };
 
+/** Where a value was read. */
+export interface TrialValueOrigin {
+  readonly jobId: JobId;
+  readonly attempt: number;
+  readonly nodeRank: number;
+}
+
 const everyRow = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, attempt: null, superseded: false } as const;
 
-/** Of the lowest rank that prints the metric, over all attempts of all jobs of the trial. */
+/**
+ * The value of the lowest rank that prints the metric, over all attempts of all jobs of the trial.
+ * @returns with it, where the newest point that counts was read; null: there is none
+ */
 export async function readTrialValue(
   rows: Pick<RowStore, 'lookAt'>,
   trial: Pick<StoredTrial, 'jobId' | 'earlierJobs'>,
   objective: Objective,
-): Promise<TrialValue> {
+): Promise<TrialValue & { readonly origin: TrialValueOrigin | null }> {
   const parts: (readonly MetricPoint[])[] = [];
-  for (const jobId of jobsOfTrial(trial)) parts.push(await readPoints(rows, jobId, objective));
-  return valueOf(
-    continued(parts, ({ step }) => step ?? null),
-    objective,
-  );
+  const curves: (Curve & Pick<TrialValueOrigin, 'jobId'>)[] = [];
+  for (const jobId of jobsOfTrial(trial)) {
+    const ofJob = await readCurves(rows, jobId, objective);
+    curves.push(...ofJob.map((curve) => ({ ...curve, jobId })));
+    parts.push(ofJob.flatMap((curve) => curve.points));
+  }
+  const points = continued(parts, ({ step }) => step ?? null);
+  const newest = newestOf(points, objective);
+  const curve = newest === undefined ? undefined : curves.findLast((each) => each.points.includes(newest));
+  return { ...valueOf(points, objective), origin: curve ?? null };
 }
 
 /**
@@ -52,13 +67,13 @@ export function continued<Point>(
  * What the lowest rank has printed of the metric, in the order of the attempts.
  * @param change of each row before it is read
  */
-async function readPoints(
+async function readCurves(
   rows: Pick<RowStore, 'lookAt'>,
   jobId: JobId,
   { metric }: Pick<Objective, 'metric'>,
   change: ((row: StoredRow) => StoredRow) | null = null,
-): Promise<readonly MetricPoint[]> {
-  const points = await rows.lookAt(jobId, async ({ firstSteps, read }) => {
+): Promise<readonly Curve[]> {
+  const found = await rows.lookAt(jobId, async ({ firstSteps, read }) => {
     const isIn = rowFilter(everyRow, firstSteps);
     const curves = new Curves(metric, () => true);
     await read((frame) => {
@@ -66,9 +81,9 @@ async function readPoints(
       curves.take({ ...frame, rows: change === null ? counted : counted.map(change) });
     });
     const rank = Math.min(...curves.curves.map(({ nodeRank }) => nodeRank));
-    return curves.curves.filter(({ nodeRank }) => nodeRank === rank).flatMap((curve) => curve.points);
+    return curves.curves.filter(({ nodeRank }) => nodeRank === rank);
   });
-  return points ?? [];
+  return found ?? [];
 }
 
 /** With the epoch of its line where its step is. */
@@ -84,7 +99,8 @@ export async function readCurve(
   objective: Objective,
   unit: StoppingRule['unit'],
 ): Promise<TrialCurve['points']> {
-  const points = await readPoints(rows, jobId, objective, unit === 'epochs' ? byEpoch : null);
+  const curves = await readCurves(rows, jobId, objective, unit === 'epochs' ? byEpoch : null);
+  const points = curves.flatMap((curve) => curve.points);
   return points.flatMap(({ step: at = null, value: single, bucket }) => {
     const value = bucket === undefined ? single : bucket.last;
     if (at === null || value === null) return [];
@@ -94,15 +110,20 @@ export async function readCurve(
 
 /** @param points of one rank, in the order of the attempts */
 export function valueOf(points: readonly MetricPoint[], objective: Objective): TrialValue {
-  const { of } = objective;
-  if (of === 'best') return bestOf(points, objective);
-  const last =
-    typeof of === 'object' ? points.findLast(({ step }) => (step ?? Infinity) <= of.atStep) : points.at(-1);
+  if (objective.of === 'best') return bestOf(points, objective);
+  const last = newestOf(points, objective);
   if (last === undefined) return { kind: 'none' };
   const value = last.bucket === undefined ? last.value : last.bucket.last;
   // A loss that was never finite at its end is no result, whatever it was before.
   if (value === null || (last.notFinite ?? 0) > 0) return { kind: 'notFinite' };
   return { kind: 'value', value, step: last.step ?? null };
+}
+
+/** The newest point that counts. undefined: there is none */
+function newestOf(points: readonly MetricPoint[], { of }: Pick<Objective, 'of'>): MetricPoint | undefined {
+  return typeof of === 'object'
+    ? points.findLast(({ step }) => (step ?? Infinity) <= of.atStep)
+    : points.at(-1);
 }
 
 function bestOf(points: readonly MetricPoint[], objective: Objective): TrialValue {

@@ -33,6 +33,8 @@ export interface SweepSpec {
   readonly parallel: number | null;
   /** After this number of consecutive failed trials, no more are started. */
   readonly maxFailures: number;
+  /** Whether a trial some of whose metrics were lost counts as complete, with the value of those that arrived. */
+  readonly acceptIncomplete: boolean;
   /** Of a trial whose job runs out of GPU memory: whether it is retried with a smaller batch, as any job, or has ended. */
   readonly onOom: OnOom;
   /** null: only the number of trials is limited. */
@@ -71,6 +73,7 @@ const keys = [
   'parallel',
   'max_failures',
   'on_oom',
+  'accept_incomplete',
   'budget',
   'objective',
   'objectives',
@@ -105,6 +108,7 @@ export function readSweep(value: unknown): SweepFileResult {
     budget,
     parallel: reader.wholeNumber(['parallel'], file['parallel'], [1, parallelMax], null),
     maxFailures: reader.wholeNumber(['max_failures'], file['max_failures'], [1, trialsMax], 5),
+    acceptIncomplete: reader.yesOrNo(['accept_incomplete'], file['accept_incomplete']),
     onOom: reader.word(['on_oom'], file['on_oom'], oomWords, 'shrink'),
     objective,
     furtherObjectives,
@@ -135,6 +139,7 @@ export function sweepToFile(sweep: SweepSpec): Readonly<Record<string, unknown>>
     ...(parallel === null ? {} : { parallel }),
     max_failures: maxFailures,
     ...(sweep.onOom === 'shrink' ? {} : { on_oom: sweep.onOom }),
+    ...(sweep.acceptIncomplete ? { accept_incomplete: true } : {}),
     ...(budget === null ? {} : { budget: budgetToFile(budget) }),
     objective: objectiveToFile(objective),
     ...(furtherObjectives.length === 0

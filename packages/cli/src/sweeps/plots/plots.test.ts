@@ -28,6 +28,8 @@ function aTrial(number: number, given: Partial<TrialView> = {}): TrialView {
     seeds: [],
     step: 10,
     cause: null,
+    lost: null,
+    awaits: null,
     earlierJobs: [],
     startedAtMs: 0,
     endedAtMs: 0,
