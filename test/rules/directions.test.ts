@@ -134,6 +134,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['clock', 'caller.ts leases loop.ts state', 'it reads clocks, whatever is decided by them'],
     ['secrets', 'caller.ts commands loop.ts store', 'it encrypts and decrypts, whoever asks'],
     ['rows', 'diskReserve.ts options.ts state work', 'files of metrics, whoever sends or reads them'],
+    [
+      'outputEnds',
+      'agents logs model.ts rows state',
+      'it says what is complete; what follows from that is for others',
+    ],
     ['telemetry', 'model.ts state', 'it may be lost, so nothing depends on it'],
     ['metricQuery', '', 'plain functions on a question and on series'],
     ['prometheus', '', 'it asks another program, whoever wants to know'],
@@ -155,7 +160,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ['tracing', 'events model.ts options.ts store', 'it tells a collector what was committed'],
     [
       'sweeps',
-      'alerts commands loop.ts rows state store work',
+      'alerts commands loop.ts outputEnds rows state store work',
       'it looks at what is stored, and commands like a client',
     ],
     [
@@ -177,6 +182,11 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
       'phases',
       'alerts caller.ts lifecycle loop.ts model.ts state store work',
       'it looks at what is stored, and commands like a client',
+    ],
+    [
+      'runners.ts',
+      'agents evaluations outputEnds phases pipelines rows sweeps triggers',
+      'it wires what brings stored work forward',
     ],
     ['alertSinks', 'events model.ts state', 'it tells others what was committed'],
     ['metricStream', 'metricQuery rows telemetry work', 'it tells what has arrived, to whichever call asks'],
@@ -206,8 +216,8 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'coordinator.ts',
-      'agents alertWatch alerts auth clock diskReserve.ts evaluations events leases loop.ts metricStream metrics output.ts paths phases ' +
-        'pipelines planning prices.ts prometheus reconcilers rpc secrets state store sweeps telemetry training triggers work',
+      'agents alertWatch alerts auth clock diskReserve.ts events leases loop.ts metricStream metrics output.ts paths planning prices.ts ' +
+        'prometheus reconcilers rpc runners.ts secrets state store telemetry training triggers work',
       'it connects the parts on ports, and touches no machine',
     ],
     [

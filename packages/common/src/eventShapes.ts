@@ -385,10 +385,7 @@ export const trialEndData = {
   value: nullable(real(2.31)),
   step: nullable(whole(20_000)),
   cause: nullable(textShape('cuda_oom'), null),
-  lost: nullable(
-    textShape('metrics of attempt 1 are lost: node-2 was removed before it had sent them'),
-    null,
-  ),
+  lost: nullable(textShape('metrics of attempt 1 are lost: node-2 no longer has them'), null),
 } as const satisfies Members;
 
 export const jobOfTrial = { ...sweepData, trial: whole(7), jobId } as const satisfies Members;

@@ -96,6 +96,15 @@ export interface TrainingProgress {
   readonly atMs: number;
 }
 
+/** Where the lines of metrics of a task end that has ended. */
+export interface EndOfRows {
+  /**
+   * Bytes of the output up to the end of its last line of metrics; 0: it has none. The progress that was reported with it is final. Absent:
+   * the agent had not read the output to its end, or is of an earlier version.
+   */
+  readonly rowsEnd?: number;
+}
+
 export const trainingSignKinds = [
   'nan_loss',
   'loss_divergence',

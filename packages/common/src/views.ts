@@ -12,7 +12,7 @@ import type { PhasesView } from './phases.ts';
 import type { Blame, CauseKind, Evidence } from './spec/causes.ts';
 import type { AttemptStateKind, JobStateKind, NodeStateKind, TaskStateKind } from './states.ts';
 import type { GpuUsage } from './telemetry.ts';
-import type { HangSign, TrainingProgress, TrainingSign } from './training.ts';
+import type { EndOfRows, HangSign, TrainingProgress, TrainingSign } from './training.ts';
 
 /** Why something ended. */
 export interface Cause {
@@ -70,7 +70,7 @@ export interface LedgerEntry {
 }
 
 /** How a task ended. */
-export interface TaskEnd {
+export interface TaskEnd extends EndOfRows {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly oomKilled: boolean;
@@ -90,11 +90,6 @@ export interface TaskEnd {
   readonly training: TrainingProgress | null;
   /** What its agent has put into the store of its job. Empty: nothing was to be put there, or not all of it is there. */
   readonly artifacts: readonly StoredArtifact[];
-  /**
-   * Where the last line of metrics of its output ends, in bytes; 0: the output has none. `training` is final then. Absent: its agent had
-   * not read the output to its end, or is of an earlier version.
-   */
-  readonly rowsEnd?: number;
 }
 
 /** An output of a task that is in the store, complete. */

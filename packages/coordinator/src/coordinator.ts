@@ -20,7 +20,6 @@ import { AlertWatch } from './alertWatch/alertWatch.ts';
 import { Gate } from './auth/gate.ts';
 import { type MachineClock, openTrustedClock } from './clock/trustedClock.ts';
 import type { DiskReserve } from './diskReserve.ts';
-import { EvaluationRunner } from './evaluations/evaluationRunner.ts';
 import { CommitNotifier, Notices } from './events/notices.ts';
 import { RecentEvents } from './events/watch.ts';
 import { goOnAfterRestore } from './leases/afterRestore.ts';
@@ -31,10 +30,7 @@ import { Loop } from './loop.ts';
 import { Arrivals } from './metricStream/arrivals.ts';
 import { clusterCounts } from './metrics/counts.ts';
 import type { OpenOutput } from './output.ts';
-import { OutputEnds } from './outputEnds/outputEnds.ts';
 import { PathHistory } from './paths/pathHistory.ts';
-import { PhaseRunner } from './phases/phaseRunner.ts';
-import { PipelineRunner } from './pipelines/pipelineRunner.ts';
 import { buildView } from './planning/planningView.ts';
 import { WaitTimes } from './planning/waitTimes.ts';
 import { costOf } from './prices.ts';
@@ -64,12 +60,12 @@ import { type StreamCallParts, streamCalls } from './rpc/streams.ts';
 import { sweepCalls } from './rpc/sweeps.ts';
 import { telemetryCalls } from './rpc/telemetry.ts';
 import { triggerCalls } from './rpc/triggers.ts';
+import { openRunners, type Runners } from './runners.ts';
 import type { SecretKeys } from './secrets/keyFile.ts';
 import { SecretVault } from './secrets/vault.ts';
 import type { Committed } from './state/committed.ts';
 import { type ClusterState, Draft } from './state/state.ts';
 import type { JobRecord, Store, StoreError } from './store/store.ts';
-import { SweepRunner } from './sweeps/sweepRunner.ts';
 import { ClusterHistory } from './telemetry/clusterHistory.ts';
 import { PageRequests } from './telemetry/pageRequests.ts';
 import { TelemetryFile } from './telemetry/telemetryFile.ts';
@@ -77,7 +73,6 @@ import { TelemetryStore } from './telemetry/telemetryStore.ts';
 import { GpuStatsPublisher } from './training/gpuStats.ts';
 import { statusOf as statusOfJob } from './training/status.ts';
 import type { ListData } from './triggers/dataListing.ts';
-import { TriggerRunner } from './triggers/triggerRunner.ts';
 import type { Contained, ContainedWork } from './work/contained.ts';
 
 export interface CoordinatorSettings {
@@ -224,11 +219,11 @@ export async function openCoordinator(ports: CoordinatorPorts) {
       events: (change) => events.committed(change.events),
       watchers: (change) => committed.notify(change.events.map((event) => event.subject)),
       alerts: (change) => alerts.committed(change),
-      sweeps: (change) => sweeps.committed(change),
-      pipelines: (change) => pipelines.committed(change),
-      triggers: (change) => triggers.committed(change),
-      evaluations: (change) => evaluations.committed(change),
-      phases: (change) => phases.committed(change),
+      sweeps: (change) => runners.sweeps.committed(change),
+      pipelines: (change) => runners.pipelines.committed(change),
+      triggers: (change) => runners.triggers.committed(change),
+      evaluations: (change) => runners.evaluations.committed(change),
+      phases: (change) => runners.phases.committed(change),
       others: (change) => ports.onCommitted?.(change),
     },
     onFatal,
@@ -258,22 +253,19 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const arrivals = new Arrivals();
   const costAtPrices = (held: Parameters<typeof costOf>[0]) =>
     costOf(held, state.nodes, settings.prices, wallMs());
-  const { runningMs } = timeLimits;
   const { logs, rowKeeping } = output.parts;
-  const { rows } = rowKeeping;
-  const outputEnds = new OutputEnds({ state, agents, taskAccounts, rows, logs });
-  const sweeps = new SweepRunner({
+  const { runningMs } = timeLimits;
+  const { listData } = ports;
+  const kept = { taskAccounts, logs, rowKeeping };
+  const runners: Runners = openRunners({
     ...common,
-    rows,
-    outputEnds,
+    ...kept,
+    agents,
+    vault,
     runningMs,
     costOf: costAtPrices,
+    listData,
   });
-  const evaluations = new EvaluationRunner({ ...common, runningMs });
-  const phases = new PhaseRunner({ state, store, loop, log });
-  const pipelines = new PipelineRunner({ ...common, logs, runningMs });
-  const triggers = new TriggerRunner({ ...common, agents, vault, pipelines, listData: ports.listData });
-  rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   telemetry.onTaken = (node, task) => {
     alerts.noteNode(node);
     if (task === null) arrivals.arrived({ kind: 'host', node });
@@ -283,7 +275,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     }
   };
   clusterHistory.onSampled = () => arrivals.arrived({ kind: 'cluster' });
-  rows.onAppended = (jobId, frames) => arrivals.arrived({ kind: 'rows', jobId, frames });
+  rowKeeping.rows.onAppended = (jobId, frames) => arrivals.arrived({ kind: 'rows', jobId, frames });
 
   /** Periodic work, by name. Each looks at what is and makes it what it should be; none remembers what it was about to do. */
   const reconcilers: Readonly<Record<string, ContainedWork>> = {
@@ -302,11 +294,11 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     heldBackStatus: () => publishHeldBackStatus(pacer, loop),
     gpuStats: () => gpuStats.run(state),
     alerts: () => alerts.run(),
-    sweeps: () => sweeps.run(),
-    pipelines: () => pipelines.run(),
-    triggers: () => triggers.run(),
-    evaluations: () => evaluations.run(),
-    phases: () => phases.run(),
+    sweeps: () => runners.sweeps.run(),
+    pipelines: () => runners.pipelines.run(),
+    triggers: () => runners.triggers.run(),
+    evaluations: () => runners.evaluations.run(),
+    phases: () => runners.phases.run(),
     ...output.reconcilers,
     joinTokens: () => (clock.isCertain() ? removeExpiredTokens(state, loop, wallMs()) : []),
     credentialUse: () => storeLastUse(state, gate, loop),
@@ -344,11 +336,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
     clusterHistory,
     arrivals,
     alerts,
-    sweeps,
-    pipelines,
-    triggers,
-    evaluations,
-    phases,
+    ...runners,
     pages,
     waitTimes,
     ...now,

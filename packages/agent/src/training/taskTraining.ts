@@ -9,17 +9,14 @@
 
 import { messageOf } from '@muster/common/errors';
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
-import type { Logger } from '@muster/common/log';
 import type { TrainingFields } from '@muster/common/logFields';
-import type { HangSign, TrainingProgress, TrainingRow, TrainingSign } from '@muster/common/training';
-import type { Resume } from '@muster/common/views';
+import type { HangSign, TrainingProgress } from '@muster/common/training';
 import type { GpuObservation } from '../gpus/gpuSource.ts';
-import type { Assignment } from '../taskFacts/assignment.ts';
 import { gpuFacts } from './gpuStillness.ts';
 import { HangDetector } from './hang.ts';
 import { OutputFollower, type OutputTimes, outputSliceBytes } from './outputFollower.ts';
 import { TaskOutput } from './taskOutput.ts';
-import type { RunningTask, TaskTrainingParts } from './taskTrainingParts.ts';
+import type { TaskTrainingParts, TrainingTask } from './taskTrainingParts.ts';
 
 const lookIntervalMsDefault = 250;
 /** Of one look: 4 MiB a second of one task and 8 MiB of all, a sixth of a core unless they are lines of metrics only. */
@@ -292,7 +289,7 @@ export class TaskTraining {
   }
 
   /** @param running null: it no longer runs */
-  private follow(task: TaskRef, running: RunningTask | null): Followed {
+  private follow(task: TaskRef, running: TrainingTask | null): Followed {
     const hang = running === null ? null : hangWatch(running);
     const now = () => this.parts.monotonicMs();
     const output = new TaskOutput({
@@ -384,6 +381,6 @@ export class TaskTraining {
   }
 }
 
-function hangWatch({ assignment, gpuUuids }: RunningTask): HangDetector | null {
+function hangWatch({ assignment, gpuUuids }: TrainingTask): HangDetector | null {
   return assignment === null ? null : new HangDetector(assignment.spec.hang, gpuUuids);
 }

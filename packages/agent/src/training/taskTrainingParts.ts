@@ -7,7 +7,7 @@ import type { Assignment } from '../taskFacts/assignment.ts';
 
 export interface TaskTrainingParts {
   /** Tasks that run on this node. */
-  readonly running: () => readonly RunningTask[];
+  readonly running: () => readonly TrainingTask[];
   /** What a task was offered to resume from, also when it has ended before anybody looked at its output. */
   readonly resumeOf: (task: TaskRef) => Resume | null;
   /** Its lease has ended, and the agent keeps it from running. */
@@ -35,7 +35,7 @@ export interface RowsEnd {
   readonly isLost: boolean;
 }
 
-export interface RunningTask {
+export interface TrainingTask {
   readonly task: TaskRef;
   readonly assignment: Assignment | null;
   readonly gpuUuids: readonly string[];

@@ -2,7 +2,7 @@
  * Says of a task that has ended whether all of its metrics, or all of its output, are here. Pure.
  *
  * Complete is what the sender says: the report of the end names where the rows and the bytes end, or a mark follows the last row. Without
- * that it is lost once the sender can't come any more: its node was removed, is lost, or no longer has the task. Until one of the two is
+ * that it is lost once the sender can no longer come: its node was removed, is lost, or no longer has the task. Until one of the two is
  * known it is awaited, however long that takes: no clock is asked.
  */
 import type { TaskEnd } from '@muster/common/views';
