@@ -65,7 +65,7 @@ test('a task reads its secrets, and nobody reads them in what it prints, or on a
     ['explain', id],
     ['diagnose', id],
     ['logs', id],
-    ['events', '-o', 'json'],
+    ['events', '--since', '0', '-o', 'json'],
     ['secret', 'list', '-o', 'json'],
   ]) {
     const { stdout, stderr } = await cluster.muster(words);
@@ -123,7 +123,7 @@ test('a container reads its secrets over a kill of the agent, and its engine nev
     ['job', id, '-o', 'json'],
     ['explain', id],
     ['diagnose', id],
-    ['events', '-o', 'json'],
+    ['events', '--since', '0', '-o', 'json'],
   ]) {
     const { stdout, stderr } = await cluster.muster(words);
     expect(stdout + stderr, words.join(' ')).not.toContain(canary);

@@ -158,6 +158,27 @@ test('events -o json prints one CloudEvent a line', async () => {
   ).toEqual(events.map(({ cloudEvent }) => cloudEvent));
 });
 
+test.each<[readonly string[], object]>([
+  [[], { sinceSeq: 0, newest: 20 }],
+  [['--since', '0'], { sinceSeq: 0 }],
+  [['--since', '7', '--limit', '3'], { sinceSeq: 7, newest: 3 }],
+  [['--since', '2h'], { startTime: '-2h' }],
+  [['--since', '2026-11-29T01:00', '--until', '90m'], { startTime: '2026-11-29T01:00', endTime: '-90m' }],
+  [['--until', '2026-11-29'], { endTime: '2026-11-29' }],
+])('events %j asks for %j', async (flags, request) => {
+  const WatchEvents = async function* () {};
+  const { requests } = await run(['events', ...flags], { WatchEvents });
+  // The decoder marks which optional fields are there.
+  const asked = Object.entries(requests.at(-1)?.request ?? {}).filter(([name]) => !name.startsWith('_'));
+  expect(Object.fromEntries(asked)).toEqual({ follow: false, sinceSeq: 0, ...request });
+});
+
+test('events refuses an end of what is followed', async () => {
+  const { exitCode, stderr } = await run(['events', '-f', '--until', '1h'], {});
+  expect(exitCode).toBe(exitCodes.usage);
+  expect(stderr).toContain('--until and --follow exclude each other');
+});
+
 test('events -f goes on after a restart of the coordinator and misses nothing', async () => {
   async function* upTo(last: number, request: { sinceSeq: number }, aborted: AbortSignal) {
     for (let seq = request.sinceSeq + 1; seq <= last; seq += 1) yield wire.event(anEvent(seq));

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unlessAborted } from '@muster/common/async';
+import { parseDurationMs } from '@muster/common/spec/duration';
 import type { EventView } from '@muster/common/views';
 import type { CommandModule, Context } from '../context.ts';
+import { usageError } from '../errors.ts';
 import { type ExitCode, exitCodes } from '../exitCodes.ts';
 import { wholeNumberFlag } from '../flags.ts';
 import { abortOnStopRequest } from '../io.ts';
@@ -15,9 +17,18 @@ import { withSession } from '../session.ts';
 
 interface EventsFlags extends QueryFlags {
   readonly follow?: boolean;
-  readonly since?: number;
+  readonly since?: EventsStart;
+  readonly until?: string;
+  readonly limit?: number;
   readonly subject?: string;
 }
+
+/** Where to begin: behind an event, or at a time as the API takes it. */
+type EventsStart = { readonly seq: number } | { readonly time: string };
+
+/** Events shown unless the user says where to begin. */
+const newestShown = 20;
+const limitMax = 100_000;
 
 /** A watch may be left running for days; only its user knows when it is over. */
 const followPatienceMs = Number.POSITIVE_INFINITY;
@@ -29,15 +40,22 @@ export const command: CommandModule = {
     sub
       .option('-f, --follow', 'stream new events as they happen')
       .option(
-        '--since <seq>',
-        'only events after this sequence number',
-        wholeNumberFlag('--since', 0, Number.MAX_SAFE_INTEGER),
+        '--since <start>',
+        'every event after this sequence number, or since a time: 2h, 2026-01-02T03:04:05Z; 0: all that are kept',
+        startFlag,
+      )
+      .option('--until <time>', 'only events until this time, written as for --since', timeFlag)
+      .option(
+        '--limit <count>',
+        `only the newest COUNT of them; default: ${newestShown}, with --since all`,
+        wholeNumberFlag('--limit', 1, limitMax),
       )
       .option('--subject <id>', 'only events of this job or node');
     withQuery(sub);
     sub.addHelpText(
       'after',
-      '\n-o json prints one CloudEvent a line; `--since` with the last sequence number seen misses nothing.',
+      `\nShows the newest ${newestShown} events unless --since, --until or --limit says otherwise. -o json prints one ` +
+        'CloudEvent a line; `--since` with the last sequence number seen misses nothing.',
     );
   },
   run: showEvents,
@@ -46,21 +64,26 @@ export const command: CommandModule = {
 function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
   const { io, clock, environment } = context;
   const follow = flags.follow === true;
+  if (follow && flags.until !== undefined)
+    throw usageError('--until and --follow exclude each other: nothing follows an end');
   const colours = coloursFor(io.stdout, environment);
   return withSession(context, flags, async (session) => {
     // A watch outlasts the coordinator, but has to find one to begin with.
     if (follow) await session.api.getCluster();
     const stop = abortOnStopRequest(io);
     const progress = startProgress(io.stderr, clock);
-    let lastSeq = flags.since ?? 0;
+    const start = startOf(flags);
+    /** Null until an event was received: what follows it is asked for from then on. */
+    let lastSeq: number | null = null;
     try {
       await unlessAborted(stop.signal, () =>
         session.retrying(
           async (api, alive) => {
             for (;;) {
               const request = {
-                sinceSeq: lastSeq,
+                ...(lastSeq === null ? start : { sinceSeq: lastSeq }),
                 follow,
+                ...(flags.until === undefined ? {} : { endTime: flags.until }),
                 ...(flags.subject === undefined ? {} : { subject: flags.subject }),
               };
               for await (const event of api.watchEvents(request, stop.signal)) {
@@ -87,10 +110,33 @@ function showEvents(context: Context, flags: EventsFlags): Promise<ExitCode> {
     if (!stop.signal.aborted) return exitCodes.ok;
     const subject = flags.subject === undefined ? '' : ` --subject ${flags.subject}`;
     await io.stderr.write(
-      `Continue with: ${environment.programName} events -f${subject} --since ${lastSeq}\n`,
+      `Continue with: ${environment.programName} events -f${subject} --since ${lastSeq ?? start.sinceSeq ?? 0}\n`,
     );
     return exitCodes.interrupted;
   });
+}
+
+/** The part of the request that says where to begin. */
+function startOf({ since, until, limit }: EventsFlags): {
+  readonly sinceSeq?: number;
+  readonly startTime?: string;
+  readonly newest?: number;
+} {
+  const newest = limit ?? (since === undefined && until === undefined ? newestShown : undefined);
+  return {
+    ...(since === undefined ? {} : 'seq' in since ? { sinceSeq: since.seq } : { startTime: since.time }),
+    ...(newest === undefined ? {} : { newest }),
+  };
+}
+
+/** Digits are a sequence number: no other time is written with less than a unit or a date. */
+function startFlag(typed: string): EventsStart {
+  return /^\d{1,15}$/.test(typed) ? { seq: Number(typed) } : { time: timeFlag(typed) };
+}
+
+/** The coordinator reads the time, and takes a duration for one in the future unless it has a sign. */
+function timeFlag(typed: string): string {
+  return parseDurationMs(typed) === null ? typed : `-${typed}`;
 }
 
 function jsonLine({ cloudEvent }: EventView): string {

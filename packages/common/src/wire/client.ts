@@ -36,6 +36,7 @@ import {
   summaryFromWire,
   upkeepFromWire,
 } from './codec.ts';
+import type { EventsWanted } from './eventsWanted.ts';
 import { type NodeApi, nodeClient } from './nodeClient.ts';
 import { openChannel } from './openChannel.ts';
 import { type PeopleApi, peopleClient } from './peopleClient.ts';
@@ -206,10 +207,7 @@ export interface MusterApi extends NodeApi, PeopleApi, AlertApi, SweepApi, Advic
   /** Removes the output of a job that is kept. @returns the job's id, and bytes freed */
   removeLogs(jobId: string): Promise<{ jobId: string; bytesFreed: number }>;
   readLogs(request: LogRequest, abort?: AbortSignal): AsyncIterable<LogPiece>;
-  watchEvents(
-    request: { sinceSeq?: number; follow?: boolean; subject?: string },
-    abort?: AbortSignal,
-  ): AsyncIterable<EventView>;
+  watchEvents(request: EventsWanted, abort?: AbortSignal): AsyncIterable<EventView>;
   /** @param replace the credential that the node has ends when the token is used */
   createJoinToken(nodeName: string, replace?: boolean): Promise<{ token: string; expiresAtMs: number }>;
   /** By id. */

@@ -48,7 +48,9 @@ const kinds: Readonly<Record<'events' | 'logs' | 'metrics', SseKind>> = {
   events: {
     resumed(message, lastEventId) {
       if (!/^\d{1,15}$/.test(lastEventId)) throw wrongId(lastEventId, 'the number of an event');
-      return { ...message, sinceSeq: Number(lastEventId) };
+      // What follows an event that was received is sent whole.
+      const { newest: _, ...rest } = message as { readonly newest?: number };
+      return { ...rest, sinceSeq: Number(lastEventId) };
     },
     events: () => ({
       of(message) {

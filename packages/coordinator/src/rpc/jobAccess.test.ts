@@ -187,6 +187,27 @@ test('a watch shows events of visible jobs, and those about users and tokens to 
   expect([boss.has(shown), boss.has(hidden), boss.has('user.added')]).toEqual([true, true, true]);
 });
 
+test('the newest events are the newest of those that a caller may see', async () => {
+  const shown = await aJobIn('open', 'shown');
+  for (let index = 0; index < 5; index += 1) await aJobIn('private', `hidden-${index}`);
+  const newest = async (request: Parameters<typeof coordinator.api.watchEvents>[0]) => {
+    const seen: string[] = [];
+    for await (const { subject, kind } of as('muster_user_member').watchEvents(request))
+      seen.push(`${kind} ${subject}`);
+    return seen;
+  };
+  expect(await newest({ newest: 1 })).toEqual([`job.submitted ${shown}`]);
+  expect(await newest({ newest: 1, startTime: 'now', endTime: '-1h' })).toEqual([]);
+  expect(await newest({ newest: 1, startTime: '-1h', endTime: 'now' })).toEqual([`job.submitted ${shown}`]);
+  for (const request of [
+    { newest: 0 },
+    { newest: 100_001 },
+    { startTime: 'yesterday' },
+    { follow: true, endTime: 'now' },
+  ])
+    await expect(newest(request)).rejects.toMatchObject({ code: 'invalid' });
+});
+
 test('a watch shows what concerns jobs that have ended, and secrets, to those who may read them', async () => {
   const hidden = (await aJobIn('private', 'over')) as JobId;
   const sinceSeq = coordinator.state.lastEventSeq;

@@ -1,16 +1,19 @@
 /** Logs and events. */
 import { MusterError } from '@muster/common/errors';
 import type { Event as WireEvent } from '@muster/common/gen/muster/v1/Event';
+import type { WatchEventsRequest__Output } from '@muster/common/gen/muster/v1/WatchEventsRequest';
 import { isJobId, type JobId, type NodeName } from '@muster/common/ids';
 import { eventToWire, logPieceToWire } from '@muster/common/wire/codec';
 import type { AgentRegistry } from '../agents/registry.ts';
 import type { Identity } from '../caller.ts';
 import { eventView, noticeView } from '../events/cloudEvents.ts';
+import { positionOfNewest } from '../events/newest.ts';
 import type { CommitNotifier, Notices } from '../events/notices.ts';
 import { type WatchedNotice, watchEvents } from '../events/watch.ts';
 import type { LogEvents } from '../logs/logKeeping.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import { streamLogs } from '../logs/readLogs.ts';
+import { timeOf } from '../metricQuery/timeRange.ts';
 import type { StoredEvent } from '../model.ts';
 import type { ArrayFiller } from '../reconcilers/arrayFiller.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -35,6 +38,7 @@ export interface StreamCallParts {
   readonly notices: Notices;
   /** Where watches read events. */
   readonly events: Pick<Store, 'readEvents'>;
+  readonly wallMs: () => number;
   /** A copy of the store as it is now, in pieces. @param options.hasKeys whether the key files are in it */
   readonly backup: (options: { readonly hasKeys: boolean }) => AsyncIterable<Buffer>;
 }
@@ -91,12 +95,26 @@ export function streamCalls(
     }),
 
     WatchEvents: serverStream(async (request, abort, caller) => {
-      const sinceSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
       const subject = request.subject === undefined ? null : await subjectOf(parts, request.subject, caller);
-      if (subject === null) await requireKept(store, sinceSeq);
-      const options = { sinceSeq, follow: request.follow, subject };
+      const firstSeq = request.sinceSeq < 0 ? state.lastEventSeq : request.sinceSeq;
+      if (subject === null) await requireKept(store, firstSeq);
       const { clusterId } = state;
-      const isShown = eventFilter(parts, caller);
+      const isShown = shownEvents(request, eventFilter(parts, caller), parts.wallMs());
+      const sinceSeq =
+        request.newest === undefined
+          ? firstSeq
+          : await positionOfNewest(
+              events,
+              state.lastEventSeq,
+              {
+                count: newestCount(request.newest),
+                sinceSeq: firstSeq,
+                subject,
+                isWanted: async (event) => isShown === null || isShown(event),
+              },
+              abort,
+            );
+      const options = { sinceSeq, follow: request.follow, subject };
       const watched = (over: AbortSignal) =>
         watchEvents({ store: events, notifier: committed, notices }, options, over);
       const jobId = subject !== null && isJobId(subject) ? subject : null;
@@ -127,11 +145,41 @@ type Watched = StoredEvent | WatchedNotice;
 
 async function* shownOf(
   events: AsyncIterable<Watched>,
-  isShown: NonNullable<ReturnType<typeof eventFilter>>,
+  isShown: NonNullable<ReturnType<typeof shownEvents>>,
 ): AsyncGenerator<Watched> {
   for await (const event of events) {
     if (await isShown('notice' in event ? event.notice : event)) yield event;
   }
+}
+
+type ShownEvent = Pick<StoredEvent, 'kind' | 'subject' | 'data'> & { readonly timeMs?: number };
+
+/**
+ * @param mayShow null: the caller sees every event
+ * @returns whether the caller sees an event and has asked for its time. Null if that is so of all
+ */
+function shownEvents(
+  { startTime, endTime, follow }: WatchEventsRequest__Output,
+  mayShow: ReturnType<typeof eventFilter>,
+  nowMs: number,
+): ((event: ShownEvent) => Promise<boolean>) | null {
+  if (startTime === undefined && endTime === undefined) return mayShow;
+  if (endTime !== undefined && follow)
+    throw new MusterError('invalid', 'end_time and follow exclude each other: nothing follows an end');
+  const fromMs = startTime === undefined ? Number.NEGATIVE_INFINITY : timeOf('start_time', startTime, nowMs);
+  const toMs = endTime === undefined ? Number.POSITIVE_INFINITY : timeOf('end_time', endTime, nowMs);
+  // A notice is not stored and has no time: it is about now.
+  return async (event) =>
+    (event.timeMs === undefined || (event.timeMs >= fromMs && event.timeMs <= toMs)) &&
+    (mayShow === null || (await mayShow(event)));
+}
+
+const newestMax = 100_000;
+
+/** @throws {MusterError} `invalid` */
+function newestCount(newest: number): number {
+  if (newest >= 1 && newest <= newestMax) return newest;
+  throw new MusterError('invalid', `newest: got ${newest}; expected a number from 1 to ${newestMax}`);
 }
 
 /** Of the newest events: hundreds of watchers get the same ones, and making the text costs more than sending it. */
