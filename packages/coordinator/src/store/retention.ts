@@ -44,6 +44,10 @@ export interface RetentionStore {
     after: Pick<EndedJob, 'id' | 'endedAtMs'> | null,
     limit: number,
   ): Promise<readonly EndedJob[]>;
+  /** How many jobs ended before `beforeMs`. Null: how many have ended. */
+  countEndedJobs(beforeMs: number | null): Promise<number>;
+  /** How many requests, and how many ids of removed jobs, are kept. */
+  countKept(): Promise<{ readonly requests: number; readonly removedJobs: number }>;
   /** When the last job ended that is too many if `count` ended ones are kept; null: there are no more. */
   readEndBeyond(count: number): Promise<number | null>;
   /** With all that is stored of them but their events. Their ids are remembered, so that an answer can state what became of them. */

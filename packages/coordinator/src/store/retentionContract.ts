@@ -32,6 +32,9 @@ export function describeRetention(opened: () => Store): void {
       expect(await retention.readEndedJobs(someMs + 9, ended[1] ?? null, 2)).toEqual([
         { id: jobIdOf(4), submitSeq: 4, arrayId: array.id, endedAtMs: someMs + 4 },
       ]);
+      expect(await retention.countEndedJobs(someMs + 9)).toBe(3);
+      expect(await retention.countEndedJobs(null)).toBe(4);
+      expect(await retention.countKept()).toEqual({ requests: 1, removedJobs: 0 });
       expect(await retention.readEndBeyond(1)).toBe(someMs + 4);
       expect(await retention.readEndBeyond(4)).toBeNull();
 

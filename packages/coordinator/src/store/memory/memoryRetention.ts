@@ -32,6 +32,9 @@ export function memoryRetention(memory: Memory): RetentionStore {
         .filter((job) => job.endedAtMs < beforeMs && isLater(job))
         .slice(0, limit);
     },
+    countEndedJobs: async (beforeMs) =>
+      ended().filter(({ endedAtMs }) => beforeMs === null || endedAtMs < beforeMs).length,
+    countKept: async () => ({ requests: memory.requests.size, removedJobs: memory.removedJobs.size }),
     readEndBeyond: async (count) => ended().reverse()[count]?.endedAtMs ?? null,
     async removeJobs(ids, nowMs) {
       const jobs = ids.map((id) => memory.jobs.get(id));

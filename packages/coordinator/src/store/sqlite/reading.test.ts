@@ -19,7 +19,12 @@ import {
   selectRequest,
   selectUnfilledArrays,
 } from '../statements/jobs.ts';
-import { selectEndBeyond, selectEndedJobs } from '../statements/retention.ts';
+import {
+  selectEndBeyond,
+  selectEndedJobs,
+  selectLaterEnd,
+  selectLaterEnds,
+} from '../statements/retention.ts';
 import { emptyBatch } from '../store.ts';
 import { anEvent } from '../storeFixture.ts';
 import { endsPerRead, sqliteRetention } from './sqliteRetention.ts';
@@ -69,6 +74,8 @@ it.each([
   selectActiveJobs,
   selectEndedJobs,
   selectEndBeyond,
+  selectLaterEnd,
+  selectLaterEnds,
 ])('%o reads no whole table that grows', ({ sql }) => {
   const steps = planOf(sql);
 
@@ -165,5 +172,6 @@ it('the end beyond so many is found a piece at a time', async () => {
   for (const count of counts) expect(await retention.readEndBeyond(count)).toBe(endOf(count));
   expect(await retention.readEndBeyond(jobs)).toBeNull();
   expect(Math.max(...skipped.map(Number))).toBe(endsPerRead);
+  expect(await retention.countEndedJobs(null)).toBe(jobs);
   expect(await roundsDuring(() => retention.readEndBeyond(jobs - 1))).toBeGreaterThanOrEqual(2);
 });

@@ -17,6 +17,9 @@ import {
   selectEndBeyond,
   selectEndedJobs,
   selectEventPlaces,
+  selectKeptCounts,
+  selectLaterEnd,
+  selectLaterEnds,
 } from '../statements/retention.ts';
 import { StoreError } from '../store.ts';
 
@@ -101,6 +104,23 @@ export function sqliteRetention({ rows, change, transaction }: SqliteRetentionPa
           endedAtMs: ended_at_ms,
         }),
       );
+    },
+    async countEndedJobs(beforeMs) {
+      const before = beforeMs ?? Number.MAX_SAFE_INTEGER;
+      let place = { ended_at_ms: -1, id: '' };
+      // Counted in pieces: of a million rows one statement would keep heartbeats waiting.
+      for (let count = 0; ; count += endsPerRead) {
+        const after = { before, after_ms: place.ended_at_ms, after_id: place.id };
+        const [row] = rows<typeof place>(selectLaterEnd.sql, { ...after, skipped: endsPerRead - 1 });
+        if (row === undefined)
+          return count + (rows<{ ends: number }>(selectLaterEnds.sql, after)[0]?.ends ?? 0);
+        place = row;
+        await nextRound();
+      }
+    },
+    async countKept() {
+      const [row] = rows<{ requests: number; removed_jobs: number }>(selectKeptCounts.sql, {});
+      return { requests: row?.requests ?? 0, removedJobs: row?.removed_jobs ?? 0 };
     },
     async readEndBeyond(count) {
       let place = { ended_at_ms: Number.MAX_SAFE_INTEGER, id: '' };

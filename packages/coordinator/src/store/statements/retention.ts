@@ -17,6 +17,26 @@ export const selectEndedJobs = {
     order by ended_at_ms, id limit :limit`,
 };
 
+/** The end that is so many ends after another. */
+export const selectLaterEnd = {
+  sql: /* sql */ `
+    select ended_at_ms, id from jobs indexed by jobs_by_end
+    where ended_at_ms is not null and ended_at_ms < :before and (ended_at_ms, id) > (:after_ms, :after_id)
+    order by ended_at_ms, id limit 1 offset :skipped`,
+};
+
+/** How many ends there are after another; there are not many more. */
+export const selectLaterEnds = {
+  sql: /* sql */ `
+    select count(*) as ends from jobs indexed by jobs_by_end
+    where ended_at_ms is not null and ended_at_ms < :before and (ended_at_ms, id) > (:after_ms, :after_id)`,
+};
+
+export const selectKeptCounts = {
+  sql: /* sql */ `
+    select (select count(*) from requests) as requests, (select count(*) from removed_jobs) as removed_jobs`,
+};
+
 /** Every row that is skipped is read. */
 export const selectEndBeyond = {
   sql: /* sql */ `
