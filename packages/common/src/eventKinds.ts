@@ -273,6 +273,11 @@ export const eventKinds = {
     when: 'that has ended, or the time that passed over a reboot or a move was confirmed; the trusted time was set by `setByMs`',
     data: clockShapes.clockSettledData,
   },
+  'retention.removed': {
+    subject: 'cluster',
+    when: 'ended jobs were removed, or more is old than may go in a day (`isHeldBack`), which is a tenth; `dueJobs` are old and still there',
+    data: clockShapes.retentionData,
+  },
   'store.restored': {
     subject: 'cluster',
     when: 'the store was restored from a backup',

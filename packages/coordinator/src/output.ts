@@ -68,7 +68,7 @@ export interface OutputSettings {
 export function outputIn(settings: OutputSettings): OpenOutput {
   const { dataDir, logLimits: limits, reserve, log } = settings;
   return ({ state, store, loop, statusOf, clock }) => {
-    const { wallMs, monotonicMs, isCertain } = clock;
+    const { wallMs, monotonicMs, isCertain, countedMs } = clock;
     const logs: LogStore = new LogStore(join(dataDir, 'logs'), {
       capBytes: limits.capBytes,
       onTruncated: (task, reason) => logKeeping.logEvents.truncated(task, reason),
@@ -95,6 +95,8 @@ export function outputIn(settings: OutputSettings): OpenOutput {
       wallMs,
       monotonicMs,
       isCertain,
+      countedMs,
+      loop,
       state,
       store,
       logs,

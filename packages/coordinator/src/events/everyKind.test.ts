@@ -49,6 +49,7 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'cluster.maintenance': calls,
   'clock.stepped': `${coordinator}/clock/trustedClock.test.ts`,
   'clock.settled': calls,
+  'retention.removed': `${coordinator}/reconcilers/retention.test.ts`,
   'store.restored': restore,
   'store.accepted': restore,
   'store.advanced': calls,

@@ -33,6 +33,7 @@ beforeEach(() => {
   stuckLogs.clear();
   warnings.length = 0;
   removedEvents.length = 0;
+  countedMs = 0;
 });
 afterEach(() => coordinator.close());
 
@@ -42,6 +43,8 @@ async function start(jobs: readonly Job[], events: readonly ReturnType<typeof an
 }
 
 let monotonicMs = 0;
+/** Monotonic time of the runs before. */
+let countedMs = 0;
 let running: Retention;
 
 /** The one of the same coordinator an hour later. */
@@ -53,7 +56,7 @@ async function nextPass() {
 /** A pass that begins so many days after `someMs`. */
 async function pass(
   days: number,
-  settings: Partial<typeof keep> & { readonly isCertain?: boolean } = {},
+  settings: Partial<typeof keep> & { readonly isCertain?: boolean; readonly share?: number } = {},
   publishedSeq = 1_000_000,
 ) {
   const { state } = coordinator;
@@ -81,6 +84,9 @@ async function pass(
     wallMs: () => someMs + days * dayMs,
     isCertain: () => settings.isCertain ?? true,
     monotonicMs: () => monotonicMs,
+    countedMs: () => countedMs + monotonicMs,
+    loop: coordinator.loop,
+    share: settings.share ?? 1,
   });
   running = retention;
   await retention.run();
@@ -257,4 +263,39 @@ test('nothing goes for its age while the time is in doubt, and what is too much 
   expect(kept()).toEqual([2, 3, 4]);
   await pass(400);
   expect(kept()).toEqual([4]);
+});
+
+/** Events of that kind, without their times. */
+const reports = () =>
+  [...memory.events.values()].flatMap(({ kind, data }) => (kind === 'retention.removed' ? [data] : []));
+
+test('a tenth of what there is goes for its age per day of monotonic time, and each day says how much', async () => {
+  await start([...Array.from({ length: 40 }, (_, index) => over(index + 1)), aJob(41)]);
+
+  await pass(500, { share: 0.1 });
+  expect(kept()).toHaveLength(37);
+  expect(reports()).toEqual([{ jobs: 4, events: 0, requests: 0, dueJobs: 36, isHeldBack: true }]);
+  // A restart begins no other day, however far its clock has gone.
+  countedMs += 3_600_000;
+  await pass(900, { share: 0.1 });
+  expect(kept()).toHaveLength(37);
+  countedMs += dayMs;
+  await pass(900, { share: 0.1 });
+  expect(kept()).toHaveLength(34);
+  for (let day = 0; day < 60; day += 1) {
+    countedMs += dayMs;
+    await pass(900, { share: 0.1 });
+  }
+  expect(kept()).toEqual([41]);
+});
+
+test('events go by a tenth of their bytes, and what is too much goes whatever its age', async () => {
+  await start([over(1)], severalEvents(200));
+  const ofJob = () => [...memory.events.values()].filter(({ subject }) => subject === jobIdOf(1)).length;
+
+  await pass(31, { share: 0.1 });
+  expect(ofJob()).toBe(180);
+  countedMs += 3_600_000;
+  await pass(31, { share: 0.1, eventsBytes: 100 * bytesOfOne });
+  expect(ofJob()).toBeLessThanOrEqual(100);
 });
