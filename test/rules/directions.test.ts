@@ -165,7 +165,7 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'pipelines',
-      'agents alerts commands leases logs loop.ts secrets state store sweeps work',
+      'agents alerts commands leases logs loop.ts outputEnds secrets state store sweeps work',
       'it looks at what is stored, and commands like a client',
     ],
     [

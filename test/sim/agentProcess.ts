@@ -109,7 +109,8 @@ export function startAgent(parts: AgentParts): void {
   /** Output has a connection and tests of its own; here it arrives whenever there is a coordinator to send it to. */
   function upload(task: TaskRef): void {
     timeline.at(random.between(20, 400), life, () => {
-      if (network.coordinator === null || network.isBlocked(machine, 'up')) upload(task);
+      const isAway = network.coordinator === null || network.isBlocked(machine, 'up');
+      if (isAway || machine.hasUnsent(task)) upload(task);
       else manager.setUploaded(task);
     });
   }

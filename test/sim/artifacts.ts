@@ -8,8 +8,10 @@ import type { LogStore } from '@muster/coordinator/logs/logStore';
 import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Some of it arrives after the end of the job was reported. */
+/** It arrives after the end of the job was reported, and sometimes so late that nobody would wait for it by the clock. */
 const arrivesMsMax = 3_000;
+const lateChance = 0.05;
+const lateMsMax = 400_000;
 /** That it never does, as when the disk of the node is gone. */
 const lostChance = 0.03;
 
@@ -59,9 +61,9 @@ export class Artifacts {
     return this.made.get(path) === digest;
   }
 
-  /** The program of a step has ended well. Each attempt writes something else. */
-  make(task: TaskRef, { outputs }: StepFiles): void {
-    if (outputs.length === 0) return;
+  /** The program of a step has ended well. Each attempt writes something else. @returns bytes of its output; null: as many as before */
+  make(task: TaskRef, { outputs }: StepFiles): number | null {
+    if (outputs.length === 0) return null;
     const lines = outputs.map(({ name, path }) => {
       const hash = createHash('sha256').update(`${path} ${task.attempt}`).digest('hex');
       this.made.set(path, `sha256:${hash}`);
@@ -70,8 +72,17 @@ export class Artifacts {
     const isLost = this.random.chance(lostChance);
     const atMs = isLost
       ? Number.POSITIVE_INFINITY
-      : this.timeline.nowMs + this.random.between(0, arrivesMsMax);
-    this.printed.set(keyOf(task), { bytes: Buffer.from(lines.join('')), atMs });
+      : this.timeline.nowMs +
+        this.random.between(0, this.random.chance(lateChance) ? lateMsMax : arrivesMsMax);
+    const bytes = Buffer.from(lines.join(''));
+    this.printed.set(keyOf(task), { bytes, atMs });
+    return bytes.length;
+  }
+
+  /** Its node still has some of the output of the task to send. */
+  isUnsent(task: TaskRef): boolean {
+    const { atMs = 0 } = this.printed.get(keyOf(task)) ?? {};
+    return atMs > this.timeline.nowMs && atMs !== Number.POSITIVE_INFINITY;
   }
 
   /** As the coordinator has it now. */

@@ -255,10 +255,18 @@ export class Machine {
     process.after(endsAfterMs, () => {
       const { failureKind: kind } = program;
       if (exitCode !== 0 && kind !== null) process.lastOutput = { kind, message: `it failed with ${kind}` };
-      if (exitCode === 0 && task.nodeRank === 0) this.artifacts.make(task, files);
+      if (exitCode === 0 && task.nodeRank === 0) {
+        const bytes = this.artifacts.make(task, files);
+        if (bytes !== null) this.disk.outputSizes.set(launch.key, bytes);
+      }
       process.end({ exitCode, signal: null }, 'itself');
       if (exitCode !== 0) this.onBadEnd(process);
     });
+  }
+
+  /** It still has some of the output of the task to send. */
+  hasUnsent(task: TaskRef): boolean {
+    return this.artifacts.isUnsent(task);
   }
 
   private resumeAt(path: string): NonNullable<ProcessStarted['resume']> {

@@ -10,7 +10,7 @@ import { TriggerRunner, type TriggerRunnerParts } from './triggers/triggerRunner
 
 type RunnerParts = EvaluationRunnerParts &
   PhaseRunnerParts &
-  PipelineRunnerParts &
+  Omit<PipelineRunnerParts, 'outputEnds'> &
   Omit<SweepRunnerParts, 'rows' | 'outputEnds'> &
   Omit<TriggerRunnerParts, 'pipelines'> &
   Omit<OutputEndsParts, 'rows'> & {
@@ -26,7 +26,7 @@ export function openRunners(parts: RunnerParts) {
   const sweeps = new SweepRunner({ ...parts, rows, outputEnds });
   const evaluations = new EvaluationRunner(parts);
   const phases = new PhaseRunner(parts);
-  const pipelines = new PipelineRunner(parts);
+  const pipelines = new PipelineRunner({ ...parts, outputEnds });
   const triggers = new TriggerRunner({ ...parts, pipelines });
   parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
   return { outputEnds, sweeps, evaluations, phases, pipelines, triggers };

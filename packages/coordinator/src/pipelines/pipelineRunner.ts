@@ -3,7 +3,7 @@
  * starts what is next. It keeps nothing that a restart must find again. A step and its job are one commit, so none is started twice.
  */
 import { messageOf } from '@muster/common/errors';
-import type { RandomBytes } from '@muster/common/ids';
+import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { hasPipelineEnded } from '@muster/common/pipelines';
 import { isTerminal } from '@muster/common/states';
@@ -14,6 +14,7 @@ import type { RunningMs } from '../commands/budgets.ts';
 import { endPipeline, endStep, expireStep, settleStep } from '../commands/pipelines.ts';
 import type { LogStore } from '../logs/logStore.ts';
 import type { Command, Loop } from '../loop.ts';
+import type { OutputEnds } from '../outputEnds/outputEnds.ts';
 import type { Committed } from '../state/committed.ts';
 import { pipelineStepKey } from '../state/pipelines.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -37,6 +38,7 @@ export interface PipelineRunnerParts {
   readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
   readonly logs: Pick<LogStore, 'size' | 'read' | 'tailOffset'>;
+  readonly outputEnds: Pick<OutputEnds, 'logSender'>;
   readonly runningMs: RunningMs;
   readonly random: RandomBytes;
   readonly monotonicMs: () => number;
@@ -71,6 +73,11 @@ export class PipelineRunner {
   /** Why a try of a step is not started yet, although it is its turn. null: nothing is in its way. */
   waitReasonOf(start: RefusedStart): string | null {
     return this.refusals.reasonOf(start);
+  }
+
+  /** The output that a step waits for although its job has ended, in words. null: it waits for none */
+  awaitsOf(jobId: JobId): string | null {
+    return this.ends.awaitsOf(jobId);
   }
 
   /** One pass over all runs; one that is asked for meanwhile follows it. */

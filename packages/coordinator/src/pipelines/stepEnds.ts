@@ -7,35 +7,37 @@ import type { PipelineSpec } from '@muster/pipelines/model';
 import { storedOutputs } from '@muster/pipelines/storeArtifacts';
 import type { StepEnd } from '../commands/pipelines.ts';
 import type { LogStore } from '../logs/logStore.ts';
+import type { OutputEnds } from '../outputEnds/outputEnds.ts';
+import type { SenderState } from '../outputEnds/sender.ts';
+import { awaitedText, lossText } from '../outputEnds/valueEnd.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { StoredPipeline, StoredPipelineStep } from '../store/pipelines.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import type { StoredTrial } from '../store/sweeps.ts';
 import { readStepReport } from './artifactReports.ts';
 
-/** What a job says of its outputs arrives after its end. One whose node is gone by then has failed. */
-const lastOutputMs = 120_000;
-/** What it says of a failure only explains it. */
-const explanationMs = 10_000;
-
 export interface StepEndParts {
   readonly state: Pick<ClusterState, 'jobs' | 'sweeps'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly logs: Pick<LogStore, 'size' | 'read' | 'tailOffset'>;
-  readonly monotonicMs: () => number;
+  readonly outputEnds: Pick<OutputEnds, 'logSender'>;
 }
 
 export class StepEnds {
   private readonly parts: StepEndParts;
-  /** When the end of a step's job was first seen, monotonic. */
-  private readonly endSeenMs = new Map<JobId, number>();
+  private readonly awaits = new Map<JobId, string>();
 
   constructor(parts: StepEndParts) {
     this.parts = parts;
   }
 
   forget(jobId: JobId | null): void {
-    if (jobId !== null) this.endSeenMs.delete(jobId);
+    if (jobId !== null) this.awaits.delete(jobId);
+  }
+
+  /** The output that a step waits for although its job has ended, in words. null: it waits for none */
+  awaitsOf(jobId: JobId): string | null {
+    return this.awaits.get(jobId) ?? null;
   }
 
   /** @returns null: it has not ended, or its last output may still arrive */
@@ -74,16 +76,26 @@ export class StepEnds {
       if (outputs.length === wanted.length) return succeeded(outputs, null);
       return failed('its agent has not kept its outputs: it does not know stores; upgrade it');
     }
+    // Before the output is read: what is complete by now is all there.
+    const [task] = last?.tasks ?? [];
+    const sender =
+      last === null || task === undefined ? allHere : await this.parts.outputEnds.logSender(id, last, task);
     const report = await readStepReport(this.parts.logs, id, attempt, wanted);
     if (state.kind === 'succeeded') {
       if (report.outputs.length === wanted.length) return succeeded(report.outputs, null);
-      if (this.sinceEnd(id) < lastOutputMs) return null;
-      return failed('its output, which names its artifacts, has not arrived');
+      if (sender.kind === 'complete') return failed('its output does not name its artifacts');
+      const node = task?.node ?? '';
+      if (sender.kind === 'lost') return failed(lossText(sender.why, 'the last lines', attempt, node));
+      const what = 'its output, which names its artifacts: the last lines';
+      this.awaits.set(id, `waits for ${awaitedText(what, attempt, node, sender.isSilent)}`);
+      return null;
     }
     if (state.kind !== 'failed') return null;
     if (report.problem !== null) return failed(report.problem);
     const mayExplain = wanted.length > 0 || readsArtifacts;
-    if (mayExplain && hasArtifactCode(state.cause.message) && this.sinceEnd(id) < explanationMs) return null;
+    // What it says of a failure only explains it: a node that does not respond is not waited for.
+    const isComing = sender.kind === 'awaited' && !sender.isSilent;
+    if (mayExplain && hasArtifactCode(state.cause.message) && isComing) return null;
     return failed(state.cause.message);
   }
 
@@ -102,14 +114,9 @@ export class StepEnds {
       ? failed(withoutBest(sweeps.trials.get(sweepId) ?? []))
       : succeeded([], JSON.stringify(best.point));
   }
-
-  private sinceEnd(id: JobId): number {
-    const nowMs = this.parts.monotonicMs();
-    const seenMs = this.endSeenMs.get(id) ?? nowMs;
-    this.endSeenMs.set(id, seenMs);
-    return nowMs - seenMs;
-  }
 }
+
+const allHere: SenderState = { kind: 'complete' };
 
 function withoutBest(trials: readonly StoredTrial[]): string {
   const incomplete = trials.filter(({ state }) => state === 'incomplete').length;

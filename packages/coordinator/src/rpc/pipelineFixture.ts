@@ -53,7 +53,7 @@ export function pipelineActions(coordinatorNow: () => TestCoordinator) {
   async function endStepBy(
     id: string,
     name: string,
-    { exitCode = 0, text = '', index = 0 } = {},
+    { exitCode = 0, text = '', index = 0, logBytes = null as number | null } = {},
   ): Promise<void> {
     const jobId = await jobOf(id, name, index);
     const coordinator = coordinatorNow();
@@ -61,7 +61,10 @@ export function pipelineActions(coordinatorNow: () => TestCoordinator) {
     if (coordinator.state.jobs.get(jobId)?.state.kind === 'queued') await startJob(coordinator, jobId);
     const task = { jobId, attempt: 1, nodeRank: 0 };
     if (text !== '') await coordinator.logs.append(task, 0, Buffer.from(text));
-    const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode }) });
+    const ended = aReport(task, {
+      state: 'ended',
+      exit: anExit({ exitCode, logBytes: logBytes ?? text.length }),
+    });
     await coordinator.loop.run(aCaller, (draft, nowMs) =>
       report(draft, aNode('node-1').name, [ended], () => null, nowMs),
     );

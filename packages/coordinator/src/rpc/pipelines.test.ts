@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => coordinator.close());
 
-const { start, look, states, endStepBy } = pipelineActions(() => coordinator);
+const { start, look, states, jobOf, endStepBy } = pipelineActions(() => coordinator);
 
 const madeData = `working\n@muster-output data 12 ${'a'.repeat(64)}\n`;
 
@@ -73,15 +73,32 @@ test('a coordinator that was killed continues a run, and starts no step twice', 
   expect(jobs).toHaveLength(2);
 });
 
-test('outputs are waited for, and without them the step has failed', async () => {
+test('a step waits for the end of its output, however late that is, and says from where', async () => {
   const id = await start();
-  await endStepBy(id, 'prepare', { text: 'working\n' });
-  expect((await states(id))[0]).toBe('prepare.0 running');
-  coordinator.clock.nowMs += 120_000;
-  expect(await look(id)).toMatchObject({
-    state: 'failed',
-    reason: 'prepare has failed: its output, which names its artifacts, has not arrived',
-  });
+  const text = `working\n${madeData}`;
+  await endStepBy(id, 'prepare', { text: 'working\n', logBytes: text.length });
+  coordinator.clock.nowMs += 30 * 24 * 3_600_000;
+  const reason =
+    'waits for its output, which names its artifacts: the last lines of attempt 1 from node-1, which does not respond; ' +
+    'without it: muster node remove node-1';
+  expect((await look(id)).steps[0]).toMatchObject({ state: 'running', reason });
+  const task = { jobId: await jobOf(id, 'prepare'), attempt: 1, nodeRank: 0 };
+  await coordinator.logs.append(task, 8, Buffer.from(madeData));
+  expect((await look(id)).steps[0]).toMatchObject({ state: 'succeeded', reason: null });
+});
+
+test('an output that is complete without its artifacts, or that can no longer come, fails its step', async () => {
+  const complete = await start();
+  await endStepBy(complete, 'prepare', { text: 'working\n' });
+  const without = 'prepare has failed: its output does not name its artifacts';
+  expect(await look(complete)).toMatchObject({ state: 'failed', reason: without });
+  const lost = await start({}, { noCache: true });
+  await endStepBy(lost, 'prepare', { text: 'working\n', logBytes: 1_000 });
+  expect((await states(lost))[0]).toBe('prepare.0 running');
+  await coordinator.loop.run(aCaller, (draft) => draft.removeNode(aNode('node-1').name));
+  const reason =
+    'prepare has failed: the last lines of attempt 1 are lost: node-1 was removed before it had sent them';
+  expect(await look(lost)).toMatchObject({ state: 'failed', reason });
 });
 
 test('what is wrong with an input is the reason of the step', async () => {

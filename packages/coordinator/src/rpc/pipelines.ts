@@ -64,10 +64,7 @@ export function pipelineCalls(parts: PipelineCallParts): PipelineCalls {
 
   function viewOf(run: StoredPipeline): PipelineRunView {
     const stored = state.pipelines.steps.get(run.id) ?? new Map();
-    return pipelineView(
-      run,
-      stepViews(run, stored, (start) => pipelines.waitReasonOf(start)),
-    );
+    return pipelineView(run, stepViews(run, stored, pipelines));
   }
 
   return {
@@ -221,7 +218,7 @@ function pipelineView(
 function stepViews(
   run: StoredPipeline,
   stored: ReadonlyMap<string, StoredPipelineStep>,
-  waitReasonOf: PipelineRunner['waitReasonOf'],
+  pipelines: Pick<PipelineRunner, 'waitReasonOf' | 'awaitsOf'>,
 ): readonly PipelineStepView[] {
   const { params } = run;
   const mayStart = !hasPipelineEnded(run.state);
@@ -231,7 +228,9 @@ function stepViews(
       const found = stored.get(pipelineStepKey(step.name, index));
       const isOpen = mayStart && (found === undefined || found.state === 'failed');
       const next = { run: run.id, step: step.name, index, try: (found?.tries ?? 0) + 1 };
-      const waitReason = isOpen ? waitReasonOf(next) : null;
+      const waitReason = isOpen ? pipelines.waitReasonOf(next) : null;
+      const jobId = found?.jobId ?? null;
+      const awaits = found?.state === 'running' && jobId !== null ? pipelines.awaitsOf(jobId) : null;
       return {
         step: step.name,
         group: step.group,
@@ -239,10 +238,10 @@ function stepViews(
         item: items === null ? null : JSON.stringify(items[index]),
         state: waitReason === null && found !== undefined ? found.state : 'waiting',
         tries: found?.tries ?? 0,
-        jobId: found?.jobId ?? null,
+        jobId,
         sweepId: found?.sweepId ?? null,
         cachedFrom: found?.cachedFrom ?? null,
-        reason: waitReason ?? found?.reason ?? null,
+        reason: waitReason ?? awaits ?? found?.reason ?? null,
         outputs: found?.outputs ?? [],
         startedAtMs: found?.startedAtMs ?? null,
         endedAtMs: found?.endedAtMs ?? null,
