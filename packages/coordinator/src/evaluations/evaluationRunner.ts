@@ -3,7 +3,7 @@
  * has ended. It keeps nothing that a restart must find again. An evaluation and its job are one commit, so none is started twice.
  */
 import { evaluatesLabel } from '@muster/common/checkpoints';
-import { MusterError, messageOf } from '@muster/common/errors';
+import { messageOf } from '@muster/common/errors';
 import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { isTerminal } from '@muster/common/states';
@@ -21,6 +21,7 @@ import type { Job } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
+import { isRefusal } from '../store/noSpace.ts';
 import type { JobRecord, Store } from '../store/store.ts';
 import { namedFailure } from '../work/contained.ts';
 import { nextRound } from '../work/inOrder.ts';
@@ -119,9 +120,7 @@ export class EvaluationRunner {
         startEvaluation(draft, { of: draft.job(id) ?? of, number, spec, runningMs }, random, nowMs),
       );
     } catch (error) {
-      const isRefusal =
-        error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
-      if (!isRefusal) throw error;
+      if (!isRefusal(error)) throw error;
       await this.end(id, number, { ...withoutMetrics, cause: 'refused', message: messageOf(error) });
     }
   }

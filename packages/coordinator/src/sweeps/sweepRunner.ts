@@ -2,7 +2,7 @@
  * Runs sweeps: each pass looks at what is stored of them and at their jobs, records what has ended, and starts what there is room for.
  * It keeps nothing that a restart must find again. A trial and its job are one commit, so none is started twice.
  */
-import { MusterError, messageOf } from '@muster/common/errors';
+import { messageOf } from '@muster/common/errors';
 import type { JobId, RandomBytes } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { isTerminal } from '@muster/common/states';
@@ -34,6 +34,7 @@ import type { RowStore } from '../rows/rowStore.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import { openJobsOf, pointAsRun, ranWith } from '../state/trialJobs.ts';
+import { isRefusal } from '../store/noSpace.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredSweep, StoredTrial } from '../store/sweeps.ts';
 import { namedFailure } from '../work/contained.ts';
@@ -212,9 +213,7 @@ export class SweepRunner {
     try {
       await work();
     } catch (error) {
-      const isRefusal =
-        error instanceof MusterError && error.code !== 'unavailable' && error.code !== 'internal';
-      if (!isRefusal && !(error instanceof EmptySpaceError)) throw error;
+      if (!isRefusal(error) && !(error instanceof EmptySpaceError)) throw error;
       await this.command(sweep, (draft) => giveUpSweep(draft, sweep.id, messageOf(error)));
     }
   }

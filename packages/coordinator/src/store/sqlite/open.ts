@@ -1,5 +1,5 @@
 /** Opens, checks and migrates the database file; each way in which this can fail has an error message of its own. */
-import { closeSync, ftruncateSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
@@ -16,6 +16,7 @@ import {
   storePaths,
 } from './inspection.ts';
 import { emptyKeptLog, keepLog, takeKeptLog } from './keptLog.ts';
+import { type DirectoryLock, lockFile } from './lockFile.ts';
 import { writeAllPageSums } from './pageSums.ts';
 import { finishReplacement } from './replacement.ts';
 import { StoreFiles } from './storeFiles.ts';
@@ -111,6 +112,7 @@ export function closeDatabase({
   readonly database: DatabaseSync;
   readonly files: StoreFiles | null;
 }): void {
+  if (files?.closed === true) return;
   try {
     files?.prepareClose();
     if (files?.keepsLog === true) keepLog(files.paths);
@@ -124,9 +126,11 @@ export function closeDatabase({
 type Whole = Extract<Inspection, { readonly kind: 'whole' }>;
 
 /** From here on the store may contain commits that were in progress when this program was killed. */
-function markOpen({ witness: path }: StorePaths, { witness, wal }: Whole): void {
+function markOpen({ witness: path, database }: StorePaths, { witness, wal, pageBytes }: Whole): void {
   const file = openSync(path, 'r+');
   try {
+    const bytes = witness.pages * pageBytes;
+    if (wal === null && statSync(database).size > bytes) truncateSync(database, bytes);
     const record = new WitnessFile(file, witness);
     // A log that was carried over and is gone begins with salts that nobody knows.
     const position = wal === null ? { wal: null, covered: null } : { wal: wal.position };
@@ -174,9 +178,10 @@ export function adopt(paths: StorePaths, database: DatabaseSync, commits = 0): S
   const pageBytes = Number(Object.values(database.prepare('pragma page_size').get() ?? {})[0]);
   // Open for as long as SQLite is: closing it drops the locks that the process has on that file.
   const databaseFile = openSync(paths.database, 'r+');
-  // What lies behind its end was space for later pages.
-  const { page_count } = database.prepare('pragma page_count').get() ?? {};
-  ftruncateSync(databaseFile, Number(page_count) * pageBytes);
+  ftruncateSync(
+    databaseFile,
+    Number(database.prepare('pragma page_count').get()?.['page_count']) * pageBytes,
+  );
   const sums = openSync(paths.sums, 'w+', 0o600);
   const databasePages = writeAllPageSums({ database: databaseFile, sums, pageBytes });
   closeSync(sums);
@@ -377,24 +382,4 @@ function isAbsent(path: string): boolean {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' || code === 'ENOTDIR';
   }
-}
-
-/**
- * One program at a time works on a data directory. The lock is SQLite's own, on an empty file: the kernel takes it back
- * from a process that dies, and the store itself need not be opened to hold it.
- */
-interface DirectoryLock {
-  release(): void;
-}
-
-/** @throws the error of SQLite; SQLITE_BUSY while another process holds it */
-export function lockFile(path: string): DirectoryLock {
-  const holder = new DatabaseSync(path, { timeout: 0 });
-  try {
-    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
-  } catch (error) {
-    holder.close();
-    throw error;
-  }
-  return { release: () => holder.close() };
 }

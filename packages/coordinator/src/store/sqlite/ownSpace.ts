@@ -71,6 +71,7 @@ export class OwnSpace {
    * @throws {StoreError} `full` when nothing is left
    */
   prepareCommit(): void {
+    if (!this.isSizeKnown()) return;
     if (this.readyPages() >= pagesPerCommit) return;
     this.extendDatabase(pagesPerCommit);
     for (const filler of this.fillers) {
@@ -129,8 +130,17 @@ export class OwnSpace {
     return Math.floor(fstatSync(databaseFile).size / pageBytes) - pageCount;
   }
 
+  /**
+   * True once the log has a commit. Before that, SQLite takes the length of the file for the size of the database, and the pages of this
+   * space would become a part of it that has no sums.
+   */
+  private isSizeKnown(): boolean {
+    return this.parts.files.known.wal !== null;
+  }
+
   /** @returns whether there are as many pages behind the end of the database now */
   private extendDatabase(pages: number): boolean {
+    if (!this.isSizeKnown()) return false;
     const { databaseFile, sumsFile, pageBytes, pageCount } = this.parts.files;
     const until = pageCount + pages;
     // A block of the sums is enough for a thousand pages.

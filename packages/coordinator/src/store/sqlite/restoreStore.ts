@@ -23,12 +23,12 @@ import { StoreError } from '../store.ts';
 import { type AttachedFile, authorityFiles, keyFiles, mergedKeys, secretKeysName } from './attached.ts';
 import { type BackupAbout, type OpenedBackup, openBackup } from './backup.ts';
 import { inspectStore, keptNamePrefix, restoredName, type StorePaths, storePaths } from './inspection.ts';
+import { lockFile } from './lockFile.ts';
 import {
   adopt,
   asOpenError,
   closeDatabase,
   configure,
-  lockFile,
   newestNumbers,
   openDatabase,
   readMarker,

@@ -1,5 +1,5 @@
 /** Keeps the witness and the page sums of an opened store in step with what SQLite writes. */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '@muster/common/errors';
 import { StoreError } from '../store.ts';
@@ -224,6 +224,7 @@ export class StoreFiles {
     this.isClosed = true;
     this.holds.clear();
     if (this.carryOver()) {
+      trimDatabase(this.files.database, this.witness.value.pages * this.pageBytes);
       this.witness.change({ isOpen: false });
       this.acknowledgeNow();
     }
@@ -235,6 +236,14 @@ export class StoreFiles {
     for (const file of [...Object.values(this.files), ...(this.walFile === null ? [] : [this.walFile])])
       closeSync(file);
   }
+}
+
+/**
+ * Takes away the space for later pages behind the end of the database. Without a log, SQLite takes the length of the file for the size
+ * of the database, and the pages of that space have no sums.
+ */
+function trimDatabase(file: number, bytes: number): void {
+  if (fstatSync(file).size > bytes) ftruncateSync(file, bytes);
 }
 
 function witnessFailed(error: unknown): StoreError {
