@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
 import type { Logger } from '@muster/common/log';
 import { logFieldsOf, noLogFacts } from '@muster/common/logFields';
+import { keepLogSmall, writesTo } from '@muster/common/logRotation';
 import { takeFileLock } from '../dataDir/fileLock.ts';
 import { boottimeMs } from '../probes/boot.ts';
 import { realPaths } from '../probes/realPaths.ts';
@@ -82,6 +83,10 @@ async function main(): Promise<void> {
   // A log on a full disk: tasks need their guard more than its lines.
   process.stderr.on('error', () => {});
   const log = stderrLogger(systemClock);
+  const logPath = join(runtimeDir, 'guard.log');
+  // Under a unit the journal keeps the log.
+  if (writesTo(process.stderr.fd, logPath))
+    keepLogSmall(logPath, (error) => log.error({ error }, 'the log cannot be rotated'));
   // Every guard of this directory must find the groups of the one before; a hash of the path would cost 3 MB of OpenSSL.
   const { dev, ino } = statSync(runtimeDir);
   const instance = `${dev}-${ino}`;

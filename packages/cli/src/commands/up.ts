@@ -5,6 +5,7 @@ import { formatAddress, parseAddress } from '@muster/common/address';
 import { whenAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { makeDirectories } from '@muster/common/files';
+import { keepLogSmall } from '@muster/common/logRotation';
 import type { NodeView } from '@muster/common/views';
 import { coordinatorDefaults } from '@muster/coordinator/options';
 import { type AlertFlags, alertArguments, withAlertFlags } from '../alertFlags.ts';
@@ -147,6 +148,7 @@ async function up(context: Context, flags: UpFlags): Promise<ExitCode> {
   };
   try {
     writeUpState(dataDir, null);
+    if (flags.inBackground === true) keepLogSmall(upLogPath(dataDir), () => {});
     // 1. The coordinator.
     progress.show('starting the coordinator');
     const options = await upOptions(flags, dataDir, context.environment.workingDir, print);

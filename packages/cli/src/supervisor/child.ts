@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '@muster/common/clock';
 import { messageOf } from '@muster/common/errors';
+import { keepLogSmall } from '@muster/common/logRotation';
 import { backoffMs } from '@muster/common/retry';
 import { CliError } from '../errors.ts';
 import type { DaemonMessage } from '../io.ts';
@@ -81,7 +82,9 @@ export function superviseChild(
     }
   }
 
-  const done = superviseUntilStopped();
+  /** A child whose log cannot be rotated runs on: a full disk is reported by what fails because of it. */
+  const endRotation = keepLogSmall(plan.logPath, () => {});
+  const done = superviseUntilStopped().finally(endRotation);
   return {
     serving: served.promise,
     async stop(graceMs) {
