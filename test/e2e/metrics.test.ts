@@ -87,3 +87,44 @@ test('a run that is over before anybody has looked has every point', async () =>
   const { id } = await cluster.run({ command: program('', 0, 24) });
   await vi.waitFor(async () => expect(await stepsOf(id)).toEqual(range(0, 24)));
 });
+
+test('rows that come faster than they are taken keep ends, extremes and NaN, and the loss of the others is told', async () => {
+  const count = 240_000;
+  const middle = 150_000;
+  const special = {
+    [middle]: { loss: 0.01 },
+    [middle + 1]: { loss: 'NaN' },
+    [middle + 2]: { eval_loss: 0.1 },
+  };
+  const text = `
+    const special = ${JSON.stringify({ ...special, [middle + 3]: { grad_norm: 999 } })};
+    const startedMs = Date.now();
+    let step = 0;
+    const print = () => {
+      const due = Math.min(${count}, (Date.now() - startedMs) * 30);
+      const lines = [];
+      for (; step < due; step += 1) {
+        const usual = { step, loss: 1 + (step % 100) / 1000, grad_norm: 1, ...(step % 1000 === 0 ? { eval_loss: 0.5 } : {}) };
+        lines.push(JSON.stringify({ ...usual, ...special[step] }).replace('"NaN"', 'NaN') + '\\n');
+      }
+      process.stdout.write(lines.join(''), () => step < ${count} && setTimeout(print, 20));
+    };
+    print();`;
+  const jobId = await cluster.submit({ command: [process.execPath, '-e', text] });
+  await cluster.untilEnded(jobId);
+  const losses = await vi.waitFor(async () => {
+    const { metrics } = await cluster.api.summarizeTraining({ jobId });
+    expect(metrics[0]?.lastStep).toBe(count - 1);
+    return metrics;
+  });
+  const of = (name: string) => losses.find((each) => each.name === name);
+  const loss = of('train_loss');
+  expect(loss).toMatchObject({ best: 0.01, bestStep: middle, notFinite: 1, notFiniteStep: middle + 1 });
+  expect(loss).toMatchObject({ last: 1.099, firstStep: 0, greatest: 1.099, greatestStep: 99 });
+  expect(loss?.omitted).toBeGreaterThan(0);
+  expect((loss?.rows ?? 0) + (loss?.omitted ?? 0)).toBe(count);
+  expect(of('eval_loss')).toMatchObject({ best: 0.1, bestStep: middle + 2 });
+  expect(of('grad_norm')).toMatchObject({ greatest: 999, greatestStep: middle + 3 });
+  const { stderr } = await cluster.muster(['metrics', jobId]);
+  expect(stderr).toContain(`${loss?.omitted} of ${count} (train_loss)`);
+});

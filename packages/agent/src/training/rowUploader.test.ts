@@ -1,3 +1,4 @@
+import type { ReceivedRows } from '@muster/common/gen/muster/v1/ReceivedRows';
 import type { RowUpload__Output } from '@muster/common/gen/muster/v1/RowUpload';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import { silentLogger } from '@muster/common/log';
@@ -16,26 +17,48 @@ const row = (position: number): TrainingRow => ({
   lossNotFinite: false,
 });
 
+interface Uploading extends Partial<RowUploaderParts> {
+  /** The coordinator takes no more rows than these within a second, and reports it. */
+  readonly rowsPerSecond?: number;
+}
+
 /** A coordinator that keeps rows by task, and an uploader that sends them to it. */
-async function uploading(change: Partial<RowUploaderParts> = {}) {
+async function uploading({ rowsPerSecond = Number.POSITIVE_INFINITY, ...change }: Uploading = {}) {
   const hub = await TestHub.start();
   const stored = new Map<string, number[]>();
   const uploads: RowUpload__Output[] = [];
   const warnings: string[] = [];
   /** Milliseconds to wait, asked for of the next uploads with rows. */
   const refusals: number[] = [];
+  const received = new Map<string, ReceivedRows>();
+  let left = rowsPerSecond;
+  const refill = setInterval(() => (left = rowsPerSecond), 1_000);
+  onTestFinished(() => clearInterval(refill));
   hub.onRows = (upload, call) => {
     uploads.push(upload);
     const task = taskRefFromWire(upload.task);
     const key = task === null ? '' : taskKey(task);
     const rows = stored.get(key) ?? [];
     stored.set(key, rows);
-    const retryAfterMs = upload.rows.length === 0 ? 0 : (refusals.shift() ?? 0);
+    const tooFast = upload.rows.length > left;
+    const retryAfterMs = tooFast ? 100 : upload.rows.length === 0 ? 0 : (refusals.shift() ?? 0);
     if (retryAfterMs === 0) {
+      left -= upload.rows.length;
+      if (upload.printed.length > 0) received.set(key, upload);
       for (const { position } of upload.rows) if (position > (rows.at(-1) ?? 0)) rows.push(position);
     }
     const { complete } = upload;
-    call.write({ task: upload.task, position: rows.at(-1) ?? 0, complete, retryAfterMs });
+    const known = received.get(key);
+    call.write({
+      task: upload.task,
+      position: rows.at(-1) ?? 0,
+      complete,
+      retryAfterMs,
+      tooFast,
+      ...(retryAfterMs === 0
+        ? { received: { printed: known?.printed ?? [], unreadBytes: known?.unreadBytes ?? 0 } }
+        : {}),
+    });
   };
   const client = hub.client();
   const uploader = new RowUploader({
@@ -46,7 +69,9 @@ async function uploading(change: Partial<RowUploaderParts> = {}) {
     ...change,
   });
   onTestFinished(() => uploader.close());
-  return { hub, uploader, uploads, warnings, refusals, rowsOf: (task = aTask) => stored.get(taskKey(task)) };
+  const printedOf = (task = aTask) => received.get(taskKey(task))?.printed;
+  const rowsOf = (task = aTask) => stored.get(taskKey(task));
+  return { hub, uploader, uploads, warnings, refusals, rowsOf, printedOf };
 }
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
@@ -115,7 +140,7 @@ test('what the coordinator does not take now is sent again', async () => {
   expect(refusals).toEqual([]);
 });
 
-test('what waits is bounded: of the older rows every second one goes, and that is reported once', async () => {
+test('what waits is bounded: older rows go, and that is reported once', async () => {
   const { hub, uploader, warnings, rowsOf } = await uploading({ waitingMax: 100 });
   hub.crash();
   for (const position of range(1, 401)) uploader.add(aTask, row(position));
@@ -124,4 +149,44 @@ test('what waits is bounded: of the older rows every second one goes, and that i
   expect(rowsOf()?.length).toBeLessThanOrEqual(100);
   expect(rowsOf()?.slice(-20)).toEqual(range(381, 401));
   expect(warnings.filter((each) => each.includes('dropped'))).toHaveLength(1);
+});
+
+test('rows that come faster than they are taken are dropped but for ends and extremes, and the newest arrives soon', async () => {
+  const { uploader, rowsOf, printedOf } = await uploading({ rowsPerSecond: 1_000 });
+  for (const position of range(1, 60_001)) {
+    const special = position === 30_001 ? { values: {}, lossNotFinite: true } : {};
+    uploader.add(aTask, { ...row(position), values: { train_loss: lossAt(position) }, ...special });
+  }
+  uploader.ended(aTask, { isReported: false, isLost: false });
+  await new Promise<void>((resolve) => uploader.whenComplete(aTask, resolve));
+  const arrived = rowsOf() ?? [];
+  expect(arrived.length).toBeLessThan(5_000);
+  for (const position of [1, 30_000, 30_001, 30_002, 60_000]) expect(arrived).toContain(position);
+  expect(printedOf()).toMatchObject([{ metric: 'train_loss', rows: 60_000, notFinite: 1 }]);
+});
+
+function lossAt(position: number): number {
+  if (position === 30_000) return 0.01;
+  return position === 30_002 ? 99 : 1 + (position % 10) / 100;
+}
+
+test('rows that the coordinator has are not sent again by an agent that reads the output again', async () => {
+  const { hub, uploader, uploads, rowsOf } = await uploading();
+  for (const position of range(1, 2_001)) uploader.add(aTask, row(position));
+  await vi.waitFor(() => expect(rowsOf()).toHaveLength(2_000));
+  uploads.length = 0;
+  const client = hub.client();
+  const again = new RowUploader({
+    openStream: () => client.UploadRows(),
+    log: silentLogger,
+    chance: () => 0,
+    monotonicMs: () => performance.now(),
+  });
+  onTestFinished(() => again.close());
+  again.add(aTask, row(1));
+  await vi.waitFor(() => expect(uploads).toHaveLength(1));
+  for (const position of range(2, 2_003)) again.add(aTask, row(position));
+  await vi.waitFor(() => expect(rowsOf()).toHaveLength(2_002));
+  expect(uploads.reduce((sum, { rows }) => sum + rows.length, 0)).toBeLessThanOrEqual(3);
+  expect(uploads.at(-1)?.printed).toMatchObject([{ rows: 2_002 }]);
 });

@@ -13,8 +13,10 @@ import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import { taskRefFromWire, taskRefToWire, trainingRowToWire } from '@muster/common/wire/codec';
+import { valueCountsFromWire, valueCountsToWire } from '@muster/common/wire/rowCounts';
 import { uploadWaitMs } from '@muster/common/wire/uploadPace';
 import type { RowsEnd } from './taskTrainingParts.ts';
+import { type PrintedValues, WaitingRows } from './waitingRows.ts';
 
 type RowStream = ClientDuplexStream<RowUpload, RowUploadAck__Output>;
 
@@ -24,11 +26,12 @@ const gatherMs = 500;
 const reconnect = { initialMs: 200, maxMs: 5_000 };
 /** Of one task, some 10 MB: eighteen hours at a row a second without a coordinator. */
 const waitingMaxDefault = 65_536;
+/** Rows of a task that prints faster than the coordinator takes them: a second of what it takes, so that the newest is seldom old. */
+const behindMax = 2_048;
 
 interface TaskRows {
   readonly task: TaskRef;
-  /** Not acknowledged, oldest first. */
-  rows: TrainingRow[];
+  readonly rows: WaitingRows;
   /** On this connection the coordinator has reported how far it has them. */
   isKnown: boolean;
   isInFlight: boolean;
@@ -49,7 +52,7 @@ export interface RowUploaderParts {
   /** Uniform in [0, 1). */
   readonly chance: () => number;
   readonly monotonicMs: () => number;
-  /** Rows of one task that wait at most; beyond that, every second row of the older half is dropped. Default: 65,536. */
+  /** Rows of one task that wait at most; beyond that, every second of the older half goes, but ends and extremes. Default: 65,536. */
   readonly waitingMax?: number;
 }
 
@@ -70,8 +73,16 @@ export class RowUploader {
   /** @param row behind those that were added before */
   add(task: TaskRef, row: TrainingRow): void {
     const of = this.rowsOf(task);
-    of.rows.push(row);
-    if (of.rows.length > (this.parts.waitingMax ?? waitingMaxDefault)) this.thin(of);
+    of.rows.add(row);
+    const { waitingMax = waitingMaxDefault } = this.parts;
+    // What is newest is what its owner looks at; of what is older the shape is enough.
+    if (of.rows.length > waitingMax) this.thin(of, Math.floor(waitingMax / 4), Math.floor(waitingMax / 2));
+    this.soon(gatherMs);
+  }
+
+  /** @param bytes of the task's output behind the newest row that nobody reads for metrics */
+  skipped(task: TaskRef, bytes: number): void {
+    this.rowsOf(task).rows.skipped(bytes);
     this.soon(gatherMs);
   }
 
@@ -111,7 +122,7 @@ export class RowUploader {
     if (of === undefined) {
       of = {
         task,
-        rows: [],
+        rows: new WaitingRows(),
         isKnown: false,
         isInFlight: false,
         hasEnded: false,
@@ -126,15 +137,13 @@ export class RowUploader {
     return of;
   }
 
-  /** What is newest is what its owner looks at; of what is older the shape is enough. */
-  private thin(of: TaskRows): void {
-    const half = Math.floor(of.rows.length / 2);
-    of.rows = of.rows.filter((_, index) => index >= half || index % 2 === 0);
-    if (of.isThinned) return;
+  /** @param rowsMax how many stay, of those but the `newest` */
+  private thin(of: TaskRows, rowsMax: number, newest: number): void {
+    if (of.rows.thin(rowsMax, newest) === 0 || of.isThinned) return;
     of.isThinned = true;
     this.parts.log.warn(
       { task: taskKey(of.task) },
-      'more metrics of a task wait for the coordinator than are kept here: every second of the older ones is dropped',
+      'metrics of a task come faster than the coordinator takes them: rows are dropped, but the ends and extremes of each metric',
     );
   }
 
@@ -166,9 +175,20 @@ export class RowUploader {
     const stream = this.connect();
     of.isInFlight = true;
     const task = taskRefToWire(of.task);
-    const rows = of.isKnown ? of.rows.slice(0, batchRows) : [];
-    const complete = of.isKnown && of.hasEnded && rows.length === of.rows.length;
-    stream.write({ task, rows: rows.map(trainingRowToWire), complete, lost: complete && of.isLost });
+    if (!of.isKnown) {
+      stream.write({ task });
+      return;
+    }
+    const { rows, printed, unreadBytes, isLast } = of.rows.batch(batchRows);
+    const complete = of.hasEnded && isLast;
+    const counted = { printed: valueCountsToWire(printed), unreadBytes };
+    stream.write({
+      task,
+      rows: rows.map(trainingRowToWire),
+      complete,
+      lost: complete && of.isLost,
+      ...counted,
+    });
   }
 
   private connect(): RowStream {
@@ -187,20 +207,22 @@ export class RowUploader {
     return stream;
   }
 
-  private acknowledged({ task: wire, position, complete, retryAfterMs }: RowUploadAck__Output): void {
+  private acknowledged(ack: RowUploadAck__Output): void {
+    const { task: wire, position, complete, retryAfterMs, tooFast } = ack;
     this.failures = 0;
     const task = taskRefFromWire(wire);
     const of = task === null ? undefined : this.tasks.get(taskKey(task));
     if (of === undefined) return;
     of.isInFlight = false;
     if (retryAfterMs > 0) {
+      of.rows.refused();
+      if (tooFast) this.thin(of, behindMax, 0);
       of.pausedUntilMs = this.parts.monotonicMs() + retryAfterMs;
       this.soon(retryAfterMs);
       return;
     }
     of.isKnown = true;
-    const first = of.rows.findIndex((row) => row.position > position);
-    of.rows = first === -1 ? [] : of.rows.slice(first);
+    of.rows.acknowledged(position, receivedBy(ack));
     if (complete) {
       of.isComplete = true;
       for (const done of of.onComplete.splice(0)) done();
@@ -229,6 +251,11 @@ export class RowUploader {
       );
     this.soon(gatherMs);
   }
+}
+
+function receivedBy({ received }: RowUploadAck__Output): PrintedValues | null {
+  if (received === null) return null;
+  return { printed: valueCountsFromWire(received.printed), unreadBytes: received.unreadBytes };
 }
 
 function hasUnsent({ rows, hasEnded }: TaskRows): boolean {

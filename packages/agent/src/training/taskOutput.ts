@@ -1,10 +1,16 @@
 /** What the output of one task shows of its training: its output in, progress, readings and signs out. */
 import type { TaskRef } from '@muster/common/ids';
-import type { TrainingProgress, TrainingRow, TrainingSign, TrainingValues } from '@muster/common/training';
+import type {
+  TrainingMetricName,
+  TrainingProgress,
+  TrainingRow,
+  TrainingSign,
+  TrainingValues,
+} from '@muster/common/training';
 import type { Resume } from '@muster/common/views';
 import { LineReader } from '@muster/diagnosis/lines/lineReader';
 import type { Line } from '@muster/diagnosis/model';
-import { canonical, hasNaNLoss } from '@muster/diagnosis/progress/canonical';
+import { canonical, hasNaNLoss, notFiniteMetrics } from '@muster/diagnosis/progress/canonical';
 import { ProgressReader, type ProgressRow } from '@muster/diagnosis/progress/progressReader';
 import { TrendWatch } from '@muster/diagnosis/signs/trend';
 import { RecentRows } from './recentRows.ts';
@@ -125,7 +131,9 @@ export class TaskOutput {
     this.rows.add(row.canonical);
     this.lastPosition = this.positionBase + (this.linesBeganAt ?? 0) + this.lines.position;
     const lossNotFinite = row.canonical.train_loss === undefined && hasNaNLoss(row);
-    this.parts.onRow({ position: this.lastPosition, values: row.canonical, lossNotFinite }, this.isChange);
+    const found = { position: this.lastPosition, values: row.canonical, lossNotFinite };
+    const alsoNotFinite = othersNotFinite(row);
+    this.parts.onRow(alsoNotFinite.length === 0 ? found : { ...found, alsoNotFinite }, this.isChange);
     if (row.canonical.step !== undefined) this.parts.onStep();
     this.report(this.trend.row(row));
     this.watchResume(row);
@@ -149,4 +157,13 @@ export class TaskOutput {
       this.parts.onSign(sign);
     }
   }
+}
+
+/** @returns metrics other than the loss of training that the line shows without any finite value */
+function othersNotFinite(row: ProgressRow): readonly TrainingMetricName[] {
+  // Nearly every line: without a list of its metrics.
+  let hasNone = true;
+  for (const key in row.values) if (row.values[key] === null) hasNone = false;
+  if (hasNone) return [];
+  return notFiniteMetrics(row).filter((name) => name !== 'train_loss' && row.canonical[name] === undefined);
 }

@@ -184,8 +184,9 @@ describe('bad output', () => {
     const node = new Node();
     const agent = await node.agent();
     node.run();
-    node.write(step(0) + 'x'.repeat(99).concat('\n').repeat(300_000));
+    node.write(step(0) + 'x'.repeat(99).concat('\n').repeat(700_000));
     await vi.waitFor(() => expect(node.warnings).toHaveLength(1));
+    expect(node.unread.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(1_000_000);
     node.write(step(1) + step(2, 'nan'));
     await vi.waitFor(() => expect(agent.progress(aTask)?.latest.step).toBe(2));
     expect(node.warnings).toEqual([expect.stringContaining('lines of them are missing')]);

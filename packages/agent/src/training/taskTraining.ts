@@ -19,17 +19,18 @@ import { TaskOutput } from './taskOutput.ts';
 import type { TaskTrainingParts, TrainingTask } from './taskTrainingParts.ts';
 
 const lookIntervalMsDefault = 250;
-/** Of one look: 4 MiB a second of one task and 8 MiB of all, a sixth of a core unless they are lines of metrics only. */
-const slicesPerTask = 16;
-const slicesPerLook = 32;
-/** And so much time, whatever stands in the lines: of running tasks, a quarter of a core. */
-const msPerLook = 60;
+/**
+ * Of one look: slices of one task and of all, and time, whatever stands in the lines. 4 MiB a second of one task and a fifth of a core;
+ * where a task writes more than that, 12 MiB and a third of a core: lines that are not read are metrics that nobody knows.
+ */
+const usualPace = { slicesPerTask: 16, slicesPerLook: 32, msPerLook: 60 };
+const hurriedPace = { slicesPerTask: 64, slicesPerLook: 128, msPerLook: 120 };
+/** A task of which more is unread has its output read at the hurried pace. */
+const hurryFromBytes = 2 * 1024 * 1024;
 /** Between two lines of the log about one training. */
 const reportIntervalMs = 60_000;
-/** What is left to read of a task's output is never more than this; what is older is skipped. */
+/** What is left to read of a task's output is never more than this; what is older is skipped, and counted. */
 const backlogBytesMax = 64 * 1024 * 1024;
-/** A line of metrics of a task that runs should not be reported a minute late. */
-const currentBacklogBytesMax = 16 * 1024 * 1024;
 
 interface Followed {
   readonly task: TaskRef;
@@ -241,6 +242,8 @@ export class TaskTraining {
 
   /** Each has its slice in turn. Those that have ended are waited for, and are read to their end. */
   private async takeTurns(unread: readonly Followed[]): Promise<void> {
+    const isHurried = unread.some(({ size, follower }) => size - follower.read > hurryFromBytes);
+    const { slicesPerTask, slicesPerLook, msPerLook } = isHurried ? hurriedPace : usualPace;
     let left = slicesPerLook;
     this.spentMs = 0;
     for (let turn = 0, hasMore = true; hasMore; turn += 1) {
@@ -263,11 +266,9 @@ export class TaskTraining {
 
   /** @returns whether anything was read */
   private async readSlice(followed: Followed): Promise<boolean> {
-    const { follower, size, isFinalSize } = followed;
-    const isHistory = follower.read < followed.historyBytes;
-    const backlogMax = isHistory || isFinalSize ? backlogBytesMax : currentBacklogBytesMax;
+    const { follower, size } = followed;
     try {
-      const bytes = await follower.readSlice(this.slice, size, backlogMax);
+      const bytes = await follower.readSlice(this.slice, size, backlogBytesMax);
       return bytes > 0;
     } catch (error) {
       this.failed(followed, error);
@@ -363,6 +364,7 @@ export class TaskTraining {
   }
 
   private skipped(followed: Followed, bytes: number): void {
+    this.parts.rows.skipped(followed.task, bytes);
     if (followed.hasSkipped) return;
     followed.hasSkipped = true;
     this.parts.log.warn(

@@ -24,6 +24,7 @@ export class Node {
   readonly warnings: string[] = [];
   readonly rows: ({ readonly task: TaskRef } & TrainingRow)[] = [];
   readonly ended: ({ readonly task: string } & RowsEnd)[] = [];
+  readonly unread: number[] = [];
   looks = 0;
   frozen = false;
   nowMs = 1_000_000;
@@ -54,6 +55,7 @@ export class Node {
       rows: {
         add: (task, row) => this.rows.push({ task, ...row }),
         ended: (task, end) => this.ended.push({ task: taskKey(task), ...end }),
+        skipped: (_task, bytes) => this.unread.push(bytes),
       },
       wallMs: () => this.nowMs,
       monotonicMs: () => (this.nowMs += this.tickMs),

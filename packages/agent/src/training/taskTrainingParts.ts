@@ -19,6 +19,8 @@ export interface TaskTrainingParts {
     add(task: TaskRef, row: TrainingRow): void;
     /** There will be no more. */
     ended(task: TaskRef, end: RowsEnd): void;
+    /** So many bytes behind the newest row are not read. */
+    skipped(task: TaskRef, bytes: number): void;
   };
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;

@@ -79,6 +79,7 @@ import type { Prepared as _muster_v1_Prepared, Prepared__Output as _muster_v1_Pr
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { ReadSecretsRequest as _muster_v1_ReadSecretsRequest, ReadSecretsRequest__Output as _muster_v1_ReadSecretsRequest__Output } from './muster/v1/ReadSecretsRequest.ts';
 import type { ReadSecretsResponse as _muster_v1_ReadSecretsResponse, ReadSecretsResponse__Output as _muster_v1_ReadSecretsResponse__Output } from './muster/v1/ReadSecretsResponse.ts';
+import type { ReceivedRows as _muster_v1_ReceivedRows, ReceivedRows__Output as _muster_v1_ReceivedRows__Output } from './muster/v1/ReceivedRows.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from './muster/v1/RenewCredential.ts';
 import type { Resume as _muster_v1_Resume, Resume__Output as _muster_v1_Resume__Output } from './muster/v1/Resume.ts';
 import type { ResumedFrom as _muster_v1_ResumedFrom, ResumedFrom__Output as _muster_v1_ResumedFrom__Output } from './muster/v1/ResumedFrom.ts';
@@ -102,6 +103,7 @@ import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Ou
 import type { TrainingRow as _muster_v1_TrainingRow, TrainingRow__Output as _muster_v1_TrainingRow__Output } from './muster/v1/TrainingRow.ts';
 import type { TrainingSign as _muster_v1_TrainingSign, TrainingSign__Output as _muster_v1_TrainingSign__Output } from './muster/v1/TrainingSign.ts';
 import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from './muster/v1/TrainingSignSeen.ts';
+import type { ValueCount as _muster_v1_ValueCount, ValueCount__Output as _muster_v1_ValueCount__Output } from './muster/v1/ValueCount.ts';
 import type { Welcome as _muster_v1_Welcome, Welcome__Output as _muster_v1_Welcome__Output } from './muster/v1/Welcome.ts';
 
 type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> = {
@@ -192,6 +194,7 @@ export interface ProtoGrpcType {
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       ReadSecretsRequest: MessageTypeDefinition<_muster_v1_ReadSecretsRequest, _muster_v1_ReadSecretsRequest__Output>
       ReadSecretsResponse: MessageTypeDefinition<_muster_v1_ReadSecretsResponse, _muster_v1_ReadSecretsResponse__Output>
+      ReceivedRows: MessageTypeDefinition<_muster_v1_ReceivedRows, _muster_v1_ReceivedRows__Output>
       RenewCredential: MessageTypeDefinition<_muster_v1_RenewCredential, _muster_v1_RenewCredential__Output>
       Resume: MessageTypeDefinition<_muster_v1_Resume, _muster_v1_Resume__Output>
       ResumedFrom: MessageTypeDefinition<_muster_v1_ResumedFrom, _muster_v1_ResumedFrom__Output>
@@ -216,6 +219,7 @@ export interface ProtoGrpcType {
       TrainingRow: MessageTypeDefinition<_muster_v1_TrainingRow, _muster_v1_TrainingRow__Output>
       TrainingSign: MessageTypeDefinition<_muster_v1_TrainingSign, _muster_v1_TrainingSign__Output>
       TrainingSignSeen: MessageTypeDefinition<_muster_v1_TrainingSignSeen, _muster_v1_TrainingSignSeen__Output>
+      ValueCount: MessageTypeDefinition<_muster_v1_ValueCount, _muster_v1_ValueCount__Output>
       Welcome: MessageTypeDefinition<_muster_v1_Welcome, _muster_v1_Welcome__Output>
     }
   }

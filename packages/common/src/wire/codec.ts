@@ -24,6 +24,7 @@ import * as triggers from '../triggers.ts';
 import * as upkeep from '../upkeep.ts';
 import * as views from '../views.ts';
 import { enumMapping, json, knownWord, message, needed, sparse, without, word } from './mapping.ts';
+import { metricBits, metricsOfBits } from './rowCounts.ts';
 
 // ---- Tasks.
 
@@ -48,14 +49,19 @@ const rowFields = training.trainingMetricNames.map((name) => {
   return [name, field as RowField] as const;
 });
 
-export function trainingRowToWire({ values, ...row }: training.TrainingRow): WireRow {
-  return { ...row, ...Object.fromEntries(rowFields.map(([name, field]) => [field, values[name]])) };
+export function trainingRowToWire({ values, alsoNotFinite = [], ...row }: training.TrainingRow): WireRow {
+  const fields = Object.fromEntries(rowFields.map(([name, field]) => [field, values[name]]));
+  return { ...row, ...fields, alsoNotFinite: metricBits(alsoNotFinite) };
 }
 
 export function trainingRowFromWire(wire: TrainingRow__Output): training.TrainingRow {
   const { position, atMs, lossNotFinite } = wire;
   const values = rowFields.map(([name, field]) => [name, wire[field]] as const);
-  return { position, atMs, values: finiteValues(values), lossNotFinite };
+  const row = { position, atMs, values: finiteValues(values), lossNotFinite };
+  const alsoNotFinite = metricsOfBits(wire.alsoNotFinite).filter(
+    (name) => name !== 'train_loss' && row.values[name] === undefined,
+  );
+  return alsoNotFinite.length === 0 ? row : { ...row, alsoNotFinite };
 }
 
 /** Values of the metrics that this version knows. */

@@ -63,8 +63,16 @@ export class RowKeeping {
 /** Rows of one task: no training has more steps in a second, and what waited while somebody was away may come at once. */
 const taskRate: Rate = { perSecond: 2_000, atOnce: 100_000 };
 const tasksMax = 4_096;
-const waitForRateMs = 1_000;
-const waitForSpaceMs = 5_000;
+
+/** Rows that are not taken at present. */
+export interface NotNow {
+  readonly waitMs: number;
+  /** They come faster than the task may send: waiting alone would let it fall further behind. */
+  readonly isTooFast: boolean;
+}
+
+const tooFast: NotNow = { waitMs: 1_000, isTooFast: true };
+const noSpace: NotNow = { waitMs: 5_000, isTooFast: false };
 /** More than a row takes on disk. */
 const rowBytesMax = 128;
 
@@ -82,16 +90,16 @@ class RowIntake {
     this.parts = parts;
   }
 
-  /** @param rows how many; what is taken counts as written @returns milliseconds to wait; 0: take them */
-  admit(task: TaskRef, rows: number): number {
-    if (rows === 0) return 0;
+  /** @param rows how many; what is taken counts as written @returns null: take them */
+  admit(task: TaskRef, rows: number): NotNow | null {
+    if (rows === 0) return null;
     const { reserve, budget, monotonicMs } = this.parts;
     const nowMs = monotonicMs();
-    if (budget.isUsedUp) return waitForSpaceMs;
+    if (budget.isUsedUp) return noSpace;
     try {
       reserve.requireSpace(nowMs, rows * rowBytesMax);
     } catch (error) {
-      if (error instanceof MusterError) return waitForSpaceMs;
+      if (error instanceof MusterError) return noSpace;
       throw error;
     }
     const key = taskKey(task);
@@ -102,8 +110,8 @@ class RowIntake {
       if (this.allowances.size <= tasksMax) break;
       this.allowances.delete(oldest);
     }
-    if (!allowance.take(nowMs, rows)) return waitForRateMs;
+    if (!allowance.take(nowMs, rows)) return tooFast;
     reserve.noteWritten(rows * rowBytesMax);
-    return 0;
+    return null;
   }
 }

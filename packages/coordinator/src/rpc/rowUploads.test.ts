@@ -129,10 +129,55 @@ test('a node that sends too much is asked to wait, and one that sends too much a
   const { send, acks, errors, write } = openRows('node-1');
   for (let from = 0; from < 102_400; from += 512) send(someRows(from, from + 512));
   await vi.waitFor(() => expect(acks).toHaveLength(200));
-  expect(acks.some(({ retryAfterMs }) => retryAfterMs > 0)).toBe(true);
+  expect(acks.some(({ retryAfterMs, tooFast }) => retryAfterMs > 0 && tooFast)).toBe(true);
   expect(acks.filter(({ retryAfterMs }) => retryAfterMs === 0).length).toBeGreaterThan(190);
   write({ task: taskRefToWire(task), rows: someRows(0, 513).map(trainingRowToWire) });
   await vi.waitFor(() => expect(errors[0]?.details).toMatch(/RowUpload.rows: 512 at most/));
+});
+
+test('values that a node has dropped are told in every answer, and to an agent that asks again', async () => {
+  const { write, acks, send } = openRows('node-1');
+  const wire = taskRefToWire(task);
+  const printed = [
+    { metric: 'train_loss', rows: 1_000, notFinite: 3 },
+    { metric: 'of a later release', rows: 7, notFinite: 0 },
+  ];
+  write({ task: wire, rows: someRows(0, 10).map(trainingRowToWire), printed, unreadBytes: 4_096 });
+  send([]);
+  await vi.waitFor(() => expect(acks).toHaveLength(2));
+  for (const { received } of acks) {
+    expect(received?.unreadBytes).toBe(4_096);
+    expect(received?.printed).toEqual([
+      { metric: 'train_loss', rows: 1_000, notFinite: 3 },
+      { metric: 'step', rows: 10, notFinite: 0 },
+    ]);
+  }
+  const { metrics, unreadBytes } = await coordinator.api.summarizeTraining({ jobId: runningJobId });
+  expect(metrics[0]).toMatchObject({ rows: 10, omitted: 990, notFinite: 3, least: 0.1, leastStep: 9 });
+  expect(unreadBytes).toBe(4_096);
+  const { series, origin } = await coordinator.api.queryMetrics(lossQuery);
+  expect(series[0]?.omitted).toBe(990);
+  expect(origin?.notes).toEqual([expect.stringMatching(/^990 values of train_loss are not kept/)]);
+});
+
+test('a value that is no number is kept as such, whatever metric it is of', async () => {
+  const { send, acks } = openRows('node-1');
+  const at = { atMs: 1, lossNotFinite: false };
+  send([
+    { ...at, position: 1, values: { step: 1, train_loss: 2, eval_loss: 0.5 } },
+    { ...at, position: 2, values: { step: 2, train_loss: 2 }, alsoNotFinite: ['eval_loss', 'grad_norm'] },
+  ]);
+  await vi.waitFor(() => expect(acks).toHaveLength(1));
+  const { metrics } = await coordinator.api.summarizeTraining({ jobId: runningJobId });
+  expect(metrics.find(({ name }) => name === 'eval_loss')).toMatchObject({
+    best: 0.5,
+    last: null,
+    lastStep: 2,
+    notFinite: 1,
+    notFiniteStep: 2,
+  });
+  const { series } = await coordinator.api.queryMetrics({ ...lossQuery, name: 'grad_norm' });
+  expect(series[0]?.points).toEqual([{ atMs: 1, value: null, step: 2, notFinite: 1 }]);
 });
 
 test('a disk without room takes no rows, and says when to come again', async () => {
@@ -143,6 +188,6 @@ test('a disk without room takes no rows, and says when to come again', async () 
   coordinator = await startTestCoordinator({ memory, reserveBytes: Number.MAX_SAFE_INTEGER });
   const { send, acks } = openRows('node-1');
   send(someRows(0, 3));
-  await vi.waitFor(() => expect(acks).toMatchObject([{ position: 0, retryAfterMs: 5_000 }]));
+  await vi.waitFor(() => expect(acks).toMatchObject([{ position: 0, retryAfterMs: 5_000, tooFast: false }]));
   expect(await coordinator.rowKeeping.rows.files()).toEqual([]);
 });

@@ -8,6 +8,7 @@ import type { Logger } from '@muster/common/log';
 import type { TrainingRow } from '@muster/common/training';
 import type { TaskEnd } from '@muster/common/views';
 import { taskRefFromWire, taskRefToWire, trainingRowFromWire } from '@muster/common/wire/codec';
+import { valueCountsFromWire, valueCountsToWire } from '@muster/common/wire/rowCounts';
 import { callerOf } from '../auth/interceptor.ts';
 import type { Identity } from '../caller.ts';
 import type { Loop } from '../loop.ts';
@@ -52,12 +53,18 @@ export function serveRows(
     const uploaded = await uploadedTask(parts, node, task);
     if (uploaded === null) return { task: wire, position: fresh.at(-1)?.position ?? 0, complete: true };
     try {
-      const waitMs = intake.admit(task, fresh.length);
-      if (waitMs > 0) return { task: wire, position: await rows.position(task), retryAfterMs: waitMs };
-      const position = await rows.append(task, fresh, budget.shareBytes, parts.wallMs());
+      const notNow = intake.admit(task, fresh.length);
+      if (notNow !== null) {
+        const { waitMs: wait, isTooFast } = notNow;
+        return { task: wire, position: await rows.position(task), retryAfterMs: wait, tooFast: isTooFast };
+      }
+      const sent = { printed: valueCountsFromWire(upload.printed), unreadBytes: upload.unreadBytes };
+      await rows.append(task, fresh, budget.shareBytes, parts.wallMs(), sent);
+      const { position, printed, unreadBytes } = await rows.received(task);
+      const received = { printed: valueCountsToWire(printed), unreadBytes };
       await noteFirstStep(parts, caller, task, fresh);
       if (upload.complete) await parts.rowKeeping.ended(task, endMark(upload.lost, position, uploaded.exit));
-      return { task: wire, position, complete: upload.complete };
+      return { task: wire, position, complete: upload.complete, received };
     } catch (error) {
       if (!hasFailed) parts.log.error({ node, error: messageOf(error) }, 'metrics could not be stored');
       hasFailed = true;

@@ -1,6 +1,7 @@
 // Original file: proto/muster/v1/agent.proto
 
 import type { TaskRef as _muster_v1_TaskRef, TaskRef__Output as _muster_v1_TaskRef__Output } from '../../muster/v1/TaskRef.ts';
+import type { ReceivedRows as _muster_v1_ReceivedRows, ReceivedRows__Output as _muster_v1_ReceivedRows__Output } from '../../muster/v1/ReceivedRows.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface RowUploadAck {
@@ -8,6 +9,8 @@ export interface RowUploadAck {
   'position'?: (number | string | Long);
   'complete'?: (boolean);
   'retryAfterMs'?: (number);
+  'received'?: (_muster_v1_ReceivedRows | null);
+  'tooFast'?: (boolean);
 }
 
 export interface RowUploadAck__Output {
@@ -15,4 +18,6 @@ export interface RowUploadAck__Output {
   'position': (number);
   'complete': (boolean);
   'retryAfterMs': (number);
+  'received': (_muster_v1_ReceivedRows__Output | null);
+  'tooFast': (boolean);
 }

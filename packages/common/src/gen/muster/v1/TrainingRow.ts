@@ -16,6 +16,7 @@ export interface TrainingRow {
   'tokensPerSecond'?: (number | string);
   'samplesPerSecond'?: (number | string);
   'tokens'?: (number | string);
+  'alsoNotFinite'?: (number);
   '_step'?: "step";
   '_trainLoss'?: "trainLoss";
   '_evalLoss'?: "evalLoss";
@@ -42,6 +43,7 @@ export interface TrainingRow__Output {
   'tokensPerSecond'?: (number);
   'samplesPerSecond'?: (number);
   'tokens'?: (number);
+  'alsoNotFinite': (number);
   '_step'?: "step";
   '_trainLoss'?: "trainLoss";
   '_evalLoss'?: "evalLoss";
