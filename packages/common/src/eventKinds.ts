@@ -3,6 +3,7 @@
  * table, and `docs/events.md` is generated from it. Kinds and members are part of the API: they never change their meaning.
  */
 import * as clockShapes from './eventClockShapes.ts';
+import { identityData } from './eventIdentityShapes.ts';
 import * as phaseShapes from './eventPhaseShapes.ts';
 import { resumeChosenData } from './eventResumeShapes.ts';
 import * as shapes from './eventShapes.ts';
@@ -246,6 +247,11 @@ export const eventKinds = {
     subject: 'node',
     when: 'a user ended tasks that the store does not know',
     data: { count: whole(1), tasks: shapes.taskRefs },
+  },
+  'node.duplicate_identity': {
+    subject: 'node',
+    when: 'another machine with its identity was refused',
+    data: { holder: identityData, refused: identityData },
   },
   'node.removed': { subject: 'node', when: 'a user removed it', data: {} },
   'cluster.suspect': {

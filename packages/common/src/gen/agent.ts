@@ -7,6 +7,7 @@ import type { ArrayPlace as _muster_v1_ArrayPlace, ArrayPlace__Output as _muster
 import type { Assignment as _muster_v1_Assignment, Assignment__Output as _muster_v1_Assignment__Output } from './muster/v1/Assignment.ts';
 import type { Attempt as _muster_v1_Attempt, Attempt__Output as _muster_v1_Attempt__Output } from './muster/v1/Attempt.ts';
 import type { AttemptSign as _muster_v1_AttemptSign, AttemptSign__Output as _muster_v1_AttemptSign__Output } from './muster/v1/AttemptSign.ts';
+import type { Beat as _muster_v1_Beat, Beat__Output as _muster_v1_Beat__Output } from './muster/v1/Beat.ts';
 import type { Cause as _muster_v1_Cause, Cause__Output as _muster_v1_Cause__Output } from './muster/v1/Cause.ts';
 import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Output } from './muster/v1/Check.ts';
 import type { Checked as _muster_v1_Checked, Checked__Output as _muster_v1_Checked__Output } from './muster/v1/Checked.ts';
@@ -19,6 +20,7 @@ import type { CheckpointVersion as _muster_v1_CheckpointVersion, CheckpointVersi
 import type { ChosenResume as _muster_v1_ChosenResume, ChosenResume__Output as _muster_v1_ChosenResume__Output } from './muster/v1/ChosenResume.ts';
 import type { ClearCondition as _muster_v1_ClearCondition, ClearCondition__Output as _muster_v1_ClearCondition__Output } from './muster/v1/ClearCondition.ts';
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from './muster/v1/Condition.ts';
+import type { Continuity as _muster_v1_Continuity, Continuity__Output as _muster_v1_Continuity__Output } from './muster/v1/Continuity.ts';
 import type { CoordinatorMessage as _muster_v1_CoordinatorMessage, CoordinatorMessage__Output as _muster_v1_CoordinatorMessage__Output } from './muster/v1/CoordinatorMessage.ts';
 import type { CorruptCheckpoint as _muster_v1_CorruptCheckpoint, CorruptCheckpoint__Output as _muster_v1_CorruptCheckpoint__Output } from './muster/v1/CorruptCheckpoint.ts';
 import type { CredentialKept as _muster_v1_CredentialKept, CredentialKept__Output as _muster_v1_CredentialKept__Output } from './muster/v1/CredentialKept.ts';
@@ -60,6 +62,7 @@ import type { Master as _muster_v1_Master, Master__Output as _muster_v1_Master__
 import type { MemoryModule as _muster_v1_MemoryModule, MemoryModule__Output as _muster_v1_MemoryModule__Output } from './muster/v1/MemoryModule.ts';
 import type { MetricsPage as _muster_v1_MetricsPage, MetricsPage__Output as _muster_v1_MetricsPage__Output } from './muster/v1/MetricsPage.ts';
 import type { MigInstance as _muster_v1_MigInstance, MigInstance__Output as _muster_v1_MigInstance__Output } from './muster/v1/MigInstance.ts';
+import type { NextToken as _muster_v1_NextToken, NextToken__Output as _muster_v1_NextToken__Output } from './muster/v1/NextToken.ts';
 import type { Nic as _muster_v1_Nic, Nic__Output as _muster_v1_Nic__Output } from './muster/v1/Nic.ts';
 import type { Node as _muster_v1_Node, Node__Output as _muster_v1_Node__Output } from './muster/v1/Node.ts';
 import type { NodeInventory as _muster_v1_NodeInventory, NodeInventory__Output as _muster_v1_NodeInventory__Output } from './muster/v1/NodeInventory.ts';
@@ -98,6 +101,7 @@ import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster
 import type { TaskVerdict as _muster_v1_TaskVerdict, TaskVerdict__Output as _muster_v1_TaskVerdict__Output } from './muster/v1/TaskVerdict.ts';
 import type { TelemetryRequest as _muster_v1_TelemetryRequest, TelemetryRequest__Output as _muster_v1_TelemetryRequest__Output } from './muster/v1/TelemetryRequest.ts';
 import type { TelemetryUpload as _muster_v1_TelemetryUpload, TelemetryUpload__Output as _muster_v1_TelemetryUpload__Output } from './muster/v1/TelemetryUpload.ts';
+import type { TokenKept as _muster_v1_TokenKept, TokenKept__Output as _muster_v1_TokenKept__Output } from './muster/v1/TokenKept.ts';
 import type { TrainingProgress as _muster_v1_TrainingProgress, TrainingProgress__Output as _muster_v1_TrainingProgress__Output } from './muster/v1/TrainingProgress.ts';
 import type { TrainingReading as _muster_v1_TrainingReading, TrainingReading__Output as _muster_v1_TrainingReading__Output } from './muster/v1/TrainingReading.ts';
 import type { TrainingRow as _muster_v1_TrainingRow, TrainingRow__Output as _muster_v1_TrainingRow__Output } from './muster/v1/TrainingRow.ts';
@@ -120,6 +124,7 @@ export interface ProtoGrpcType {
       Attempt: MessageTypeDefinition<_muster_v1_Attempt, _muster_v1_Attempt__Output>
       AttemptSign: MessageTypeDefinition<_muster_v1_AttemptSign, _muster_v1_AttemptSign__Output>
       AttemptState: EnumTypeDefinition
+      Beat: MessageTypeDefinition<_muster_v1_Beat, _muster_v1_Beat__Output>
       Cause: MessageTypeDefinition<_muster_v1_Cause, _muster_v1_Cause__Output>
       Check: MessageTypeDefinition<_muster_v1_Check, _muster_v1_Check__Output>
       Checked: MessageTypeDefinition<_muster_v1_Checked, _muster_v1_Checked__Output>
@@ -132,6 +137,7 @@ export interface ProtoGrpcType {
       ChosenResume: MessageTypeDefinition<_muster_v1_ChosenResume, _muster_v1_ChosenResume__Output>
       ClearCondition: MessageTypeDefinition<_muster_v1_ClearCondition, _muster_v1_ClearCondition__Output>
       Condition: MessageTypeDefinition<_muster_v1_Condition, _muster_v1_Condition__Output>
+      Continuity: MessageTypeDefinition<_muster_v1_Continuity, _muster_v1_Continuity__Output>
       CoordinatorMessage: MessageTypeDefinition<_muster_v1_CoordinatorMessage, _muster_v1_CoordinatorMessage__Output>
       CorruptCheckpoint: MessageTypeDefinition<_muster_v1_CorruptCheckpoint, _muster_v1_CorruptCheckpoint__Output>
       CredentialKept: MessageTypeDefinition<_muster_v1_CredentialKept, _muster_v1_CredentialKept__Output>
@@ -174,6 +180,7 @@ export interface ProtoGrpcType {
       MemoryModule: MessageTypeDefinition<_muster_v1_MemoryModule, _muster_v1_MemoryModule__Output>
       MetricsPage: MessageTypeDefinition<_muster_v1_MetricsPage, _muster_v1_MetricsPage__Output>
       MigInstance: MessageTypeDefinition<_muster_v1_MigInstance, _muster_v1_MigInstance__Output>
+      NextToken: MessageTypeDefinition<_muster_v1_NextToken, _muster_v1_NextToken__Output>
       Nic: MessageTypeDefinition<_muster_v1_Nic, _muster_v1_Nic__Output>
       Node: MessageTypeDefinition<_muster_v1_Node, _muster_v1_Node__Output>
       NodeInventory: MessageTypeDefinition<_muster_v1_NodeInventory, _muster_v1_NodeInventory__Output>
@@ -214,6 +221,7 @@ export interface ProtoGrpcType {
       TaskVerdict: MessageTypeDefinition<_muster_v1_TaskVerdict, _muster_v1_TaskVerdict__Output>
       TelemetryRequest: MessageTypeDefinition<_muster_v1_TelemetryRequest, _muster_v1_TelemetryRequest__Output>
       TelemetryUpload: MessageTypeDefinition<_muster_v1_TelemetryUpload, _muster_v1_TelemetryUpload__Output>
+      TokenKept: MessageTypeDefinition<_muster_v1_TokenKept, _muster_v1_TokenKept__Output>
       TrainingProgress: MessageTypeDefinition<_muster_v1_TrainingProgress, _muster_v1_TrainingProgress__Output>
       TrainingReading: MessageTypeDefinition<_muster_v1_TrainingReading, _muster_v1_TrainingReading__Output>
       TrainingRow: MessageTypeDefinition<_muster_v1_TrainingRow, _muster_v1_TrainingRow__Output>

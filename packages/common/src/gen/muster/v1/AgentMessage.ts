@@ -10,6 +10,7 @@ import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Outpu
 import type { TrainingSignSeen as _muster_v1_TrainingSignSeen, TrainingSignSeen__Output as _muster_v1_TrainingSignSeen__Output } from '../../muster/v1/TrainingSignSeen.ts';
 import type { CredentialOffer as _muster_v1_CredentialOffer, CredentialOffer__Output as _muster_v1_CredentialOffer__Output } from '../../muster/v1/CredentialOffer.ts';
 import type { CredentialKept as _muster_v1_CredentialKept, CredentialKept__Output as _muster_v1_CredentialKept__Output } from '../../muster/v1/CredentialKept.ts';
+import type { TokenKept as _muster_v1_TokenKept, TokenKept__Output as _muster_v1_TokenKept__Output } from '../../muster/v1/TokenKept.ts';
 
 export interface AgentMessage {
   'hello'?: (_muster_v1_Hello | null);
@@ -22,7 +23,8 @@ export interface AgentMessage {
   'trainingSign'?: (_muster_v1_TrainingSignSeen | null);
   'credentialOffer'?: (_muster_v1_CredentialOffer | null);
   'credentialKept'?: (_muster_v1_CredentialKept | null);
-  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
+  'tokenKept'?: (_muster_v1_TokenKept | null);
+  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept"|"tokenKept";
 }
 
 export interface AgentMessage__Output {
@@ -36,5 +38,6 @@ export interface AgentMessage__Output {
   'trainingSign'?: (_muster_v1_TrainingSignSeen__Output | null);
   'credentialOffer'?: (_muster_v1_CredentialOffer__Output | null);
   'credentialKept'?: (_muster_v1_CredentialKept__Output | null);
-  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept";
+  'tokenKept'?: (_muster_v1_TokenKept__Output | null);
+  'body'?: "hello"|"heartbeat"|"prepared"|"report"|"status"|"checked"|"checkpoint"|"trainingSign"|"credentialOffer"|"credentialKept"|"tokenKept";
 }

@@ -11,6 +11,8 @@ import type { Check as _muster_v1_Check, Check__Output as _muster_v1_Check__Outp
 import type { KeepCheckpoints as _muster_v1_KeepCheckpoints, KeepCheckpoints__Output as _muster_v1_KeepCheckpoints__Output } from '../../muster/v1/KeepCheckpoints.ts';
 import type { RenewCredential as _muster_v1_RenewCredential, RenewCredential__Output as _muster_v1_RenewCredential__Output } from '../../muster/v1/RenewCredential.ts';
 import type { CredentialTaken as _muster_v1_CredentialTaken, CredentialTaken__Output as _muster_v1_CredentialTaken__Output } from '../../muster/v1/CredentialTaken.ts';
+import type { NextToken as _muster_v1_NextToken, NextToken__Output as _muster_v1_NextToken__Output } from '../../muster/v1/NextToken.ts';
+import type { Beat as _muster_v1_Beat, Beat__Output as _muster_v1_Beat__Output } from '../../muster/v1/Beat.ts';
 
 export interface CoordinatorMessage {
   'welcome'?: (_muster_v1_Welcome | null);
@@ -24,7 +26,9 @@ export interface CoordinatorMessage {
   'keepCheckpoints'?: (_muster_v1_KeepCheckpoints | null);
   'renewCredential'?: (_muster_v1_RenewCredential | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken | null);
-  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken";
+  'nextToken'?: (_muster_v1_NextToken | null);
+  'beat'?: (_muster_v1_Beat | null);
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken"|"nextToken"|"beat";
 }
 
 export interface CoordinatorMessage__Output {
@@ -39,5 +43,7 @@ export interface CoordinatorMessage__Output {
   'keepCheckpoints'?: (_muster_v1_KeepCheckpoints__Output | null);
   'renewCredential'?: (_muster_v1_RenewCredential__Output | null);
   'credentialTaken'?: (_muster_v1_CredentialTaken__Output | null);
-  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken";
+  'nextToken'?: (_muster_v1_NextToken__Output | null);
+  'beat'?: (_muster_v1_Beat__Output | null);
+  'body'?: "welcome"|"heartbeatAck"|"prepare"|"start"|"stop"|"forget"|"clearCondition"|"check"|"keepCheckpoints"|"renewCredential"|"credentialTaken"|"nextToken"|"beat";
 }

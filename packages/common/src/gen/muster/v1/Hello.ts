@@ -5,6 +5,7 @@ import type { TaskReport as _muster_v1_TaskReport, TaskReport__Output as _muster
 import type { Condition as _muster_v1_Condition, Condition__Output as _muster_v1_Condition__Output } from '../../muster/v1/Condition.ts';
 import type { CheckpointSeen as _muster_v1_CheckpointSeen, CheckpointSeen__Output as _muster_v1_CheckpointSeen__Output } from '../../muster/v1/CheckpointSeen.ts';
 import type { TaskProof as _muster_v1_TaskProof, TaskProof__Output as _muster_v1_TaskProof__Output } from '../../muster/v1/TaskProof.ts';
+import type { Continuity as _muster_v1_Continuity, Continuity__Output as _muster_v1_Continuity__Output } from '../../muster/v1/Continuity.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Hello {
@@ -24,6 +25,7 @@ export interface Hello {
   'proofs'?: (_muster_v1_TaskProof)[];
   'sentWallMs'?: (number | string | Long);
   'marksRowEnds'?: (boolean);
+  'continuity'?: (_muster_v1_Continuity | null);
   '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
   '_termProof'?: "termProof";
@@ -47,6 +49,7 @@ export interface Hello__Output {
   'proofs': (_muster_v1_TaskProof__Output)[];
   'sentWallMs': (number);
   'marksRowEnds': (boolean);
+  'continuity': (_muster_v1_Continuity__Output | null);
   '_highestTerm'?: "highestTerm";
   '_leavingInMs'?: "leavingInMs";
   '_termProof'?: "termProof";
