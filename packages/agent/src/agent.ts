@@ -74,6 +74,8 @@ export interface AgentPorts
       | 'instanceId'
       | 'renewal'
       | 'terms'
+      | 'continuity'
+      | 'machine'
       | 'wallMs'
       | 'monotonicMs'
       | 'chance'

@@ -26,7 +26,8 @@ type MessageKind =
   | 'report'
   | 'status'
   | 'credentialOffer'
-  | 'credentialKept';
+  | 'credentialKept'
+  | 'tokenKept';
 
 /** One connection of an agent, as the coordinator sees it. */
 export class HubSession {

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
-import { readInstanceId } from './dataDir/dataDir.ts';
+import { readInstanceId } from './dataDir/instance.ts';
 import { readContainerGroups } from './drivers/docker/containerFences.ts';
 import { containerName, labels } from './drivers/docker/containerSpec.ts';
 import { Engine } from './drivers/docker/engine.ts';
@@ -40,7 +40,7 @@ export async function endLeftContainers(dataDir: string, socketPath: string): Pr
   const killed: string[] = [];
   for (const task of tasks) if (await killByGroups(task)) killed.push(task.key);
   try {
-    const agentId = readInstanceId(dataDir, () => '');
+    const agentId = readInstanceId(dataDir);
     const known = existsSync(socketPath) ? await removeKnown(new Engine(socketPath), agentId) : [];
     return { ended: new Set([...killed, ...known]).size, problem: null };
   } catch (error) {

@@ -9,13 +9,15 @@ import type { LogFacts } from '@muster/common/logFields';
 import { createLogger } from '@muster/common/pinoLogger';
 import { openAgent } from './agent.ts';
 import { placeProblem } from './checkpoints/place.ts';
-import { letAccountsPass, lockDataDir, prepareDataDir, readInstanceId } from './dataDir/dataDir.ts';
+import { letAccountsPass, lockDataDir, prepareDataDir } from './dataDir/dataDir.ts';
+import { openInstance } from './dataDir/instance.ts';
 import { createDockerDriver } from './drivers/docker/dockerDriver.ts';
 import { createProcessDriver } from './drivers/process/driver.ts';
 import { GuardClient } from './drivers/process/guardClient.ts';
 import { nodeAddresses } from './host/addresses.ts';
 import { HostInventory } from './host/inventory.ts';
 import { tryReadKernelFile } from './host/kernelFiles.ts';
+import { readMachineIdentity } from './host/machineIdentity.ts';
 import { readMounts } from './host/mounts.ts';
 import { accountPolicy } from './launch/account.ts';
 import { checkpointDirs } from './launch/checkpointDir.ts';
@@ -28,6 +30,7 @@ import { taskPorts } from './rendezvous/portNumbers.ts';
 import { programRunner } from './rendezvous/preflightRun.ts';
 import { createRendezvous } from './rendezvous/rendezvous.ts';
 import { TaskSecrets } from './secrets/taskSecrets.ts';
+import { openContinuityTokens } from './session/continuity.ts';
 import {
   caOfCoordinator,
   connectHub,
@@ -98,7 +101,12 @@ async function openOnMachine(
   prepareDataDir(options.dataDir);
   const lock = lockDataDir(options.dataDir);
   opened.push(() => lock.close());
-  const instanceId = readInstanceId(options.dataDir, randomUUID);
+  const { instanceId, setAside } = openInstance(options.dataDir, randomUUID);
+  if (setAside !== null)
+    log.warn(
+      { setAside },
+      'this data directory is a copy: the tasks in it belong to the agent of the original, and were set aside',
+    );
 
   const file = credentialFile(options.dataDir);
   const { coordinator: address, name: nodeName, joinToken, caCertificate: named } = options;
@@ -188,6 +196,8 @@ async function openOnMachine(
     whyUnconnected: (error) => whyUnconnected({ address, caCertificate }, error),
     renewal,
     terms: openHighestTerm(join(options.dataDir, 'term'), log),
+    continuity: openContinuityTokens(join(options.dataDir, 'continuity'), log),
+    machine: readMachineIdentity(),
     onRefused,
     shutdownGraceMs: options.shutdownGraceMs,
     records,

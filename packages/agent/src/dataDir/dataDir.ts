@@ -1,8 +1,8 @@
 /** The directory that holds all an agent remembers: its credential, its tasks, the highest term it has followed. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MusterError, messageOf } from '@muster/common/errors';
-import { makeDirectories, writeFileDurably } from '@muster/common/files';
+import { makeDirectories } from '@muster/common/files';
 import { type FileLock, takeFileLock } from './fileLock.ts';
 
 /** @throws {MusterError} when it cannot be made */
@@ -71,14 +71,4 @@ export function lockDataDir(dataDir: string): FileLock {
     'failed_precondition',
     `another agent is using ${dataDir}; stop it, or use another --data`,
   );
-}
-
-/**
- * Made with the data directory: distinguishes two machines with the same credential.
- * @param newId random
- */
-export function readInstanceId(dataDir: string, newId: () => string): string {
-  const path = join(dataDir, 'instance');
-  if (!existsSync(path)) writeFileDurably(path, `${newId()}\n`, 0o600);
-  return readFileSync(path, 'utf8').trim();
 }

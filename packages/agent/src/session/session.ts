@@ -8,6 +8,7 @@ import type { MusterError } from '@muster/common/errors';
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { CoordinatorMessage__Output } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { HeartbeatAck__Output } from '@muster/common/gen/muster/v1/HeartbeatAck';
+import type { NextToken__Output } from '@muster/common/gen/muster/v1/NextToken';
 import type { NodeStatus as WireNodeStatus } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Welcome__Output } from '@muster/common/gen/muster/v1/Welcome';
 import type { TaskRef } from '@muster/common/ids';
@@ -23,13 +24,14 @@ import {
 } from '@muster/common/wire/codec';
 import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
-import type { HighestTerm } from '../leases/highestTerm.ts';
+import { type HighestTerm, isFollowed } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 import type { TaskManager } from '../tasks/manager.ts';
+import type { ContinuityTokens, MachineIdentity } from './continuity.ts';
 import type { CredentialRenewal } from './credentialRenewal.ts';
 import { deliver, desired, neverFenced } from './orders.ts';
-import { fittingHello, heartbeatTasks, helloTasks, termToWire } from './sessionMessages.ts';
+import { continuityToWire, fittingHello, heartbeatTasks, helloTasks, termToWire } from './sessionMessages.ts';
 
 type Stream = ClientDuplexStream<AgentMessage, CoordinatorMessage__Output>;
 
@@ -50,6 +52,8 @@ export interface SessionParts {
   readonly instanceId: string;
   readonly bootId: string;
   readonly terms: HighestTerm;
+  readonly continuity: ContinuityTokens;
+  readonly machine: MachineIdentity;
   readonly renewal: Pick<CredentialRenewal, 'take' | 'welcomed' | 'refused' | 'explain'>;
   /** Why there is no connection, for the log. */
   readonly whyUnconnected: (error: unknown) => string;
@@ -82,6 +86,8 @@ export class CoordinatorSession {
   private heartbeat: NodeJS.Timeout | null = null;
   private redial: NodeJS.Timeout | null = null;
   private failures = 0;
+  /** Sends a heartbeat out of turn. Null before the Welcome. */
+  private beatNow: (() => void) | null = null;
   private heartbeatSeq = 0;
   private answeredSeq = 0;
   private readonly questions = new Questions();
@@ -168,6 +174,7 @@ export class CoordinatorSession {
         checkpoints: parts.manager.checkpoints().map(checkpointSeenToWire),
         proofs: parts.manager.proofs().map(({ task, proof }) => ({ task: taskRefToWire(task), proof })),
         ...termToWire(parts.terms.highest),
+        continuity: continuityToWire(parts.continuity.tokens, parts.machine),
         sentBoottimeMs,
         sentWallMs: parts.wallMs(),
         marksRowEnds: true,
@@ -236,6 +243,7 @@ export class CoordinatorSession {
   }
 
   private onMessage(message: CoordinatorMessage__Output): void {
+    if (message.nextToken != null) this.onNextToken(message.nextToken);
     if (message.welcome != null) this.onWelcome(message.welcome);
     // A coordinator of a lower term is ignored, and so is one that has not shown its term.
     if (!this.isWelcome) return;
@@ -254,6 +262,19 @@ export class CoordinatorSession {
       if (this.stream === stream) this.send(answer);
     });
     if (message.heartbeatAck != null) this.onHeartbeatAck(message.heartbeatAck);
+    if (message.beat != null) this.beatNow?.();
+  }
+
+  /** On disk before it is confirmed: from then on the coordinator takes no earlier token. */
+  private onNextToken({ token, current, term, termProof: proof, clusterId }: NextToken__Output): void {
+    const { terms, continuity } = this.parts;
+    if (!isFollowed({ term, proof, clusterId }, terms.highest)) {
+      this.refuse(term);
+      return;
+    }
+    this.send({
+      tokenKept: { token, failed: !continuity.keep([token, ...(current === undefined ? [] : [current])]) },
+    });
   }
 
   private onWelcome(welcome: Welcome__Output): void {
@@ -334,12 +355,15 @@ export class CoordinatorSession {
         },
       });
       // A little chance, so that a thousand agents that started together do not answer together.
+      if (this.heartbeat !== null) clearTimeout(this.heartbeat);
       this.heartbeat = setTimeout(beat, intervalMs * (0.9 + 0.2 * this.parts.chance()));
     };
+    this.beatNow = beat;
     beat();
   }
 
   private stopHeartbeat(): void {
+    this.beatNow = null;
     if (this.heartbeat !== null) clearTimeout(this.heartbeat);
     this.heartbeat = null;
   }

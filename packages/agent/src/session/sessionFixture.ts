@@ -13,6 +13,7 @@ import { type HubSession, TestHub } from '../hubFixture.ts';
 import { openHighestTerm } from '../leases/highestTerm.ts';
 import type { Leaving } from '../leaving/leaving.ts';
 import { anAssignment, aTask, inWords, TestNode } from '../tasks/managerFixture.ts';
+import { openContinuityTokens } from './continuity.ts';
 import { credentialFile } from './credential.ts';
 import { CredentialRenewal } from './credentialRenewal.ts';
 import type { CoordinatorSession, SessionParts } from './session.ts';
@@ -87,6 +88,8 @@ export async function dial(
     whyUnconnected: messageOf,
     instanceId: 'instance-1',
     terms: openHighestTerm(join(node.root, 'term'), silentLogger),
+    continuity: openContinuityTokens(join(node.root, 'continuity'), silentLogger),
+    machine: { hostName: 'host-1', firmwareUuid: null, cardAddresses: ['02:00:00:00:00:01'] },
     renewal,
     onRefused: (error) => refusals.push(error),
     shutdownGraceMs: 90_000,

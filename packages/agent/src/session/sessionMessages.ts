@@ -1,5 +1,6 @@
 /** What an agent sends about its tasks, within what a coordinator takes at once. */
 import type { AgentMessage } from '@muster/common/gen/muster/v1/AgentMessage';
+import type { Continuity } from '@muster/common/gen/muster/v1/Continuity';
 import type { Hello } from '@muster/common/gen/muster/v1/Hello';
 import type { Prepared } from '@muster/common/gen/muster/v1/Prepared';
 import type { TaskReport as WireReport } from '@muster/common/gen/muster/v1/TaskReport';
@@ -18,6 +19,20 @@ import {
 import { agentHubService } from '@muster/common/wire/service';
 import type { Term } from '../leases/highestTerm.ts';
 import type { PreparedMessage, TaskMessage } from '../tasks/messages.ts';
+import type { MachineIdentity } from './continuity.ts';
+
+/** @param tokens those that this agent keeps, newest first */
+export function continuityToWire(tokens: readonly string[], machine: MachineIdentity): Continuity {
+  const [token, previousToken] = tokens;
+  const { hostName, firmwareUuid, cardAddresses } = machine;
+  return {
+    hostName,
+    cardAddresses: [...cardAddresses],
+    ...(token === undefined ? {} : { token }),
+    ...(previousToken === undefined ? {} : { previousToken }),
+    ...(firmwareUuid === null ? {} : { firmwareUuid }),
+  };
+}
 
 /** What may run has to be among them, for its lease; an end has been reported by itself, and is in every Hello. */
 export function heartbeatTasks(reports: readonly TaskReport[]): WireReport[] {
