@@ -222,6 +222,42 @@ export interface Node {
   readonly joinedAtMs: number;
   /** The drain that keeps new work away from the node. It is null for a node that is not drained. */
   readonly drain: Drain | null;
+  /** Null until the first token: the next agent with the credential is the first of its chain. */
+  readonly tokens: TokenChain | null;
+  /** The machine of its agent. Null for an agent of an earlier release. */
+  readonly origin: MachineOrigin | null;
+}
+
+/** The continuity tokens of one node since it joined. */
+export interface TokenChain {
+  /** Random. Another one for each join, so that tokens from before a join mean nothing after it. */
+  readonly id: string;
+  /** Number of the token that was offered last; 0: none yet. */
+  readonly issued: number;
+  /** The token that was confirmed last. Null while none was: any agent with the credential is the first. */
+  readonly current: string | null;
+  /** The token that was offered last and is not confirmed. Null if there is none. */
+  readonly pending: string | null;
+}
+
+/** What an agent tells of its machine, by which another machine is told from a reboot. */
+export interface MachineOrigin {
+  readonly hostName: string;
+  /** Null if the agent cannot read it. */
+  readonly firmwareUuid: string | null;
+  /** Hardware addresses of its network cards. */
+  readonly cardAddresses: readonly string[];
+  /** The address that the agent connected from. Null if unknown. */
+  readonly peer: string | null;
+}
+
+/** An agent that says Hello, as it presents itself. */
+export interface Presented {
+  readonly name: NodeName;
+  readonly instanceId: string;
+  readonly bootId: string;
+  /** Null for an agent of an earlier release, which keeps no tokens. */
+  readonly origin: MachineOrigin | null;
 }
 
 export interface StoredEvent {

@@ -227,6 +227,8 @@ export function aNode(name: string, fields: Partial<Node> = {}): Node {
     conditions: [],
     joinedAtMs: someMs,
     drain: null,
+    tokens: null,
+    origin: null,
     ...fields,
   };
 }

@@ -27,7 +27,7 @@ test('the newest connection of an agent takes over and the older one is ended', 
   const { registry } = aRegistry();
   const [older, newer] = [aSession(), aSession()];
   registry.add(older.session);
-  registry.admit(node, 'a', 'boot');
+  registry.admit({ name: node, instanceId: 'a', bootId: 'boot', origin: null });
   registry.add(newer.session);
   expect(older.sent).toEqual(['end']);
   expect(registry.isCurrent(older.session)).toBe(false);
@@ -42,13 +42,13 @@ test('from the Hello on, the newer connection has the word; another machine that
   const { session } = aSession();
   registry.add(session);
   expect(registry.isCurrent(session)).toBe(true);
-  registry.admit(node, 'a', 'boot');
+  registry.admit({ name: node, instanceId: 'a', bootId: 'boot', origin: null });
   expect(registry.isCurrent(session)).toBe(false);
   expect(registry.isOnline(node), 'while its Hello is being stored').toBe(true);
   const { session: other } = aSession('node-2');
   registry.add(other);
   clock.nowMs += silenceMs;
-  registry.admit(nodeNameOf('node-2'), 'b', 'boot-b');
+  registry.admit({ name: nodeNameOf('node-2'), instanceId: 'b', bootId: 'boot-b', origin: null });
   expect(registry.isCurrent(other)).toBe(true);
 });
 
@@ -67,9 +67,11 @@ test('only a node that answers is informed that a condition is dealt with', () =
 test('another machine under the same name is refused while the first one answers, and let in when it does not', () => {
   const { registry, clock } = aRegistry();
   registry.add(aSession().session);
-  expect(() => registry.admit(node, 'b', 'boot-b')).toThrow(/node-1 is connected already.*token of its own/);
+  expect(() => registry.admit({ name: node, instanceId: 'b', bootId: 'boot-b', origin: null })).toThrow(
+    /node-1 is connected already.*token of its own/,
+  );
   clock.nowMs += silenceMs;
-  registry.admit(node, 'b', 'boot-b');
+  registry.admit({ name: node, instanceId: 'b', bootId: 'boot-b', origin: null });
 });
 
 test('silence is named once, ends the connection, and is named again after a return', () => {
@@ -119,7 +121,7 @@ test('the silence of a node is not noticed while its return is being stored', ()
   const { registry, clock } = aRegistry();
   registry.expect(node);
   clock.nowMs += silenceMs;
-  registry.admit(node, 'a', 'boot');
+  registry.admit({ name: node, instanceId: 'a', bootId: 'boot', origin: null });
   expect(registry.takeNewlySilent()).toEqual([]);
   // It never came in after all.
   clock.nowMs += silenceMs;
@@ -171,7 +173,7 @@ test('each silence has a number of its own, and what was proven in one says noth
   registry.takeNewlySilent();
   const first = registry.silenceOf(node);
   expect(first).toMatchObject({ sinceMs: clock.nowMs, isDead: false });
-  registry.admit(node, 'a', 'boot');
+  registry.admit({ name: node, instanceId: 'a', bootId: 'boot', origin: null });
   expect(registry.silenceOf(node)).toBeNull();
   clock.nowMs += silenceMs;
   registry.takeNewlySilent();

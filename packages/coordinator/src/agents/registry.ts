@@ -8,6 +8,7 @@ import type { Condition } from '@muster/common/conditions';
 import { MusterError } from '@muster/common/errors';
 import type { NodeName, TaskRef } from '@muster/common/ids';
 import { missedHeartbeatsMax } from '@muster/common/wire/protocol';
+import type { Presented } from '../model.ts';
 import type { Committed } from '../state/committed.ts';
 import type { AgentSession } from './session.ts';
 
@@ -53,22 +54,35 @@ export class AgentRegistry {
    * node has been heard, so that its silence is not noticed while its return is being stored.
    * @throws {MusterError} as `refuseSecond`
    */
-  admit(node: NodeName, instanceId: string, bootId: string): void {
-    this.refuseSecond(node, instanceId, bootId);
+  admit(presented: Presented): void {
+    this.refuseSecond(presented);
+    const { name: node, instanceId } = presented;
     const present = this.nodes.get(node)?.session ?? null;
     if (present?.instanceId === instanceId) present.superseded = true;
     const lastContactMs = this.clock.monotonicMs();
     this.nodes.set(node, { session: present, lastContactMs, hasContact: true, silence: null });
   }
 
-  /** @throws {MusterError} `already_exists` when another machine answers under this name right now */
-  refuseSecond(node: NodeName, instanceId: string, bootId: string): void {
+  /**
+   * @throws {MusterError} `already_exists` when another machine answers under this name right now; `permission_denied`, after
+   *   which an agent tries again, when it may be the same machine after a fast reboot
+   */
+  refuseSecond({ name: node, instanceId, bootId, origin }: Presented): void {
     const present = this.nodes.get(node)?.session ?? null;
-    if (present === null || present.instanceId === instanceId || !this.isOnline(node)) return;
+    if (present === null || !this.isOnline(node)) return;
+    if (present.instanceId !== instanceId) {
+      throw new MusterError(
+        'already_exists',
+        `a node named ${node} is connected already (boot id ${present.bootId}, yours ${bootId}): give this agent a name ` +
+          'and a join token of its own',
+      );
+    }
+    // An agent of an earlier release is believed, as before.
+    if (present.bootId === bootId || origin === null) return;
     throw new MusterError(
-      'already_exists',
-      `a node named ${node} is connected already (boot id ${present.bootId}, yours ${bootId}): give this agent a name ` +
-        'and a join token of its own',
+      'permission_denied',
+      `${node} still answers from an earlier boot (boot id ${present.bootId}, yours ${bootId}): this machine is admitted once ` +
+        'that is silent; if that is another machine, give this agent a name, a join token and a data directory of its own',
     );
   }
 
@@ -105,6 +119,11 @@ export class AgentRegistry {
   /** Its agent connects again, and reports its full state. */
   endSession(node: NodeName): void {
     this.nodes.get(node)?.session?.end();
+  }
+
+  /** Asks the agent, if it is connected, for a heartbeat now. */
+  askForBeat(node: NodeName): void {
+    this.nodes.get(node)?.session?.askForBeat();
   }
 
   /** Tells the agent, if it is connected, to kill tasks of which nothing is recorded. */

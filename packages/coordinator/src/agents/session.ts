@@ -216,6 +216,11 @@ export class AgentSession {
     this.stream.write({ clearCondition: gpuUuid === null ? { kind } : { kind, gpuUuid } });
   }
 
+  /** Asks the agent for a heartbeat now. */
+  askForBeat(): void {
+    this.stream.write({ beat: {} });
+  }
+
   /** Asks the agent to renew its credential. @returns false when it was asked a moment ago */
   askToRenew(nowMs: number): boolean {
     if (nowMs < this.askAgainMs) return false;

@@ -9,6 +9,7 @@ import type { Identity } from '../caller.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { Draft } from '../state/state.ts';
 import type { Credential } from '../store/store.ts';
+import { forgetTokens } from './identity.ts';
 import { isOfUser } from './people.ts';
 
 export interface JoinTokenCommand {
@@ -84,6 +85,7 @@ export function joinNode(
   draft.putCredential({ ...token, usedFor: credentialHash });
   // The same again, whose answer was lost: the credential stays, and so do its sessions.
   const id = holder?.id ?? `agent:${node}:${shortHash(credentialHash)}`;
+  forgetTokens(draft, node);
   if (before !== undefined && before.id !== id) draft.removeCredential(before);
   draft.putCredential(
     newCredential({

@@ -13,7 +13,7 @@ import { type Pace, type PublishedStatus, unpaced } from '../agents/statusPacer.
 import { type Caller, callerName } from '../caller.ts';
 import { endLostTasks } from '../leases/leases.ts';
 import type { JobEvent } from '../lifecycle/event.ts';
-import { type Attempt, currentAttempt, isReleased, type Node } from '../model.ts';
+import { type Attempt, currentAttempt, isReleased, type MachineOrigin, type Node } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { heldTask, heldTasks } from '../state/heldTasks.ts';
@@ -21,6 +21,7 @@ import type { Draft } from '../state/state.ts';
 import { acceptConditions, conditionEvents, gpuFaultOf } from './conditions.ts';
 import { revoke } from './credentials.ts';
 import { drainEvents, drainOnHello, leavingDrain } from './drains.ts';
+import { refuseOtherMachine } from './identity.ts';
 import { inventoryChanges } from './inventoryChanges.ts';
 
 export interface HelloCommand {
@@ -37,6 +38,8 @@ export interface HelloCommand {
   readonly lastContactMs: number | null;
   /** Its machine will be switched off in this many milliseconds. null: that is not known. */
   readonly leavingInMs: number | null;
+  /** Null for an agent of an earlier release. */
+  readonly origin: MachineOrigin | null;
 }
 
 /**
@@ -46,26 +49,6 @@ export interface HelloCommand {
 export type FailureTimes = (exit: TaskEnd) => number | null;
 
 /**
- * To be asked of every Hello before it counts as a sign of life.
- * @throws {MusterError} `permission_denied`, after which an agent tries again, for another machine by the name of one that may
- *   be running tasks: neither its boot nor its being there would prove anything about them
- */
-export function refuseOtherMachine(
-  draft: Draft,
-  { name, instanceId }: Pick<HelloCommand, 'name' | 'instanceId'>,
-): void {
-  const before = draft.node(name);
-  if (before === undefined || before.instanceId === instanceId || !heldTasks(draft.activeJobs()).has(name))
-    return;
-  throw new MusterError(
-    'permission_denied',
-    `the machine that joined as ${name} has tasks that have not ended, and this is another one: give this agent ` +
-      'a name and a join token of its own; the same machine after a reinstall is admitted once those tasks are fenced, or ' +
-      `at once after: muster node confirm-dead ${name}`,
-  );
-}
-
-/**
  * An agent has connected and reports its full state.
  * @throws {MusterError} as `refuseOtherMachine`: tasks may have been placed since that was asked
  */
@@ -73,10 +56,13 @@ export function hello(draft: Draft, command: HelloCommand, nowMs: number, pace: 
   const { observed, failedAtMs, lastContactMs: _, leavingInMs, ...node } = command;
   refuseOtherMachine(draft, node);
   const before = draft.node(command.name);
+  const tokens = before?.tokens ?? null;
+  const origin = node.origin ?? before?.origin ?? null;
   const conditions = acceptConditions(command.conditions);
   const drain = leavingDrain(drainOnHello(before, command.leavingInMs), leavingInMs, nowMs);
   const inventory = withKnownMachine(node.inventory, before?.inventory ?? null);
-  const after: Node = { ...node, inventory, conditions, drain, joinedAtMs: before?.joinedAtMs ?? nowMs };
+  const joinedAtMs = before?.joinedAtMs ?? nowMs;
+  const after: Node = { ...node, inventory, conditions, drain, joinedAtMs, tokens, origin };
   draft.putNode(after);
   if (before === undefined) {
     draft.emit({ kind: 'node.joined', subject: node.name, data: { inventory: node.inventory } }, nowMs);

@@ -53,6 +53,15 @@ export class Proofs {
       : null;
   }
 
+  /** The proof that this store issued a continuity token to a node. @param body the token without its proof */
+  ofContinuity(node: NodeName, body: string): string {
+    return this.mac(`continuity ${node} ${body}`);
+  }
+
+  isOfContinuity(node: NodeName, body: string, proof: string): boolean {
+    return isEqual(proof, this.ofContinuity(node, body));
+  }
+
   private mac(text: string): string {
     return createHmac('sha256', this.key).update(text).digest('base64url').slice(0, macLength);
   }

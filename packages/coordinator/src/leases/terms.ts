@@ -27,6 +27,16 @@ interface Ahead {
   readonly stray: JobId | null;
   /** The highest number of submission of such a job; 0: there is none. */
   readonly submitSeq: number;
+  /** A continuity token of `node` that the store knows nothing of. Absent: there is none. */
+  readonly token?: NewerToken;
+}
+
+/** A continuity token that this store proves to be its own, and has not issued. */
+export interface NewerToken {
+  /** Its number. */
+  readonly presented: number;
+  /** The number of the newest token that the store knows of. */
+  readonly newest: number;
 }
 
 interface StoredTerms {
@@ -96,8 +106,16 @@ export class Terms {
     return unproven === null ? null : `${claimText(unproven, term)}, and cannot prove it`;
   }
 
+  /** An agent has a continuity token that was issued after this store was copied. */
+  noteNewerToken(node: NodeName, token: NewerToken): void {
+    this.record((stored) => withNewerToken(stored, node, token));
+  }
+
   private recordProven(node: NodeName, proven: Claims): void {
-    const next = (stored: StoredTerms) => withProven(stored, node, proven);
+    this.record((stored) => withProven(stored, node, proven));
+  }
+
+  private record(next: (stored: StoredTerms) => StoredTerms): void {
     if (next(this.stored) === this.stored) return;
     // In force at once, because it only forbids; stored so that it outlives restarts, in which our own term grows past the
     // proven one.
@@ -210,6 +228,7 @@ function withProven(stored: StoredTerms, node: NodeName, claimed: Claims): Store
   return {
     ...stored,
     ahead: {
+      ...ahead,
       node: ahead?.node ?? node,
       highestTerm: Math.max(claimed.highestTerm, ahead?.highestTerm ?? 0),
       attempts: { ...ahead?.attempts, ...Object.fromEntries(changes) },
@@ -219,11 +238,21 @@ function withProven(stored: StoredTerms, node: NodeName, claimed: Claims): Store
   };
 }
 
-function newerText({ node, highestTerm, attempts, stray }: Ahead, term: number): string {
+/** Returns the same object if a newer token is known already. */
+function withNewerToken(stored: StoredTerms, node: NodeName, token: NewerToken): StoredTerms {
+  const { ahead } = stored;
+  if (ahead?.token !== undefined) return stored;
+  const nothing = { highestTerm: 0, attempts: {}, stray: null, submitSeq: 0 };
+  return { ...stored, ahead: { ...(ahead ?? { ...nothing, node }), token } };
+}
+
+function newerText({ node, highestTerm, attempts, stray, token }: Ahead, term: number): string {
   const [job] = Object.entries(attempts);
   if (highestTerm > term) return `${node} was welcomed in term ${highestTerm} and this is term ${term}`;
   if (job !== undefined) return `${node} has attempt ${job[1]} of ${job[0]}, which is later than the store's`;
   if (stray !== null) return `${node} has ${stray}, which is unknown to the store`;
+  if (token !== undefined)
+    return `${node} has continuity token ${token.presented}, and the newest of the store is ${token.newest}`;
   return `${node} has been welcomed in a later term`;
 }
 

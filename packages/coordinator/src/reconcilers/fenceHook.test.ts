@@ -131,7 +131,7 @@ test.each([
   const { hook, runs } = aHook();
   fallSilent();
   hook.run();
-  coordinator.agents.admit(node, 'i', 'boot');
+  coordinator.agents.admit({ name: node, instanceId: 'i', bootId: 'boot', origin: null });
   if (silentAgain) fallSilent();
   hook.run();
   expect(runs, 'one at a time').toHaveLength(1);

@@ -51,7 +51,13 @@ async function pass(seconds: number, answering: readonly number[] = []): Promise
   }
 }
 
-const heard = (number: number) => coordinator.agents.admit(nameOf(number), `instance-${number}`, 'boot');
+const heard = (number: number) =>
+  coordinator.agents.admit({
+    name: nameOf(number),
+    instanceId: `instance-${number}`,
+    bootId: 'boot',
+    origin: null,
+  });
 const stateOf = (number: number) => coordinator.state.jobs.get(jobIdOf(number))?.state.kind ?? 'ended';
 const eventsOf = (kind: string) => [...memory.events.values()].filter((event) => event.kind === kind);
 const refused = { code: 'failed_precondition' };

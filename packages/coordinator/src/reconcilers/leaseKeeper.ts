@@ -22,7 +22,7 @@ import {
 import { Maintenance } from '../leases/maintenance.ts';
 import type { MetaStore } from '../leases/metaStore.ts';
 import { Proofs } from '../leases/proofs.ts';
-import { Terms } from '../leases/terms.ts';
+import { type NewerToken, Terms } from '../leases/terms.ts';
 import type { AgentAccount } from '../leases/testimony.ts';
 import type { Command, Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
@@ -53,7 +53,8 @@ export class LeaseKeeper implements LeaseGrants {
   private readonly grantedLeases: GrantedLeases;
   private readonly parts: LeaseParts;
   private readonly terms: Terms;
-  private readonly proofs: Proofs;
+  /** Proofs of this store, for terms, tasks and continuity tokens. */
+  readonly proofs: Proofs;
   private readonly maintenance: Maintenance;
   private readonly stalls: ProcessStalls;
   /** The parts that need the loop, which does not exist when this is opened. */
@@ -136,6 +137,11 @@ export class LeaseKeeper implements LeaseGrants {
    */
   checkAccount(account: AgentAccount): string | null {
     return this.terms.checkAccount(account);
+  }
+
+  /** An agent has a continuity token that proves that the store was restored from an old copy. */
+  noteNewerToken(node: NodeName, token: NewerToken): void {
+    this.terms.noteNewerToken(node, token);
   }
 
   /** Why nothing is started or rescheduled now, and what ends that. null: jobs are started. */

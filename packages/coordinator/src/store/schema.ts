@@ -275,6 +275,11 @@ create table own_space (
 ) strict;
 `;
 
+/** The continuity tokens of each node and its machine, which the next Hello of its agent brings. */
+const nodeIdentities = /* sql */ `
+update nodes set body = json_set(body, '$.tokens', null, '$.origin', null) where body <> '';
+`;
+
 /** The first makes version `oldestVersion` of an empty database, each further one the next version. */
 const steps: readonly string[] = [
   initialSchema,
@@ -292,6 +297,7 @@ const steps: readonly string[] = [
   seedRuns,
   phases,
   ownSpace,
+  nodeIdentities,
 ];
 
 export const schemaVersion = oldestVersion + steps.length - 1;
