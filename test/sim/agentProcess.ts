@@ -54,6 +54,8 @@ export function startAgent(parts: AgentParts): void {
     // Nothing is renewed here.
     renewal: { take() {}, welcomed() {}, refused: () => false, explain: (refusal) => refusal },
     terms: machine.disk.terms(),
+    continuity: machine.disk.continuity(),
+    machine: { hostName: machine.name, firmwareUuid: `firmware-of-${machine.name}`, cardAddresses: [] },
     onRefused: parts.onRefused,
     shutdownGraceMs: 0,
     records: machine.disk.recordsFor(life),

@@ -7,6 +7,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type HighestTerm, isFollowed, noTerm } from '@muster/agent/leases/highestTerm';
 
+import type { ContinuityTokens } from '@muster/agent/session/continuity';
 import type { Phase, TaskRecord, TaskRecords } from '@muster/agent/tasks/records';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { History } from './history.ts';
@@ -37,6 +38,7 @@ export class Disk {
   fullUntilMs = 0;
   /** The agent's file of it, synced. */
   private highestTerm = noTerm;
+  private tokens: readonly string[] = [];
   private readonly machine: string;
   private readonly directory: string;
   private readonly timeline: Timeline;
@@ -106,6 +108,21 @@ export class Disk {
       admit: (term) => {
         if (!isFollowed(term, this.highestTerm)) return false;
         this.highestTerm = term;
+        return true;
+      },
+    };
+  }
+
+  /** As the agent's file of it, synced before it is confirmed. */
+  continuity(): ContinuityTokens {
+    const tokens = () => this.tokens;
+    return {
+      get tokens() {
+        return tokens();
+      },
+      keep: (next) => {
+        if (this.isFull) return false;
+        this.tokens = next;
         return true;
       },
     };

@@ -43,6 +43,7 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'node.drained': calls,
   'node.undrained': calls,
   'node.orphans_ended': calls,
+  'node.duplicate_identity': `${coordinator}/rpc/continuity.test.ts`,
   'node.removed': calls,
   'cluster.suspect': leases,
   'cluster.trusted': leases,

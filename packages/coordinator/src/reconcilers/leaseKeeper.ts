@@ -28,6 +28,7 @@ import type { Command, Loop } from '../loop.ts';
 import type { Attempt, Job } from '../model.ts';
 import { heldTasks } from '../state/heldTasks.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
+import { Duplicates } from './duplicates.ts';
 import { FenceHook } from './fenceHook.ts';
 import { PartitionDetector } from './partitionDetector.ts';
 
@@ -53,12 +54,16 @@ export class LeaseKeeper implements LeaseGrants {
   private readonly grantedLeases: GrantedLeases;
   private readonly parts: LeaseParts;
   private readonly terms: Terms;
-  /** Proofs of this store, for terms, tasks and continuity tokens. */
-  readonly proofs: Proofs;
+  private readonly proofs: Proofs;
   private readonly maintenance: Maintenance;
   private readonly stalls: ProcessStalls;
   /** The parts that need the loop, which does not exist when this is opened. */
-  private attached: { loop: Loop; partition: PartitionDetector; hook: FenceHook | null } | null = null;
+  private attached: {
+    loop: Loop;
+    partition: PartitionDetector;
+    hook: FenceHook | null;
+    duplicates: Duplicates;
+  } | null = null;
   private wasPaused = false;
 
   private constructor(parts: LeaseParts, proofs: Proofs, terms: Terms, maintenance: Maintenance) {
@@ -103,6 +108,7 @@ export class LeaseKeeper implements LeaseGrants {
     const shared = { state, loop, agents, monotonicMs };
     this.attached = {
       loop,
+      duplicates: new Duplicates({ ...shared, clock, log }),
       partition: new PartitionDetector({ ...shared, windowMs: settings.leaseMs }),
       hook: runCommand === null ? null : new FenceHook({ ...shared, log, paused, runCommand }),
     };
@@ -139,9 +145,22 @@ export class LeaseKeeper implements LeaseGrants {
     return this.terms.checkAccount(account);
   }
 
-  /** An agent has a continuity token that proves that the store was restored from an old copy. */
-  noteNewerToken(node: NodeName, token: NewerToken): void {
-    this.terms.noteNewerToken(node, token);
+  /** What the agents' side of the coordinator needs to know which machines are nodes of this store. */
+  hubParts() {
+    const { terms, proofs } = this;
+    return {
+      proofs,
+      duplicates: this.duplicates,
+      term: (node: NodeName) => ({ term: terms.term, termProof: this.termProofOf(node) }),
+      checkAccount: (account: AgentAccount) => this.checkAccount(account),
+      noteNewerToken: (node: NodeName, token: NewerToken) => terms.noteNewerToken(node, token),
+    };
+  }
+
+  /** Machines that are refused because another one has their identity. */
+  get duplicates(): Duplicates {
+    if (this.attached === null) throw new Error('the lease keeper was not attached to a loop');
+    return this.attached.duplicates;
   }
 
   /** Why nothing is started or rescheduled now, and what ends that. null: jobs are started. */
@@ -191,7 +210,7 @@ export class LeaseKeeper implements LeaseGrants {
   run(): readonly Promise<unknown>[] {
     if (this.attached === null) return [];
     const { agents, state, clock, log } = this.parts;
-    const { loop, partition, hook } = this.attached;
+    const { loop, partition, hook, duplicates } = this.attached;
     const nowMs = clock.monotonicMs();
     const pausedForMs = this.stalls.take(nowMs);
     if (pausedForMs > 0) {
@@ -207,6 +226,7 @@ export class LeaseKeeper implements LeaseGrants {
     const monotonicMs = () => clock.monotonicMs();
     const fenced = endFencedTasks({ state, loop, agents, grantedLeases, monotonicMs, paused });
     hook?.run();
+    duplicates.pass();
     const isPaused = this.paused() !== null;
     if (isPaused !== this.wasPaused) loop.wake();
     this.wasPaused = isPaused;

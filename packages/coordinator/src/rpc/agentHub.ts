@@ -1,98 +1,40 @@
 /** The agents' side of the coordinator. Decodes, hands to commands, encodes. */
-import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { MusterError, messageOf } from '@muster/common/errors';
 import type { AgentHubHandlers } from '@muster/common/gen/muster/v1/AgentHub';
 import type { AgentMessage__Output } from '@muster/common/gen/muster/v1/AgentMessage';
 import type { Checked__Output } from '@muster/common/gen/muster/v1/Checked';
-import type { CoordinatorMessage } from '@muster/common/gen/muster/v1/CoordinatorMessage';
 import type { Heartbeat__Output } from '@muster/common/gen/muster/v1/Heartbeat';
-import type { Hello__Output } from '@muster/common/gen/muster/v1/Hello';
 import type { NodeStatus__Output } from '@muster/common/gen/muster/v1/NodeStatus';
 import type { Prepared__Output } from '@muster/common/gen/muster/v1/Prepared';
-import { type NodeName, type TaskRef } from '@muster/common/ids';
-import type { Logger } from '@muster/common/log';
-import type { TraceSampler } from '@muster/common/traceContext';
+import type { TaskRef } from '@muster/common/ids';
 import type { TaskReport } from '@muster/common/views';
 import { findingsFromWire, taskRefFromWire } from '@muster/common/wire/codec';
 import { forgotten, verdictOn } from '../agents/desired.ts';
-import type { OrphanTasks } from '../agents/orphans.ts';
-import type { AgentRegistry } from '../agents/registry.ts';
 import { AgentSession } from '../agents/session.ts';
-import type { StatusPacer } from '../agents/statusPacer.ts';
-import type { TaskAccounts } from '../agents/taskAccounts.ts';
-import type { AlertWatch } from '../alertWatch/alertWatch.ts';
 import { callerOf } from '../auth/interceptor.ts';
-import { revoked } from '../auth/tokens.ts';
-import type { AgentIdentity } from '../caller.ts';
 import { keepSecret } from '../commands/credentials.ts';
-import { hello, nodeStatus, noteFreezes, refuseOtherMachine, report } from '../commands/nodes.ts';
-import type { LeaseGrants } from '../leases/leases.ts';
-import { type AgentAccount, doubtCondition } from '../leases/testimony.ts';
+import { nodeStatus, noteFreezes, report } from '../commands/nodes.ts';
 import type { JobEvent } from '../lifecycle/transition.ts';
-import type { Loop } from '../loop.ts';
-import { currentAttempt, type Job } from '../model.ts';
-import type { HangWatch } from '../reconcilers/hangWatch.ts';
-import type { TimeLimits } from '../reconcilers/timeLimits.ts';
+import { currentAttempt } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { learnOutcomes } from '../state/endedJobs.ts';
 import { heldTask } from '../state/heldTasks.ts';
-import { keptCheckpointsOf } from '../state/keptCheckpoints.ts';
-import { type ClusterState, Draft } from '../state/state.ts';
-import type { Store } from '../store/store.ts';
 import { NodeAllowances } from '../work/allowance.ts';
-import {
-  accountReported,
-  conditionsReported,
-  failureTimes,
-  heldTasksFromWire,
-  inventoryReported,
-  reportsFromWire,
-} from './agentReports.ts';
+import type { AgentHubParts } from './agentHubParts.ts';
+import { conditionsReported, failureTimes, inventoryReported, reportsFromWire } from './agentReports.ts';
 import { taken } from './bounds/bounded.ts';
 import { endWithError, unary, unaryHandler } from './calls.ts';
 import { SessionAllowances, takeInTurn } from './intake.ts';
-import { type JoinParts, join, takeOffer } from './join.ts';
-import { type LogUploadParts, serveUpload } from './logUploads.ts';
-import { type NodeClockParts, noteNodeClock } from './nodeClocks.ts';
+import { join, takeOffer } from './join.ts';
+import { serveUpload } from './logUploads.ts';
+import { noteNodeClock } from './nodeClocks.ts';
 import { preparedEvent } from './prepared.ts';
-import { type RowUploadParts, serveRows } from './rowUploads.ts';
+import { serveRows } from './rowUploads.ts';
 import { type SecretCallParts, taskSecretCalls } from './secrets.ts';
-import { serveTelemetry, type TelemetryUploadParts, uploadRate } from './telemetryUploads.ts';
-import { applyCheckpoint, completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
-import { refuseOtherVersions } from './versions.ts';
-import { storesHello, type WithoutSpaceParts, withoutSpace } from './withoutSpace.ts';
-
-export interface AgentHubParts
-  extends JoinParts,
-    NodeClockParts,
-    LogUploadParts,
-    RowUploadParts,
-    TelemetryUploadParts,
-    WithoutSpaceParts {
-  readonly state: ClusterState;
-  readonly store: Pick<Store, 'readJob' | 'readOutcomes'>;
-  readonly loop: Loop;
-  readonly agents: AgentRegistry;
-  readonly log: Logger;
-  readonly heartbeatIntervalMs: number;
-  /** Length of a lease where the job does not set it. */
-  readonly leaseMs: number;
-  readonly leases: LeaseGrants;
-  /** Which traces are recorded. null: none is. */
-  readonly isSampled: TraceSampler | null;
-  /** Of this run of the coordinator, with the proof that a node was welcomed in it. */
-  readonly term: (node: NodeName) => { readonly term: number; readonly termProof: string };
-  /** Examines every Hello before it has any effect. @returns what it claims without proof; null: nothing */
-  readonly checkAccount: (account: AgentAccount) => string | null;
-  readonly orphans: OrphanTasks;
-  readonly taskAccounts: TaskAccounts;
-  readonly pacer: StatusPacer;
-  readonly timeLimits: TimeLimits;
-  readonly hangWatch: HangWatch;
-  readonly alerts: Pick<AlertWatch, 'noteSample'>;
-}
-
-type SessionCall = ServerDuplexStream<AgentMessage__Output, CoordinatorMessage>;
+import { type SessionCall, SessionOpening } from './sessionOpening.ts';
+import { serveTelemetry, uploadRate } from './telemetryUploads.ts';
+import { completeTraining, takeCheckpoint, takeTrainingSign } from './trainingMessages.ts';
+import { withoutSpace } from './withoutSpace.ts';
 
 export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubHandlers {
   const allowances = new SessionAllowances(parts.monotonicMs);
@@ -110,7 +52,7 @@ export function agentHubCalls(parts: AgentHubParts & SecretCallParts): AgentHubH
 function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call: SessionCall): void {
   const caller = callerOf(call);
   /** Messages may follow Hello before its commit is done; they wait for it, in order. */
-  let opening: Promise<AgentSession> | null = null;
+  let opening: SessionOpening | null = null;
   let session: AgentSession | null = null;
   let isClosed = false;
   const refuse = (error: MusterError) => endWithError(call, error);
@@ -121,26 +63,35 @@ function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call:
   const { node } = caller;
 
   const take = (message: AgentMessage__Output) => allowances.take(node, message);
+  const onMessageOf = (of: AgentSession, message: AgentMessage__Output) =>
+    withoutSpace(parts, of, message, () => onMessage(parts, of, message));
   const handle = async (message: AgentMessage__Output) => {
     // Any message may come twice: a second Hello does not open a second session.
     if (message.hello != null && opening === null) {
-      opening = beginSession(parts, call, caller, message.hello).then((opened) => {
-        session = opened;
-        // The stream closed during the commit: if the session stayed, the node would count as connected until it is silent.
-        if (isClosed) closed();
-        return opened;
-      });
+      opening = new SessionOpening(parts, call, caller, message.hello, noteTasks);
+      began(opening).catch(fail);
+      await opening.begin();
+      return;
     }
     if (opening === null) throw new MusterError('invalid', 'a session begins with Hello');
-    const opened = await opening;
-    await withoutSpace(parts, opened, message, () => onMessage(parts, opened, message));
+    if (message.tokenKept != null) await opening.tokenKept(message.tokenKept);
+    else if (!opening.keepEarly(message)) await onMessageOf(await opening.session, message);
   };
-  takeInTurn(call, take, handle, (error) => {
+  /** Deals with what has come before the Welcome, once it is sent. */
+  const began = async (begun: SessionOpening) => {
+    const opened = await begun.session;
+    session = opened;
+    // The stream closed during the commit: if the session stayed, the node would count as connected until it is silent.
+    if (isClosed) closed();
+    for (const message of begun.takeEarly()) await onMessageOf(opened, message);
+  };
+  const fail = (error: unknown) => {
     if (!parts.state.nodes.has(node)) parts.agents.forget(node);
     const known = error instanceof MusterError ? error : new MusterError('internal', messageOf(error));
     parts.log.warn({ node, error: known.message }, 'an agent session was ended');
     refuse(known);
-  });
+  };
+  takeInTurn(call, take, handle, fail);
   const closed = () => {
     isClosed = true;
     if (session !== null && parts.agents.remove(session)) parts.log.info({ node }, 'agent disconnected');
@@ -151,83 +102,6 @@ function serveSession(parts: AgentHubParts, allowances: SessionAllowances, call:
   });
   call.on('cancelled', closed);
   call.on('error', closed);
-}
-
-async function beginSession(
-  parts: AgentHubParts,
-  call: SessionCall,
-  caller: AgentIdentity,
-  wire: Hello__Output,
-): Promise<AgentSession> {
-  const { node } = caller;
-  const { instanceId, bootId, agentVersion } = wire;
-  refuseOtherVersions(node, wire);
-  // Somebody's mistake, which ends the second agent, before what only has to be waited for.
-  parts.agents.refuseSecond(node, instanceId, bootId);
-  refuseOtherMachine(new Draft(parts.state), { name: node, instanceId });
-  noteNodeClock(parts, node, bootId, wire);
-  const silentForMs = parts.agents.silentForMs(node);
-  parts.agents.admit(node, instanceId, bootId);
-  const observed = reportsFromWire(parts.taskStatus, node, wire.observed);
-  await learnOutcomes(
-    parts.state,
-    parts.store,
-    observed.map(({ task }) => task.jobId),
-  );
-  parts.orphans.replace(node, heldTasksFromWire(wire.observed));
-  const claim = parts.checkAccount({ node, ...accountReported(parts.state, wire), observed });
-  const doubt = claim === null ? null : doubtCondition(claim, parts.wallMs());
-  const inventory = inventoryReported(wire.inventory);
-  const conditions = conditionsReported(wire.conditions, doubt);
-  const command = {
-    name: node,
-    instanceId,
-    bootId,
-    agentVersion,
-    inventory,
-    conditions,
-    observed,
-    leavingInMs: wire.leavingInMs ?? null,
-    failedAtMs: failureTimes(parts.taskStatus, node, bootId),
-    lastContactMs: silentForMs === null ? null : parts.wallMs() - silentForMs,
-  };
-  const hasStored = await storesHello(parts, command, caller, (draft, nowMs) => {
-    if (caller.renewed) keepSecret(draft, caller.id, parts.credentialLifetimeMs, nowMs);
-    // Before the ends: by them it is chosen what the next attempts begin from.
-    const checkpoints = parts.pacer.take(node, 'training', wire.checkpoints.length) ? wire.checkpoints : [];
-    for (const each of checkpoints) applyCheckpoint(draft, node, each, nowMs);
-    completeTraining(draft, node, observed, nowMs);
-    hello(draft, command, nowMs, parts.pacer);
-  });
-  // Removed in the same commit, it is no longer one of ours.
-  if (!parts.state.nodes.has(node)) throw revoked(caller.id);
-  const stream = {
-    write: (message: CoordinatorMessage) => void call.write(message),
-    end: () => call.end(),
-  };
-  const identity = { caller, instanceId, bootId };
-  const keptOf = (job: Job) => keptCheckpointsOf(job, parts.state.evaluations);
-  const session = new AgentSession(identity, stream, parts.leases, doubt, parts.isSampled, keptOf);
-  session.hasMissed = !hasStored;
-  noteTasks(parts, session, observed);
-  parts.taskAccounts.connected(node, observed, wire.marksRowEnds);
-  const { jobs } = parts.state;
-  session.welcome(
-    {
-      heartbeatIntervalMs: parts.heartbeatIntervalMs,
-      leaseMs: parts.leaseMs,
-      ...parts.term(node),
-      clusterId: parts.state.clusterId,
-    },
-    jobs.values(),
-    observed.map((each) => each.task),
-    (id) => jobs.get(id),
-    (id) => jobs.has(id) || parts.state.outcomes.has(id),
-  );
-  parts.agents.add(session);
-  parts.log.info({ node, bootId, tasks: observed.length }, 'agent connected');
-  parts.loop.wake();
-  return session;
 }
 
 async function onMessage(
@@ -303,7 +177,8 @@ export async function takeStatus(
   status: NodeStatus__Output,
 ): Promise<void> {
   const inventory = status.inventory === null ? null : inventoryReported(status.inventory);
-  const conditions = conditionsReported(status.conditions, session.doubt);
+  const own = [session.doubt, parts.duplicates.conditionOf(session.node)];
+  const conditions = conditionsReported(status.conditions, ...own);
   const leavingInMs = status.leavingInMs ?? null;
   const command = { name: session.node, inventory, conditions, leavingInMs };
   await parts.loop.run(session.caller, (draft, nowMs) => {
@@ -346,6 +221,7 @@ function noteTasks(parts: AgentHubParts, session: AgentSession, reports: readonl
 /** Answers at once, from memory: a heartbeat must never wait for a commit. */
 function onHeartbeat(parts: AgentHubParts, session: AgentSession, heartbeat: Heartbeat__Output): void {
   const { node, bootId } = session;
+  parts.duplicates.heard(node);
   noteNodeClock(parts, node, bootId, heartbeat);
   const reports = reportsFromWire(parts.taskStatus, node, heartbeat.observed);
   // Of jobs that ended long ago the next heartbeat is answered from what this reads.

@@ -14,6 +14,7 @@ import {
   taskReportFromWire,
 } from '@muster/common/wire/codec';
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
+import { duplicateKind } from '../commands/identity.ts';
 import type { FailureTimes } from '../commands/nodes.ts';
 import { type AgentAccount, doubtKind } from '../leases/testimony.ts';
 import type { ClusterState } from '../state/state.ts';
@@ -56,13 +57,16 @@ export function failureTimes(taskStatus: TaskStatusCache, node: NodeName, bootId
   return ({ failure }) => (failure === null ? null : taskStatus.wallOf(node, bootId, failure.atBoottimeMs));
 }
 
-/** Conditions that an agent reports. The coordinator alone decides whether the node's claims are doubted. */
+/** Conditions that only the coordinator finds: claims of a node that are doubted, and copies of its identity. */
+const ownKinds: ReadonlySet<string> = new Set([doubtKind, duplicateKind]);
+
+/** Conditions that an agent reports, with those that the coordinator has found. */
 export function conditionsReported(
   wire: readonly Condition__Output[],
-  doubt: Condition | null,
+  ...own: readonly (Condition | null)[]
 ): readonly Condition[] {
-  const reported = wire.map(conditionFromWire).filter(({ kind }) => kind !== doubtKind);
-  return doubt === null ? reported : [doubt, ...reported];
+  const reported = wire.map(conditionFromWire).filter(({ kind }) => !ownKinds.has(kind));
+  return [...own.flatMap((each) => each ?? []), ...reported];
 }
 
 /** Terms of another cluster mean nothing here. */

@@ -104,7 +104,7 @@ test('a silent node is fenced while another one is in doubt', async () => {
   silent.cancel();
   for (let tick = 0; tick < 12; tick += 1) {
     coordinator.clock.nowMs += 1_000;
-    coordinator.agents.admit(nodeNameOf('node-2'), 'i', 'b');
+    coordinator.agents.admit({ name: nodeNameOf('node-2'), instanceId: 'i', bootId: 'b', origin: null });
     await Promise.all(coordinator.leases.run());
   }
   const fenced = [...coordinator.memory.events.values()].filter(({ kind }) => kind === 'node.fenced');

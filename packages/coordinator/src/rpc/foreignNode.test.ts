@@ -158,6 +158,8 @@ const claims: Readonly<Record<string, (of: TaskRef) => readonly AgentMessage[]>>
   trainingSign: (of) => [{ trainingSign: { task: of, sign: trainingSignToWire(sign) } }],
   credentialOffer: () => [],
   credentialKept: () => [{ credentialKept: {} }],
+  // A token that was not offered on this connection changes nothing.
+  tokenKept: () => [{ tokenKept: { token: 'chain.1.salt.mac' } }],
 };
 
 function seen(of: TaskRef, name: string, verdict: 'verified' | 'corrupt' = 'verified') {
