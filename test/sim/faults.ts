@@ -43,6 +43,9 @@ function partition(directions: readonly ('up' | 'down')[]): Fault {
   });
 }
 
+/** By then the coordinator has read its clock for the first time. */
+const firstStartMs = 2_000;
+
 export const faults = {
   killAgent: onSite((world, random, site) => {
     const forMs = someTimeMs(random);
@@ -197,7 +200,16 @@ export const faults = {
     return 0;
   }),
   wallClockJump: onCoordinator((world, random) => {
-    world.wallOffsetMs = random.between(-86_400_000, 86_400_000);
+    // The very first start believes its clock: there is nothing to compare it with.
+    if (world.timeline.nowMs < firstStartMs) return 0;
+    // From a second to 400 days, each order of magnitude as often as the others.
+    const sizeMs = Math.round(1_000 * (400 * 86_400) ** random.next());
+    const aheadMs = random.chance(0.5) ? sizeMs : -sizeMs;
+    const isEveryones = random.chance(0.4);
+    world.hasJumped = true;
+    if (isEveryones || random.chance(0.6)) world.coordinatorWallOffsetMs = aheadMs;
+    for (const { machine } of world.sites)
+      if (isEveryones || random.chance(0.4)) world.wallOffsetsMs.set(machine.name, aheadMs);
     return 0;
   }),
   /** A node is cut off, and then the coordinator that granted its leases is another one. */
@@ -248,6 +260,8 @@ export function lose(world: World, site: Site): void {
 /** Nothing is in the way any longer. */
 export function healAll(world: World): void {
   world.network.lossy = false;
+  world.coordinatorWallOffsetMs = 0;
+  world.wallOffsetsMs.clear();
   Object.assign(world.storeFaults, { fullCommits: 0, ioError: false, slowUntilMs: 0 });
   world.fabric.heal();
   world.startCoordinator();

@@ -28,6 +28,7 @@ import type * as dependenciesModule from '@muster/coordinator/state/dependencies
 import type * as stateModule from '@muster/coordinator/state/state';
 import type * as memoryStoreModule from '@muster/coordinator/store/memory/memoryStore';
 import { alertMutants } from './alertMutants.ts';
+import { clockMutants } from './clockMutants.ts';
 import type * as guardModule from './guard.ts';
 import { leaseMutants } from './leaseMutants.ts';
 import { type Mutant, replacing } from './mutant.ts';
@@ -395,6 +396,7 @@ export const mutants = {
   },
   ...leaseMutants,
   ...alertMutants,
+  ...clockMutants,
   ...trainingMutants,
   ...pipelineMutants,
 } satisfies Record<string, Mutant>;

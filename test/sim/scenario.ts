@@ -9,6 +9,7 @@ import { AlertCheck } from './checks/alerts.ts';
 import { ArrayLimitCheck } from './checks/arrayLimits.ts';
 import { BudgetCheck } from './checks/budgets.ts';
 import { ClientCheck } from './checks/clients.ts';
+import { ClockCheck } from './checks/clocks.ts';
 import { DependencyCheck } from './checks/dependencies.ts';
 import { DrainCheck } from './checks/drains.ts';
 import { ExecutionCheck } from './checks/executions.ts';
@@ -117,6 +118,7 @@ function watchHistory(
   const executions = new ExecutionCheck(verdict);
   const gangs = new GangCheck(verdict, executions);
   const log = new LogCheck(verdict);
+  const clocks = new ClockCheck(verdict);
   const clients = new ClientCheck(verdict, log);
   const drains = new DrainCheck(verdict);
   const paths = new PathsCheck(verdict, fileOf);
@@ -137,10 +139,11 @@ function watchHistory(
   const alerts = new AlertCheck(verdict);
   const tokenBudgets = new TokenBudgetCheck(verdict, stories);
   const graces = new GraceCheck(shared);
-  const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => world.wallOffsetMs === 0 });
+  const leaving = new LeavingCheck({ ...shared, isTimeSteady: () => !world.hasJumped });
   const leases = new LeaseCheck({ verdict, executions, grants: network.grants, fileOf, isWell });
   history.listen((fact, nowMs) => {
     executions.see(fact, nowMs);
+    clocks.see(fact, nowMs);
     paths.see(fact);
     leases.see(fact, nowMs);
     retries.see(fact);

@@ -64,8 +64,12 @@ export class World {
   readonly memory = new Memory('simulated');
   readonly storeFaults: StoreFaults = { fullCommits: 0, ioError: false, slowUntilMs: 0 };
   coordinator: Life | null = null;
-  /** Wall clocks jump; no decision may depend on them (G10 of docs/guarantees.md). */
-  wallOffsetMs = 0;
+  /** How far the system clock of the coordinator is off; no decision may depend on it (G10 of docs/guarantees.md). */
+  coordinatorWallOffsetMs = 0;
+  /** The same of each machine, by its name. */
+  readonly wallOffsetsMs = new Map<string, number>();
+  /** A system clock was set at some time. */
+  hasJumped = false;
   /** Ways between machines. */
   readonly fabric = new Fabric(() => this.sites.map(({ machine }) => machine));
   /** Storage that every machine sees. */
@@ -102,7 +106,7 @@ export class World {
         random,
         history: this.history,
         directory: join(this.directory, name),
-        wallOffsetMs: () => this.wallOffsetMs,
+        wallOffsetMs: () => this.wallOffsetsMs.get(name) ?? 0,
         shared: this.shelves,
         artifacts: this.artifacts,
         onBadEnd: (process) => this.informGang(process),
@@ -134,7 +138,9 @@ export class World {
     const name = `coordinator ${this.coordinatorRuns}`;
     const random = this.random(name);
     // Each run on a machine of its own: nothing of an earlier one's time means anything to it.
-    const clock = new MachineClock(this.timeline, random, () => this.wallOffsetMs);
+    const clock = new MachineClock(this.timeline, random, () => this.coordinatorWallOffsetMs);
+    // Started again in the same boot, or elsewhere.
+    const bootId = this.random(`boot of ${name}`).chance(0.5) ? 'the first' : name;
     const life = new Life(name, clock.rate);
     this.coordinator = life;
     this.history.add({ kind: 'process', name, what: 'started' });
@@ -162,9 +168,9 @@ export class World {
         store,
         clock,
         machineClock: {
-          bootId: () => name,
+          bootId: () => bootId,
           boottimeMs: clock.boottimeMs,
-          isSynchronised: async () => this.wallOffsetMs === 0,
+          isSynchronised: async () => this.coordinatorWallOffsetMs === 0,
         },
         random,
         log: this.logger(name),

@@ -11,6 +11,8 @@ import type { Verdict } from './verdict.ts';
 const minuteMs = 60_000;
 /** Wall clock at the start of the world. */
 const epochMs = 1_700_000_000_000;
+/** A system clock that is less far away is followed. */
+const followedMs = 12_000;
 /** A pass of the coordinator, with time to start again. */
 const carriedOutMs = 20_000;
 /** Between two looks at a directory, and what it takes to start again and to store what was seen. */
@@ -262,6 +264,7 @@ export class TriggerCheck {
     if (known.file.on === 'cron') {
       const dueMs = Date.parse(cause);
       this.must(dueMs % minuteMs === 0, () => `${what()}, which is no time of it`);
+      this.must(dueMs <= epochMs + nowMs + followedMs, () => `${what()}, before that`);
       if (this.isTimeSteady()) {
         this.must(dueMs > epochMs + known.sinceMs - minuteMs, () => `${what()}, before it was set`);
         this.must(dueMs <= epochMs + nowMs, () => `${what()}, before that`);

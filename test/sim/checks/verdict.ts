@@ -26,6 +26,7 @@ export const guarantees = {
   budget: 'What is submitted with a token that has a budget stays within it.',
   alert: 'An alert fires once each time that its condition holds, and is resolved when it no longer does.',
   ledger: 'Each GPU-second of an attempt is recorded once.',
+  clock: 'What the coordinator records has the time of the world, whatever system clocks show.',
   liveness:
     'After the last fault, every job ends or has a true reason to wait, and nothing is left on any node.',
   assertion: 'No operation is refused because it would break a guarantee.',
