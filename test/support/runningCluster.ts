@@ -3,7 +3,7 @@
  * be killed and started again by the test. Tests get one from `startCluster`, which also sees to its end.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -39,6 +39,8 @@ export interface ClusterOptions {
   readonly programOf?: (title: string) => string;
   /** How far ahead the clock of a daemon is, by its title, asked at each start. Default: 0. */
   readonly clockAheadMs?: (title: string) => number;
+  /** Clocks of daemons can be set while they run, by `setClock`. Not together with `clockAheadMs`. */
+  readonly settableClocks?: boolean;
   /** Lines of daemon logs that this file provokes; every other complaint about an own mistake fails it. */
   readonly expectedErrors?: RegExp;
 }
@@ -96,14 +98,30 @@ export class Cluster {
   }
 
   private daemon(title: string, options: Partial<DaemonOptions> & Pick<DaemonOptions, 'args'>): Daemon {
-    const { programOf, clockAheadMs } = this.options;
+    const { programOf, clockAheadMs, settableClocks } = this.options;
     const env = async () => ({
       ...this.environment,
       ...clockAhead(clockAheadMs?.(title) ?? 0),
+      ...(settableClocks === true ? this.settableClock(title) : {}),
       ...(await options.env?.()),
     });
     const program = programOf === undefined ? {} : { program: () => programOf(title) };
     return new Daemon({ title, ...options, ...program, env, logPath: join(this.workDir, `${title}.log`) });
+  }
+
+  /** Sets the system clock of a daemon, and of what it has started, within a second. @param aheadMs negative: behind */
+  setClock(title: string, aheadMs: number): void {
+    writeFileSync(join(this.workDir, `${title}.clock`), offsetText(aheadMs));
+  }
+
+  private settableClock(title: string): Readonly<Record<string, string>> {
+    const path = join(this.workDir, `${title}.clock`);
+    if (!existsSync(path)) this.setClock(title, 0);
+    return {
+      ...faketime(),
+      FAKETIME_TIMESTAMP_FILE: path,
+      FAKETIME_CACHE_DURATION: '1',
+    };
   }
 
   /** The agent joins again at its next start, with the data directory that it has. */
@@ -369,6 +387,14 @@ function taskOf(pid: number): string | null {
 /** The environment of a process whose clock is ahead by so much, or behind; what it starts has that clock too. */
 function clockAhead(ms: number): Readonly<Record<string, string>> {
   if (ms === 0) return {};
-  const offset = `${ms < 0 ? '' : '+'}${ms / 1_000}s`;
-  return { LD_PRELOAD: faketimeLibrary(), FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+  return { ...faketime(), FAKETIME: offsetText(ms) };
+}
+
+/** As libfaketime reads it. */
+function offsetText(ms: number): string {
+  return `${ms < 0 ? '' : '+'}${ms / 1_000}s`;
+}
+
+function faketime(): Readonly<Record<string, string>> {
+  return { LD_PRELOAD: faketimeLibrary(), FAKETIME_DONT_FAKE_MONOTONIC: '1' };
 }
