@@ -27,7 +27,7 @@ export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
   1: 'the job failed or was cancelled; or a check found a problem',
   2: 'usage: wrong flags, arguments or job spec; the same call fails again',
   3: 'refused: wrong state, a conflict, or no room',
-  4: 'not found: no such job, node, attempt or checkpoint',
+  4: 'not found: no such job, node, attempt or checkpoint; or what was being read was removed',
   5: 'unreachable: no coordinator answers',
   6: 'denied: token missing or refused, or TLS identity not proven',
   7: 'deadline exceeded: the coordinator did not answer in time',

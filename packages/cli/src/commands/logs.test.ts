@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/common/errors';
 import { expect, test } from 'vitest';
 import { waitFor } from '../../../../test/support/services.ts';
 import { exitCodes } from '../exitCodes.ts';
@@ -175,6 +176,61 @@ test('Ctrl-C stops the showing, not the job', async () => {
   call.pressCtrlC();
   expect(await running).toBe(exitCodes.interrupted);
   expect(call.stderr()).toBe(`Detached. ${jobId} is still running. Reattach: muster logs -f ${jobId}\n`);
+});
+
+test('Ctrl-C after the end of the job says that it has ended, and while no coordinator answers it says nothing of it', async () => {
+  let state: 'running' | 'succeeded' = 'running';
+  const answers: Answers = {
+    GetJob: () => wire.job(aRunningJob(1, state)),
+    ReadLogs: async function* (_request: unknown, aborted: AbortSignal) {
+      yield logPiece('a\n');
+      yield* silentStream(null, aborted);
+    },
+  };
+  const coordinator = await fakeCoordinator(answers);
+  const interrupted = async (before: () => void) => {
+    const call = newCall(coordinator.address);
+    const running = runCli(['logs', '-f', jobId], call.context);
+    await waitFor('output', () => call.stdout() === 'a\n');
+    before();
+    call.pressCtrlC();
+    expect(await running).toBe(exitCodes.interrupted);
+    return call.stderr();
+  };
+  expect(await interrupted(() => (state = 'succeeded'))).toContain(`Detached. ${jobId} has ended.`);
+  expect(await interrupted(() => coordinator.kill())).toContain(`Detached. ${jobId} was not stopped.`);
+});
+
+test('output that is removed while it is read ends the reading with an error, after what was read', async () => {
+  const message = `output of ${jobId} was removed while it was read: 90 bytes of attempt 1, rank 0 from byte 9 on are gone`;
+  for (const flags of [[], ['-f'], ['-o', 'json']]) {
+    const { exitCode, stdout, stderr } = await run(['logs', jobId, ...flags], {
+      GetJob: () => wire.job(aRunningJob(1, 'succeeded')),
+      ReadLogs: async function* () {
+        yield logPiece('half a li');
+        await Promise.resolve();
+        throw new MusterError('not_found', message);
+      },
+    });
+    expect(exitCode).toBe(exitCodes.notFound);
+    expect(stdout).toContain('half a li');
+    expect(stderr).toContain(message);
+  }
+});
+
+test('-f names where it has read to when the stream is opened again', async () => {
+  const asked: unknown[] = [];
+  await run(['logs', '-f', jobId, '--tail', '3'], {
+    GetJob: () => wire.job(aRunningJob(1, asked.length < 2 ? 'running' : 'succeeded')),
+    ReadLogs: async function* (request: unknown) {
+      asked.push(request);
+      yield logPiece('a\n', { offset: 10 });
+    },
+  });
+  expect(asked).toMatchObject([
+    { tailLines: 3, from: [] },
+    { from: [{ attempt: 1, nodeRank: 0, offset: 12 }] },
+  ]);
 });
 
 test('logs rm removes what is kept of a job, and says how much that was', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { unlessAborted } from '@muster/common/async';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
@@ -121,7 +122,7 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     if (stop.signal.aborted) {
       await io.stderr.write(
-        `${detachedText(job.id, shown === null ? job.state : 'running')} Reattach: ${environment.programName} logs -f ${job.id}\n`,
+        `${detachedText(job.id, await stateNow(session, job.id))} Reattach: ${environment.programName} logs -f ${job.id}\n`,
       );
       return exitCodes.interrupted;
     }
@@ -131,6 +132,24 @@ function showLogs(context: Context, reference: string, flags: LogsFlags): Promis
     }
     return exitCodes.ok;
   });
+}
+
+/** Somebody who has pressed Ctrl-C waits for no coordinator that is away. */
+const stateWaitMs = 1_000;
+
+/** @returns null: it cannot be determined now */
+async function stateNow({ api }: Session, jobId: string): Promise<JobView['state'] | null> {
+  const over = new AbortController();
+  const waited = sleep(stateWaitMs, null, { signal: over.signal }).catch(() => null);
+  const asked = api.getJob(jobId).then(
+    ({ state }) => state,
+    () => null,
+  );
+  try {
+    return await Promise.race([asked, waited]);
+  } finally {
+    over.abort();
+  }
 }
 
 function selectionOf({ rank, attempt, tail }: LogsFlags) {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MusterError } from '@muster/common/errors';
 import { isTerminal } from '@muster/common/states';
 import type { JobView, LogPiece } from '@muster/common/views';
-import type { MusterApi } from '@muster/common/wire/client';
+import type { LogPosition, MusterApi } from '@muster/common/wire/client';
 import { printable } from '../output/text.ts';
 import { bytesText, durationText } from '../output/times.ts';
 import { outagePatienceMs, type Session } from '../session.ts';
@@ -34,6 +34,7 @@ export interface ReadOptions {
 /**
  * Resolves when everything selected has been printed: when following, once the attempt (or the job) has ended.
  * @returns a piece for each rank of which there is more, on a node that does not answer
+ * @throws {MusterError} `not_found`: output that was still to be read was removed. What was read before is printed
  */
 export async function readLogs(
   session: Session,
@@ -41,16 +42,18 @@ export async function readLogs(
   options: ReadOptions,
 ): Promise<readonly LogPiece[]> {
   const { printer, onPiece, onAway, abort } = options;
-  const positions = new Map<string, number>();
+  const positions = new Map<string, LogPosition>();
   const missing: LogPiece[] = [];
   const { follow, tailLines, ...source } = selection;
-  await session.retrying(
+  const reading = session.retrying(
     async (api, alive) => {
       for (;;) {
         // `positions` determine where to continue. To ask for the last lines once more would skip lines written in between.
         missing.length = 0;
-        const tail = positions.size === 0 && tailLines !== undefined ? { tailLines } : {};
-        for await (const piece of api.readLogs({ ...source, ...tail, follow }, abort)) {
+        // To name where it was read to shows the coordinator what has been removed since.
+        const tail = tailLines === undefined ? {} : { tailLines };
+        const place = positions.size === 0 ? tail : fromOf(positions);
+        for await (const piece of api.readLogs({ ...source, ...place, follow }, abort)) {
           alive();
           if (piece.missing !== null) {
             missing.push(piece);
@@ -67,16 +70,29 @@ export async function readLogs(
     },
     { patienceMs: outagePatienceMs, onAway, abort },
   );
-  await printer.finish();
+  try {
+    await reading;
+  } finally {
+    await printer.finish();
+  }
   return missing;
 }
 
+/** More ranks than a coordinator takes positions of are read from the beginning, and what was printed is skipped. */
+const positionsMax = 1_024;
+
+function fromOf(positions: ReadonlyMap<string, LogPosition>): { readonly from?: readonly LogPosition[] } {
+  return positions.size > positionsMax ? {} : { from: [...positions.values()] };
+}
+
 /** What of a piece has not been printed yet; null when nothing. Remembers it as printed. */
-function freshPart(piece: LogPiece, positions: Map<string, number>): LogPiece | null {
-  const key = `${piece.attempt}.${piece.nodeRank}`;
-  const printed = positions.get(key) ?? piece.offset;
+function freshPart(piece: LogPiece, positions: Map<string, LogPosition>): LogPiece | null {
+  const { attempt, nodeRank } = piece;
+  const key = `${attempt}.${nodeRank}`;
+  const printed = positions.get(key)?.offset ?? piece.offset;
   const known = Math.max(0, printed - piece.offset);
-  positions.set(key, Math.max(printed, piece.offset + piece.data.length));
+  const offset = Math.max(printed, piece.offset + piece.data.length);
+  positions.set(key, { attempt, nodeRank, offset });
   if (known === 0) return piece;
   if (known >= piece.data.length && !piece.complete) return null;
   return { ...piece, offset: piece.offset + known, data: piece.data.subarray(known) };

@@ -122,7 +122,8 @@ function streamHandler(_method: string, answer: Answer | undefined, record: (req
       }
       call.end();
     };
-    write().catch((error: unknown) => call.destroy(serviceError(error) as Error));
+    // As a coordinator ends a stream: `destroy` would tear it down before gRPC could send the status.
+    write().catch((error: unknown) => call.emit('error', serviceError(error)));
   };
 }
 

@@ -177,6 +177,13 @@ export class LogStore {
     return isGap ? { to: next.start, reason: next.reason } : null;
   }
 
+  /** True if nothing of a task's output is on disk, not even a file that says that it was removed. */
+  async isGone(task: TaskRef): Promise<boolean> {
+    if (this.open.has(taskKey(task))) return false;
+    const segments = await segmentsIn(this.directoryOf(task.jobId));
+    return !segments.some(({ attempt, nodeRank }) => attempt === task.attempt && nodeRank === task.nodeRank);
+  }
+
   /** Where the last `lines` lines begin. When there are fewer: where the output begins, or begins after its last gap. */
   async tailOffset(task: TaskRef, lines: number): Promise<number> {
     return tailOffset(
@@ -370,11 +377,15 @@ export class LogStore {
     const freed = bytesOfAll(target);
     await this.release(target);
     if (freed === 0) return 0;
-    this.layouts.delete(taskKey(task));
-    for (const segment of target.segments) await rm(this.path(task, segment), { force: true });
-    this.written -= freed;
+    const rest: Segment = { start: end, reason };
+    // First: whoever reads meanwhile must find either the output or that it was removed, and not an empty directory.
     await mkdir(this.directoryOf(task.jobId), { recursive: true, mode: 0o700 });
-    await writeFile(this.path(task, { start: end, reason }), '', { mode: 0o600 });
+    await writeFile(this.path(task, rest), '', { mode: 0o600 });
+    for (const segment of target.segments)
+      if (this.path(task, segment) !== this.path(task, rest))
+        await rm(this.path(task, segment), { force: true });
+    this.written -= freed;
+    this.layouts.delete(taskKey(task));
     for (const listener of this.listeners.get(taskKey(task)) ?? []) listener();
     return freed;
   }

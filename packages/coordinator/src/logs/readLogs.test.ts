@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { causeOf } from '@muster/common/cause';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CommitNotifier } from '../events/notices.ts';
 import type { Attempt, Job, JobState } from '../model.ts';
 import { aJob, anAttempt, anExit, aTask, jobIdOf, queuedState, someMs } from '../modelFixture.ts';
 import { LogStore } from './logStore.ts';
 import { type ReadLogsParts, type StreamLogsOptions, streamLogs } from './readLogs.ts';
+import { readBytes } from './tail.ts';
 
 let directory: string;
 let logs: LogStore;
@@ -291,4 +292,87 @@ test('an output that was removed is reported as such, also where only its last l
   const notice = '1.0: [muster] 1000 bytes of output were removed: the budget of logs is used up\n';
   expect(await reading().done).toEqual([notice, '1.0: .']);
   expect(await reading({ tailLines: 5 }).done).toEqual([notice, '1.0: .']);
+});
+
+describe('output that is removed while it is read', () => {
+  const bytes = 20 * readBytes;
+  /** A reader that has read the beginning, and the rest of its reading. */
+  async function begun(options: Partial<StreamLogsOptions> = {}) {
+    const text = 'x'.repeat(readBytes);
+    for (let at = 0; at < bytes; at += readBytes) await write(1, 0, at, text);
+    become(succeeded, [ended(1, bytes)]);
+    const all = { attempt: null, nodeRank: null, follow: false, tailLines: null, from: [], ...options };
+    const parts = {
+      logs,
+      readJob: async () => (isKept ? { job, attempts } : null),
+      changed: (subject: string, signal: AbortSignal) => notifier.next(signal, subject),
+      silence: () => null,
+    };
+    let isKept = true;
+    const pieces = streamLogs(parts, { ...all, jobId: job.id }, abort.controller.signal);
+    await pieces.next();
+    const rest = async () => {
+      let read = readBytes;
+      for await (const { data } of pieces) read += data.length;
+      return read;
+    };
+    return { rest, forgetJob: () => (isKept = false) };
+  }
+
+  test.each([false, true])('ends the reading with where it ends, following or not: %s', async (follow) => {
+    const { rest } = await begun({ follow });
+    await logs.clear(job.id, 'removed');
+    const gone = bytes - readBytes;
+    await expect(rest()).rejects.toMatchObject({
+      code: 'not_found',
+      message: `output of ${job.id} was removed while it was read: ${gone} bytes of attempt 1, rank 0 from byte ${readBytes} on are gone`,
+    });
+  });
+
+  test('by the budget is said so', async () => {
+    const { rest } = await begun();
+    await logs.clear(job.id, 'budget');
+    await expect(rest()).rejects.toThrow(/while it was read, because the budget of logs is used up: /);
+  });
+
+  test('with all files of its job, and with the job itself, ends it as well', async () => {
+    const reader = await begun();
+    await logs.remove(job.id);
+    await expect(reader.rest()).rejects.toThrow(`from byte ${readBytes} on are gone`);
+    const other = await begun({ follow: true });
+    await logs.remove(job.id);
+    other.forgetJob();
+    await expect(other.rest()).rejects.toThrow(/was removed while its output was read|are gone/);
+  });
+
+  test('is an error too for a reader that comes back to where it was', async () => {
+    await write(1, 0, 0, 'x'.repeat(1_000));
+    await logs.clear(job.id, 'removed');
+    become(succeeded, [ended(1, 1_000)]);
+    const from = [{ attempt: 1, nodeRank: 0, offset: 400 }];
+    await expect(reading({ from }).done).rejects.toThrow(/600 bytes of attempt 1, rank 0 from byte 400 on/);
+  });
+
+  test('that a follower had read is no loss to it', async () => {
+    await write(1, 0, 0, 'first');
+    become({ kind: 'running', attempt: running(1) }, [running(1)]);
+    const { shown, done } = reading({ follow: true });
+    await vi.waitFor(() => expect(shown).toEqual(['1.0: first']));
+    await logs.clear(job.id, 'removed');
+    await write(1, 0, 5, 'second');
+    become(succeeded, [ended(1, 11)]);
+    expect(await done).toEqual(['1.0: first', '1.0: second', '1.0: .']);
+  });
+
+  test('at any moment is an error or a whole output, never a part of it', async () => {
+    for (let round = 0; round < 40; round += 1) {
+      await logs.remove(job.id);
+      const { rest } = await begun();
+      const read = rest().catch((error: unknown) => String(error));
+      for (let wait = 0; wait < round % 13; wait += 1) await new Promise((resolve) => setImmediate(resolve));
+      await (round % 2 === 0 ? logs.clear(job.id, 'removed') : logs.remove(job.id));
+      const end = await read;
+      if (end !== bytes) expect(end).toContain('are gone');
+    }
+  });
 });

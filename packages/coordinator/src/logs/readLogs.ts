@@ -4,8 +4,12 @@
  *
  * The last output of a task arrives after its end, and is waited for as long as its node answers. A node that is silent
  * may never come back, so what it has not sent is named, and the reading ends without it.
+ *
+ * Output that was removed before it was read ends the reading with an error. What had been removed before the reading began
+ * is a line in its place.
  */
 
+import { MusterError } from '@muster/common/errors';
 import type { JobId, NodeName, TaskRef } from '@muster/common/ids';
 import { isTerminal } from '@muster/common/states';
 import type { LogPiece } from '@muster/common/views';
@@ -47,10 +51,13 @@ export interface ReadLogsParts {
 
 interface Rank {
   readonly task: TaskRef;
+  /** Bytes before it were not asked for, or had been removed before the reading began. */
+  start: number;
   offset: number;
   complete: boolean;
 }
 
+/** @throws {MusterError} `not_found`: output that was still to be read was removed */
 export async function* streamLogs(
   parts: ReadLogsParts,
   options: StreamLogsOptions,
@@ -60,7 +67,7 @@ export async function* streamLogs(
   const ranks = new Map<string, Rank>(
     from.map(({ attempt, nodeRank, offset }) => [
       `${attempt}.${nodeRank}`,
-      { task: { jobId, attempt, nodeRank }, offset, complete: false },
+      { task: { jobId, attempt, nodeRank }, start: 0, offset, complete: false },
     ]),
   );
   /** At the first look: where the output begins, and what `tailLines` is about; later attempts are shown whole. */
@@ -74,7 +81,7 @@ export async function* streamLogs(
     try {
       const changed = options.follow ? parts.changed(options.jobId, waiter.signal) : Promise.resolve();
       const record = await parts.readJob(options.jobId);
-      if (record === null) return;
+      if (record === null) throw jobRemoved(jobId, [...ranks.values()]);
       newest ??= record.job.lastAttempt;
       const attempts = attemptsShown(record.attempts, options, newest);
       let progressed = false;
@@ -82,6 +89,7 @@ export async function* streamLogs(
         const tailLines = attempt.number <= newest ? options.tailLines : null;
         if (yield* readAttempt(parts, { ...options, tailLines }, attempt, ranks, abort)) progressed = true;
       }
+      for (const attempt of attempts) await requireThere(parts.logs, attempt, options, ranks);
       // All of the above may take place without waiting for anything, and other work has to run in between.
       await nextRound();
       if (progressed) continue;
@@ -148,10 +156,13 @@ async function* readAttempt(
         yield { ...piece, data };
         rank.offset += data.length;
       } else if (gap !== null) {
+        if ((gap.reason === 'removed' || gap.reason === 'budget') && offset > rank.start)
+          throw outputRemoved(rank, gap.to - offset, gap.reason);
         const marker = gapMarker(offset, gap);
         // It stands at the end of what is not there, so that what follows it joins without a gap.
         yield { ...piece, offset: gap.to - marker.length, data: marker };
         rank.offset = gap.to;
+        rank.start = gap.to;
       } else {
         if (task.exit !== null && offset >= task.exit.logBytes) {
           rank.complete = true;
@@ -178,9 +189,42 @@ async function rankOf(
   if (present !== undefined) return present;
   const task = { jobId: options.jobId, attempt: attempt.number, nodeRank };
   const offset = options.tailLines === null ? 0 : await parts.logs.tailOffset(task, options.tailLines);
-  const rank = { task, offset, complete: false };
+  const rank = { task, start: offset, offset, complete: false };
   ranks.set(key, rank);
   return rank;
+}
+
+/** Of a job that retention removes, nothing stays that could tell of a gap. */
+async function requireThere(
+  logs: LogStore,
+  attempt: Attempt,
+  options: StreamLogsOptions,
+  ranks: ReadonlyMap<string, Rank>,
+): Promise<void> {
+  for (const { task, offset, bytes } of owingTasks(attempt, options, ranks)) {
+    const rank = ranks.get(`${attempt.number}.${task.nodeRank}`);
+    if (rank !== undefined && offset > 0 && bytes > 0 && (await logs.isGone(rank.task)))
+      throw outputRemoved(rank, bytes, 'removed');
+  }
+}
+
+function outputRemoved({ task, offset }: Rank, bytes: number, reason: 'removed' | 'budget'): MusterError {
+  const { jobId, attempt, nodeRank } = task;
+  const why = reason === 'budget' ? ', because the budget of logs is used up' : '';
+  return new MusterError(
+    'not_found',
+    `output of ${jobId} was removed while it was read${why}: ${bytes} bytes of attempt ${attempt}, rank ${nodeRank} from byte ${offset} on ` +
+      'are gone',
+  );
+}
+
+function jobRemoved(jobId: JobId, ranks: readonly Rank[]): MusterError {
+  const unread = ranks.filter(({ complete }) => !complete);
+  const where = unread.map(
+    ({ task, offset }) => `attempt ${task.attempt}, rank ${task.nodeRank} from byte ${offset} on`,
+  );
+  const what = where.length === 0 ? '' : `: what is left of ${where.slice(0, 4).join(' and ')} is gone`;
+  return new MusterError('not_found', `${jobId} was removed while its output was read${what}`);
 }
 
 /** A task that has ended, and of whose output there is more than was read. */

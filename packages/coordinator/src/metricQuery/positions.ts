@@ -60,6 +60,11 @@ export class Positions {
     return this.sent.get(source)?.bytes ?? null;
   }
 
+  /** Some output was told. */
+  get hasBytes(): boolean {
+    return Array.from(this.sent.values()).some(({ bytes }) => (bytes ?? 0) > 0);
+  }
+
   advance(source: string, atMs: number, bytes: number | null = null): void {
     this.sent.set(source, { atMs, bytes });
   }

@@ -1,4 +1,5 @@
 /** ValueSource from the output of a job, row by row. */
+import { MusterError } from '@muster/common/errors';
 import { type JobId, type TaskRef, taskKey } from '@muster/common/ids';
 import type { MetricPoint, MetricSeries } from '@muster/common/telemetry';
 import type { TrainingMetricName } from '@muster/common/training';
@@ -90,20 +91,23 @@ export class OutputValues implements ValueSource {
     return null;
   }
 
-  /** What arrives while the file is read waits behind what is read. */
+  /** What arrives while the file is read waits behind what is read. @throws {MusterError} `not_found`: nothing is left of it */
   private async catchUp(): Promise<void> {
     this.isBehind = false;
     const read: Frame[] = [];
     let isAll = true;
     let points = 0;
-    await this.parts.rows.lookAt(this.of.jobId, ({ read: readFrames }) =>
-      readFrames((frame) => {
+    const looked = await this.parts.rows.lookAt(this.of.jobId, async ({ read: readFrames }) => {
+      await readFrames((frame) => {
         if (!this.isNew(frame)) return;
         isAll &&= points < waitingPointsMax;
         points += frame.rows.length;
         if (isAll) read.push(frame);
-      }),
-    );
+      });
+      return true;
+    });
+    if (looked === null && this.positions.hasBytes)
+      throw new MusterError('not_found', `the metrics of ${this.of.jobId} were removed while they were read`);
     const arrived = this.waiting;
     this.waiting = [];
     this.waitingPoints = 0;

@@ -1,4 +1,5 @@
 /** The API's questions about rows of metrics. */
+import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { MetricSeries, MetricsView } from '@muster/common/telemetry';
 import { type TrainingMetricName, type TrainingSummary, trainingMetrics } from '@muster/common/training';
@@ -25,6 +26,7 @@ export interface RowQuery {
   readonly skip: number | null;
 }
 
+/** @throws {MusterError} `not_found`: the rows of earlier pages are gone */
 export async function queryRows(
   { store, rows }: RowQueryParts,
   jobId: JobId,
@@ -36,7 +38,14 @@ export async function queryRows(
     await read((frame) => curves.take(frame));
     return { curves: curves.curves, isThinned, omitted };
   });
-  if (looked === null) return { unit, series: [] };
+  if (looked === null) {
+    if (skip !== null && skip > 0)
+      throw new MusterError(
+        'not_found',
+        `the metrics of ${jobId} were removed while they were read, after ${skip} points of ${name}`,
+      );
+    return { unit, series: [] };
+  }
   const shown = looked.curves.map((curve) =>
     pointsMax === undefined ? curve : { ...curve, points: reduced(curve.points, pointsMax) },
   );
