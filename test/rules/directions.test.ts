@@ -175,12 +175,12 @@ const directions: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'evaluations',
-      'caller.ts commands loop.ts model.ts spec state store work',
+      'caller.ts commands loop.ts model.ts outputEnds spec state store work',
       'it looks at what is stored, and commands like a client',
     ],
     [
       'phases',
-      'alerts caller.ts lifecycle loop.ts model.ts state store work',
+      'alerts caller.ts lifecycle loop.ts model.ts outputEnds state store work',
       'it looks at what is stored, and commands like a client',
     ],
     [

@@ -8,8 +8,8 @@ import type { RowKeeping } from './rows/rowKeeping.ts';
 import { SweepRunner, type SweepRunnerParts } from './sweeps/sweepRunner.ts';
 import { TriggerRunner, type TriggerRunnerParts } from './triggers/triggerRunner.ts';
 
-type RunnerParts = EvaluationRunnerParts &
-  PhaseRunnerParts &
+type RunnerParts = Omit<EvaluationRunnerParts, 'rows' | 'outputEnds'> &
+  Omit<PhaseRunnerParts, 'rows' | 'outputEnds'> &
   Omit<PipelineRunnerParts, 'outputEnds'> &
   Omit<SweepRunnerParts, 'rows' | 'outputEnds'> &
   Omit<TriggerRunnerParts, 'pipelines'> &
@@ -24,10 +24,13 @@ export function openRunners(parts: RunnerParts) {
   const { rows } = parts.rowKeeping;
   const outputEnds = new OutputEnds({ ...parts, rows });
   const sweeps = new SweepRunner({ ...parts, rows, outputEnds });
-  const evaluations = new EvaluationRunner(parts);
-  const phases = new PhaseRunner(parts);
+  const evaluations = new EvaluationRunner({ ...parts, rows, outputEnds });
+  const phases = new PhaseRunner({ ...parts, rows, outputEnds });
   const pipelines = new PipelineRunner({ ...parts, outputEnds });
   const triggers = new TriggerRunner({ ...parts, pipelines });
-  parts.rowKeeping.onComplete = ({ jobId }) => sweeps.rowsComplete(jobId);
+  parts.rowKeeping.onComplete = ({ jobId }) => {
+    sweeps.rowsComplete(jobId);
+    phases.rowsComplete(jobId);
+  };
   return { outputEnds, sweeps, evaluations, phases, pipelines, triggers };
 }

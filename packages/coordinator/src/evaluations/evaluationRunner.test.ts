@@ -1,5 +1,6 @@
 /** Evaluations by the API, with jobs that are begun and ended by hand. */
 import type { JobId } from '@muster/common/ids';
+import type { TaskEnd } from '@muster/common/views';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { report } from '../commands/nodes.ts';
 import { startTestCoordinator, type TestCoordinator } from '../coordinatorFixture.ts';
@@ -58,11 +59,16 @@ async function evaluationsOf(jobId: JobId): Promise<readonly JobId[]> {
 }
 
 /** Runs an evaluation to its end. @param latest what it printed last */
-async function evaluate(jobId: JobId, latest: object, exitCode = 0): Promise<void> {
+async function evaluate(
+  jobId: JobId,
+  latest: object,
+  exitCode = 0,
+  end: Partial<TaskEnd> = { rowsEnd: 1 },
+): Promise<void> {
   await startJob(coordinator, jobId);
   const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
   const task = { jobId, attempt: coordinator.state.jobs.get(jobId)?.lastAttempt ?? 1, nodeRank: 0 };
-  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode, training }) });
+  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode, training, ...end }) });
   await coordinator.loop.run(aCaller, (draft, nowMs) =>
     report(draft, aNode('node-1').name, [ended], () => null, nowMs),
   );
@@ -129,6 +135,27 @@ test('a job whose evaluation cannot be recorded keeps no other from its own, and
   broken = null;
   await coordinator.evaluations.run();
   expect(statesOf(first)).toEqual(['complete']);
+});
+
+test('an evaluation counts when the last metric of its output is here, and not when that is lost', async () => {
+  const id = await train();
+  await save(id, 10);
+  await save(id, 20);
+  const [first = id, second = id] = await evaluationsOf(id);
+  const task = { jobId: first, attempt: 1, nodeRank: 0 };
+  await evaluate(first, { eval_loss: 9 }, 0, {});
+  await evaluate(second, { eval_loss: 8 }, 0, {});
+  coordinator.clock.nowMs += 30 * 24 * 3_600_000;
+  await coordinator.evaluations.run();
+  expect(await rows(id)).toMatchObject([{ state: 'running' }, { state: 'running' }]);
+  const last = { position: 7, atMs: coordinator.wallMs(), values: { eval_loss: 2 }, lossNotFinite: false };
+  await coordinator.rowKeeping.rows.append(task, [last], 2 ** 20, coordinator.wallMs());
+  await coordinator.rowKeeping.ended(task, 'complete');
+  await coordinator.evaluations.run();
+  expect((await rows(id))[0]).toMatchObject({ state: 'complete', metrics: { eval_loss: 2 } });
+  await coordinator.loop.run(aCaller, (draft) => draft.removeNode(aNode('node-1').name));
+  await coordinator.evaluations.run();
+  expect((await rows(id))[1]).toMatchObject({ state: 'failed', cause: 'metrics_lost' });
 });
 
 test('an evaluation that fails leaves the training alone, and the row says why', async () => {

@@ -18,6 +18,7 @@ import {
 } from '../commands/evaluations.ts';
 import type { Command, Loop } from '../loop.ts';
 import type { Job } from '../model.ts';
+import { type FinalTrainingParts, finalTraining } from '../outputEnds/finalTraining.ts';
 import type { Committed } from '../state/committed.ts';
 import type { ClusterState } from '../state/state.ts';
 import type { JobEvaluations, StoredEvaluation } from '../store/evaluations.ts';
@@ -32,7 +33,7 @@ const keptMs = 90 * 24 * 60 * 60_000;
 /** Between two searches for evaluations to remove. */
 const removalEveryMs = 60 * 60_000;
 
-export interface EvaluationRunnerParts {
+export interface EvaluationRunnerParts extends FinalTrainingParts {
   readonly state: ClusterState;
   readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
@@ -103,7 +104,13 @@ export class EvaluationRunner {
     const { state, store } = this.parts;
     if (state.jobs.has(jobId)) return;
     const record = await store.readJob(jobId);
-    await this.end(id, evaluation.number, evaluationEndOf(record, await this.evaluated(id), evaluation));
+    const last = record?.attempts.at(-1);
+    const isWell = record?.job.state.kind === 'succeeded';
+    const final = last === undefined || !isWell ? null : await finalTraining(this.parts, jobId, last);
+    if (final?.kind === 'awaited') return;
+    const read = record === null || final === null ? record : { ...record, attempts: [final.attempt] };
+    const lost = final?.lost ?? null;
+    await this.end(id, evaluation.number, evaluationEndOf(read, await this.evaluated(id), evaluation, lost));
   }
 
   private async start(id: JobId, { number, checkpoint, step }: StoredEvaluation): Promise<void> {
@@ -158,11 +165,13 @@ function lastOf({ evaluations }: JobEvaluations): number {
 /**
  * @param record of the job of the evaluation. null: it is no longer there
  * @param of the job that has saved the checkpoint. null: it is no longer there
+ * @param lost which of its metrics can no longer come. null: all are here
  */
 export function evaluationEndOf(
   record: JobRecord | null,
   of: Pick<Job, 'checkpoints' | 'spec'> | null,
   { checkpoint, version }: Pick<StoredEvaluation, 'checkpoint' | 'version'>,
+  lost: string | null = null,
 ): EvaluationEnd {
   if (record === null) return { ...withoutMetrics, cause: 'removed', message: 'its job was removed' };
   const { state } = record.job;
@@ -174,6 +183,7 @@ export function evaluationEndOf(
     return { ...withoutMetrics, cause: 'gone', message };
   }
   const metrics = metricsOf(record);
+  if (lost !== null) return { state: 'failed', metrics, cause: 'metrics_lost', message: lost };
   const wanted = of?.spec.evaluate?.metric?.name;
   if (wanted !== undefined && metrics[wanted] === undefined) {
     const message = `its output shows no finite ${wanted}`;

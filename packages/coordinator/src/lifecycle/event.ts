@@ -147,6 +147,8 @@ export interface PhaseJudgement {
   readonly values: PhaseValues;
   /** Those whose newest value is no finite number. Their value is null. */
   readonly notFinite: readonly string[];
+  /** Which metrics of the phase can no longer come: what they would have shown is unknown. Absent: none. */
+  readonly lost?: string;
 }
 
 /** A fault of a GPU or of its node. The failure of the program on it only follows from that. */

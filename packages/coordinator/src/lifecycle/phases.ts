@@ -143,7 +143,7 @@ export function isQueuedAfterGoodEnd({ phase, spec }: Pick<Job, 'phase' | 'spec'
  */
 export function afterVerdict(
   job: Job,
-  { attempt, verdict, values, notFinite }: { readonly attempt: number } & PhaseJudgement,
+  { attempt, verdict, values, notFinite, lost }: { readonly attempt: number } & PhaseJudgement,
   nowMs: number,
 ): PhaseStep | null {
   const { phase, spec, state } = job;
@@ -168,7 +168,9 @@ export function afterVerdict(
     return { job: { ...rewarded(job), phase: next }, events: [extended], next: 'waits' };
   }
   const action = unmet === 'extend' ? (extend?.finally ?? 'stop') : unmet;
-  return action === 'continue' ? endPhase(job, judged, nowMs) : failPhase(job, judged, notFinite, nowMs);
+  return action === 'continue'
+    ? endPhase(job, judged, nowMs)
+    : failPhase(job, judged, { notFinite, ...(lost === undefined ? {} : { lost }) }, nowMs);
 }
 
 /** Where a job is in its phases once its user has chosen what it resumes from. */
@@ -232,19 +234,23 @@ function endPhase(job: Job, judged: Judged, nowMs: number): PhaseStep {
   return { ...ended, job: { ...rewarded(ended.job), phase: next }, next: 'waits' };
 }
 
-function failPhase(job: Job, judged: Judged, notFinite: readonly string[], nowMs: number): PhaseStep {
+function failPhase(job: Job, judged: Judged, gaps: Gaps, nowMs: number): PhaseStep {
   const ended = withEnded(job, judged, 'failed', nowMs);
-  return { ...ended, next: { failed: causeOf('phase_unmet', unmetText(job, judged.values, notFinite)) } };
+  return { ...ended, next: { failed: causeOf('phase_unmet', unmetText(job, judged.values, gaps)) } };
 }
 
+/** Why values are not known. */
+type Gaps = Pick<PhaseJudgement, 'notFinite' | 'lost'>;
+
 /** `phase curated did not meet eval_loss < 2.9: eval_loss 3.1` */
-function unmetText({ spec, phase }: Job, values: PhaseValues, notFinite: readonly string[]): string {
+function unmetText({ spec, phase }: Job, values: PhaseValues, { notFinite, lost }: Gaps): string {
   const { name, success } = spec.phases[phase?.index ?? 0] ?? { name: '', success: null };
   const measured = spec.evaluate?.metric?.name;
   const known = Object.entries(values).map(([metric, value]) => {
     if (notFinite.includes(metric)) return `${metric} NaN, for its newest value is not a finite number`;
     if (value !== null) return `${metric} ${value}`;
     const isMeasured = criterionMetric(metric) === measured;
+    if (lost !== undefined && !isMeasured) return `${metric} unknown, for ${lost}`;
     const source = isMeasured ? 'no evaluation of its last checkpoint' : 'no output of the phase';
     return `${metric} unknown, for ${source} shows it`;
   });

@@ -52,7 +52,7 @@ async function runTo(id: JobId, step: number, saves: readonly number[] = [step])
 function end(jobId: JobId, latest: object, exitCode = 0): Promise<void> {
   const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
   const task = { jobId, attempt: coordinator.state.jobs.get(jobId)?.lastAttempt ?? 0, nodeRank: 0 };
-  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode, training }) });
+  const ended = aReport(task, { state: 'ended', exit: anExit({ exitCode, training, rowsEnd: 1 }) });
   return coordinator.loop.run(aCaller, (draft, nowMs) =>
     report(draft, aNode('node-1').name, [ended], () => null, nowMs),
   );

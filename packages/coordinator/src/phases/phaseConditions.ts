@@ -54,6 +54,12 @@ export async function dependsOn(success: string, metric: string): Promise<boolea
   return (await criterion(success))?.names.some((name) => criterionMetric(name) === metric) ?? false;
 }
 
+/** An attempt of a phase with what it has printed last. */
+export interface PhaseAttempt extends Pick<Attempt, 'tasks' | 'signs'> {
+  /** Which of its metrics can no longer come. Absent and null: all are here. */
+  readonly lost?: string | null;
+}
+
 /**
  * @param attempts of the phase, oldest first
  * @param measured the only source of that metric. null: all are of the output
@@ -61,12 +67,14 @@ export async function dependsOn(success: string, metric: string): Promise<boolea
  */
 export async function judgePhase(
   success: string,
-  attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
+  attempts: readonly PhaseAttempt[],
   measured: MeasuredMetric | null = null,
 ): Promise<PhaseJudgement> {
   const condition = await criterion(success);
   if (condition === null) return { verdict: 'unknown', values: {}, notFinite: [] };
-  const printed = newestValues(attempts);
+  // A value from before what was lost may not be the newest, and one from among it may not be the last.
+  const lostAt = attempts.findLastIndex(({ lost = null }) => lost !== null);
+  const printed = newestValues(attempts.slice(lostAt + 1));
   const newest = (name: string) =>
     measured !== null && criterionMetric(name) === measured.name ? measured.value : printed(name);
   const found = Object.fromEntries(condition.names.map((name) => [name, newest(name)]));
@@ -78,7 +86,9 @@ export async function judgePhase(
   // No comparison with it holds, and neither does a criterion that asks for the opposite of one.
   if (notFinite.length > 0) return { verdict: 'unmet', values, notFinite };
   const holds = condition.evaluate(new SubjectValues((name) => values[name] ?? null));
-  return { verdict: holds === null ? 'unknown' : holds ? 'met' : 'unmet', values, notFinite };
+  const lost = attempts[lostAt]?.lost ?? null;
+  const verdict = holds === null ? 'unknown' : holds ? 'met' : 'unmet';
+  return { verdict, values, notFinite, ...(lost === null ? {} : { lost }) };
 }
 
 async function criterion(success: string): Promise<CheckedCondition | null> {
@@ -94,9 +104,7 @@ async function criterion(success: string): Promise<CheckedCondition | null> {
  * The value of a metric in the newest attempt that shows it, by its lowest rank; NaN if that is no finite number. A loss of an attempt
  * whose loss became NaN or diverged is unknown: what stands in the output may be from before that.
  */
-function newestValues(
-  attempts: readonly Pick<Attempt, 'tasks' | 'signs'>[],
-): (name: string) => number | null {
+function newestValues(attempts: readonly PhaseAttempt[]): (name: string) => number | null {
   return (name) => {
     const metric = criterionMetric(name);
     if (!isTrainingMetricName(metric)) return null;

@@ -65,7 +65,7 @@ async function endAt(
   const attempt = coordinator.state.jobs.get(id)?.lastAttempt ?? 0;
   const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
   const task = { jobId: id, attempt, nodeRank: 0 };
-  const ended = aReport(task, { state: 'ended', exit: anExit({ training, ...change }) });
+  const ended = aReport(task, { state: 'ended', exit: anExit({ training, rowsEnd: 1, ...change }) });
   await coordinator.loop.run(aCaller, (draft, nowMs) => {
     const saved = { kind: 'checkpoint', attempt, nodeRank: 0, shared: true, afterStop: false } as const;
     const checkpoint = aCheckpoint(latest.step ?? 1, { metrics: latest });
@@ -189,7 +189,7 @@ test('a metric that was not printed, or a loss that became NaN, meets nothing, a
       rows: 1,
       atMs: 0,
     };
-    const exit = anExit({ training });
+    const exit = anExit({ training, rowsEnd: 1 });
     applyJobEvent(draft, id, { kind: 'taskEnded', attempt: 1, nodeRank: 0, exit, failedAtMs: null }, nowMs);
   });
   await coordinator.phases.run();
@@ -343,3 +343,57 @@ test('every criterion is checked before anything is stored', async () => {
   });
   expect((await coordinator.api.listJobs()).jobs).toEqual([]);
 });
+
+test('a phase is judged when the last metric of its output is here, however late that is', async () => {
+  const phases = [{ name: 'broad', steps: 100, success: 'loss < 2' }];
+  const id = await submitJob(coordinator, 'train', JSON.stringify({ ...file, phases }));
+  await startJob(coordinator, id);
+  const task = { jobId: id, attempt: 1, nodeRank: 0 };
+  const row = (position: number, train_loss: number) => ({
+    position,
+    atMs: coordinator.wallMs(),
+    values: { step: position, train_loss },
+    lossNotFinite: false,
+  });
+  const { rows } = coordinator.rowKeeping;
+  await rows.append(task, [row(90, 1)], 2 ** 20, coordinator.wallMs());
+  // The agent could not read the output to its end in time.
+  await endReported(id, { step: 90, train_loss: 1 });
+  coordinator.clock.nowMs += 30 * 24 * 3_600_000;
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({
+    state: 'queued',
+    pending: { message: expect.stringMatching(/; waits for the last metrics of attempt 1 from node-1,/) },
+  });
+  await rows.append(task, [row(100, 3)], 2 ** 20, coordinator.wallMs());
+  await coordinator.rowKeeping.ended(task, 'complete');
+  await coordinator.phases.run();
+  expect(await shown(id)).toMatchObject({
+    state: 'failed',
+    cause: { message: 'phase broad did not meet loss < 2: loss 3' },
+  });
+});
+
+test('a phase does not take a value of which the rest is lost, and says so', async () => {
+  const phases = [{ name: 'broad', steps: 100, success: 'loss < 2' }];
+  const id = await submitJob(coordinator, 'train', JSON.stringify({ ...file, phases }));
+  await startJob(coordinator, id);
+  await endReported(id, { step: 90, train_loss: 1 });
+  await coordinator.loop.run(aCaller, (draft) => draft.removeNode(aNode('node-1').name));
+  await coordinator.phases.run();
+  const lost = 'metrics of attempt 1 are lost: node-1 was removed before it had sent them';
+  expect(await shown(id)).toMatchObject({
+    state: 'failed',
+    cause: { message: `phase broad did not meet loss < 2: loss unknown, for ${lost}` },
+    phases: { phases: [{ verdict: 'unknown', values: {} }] },
+  });
+});
+
+/** The end of a task whose agent had not read its output to the end. */
+async function endReported(id: JobId, latest: TrainingValues): Promise<void> {
+  await coordinator.loop.run(aCaller, (draft, nowMs) => {
+    const training = { framework: null, latest, totalSteps: null, etaMs: null, rows: 1, atMs: 0 };
+    const exit = anExit({ training, exitCode: 0 });
+    applyJobEvent(draft, id, { kind: 'taskEnded', attempt: 1, nodeRank: 0, exit, failedAtMs: null }, nowMs);
+  });
+}

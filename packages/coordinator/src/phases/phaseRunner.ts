@@ -5,11 +5,13 @@
  * lifecycle decides.
  */
 import { messageOf } from '@muster/common/errors';
+import type { JobId } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import { coordinatorPart } from '../caller.ts';
 import { awaitedPhase, checkpointOfPhase } from '../lifecycle/phases.ts';
 import type { Loop } from '../loop.ts';
 import type { Job } from '../model.ts';
+import { type FinalTrainingParts, finalTraining } from '../outputEnds/finalTraining.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { Committed } from '../state/committed.ts';
 import { evaluationOfCheckpoint, isOpen } from '../state/evaluations.ts';
@@ -18,9 +20,9 @@ import type { ClusterState } from '../state/state.ts';
 import type { StoredEvaluation } from '../store/evaluations.ts';
 import type { Store } from '../store/store.ts';
 import { namedFailure } from '../work/contained.ts';
-import { dependsOn, judgePhase, type MeasuredMetric } from './phaseConditions.ts';
+import { dependsOn, judgePhase, type MeasuredMetric, type PhaseAttempt } from './phaseConditions.ts';
 
-export interface PhaseRunnerParts {
+export interface PhaseRunnerParts extends FinalTrainingParts {
   readonly state: Pick<ClusterState, 'jobs' | 'evaluations'>;
   readonly store: Pick<Store, 'readJob'>;
   readonly loop: Pick<Loop, 'run'>;
@@ -31,11 +33,22 @@ const caller = coordinatorPart('phases');
 
 export class PhaseRunner {
   private readonly parts: PhaseRunnerParts;
+  private readonly awaits = new Map<JobId, string>();
   private work: Promise<void> | null = null;
   private isAskedAgain = false;
 
   constructor(parts: PhaseRunnerParts) {
     this.parts = parts;
+  }
+
+  /** The metrics that the verdict on a job waits for, in words. null: it waits for none */
+  awaitsOf(jobId: JobId): string | null {
+    return this.awaits.get(jobId) ?? null;
+  }
+
+  /** The rest of a task's metrics has arrived. */
+  rowsComplete(jobId: JobId): void {
+    if (this.awaits.has(jobId)) this.begin();
   }
 
   /** One pass over all jobs that await a verdict; one that is asked for meanwhile follows it. */
@@ -49,7 +62,10 @@ export class PhaseRunner {
 
   /** An attempt has ended a phase, or an evaluation has ended. What fails now is done by the next tick. */
   committed({ jobs, events }: Pick<Committed, 'jobs' | 'events'>): void {
-    if (!jobs.some(isAwaiting) && !events.some(({ kind }) => kind === 'checkpoint.evaluated')) return;
+    if (jobs.some(isAwaiting) || events.some(({ kind }) => kind === 'checkpoint.evaluated')) this.begin();
+  }
+
+  private begin(): void {
     this.run().catch((error: unknown) =>
       this.parts.log.warn({ error: messageOf(error) }, 'a pass over the phases of jobs has failed'),
     );
@@ -75,12 +91,18 @@ export class PhaseRunner {
     const measured = await this.measured(job, success);
     if (measured === 'pending') return;
     const first = phase.firstAttempt ?? attempt;
-    const attempts = (await store.readJob(id))?.attempts ?? [];
-    const judged = await judgePhase(
-      success,
-      attempts.filter(({ number }) => number >= first && number <= attempt),
-      measured,
-    );
+    const attempts: PhaseAttempt[] = [];
+    for (const each of (await store.readJob(id))?.attempts ?? []) {
+      if (each.number < first || each.number > attempt) continue;
+      const final = await finalTraining(this.parts, id, each);
+      if (final.kind === 'awaited') {
+        this.awaits.set(id, final.reason);
+        return;
+      }
+      attempts.push({ ...final.attempt, lost: final.lost });
+    }
+    this.awaits.delete(id);
+    const judged = await judgePhase(success, attempts, measured);
     const event = { kind: 'phaseJudged', attempt, ...judged } as const;
     await loop.run(caller, (draft, nowMs) => applyJobEvent(draft, id, event, nowMs), true);
   }

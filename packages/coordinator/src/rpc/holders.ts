@@ -5,6 +5,7 @@ import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import { type GpuHolder, pendingReason } from '../explain/waiting.ts';
 import type { Loop, Rehearsal } from '../loop.ts';
 import type { Job } from '../model.ts';
+import type { PhaseRunner } from '../phases/phaseRunner.ts';
 import { driverOf, fitsEmpty, hasFreeGpus, isLeftByDrains, jobDemand } from '../scheduler/capacity.ts';
 import type { WaitReason } from '../scheduler/reasons.ts';
 import type { SchedulerNode } from '../scheduler/view.ts';
@@ -17,6 +18,7 @@ export interface PendingParts {
   readonly state: Pick<ClusterState, 'jobs'>;
   readonly loop: Pick<Loop, 'reasons'>;
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
+  readonly phases: Pick<PhaseRunner, 'awaitsOf'>;
   /** Nodes as the scheduler sees them now. */
   readonly nodeViews: () => readonly SchedulerNode[];
   readonly monotonicMs: () => number;
@@ -36,7 +38,10 @@ export function pendingNow(
   isNamed: IsNamed = () => true,
 ): PendingReason | undefined {
   const reason = parts.loop.reasons.get(job);
-  return reason && inWords(parts, job, reason, detail, isNamed);
+  if (reason === undefined) return undefined;
+  const pending = inWords(parts, job, reason, detail, isNamed);
+  const awaits = pending.kind === 'phase' ? parts.phases.awaitsOf(job.id) : null;
+  return awaits === null ? pending : { ...pending, message: `${pending.message}; waits for ${awaits}` };
 }
 
 /** To a dry run: where the job would start now, or why it would wait. */

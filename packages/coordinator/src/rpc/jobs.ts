@@ -44,7 +44,7 @@ import { briefJobView, type InventoryOf, jobView } from '../views.ts';
 import { nextRound } from '../work/inOrder.ts';
 import { firstOfArray, idsOfSubmit, notStoredOf } from './arrayAnswers.ts';
 import { type MusterCalls, unary } from './calls.ts';
-import { dryRunAnswer, pendingNow } from './holders.ts';
+import { dryRunAnswer, type PendingParts, pendingNow } from './holders.ts';
 import {
   continuedFrom,
   decodeSpec,
@@ -76,6 +76,7 @@ const reasonLengthMax = 1_000;
 const extendMsMax = 365 * 86_400_000;
 
 export interface JobCallParts {
+  readonly phases: PendingParts['phases'];
   readonly state: ClusterState;
   readonly store: Store;
   readonly loop: Loop;
