@@ -26,6 +26,7 @@ export interface CoordinatorFlags extends OidcFlags, AlertFlags, OutsideFlags {
   readonly api?: string;
   readonly telemetryMemory?: number;
   readonly reserveMb?: number;
+  readonly queueMb?: number;
   readonly logBudget?: number;
   readonly metricsBudget?: number;
   readonly logCap?: number;
@@ -81,6 +82,11 @@ export function withCoordinatorFlags(sub: Command): void {
       '--reserve-mb <size>',
       `disk space in MB to keep free; default ${defaults.reserveBytes / mebibyte}`,
       wholeNumberFlag('--reserve-mb', 0, 1_000_000_000),
+    )
+    .option(
+      '--queue-mb <size>',
+      `specs of queued jobs in MB, of all users together; one user may have half of it; default ${defaults.queueBytes / mebibyte}`,
+      wholeNumberFlag('--queue-mb', 1, 1_000_000),
     )
     .option(
       '--log-budget <size>',

@@ -75,6 +75,7 @@ export async function runCoordinator(options: CoordinatorOptions): Promise<Runni
     let metrics: CoordinatorMetrics | null = null;
     const store = timedStore(openedStore, clock.monotonicMs, (ms) => metrics?.commitTook(ms));
     const state = new ClusterState(await store.load());
+    state.queued.limitStored(options.queueBytes);
     const adminToken = new AdminTokenFile(options.dataDir);
     await adminToken.ensure(state, store, random, clock.wallMs());
     const space = openedStore.keepOwnSpace(fillersFor(options.reserveBytes));

@@ -69,6 +69,8 @@ export interface CoordinatorOptions {
   readonly natsReplicas: number;
   /** Free space to keep, bytes: below it submits are refused, state changes of existing jobs still commit. */
   readonly reserveBytes: number;
+  /** Specs of queued jobs, of all users together, bytes. One user may have half of it. */
+  readonly queueBytes: number;
   /** Space for the output of all jobs, bytes. null: a fifth of the disk, 50 GiB at most. */
   readonly logBudgetBytes: number | null;
   /** Output kept of one task, bytes: its beginning and its end. null: a quarter of the budget, 1 GiB at most. */
@@ -123,6 +125,7 @@ export const coordinatorDefaults = {
   natsCa: null,
   natsReplicas: 1,
   reserveBytes: 512 * 1024 * 1024,
+  queueBytes: 1024 * 1024 * 1024,
   logBudgetBytes: null,
   logCapBytes: null,
   logRateBytes: 64 * 1024 * 1024,

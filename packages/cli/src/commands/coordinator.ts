@@ -68,6 +68,7 @@ function coordinatorOptions(flags: CoordinatorFlags, workingDir: string): Coordi
         : readSecretFile('--nats-ca', resolve(workingDir, flags.natsCa)),
     natsSubmit: flags.natsSubmit ?? defaults.natsSubmit,
     natsReplicas: flags.natsReplicas ?? defaults.natsReplicas,
+    queueBytes: flags.queueMb === undefined ? defaults.queueBytes : flags.queueMb * mebibyte,
     reserveBytes: flags.reserveMb === undefined ? defaults.reserveBytes : flags.reserveMb * mebibyte,
     logBudgetBytes: flags.logBudget ?? defaults.logBudgetBytes,
     logCapBytes: flags.logCap ?? defaults.logCapBytes,

@@ -63,6 +63,7 @@ export function submit(
   }
   requireDirectoryToItself(draft, command);
   countInBudget(draft, command);
+  draft.base.queued.requireRoom(userOf(draft.by), command.spec);
   const { requestId, digest } = command;
   const { array } = command.spec;
   if (array !== null && command.place === null) {

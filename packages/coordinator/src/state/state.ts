@@ -17,6 +17,7 @@ import type {
   Snapshot,
   StoredOutcome,
 } from '../store/store.ts';
+import { noteInIndexes } from './activeIndexes.ts';
 import { type Alerts, alertsOf, DraftedAlerts } from './alerts.ts';
 import { BudgetJobs } from './budgetJobs.ts';
 import { type Committed, removedOf } from './committed.ts';
@@ -32,6 +33,7 @@ import { directoryOf, JobDirectories } from './jobDirectories.ts';
 import { JobGroups, type JobsToPlan } from './jobGroups.ts';
 import { DraftedPeople, type People, peopleOf, type SetUndoably } from './people.ts';
 import { DraftedPipelines, type Pipelines, pipelinesOf } from './pipelines.ts';
+import { QueuedSize } from './queuedSize.ts';
 import { secretsOf } from './secrets.ts';
 import { DraftedSweeps, type Sweeps, sweepsOf } from './sweeps.ts';
 
@@ -45,6 +47,9 @@ export class ClusterState {
   readonly directories = new JobDirectories();
   /** The same jobs, by their budgets. */
   readonly budgetJobs = new BudgetJobs();
+  /** What the queued ones of them take. */
+  readonly queued = new QueuedSize();
+  private readonly inMemory: (job: Job) => Job;
   /** Arrays whose jobs are not all stored yet. */
   readonly arrays: Map<ArrayId, JobArrayRecord>;
   /** How jobs have ended: those that active jobs depend on, and those that ended last. The store has the others. */
@@ -70,6 +75,7 @@ export class ClusterState {
 
   constructor(snapshot: Snapshot) {
     this.clusterId = snapshot.clusterId;
+    this.inMemory = snapshot.inMemory ?? ((job) => job);
     this.arrays = new Map(snapshot.unfilledArrays.map((array) => [array.id, array]));
     this.outcomes = new Map(snapshot.outcomes);
     this.successors = new Map(snapshot.successors);
@@ -90,17 +96,8 @@ export class ClusterState {
 
   /** Records a job as it is now. */
   noteJob(job: Job): void {
-    const { id, state } = job;
     noteForDependents(this, job);
-    if (isTerminal(state.kind)) {
-      this.jobs.delete(id);
-      this.outcomes.set(id, state.kind);
-    } else {
-      this.jobs.set(id, job);
-    }
-    this.directories.note(job);
-    this.budgetJobs.note(job);
-    this.groups.note(job);
+    noteInIndexes(this, isTerminal(job.state.kind) ? job : this.inMemory(job));
   }
 
   /** @param credential null: it was removed */

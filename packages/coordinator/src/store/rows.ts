@@ -40,7 +40,8 @@ type JobBody = Omit<Job, 'id' | 'submitSeq' | 'spec' | 'submittedAtMs' | 'user' 
   readonly state: JobState;
 };
 
-export function jobToRow(job: Job): JobRow {
+/** @param text of the spec; default: encoded. A change of a job does not write it, and need not have it. */
+export function jobToRow(job: Job, text = specText(job.spec)): JobRow {
   const { id, submitSeq, spec, submittedAtMs, user, state, lastAttempt, ...rest } = job;
   const { attempt: _stored, ...stateOfBody } = { attempt: null, ...state };
   return {
@@ -56,7 +57,7 @@ export function jobToRow(job: Job): JobRow {
     last_attempt: lastAttempt,
     submitted_at_ms: submittedAtMs,
     ended_at_ms: 'endedAtMs' in state ? state.endedAtMs : null,
-    spec: specText(spec),
+    spec: text,
     body: JSON.stringify({ ...rest, state: stateOfBody }),
   };
 }

@@ -127,6 +127,8 @@ export interface Snapshot {
   readonly clusterId: string;
   /** Jobs that have not ended. */
   readonly activeJobs: readonly Job[];
+  /** Makes of a stored job the one that memory keeps. Absent: the same. */
+  readonly inMemory?: (job: Job) => Job;
   /** Arrays whose jobs are not all stored. */
   readonly unfilledArrays: readonly JobArrayRecord[];
   /** How the ended jobs that active ones come after have ended. */

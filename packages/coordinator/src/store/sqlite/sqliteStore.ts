@@ -5,6 +5,7 @@ import { clusterSubject } from '@muster/common/eventKinds';
 import type { ArrayId, JobId } from '@muster/common/ids';
 import type { TerminalJobState } from '@muster/common/states';
 import type { Attempt, Job, StoredEvent } from '../../model.ts';
+import { StoredSpecs } from '../../spec/storedSpecs.ts';
 import { nextRound } from '../../work/inOrder.ts';
 import { indexAt } from '../arrayIndexes.ts';
 import { dependencySnapshot } from '../dependencyMemory.ts';
@@ -51,6 +52,7 @@ import {
   selectArraySpec,
   selectAttempts,
   selectJob,
+  selectJobSpec,
   selectOutcomes,
   selectRequest,
   selectStoredIndexes,
@@ -126,6 +128,9 @@ export class SqliteStore implements Store {
     (id) => this.rows<{ spec: string }>(selectArraySpec.sql, { id })[0]?.spec,
   );
 
+  private readonly specs = new StoredSpecs((id, arrayId) => this.specText(id, arrayId));
+  private readonly inMemory = (job: Job) => this.specs.inMemory(job);
+
   constructor(opened: OpenedDatabase) {
     this.opened = opened;
     this.database = opened.database;
@@ -161,10 +166,16 @@ export class SqliteStore implements Store {
     const subjects = this.rows<{ subject: string; subject_seq: number }>(selectSubjectPositions.sql, {
       cluster: clusterSubject,
     });
-    const activeJobs = this.rows<JobWithAttemptRow>(selectActiveJobs.sql).map((row) => this.record(row).job);
+    const activeJobs: Job[] = [];
+    // One at a time: together, the specs of all queued jobs may be larger than the memory.
+    for (const row of this.statement(selectActiveJobs.sql).iterate() as Iterable<unknown>) {
+      const { job } = this.record(row as JobWithAttemptRow);
+      activeJobs.push(this.specs.inMemory(job, (row as JobWithAttemptRow).spec));
+    }
     return {
       clusterId: this.opened.clusterId,
       activeJobs,
+      inMemory: this.inMemory,
       unfilledArrays: this.unfilledArrays(),
       ...(await dependencySnapshot(this, activeJobs)),
       nodes: this.rows<NodeRow>(selectNodes.sql).map(nodeFromRow),
@@ -210,7 +221,8 @@ export class SqliteStore implements Store {
     for (const job of batch.newJobs) this.insertJob(job);
     for (const array of batch.arrays)
       this.writeOne(updateArrayProgress.sql, updateArrayProgress.parameters(array), array.id);
-    for (const job of batch.jobs) this.writeOne(updateJob.sql, updateJob.parameters(jobToRow(job)), job.id);
+    for (const job of batch.jobs)
+      this.writeOne(updateJob.sql, updateJob.parameters(jobToRow(job, '')), job.id);
     for (const { jobId, attempt } of batch.attempts) {
       const parameters = upsertAttempt.parameters(attemptToRow(jobId, attempt));
       this.writeOne(upsertAttempt.sql, parameters, `${jobId}, attempt ${attempt.number}`);
@@ -347,6 +359,13 @@ export class SqliteStore implements Store {
   /** See `backup.ts`. @param takenAtMs wall clock @param readFiles key files, at the moment that is copied */
   backup(takenAtMs: number, readFiles: () => readonly AttachedFile[]): AsyncIterable<Buffer> {
     return backupPieces(this.files, { clusterId: this.opened.clusterId, takenAtMs, readFiles });
+  }
+
+  private specText(id: JobId, arrayId: ArrayId | null): string {
+    const shared = arrayId === null ? undefined : this.arraySpecs.of(arrayId)?.text;
+    const text = shared ?? this.rows<{ spec: string }>(selectJobSpec.sql, { id })[0]?.spec;
+    if (text === undefined) throw new StoreError('conflict', `the spec of ${id} is no longer in the store`);
+    return text;
   }
 
   private sharedSpec({ array_id, spec }: JobWithAttemptRow): SharedSpec | undefined {

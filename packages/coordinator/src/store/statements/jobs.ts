@@ -65,6 +65,8 @@ export const selectActiveJobs = {
     where jobs.state in ('queued', 'starting', 'running', 'stopping') order by jobs.submit_seq`,
 };
 
+export const selectJobSpec = { sql: /* sql */ `select spec from jobs where id = :id` };
+
 export const selectJob = { sql: /* sql */ `${jobWithNewestAttempt} where jobs.id = :id` };
 
 /** What a list is restricted to; each combination is a statement of its own, so that each has its index. */
