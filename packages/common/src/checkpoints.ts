@@ -130,6 +130,12 @@ export interface CheckpointSeen {
   readonly shared: boolean;
   /** Begun after the first signal of a stop. */
   readonly afterStop: boolean;
+  /** The job that saved it, by the index of the directory. Absent: unknown, or an older agent reports it. */
+  readonly by?: string;
+  /** The attempt of that job that saved it. Absent: as with `by`. */
+  readonly attempt?: number;
+  /** It was there when the attempt of the task began, and no index names the attempt that saved it. Absent: the index names it. */
+  readonly found?: boolean;
 }
 
 /** Between two readings that must agree: by then a file server has returned, and a save that was still running has ended. */
@@ -196,10 +202,12 @@ export interface Checkpoint extends CheckpointFacts {
   /** Saved at or after the moment when the loss became NaN or diverged: chosen only when there is no other. Absent: it was not. */
   readonly diverged?: true;
   /**
-   * A look before a start has found it, and no agent had reported it: signs of the training that saved it may be missing, so that it
-   * is not known to be sound. Absent: it was reported.
+   * A later attempt than the one that saved it has found it: signs of the training that saved it may be missing, so that it is not
+   * known to be sound. Absent: it was reported.
    */
   readonly found?: true;
+  /** With `found`: nothing names the attempt that saved it, and `attempt` is the last one that can have. Absent: it is known. */
+  readonly saverUnknown?: true;
   /** Only where it is shown. Absent: it is not evaluated. */
   readonly evaluation?: CheckpointEvaluation;
 }

@@ -87,13 +87,18 @@ function columnsOf(checkpoints: readonly Checkpoint[], nowMs: number): readonly 
       align: 'right',
       narrow: 'drop',
     },
-    { header: 'ATTEMPT', cell: ({ attempt }) => String(attempt), align: 'right', narrow: 'drop' },
+    { header: 'ATTEMPT', cell: attemptText, align: 'right', narrow: 'drop' },
     {
       header: 'NODE',
       cell: ({ node, shared }) => (shared ? `${node} (shared)` : node),
       narrow: 'drop',
     },
   ];
+}
+
+/** `2`, or `found on disk` where nobody knows which attempt has saved it. */
+function attemptText({ attempt, saverUnknown }: Checkpoint): string {
+  return saverUnknown === true ? 'found on disk' : String(attempt);
 }
 
 /** `verified`, `verified, deep`, `verified, suspect`, `verified, after divergence`, `corrupt: …`. */

@@ -101,13 +101,16 @@ const evaluation = message<checkpoints.CheckpointEvaluation>()('CheckpointEvalua
 const checkpointFacts = message<checkpoints.CheckpointFacts>()('Checkpoint', {
   ...ofCheckpoint,
   fingerprint: sparse,
-  ...without('attempt', 'node', 'shared', 'suspect', 'diverged', 'evaluation', 'found'),
+  ...without('attempt', 'node', 'shared', 'suspect', 'diverged', 'evaluation', 'found', 'saverUnknown'),
 });
 
 export const { toWire: checkpointSeenToWire, fromWire: checkpointSeenFromWire } =
   message<checkpoints.CheckpointSeen>()('CheckpointSeen', {
     task: needed(taskRef),
     checkpoint: needed(checkpointFacts),
+    by: sparse,
+    attempt: sparse,
+    found: sparse,
   });
 const resume = message<views.Resume>()('Resume', { why: sparse });
 export const { toWire: resumeToWire, fromWire: resumeFromWire } = resume;
@@ -304,6 +307,7 @@ export const { toWire: jobToWire, fromWire: jobFromWire } = message<views.JobVie
     diverged: sparse,
     fingerprint: sparse,
     found: sparse,
+    saverUnknown: sparse,
     evaluation: { ...evaluation, ...sparse },
   }),
   training: progress,

@@ -15,7 +15,15 @@ import type { NodeName } from '@muster/common/ids';
 import { isDivergence } from '@muster/common/training';
 import type { AttemptSign } from '@muster/common/views';
 import { type Attempt, checkpointsMax, isReleased, type Job } from '../model.ts';
-import { fencedAttempt, type Handler, type JobEvent, jobEvent, unchanged, withAttempt } from './event.ts';
+import {
+  fencedAttempt,
+  type Handler,
+  type JobEvent,
+  jobEvent,
+  type Saver,
+  unchanged,
+  withAttempt,
+} from './event.ts';
 import { isGood, resumeCandidates } from './resume.ts';
 
 type Seen = Extract<JobEvent, { kind: 'checkpoint' }>;
@@ -63,7 +71,7 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
     return { job: rewarded, ended: null, events: changesOf(job, known, after) };
   }
 
-  const isOwn = after.attempt === attempt.number && isNewer(job, attempt, event.checkpoint);
+  const isOwn = after.attempt === attempt.number && isNewer(job, attempt, event);
   const isProgress = isVerifiedNow && isOwn && isReleased(attempt);
   const savedAtMs = isProgress ? momentOf(attempt, after.savedAtMs, nowMs) : attempt.savedAtMs;
   const savedAfterStop = attempt.savedAfterStop || endsGrace(job, event.afterStop, after);
@@ -81,34 +89,68 @@ export function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefi
 }
 
 /**
- * Newer than what its attempt resumed from. Steps are compared where both are known: the clock of a node decides what counts as
- * progress only where a step is missing.
+ * Newer than what its attempt resumed from. Steps are compared where both are known. Where one is missing, the index of the
+ * directory tells; the clock of a node decides only for an agent that does not say what the index does.
  */
-function isNewer(job: Job, { resume, number }: Attempt, facts: CheckpointFacts): boolean {
+function isNewer(job: Job, { resume, number }: Attempt, { checkpoint: facts, saver }: Seen): boolean {
   if (resume === null) return true;
   if (resume.step !== null && facts.step !== null) return facts.step > resume.step;
+  if (saver !== undefined) return saver?.job === job.id && saver.attempt === number;
   const begunFrom = job.checkpoints.find((each) => each.name === resume.name && each.attempt !== number);
   return begunFrom === undefined || facts.savedAtMs > begunFrom.savedAtMs;
 }
 
-/** A directory may hold what was saved before, and was forgotten here: that is not the doing of this attempt. */
+/**
+ * A directory may hold what was saved before, and was never reported here or is forgotten: that is not the doing of this attempt.
+ * It counts for the attempt that the index of the directory names, or else for the last one that can have saved it.
+ */
 function firstSeen(job: Job, attempt: Attempt | null, event: Seen, node: NodeName): Checkpoint {
-  const { checkpoint: facts, shared } = event;
-  const isOwn = attempt === null || isNewer(job, attempt, facts) || isSavedAgain(job, attempt, facts);
+  const { checkpoint: facts, shared, saver } = event;
+  const added = { ...facts, node, shared, suspect: false };
+  const earlier = saver === undefined ? null : earlierSaver(job, event.attempt, saver);
+  if (earlier !== null) return { ...added, ...foundBy(job, facts, earlier, saver === null) };
+  const isOwn = attempt === null || isNewer(job, attempt, event) || isSavedAgain(job, attempt, event);
   const begunFrom = isOwn ? undefined : knownAs(job, attempt.resume?.name ?? '');
   const number = begunFrom?.attempt ?? event.attempt;
   const isDiverged = attempt?.number === number && attempt.signs.some((sign) => isAfter(sign, facts));
-  const added = { ...facts, attempt: number, node, shared, suspect: false };
-  return isDiverged ? { ...added, diverged: true } : added;
+  return { ...added, attempt: number, ...(isDiverged && { diverged: true }) };
+}
+
+/** What is known of a checkpoint of an earlier attempt that was found only now. @param earlier as `earlierSaver` returns it */
+export function foundBy(
+  job: Job,
+  facts: CheckpointFacts,
+  earlier: number,
+  isSaverUnknown: boolean,
+): Pick<Checkpoint, 'attempt' | 'diverged' | 'found' | 'saverUnknown'> {
+  const isDiverged = job.checkpoints.some((each) => each.attempt === earlier && isDivergedBefore(each, facts));
+  return {
+    attempt: earlier,
+    ...(isDiverged && { diverged: true }),
+    found: true,
+    ...(isSaverUnknown && { saverUnknown: true }),
+  };
+}
+
+/** @returns the number of an attempt before `current`, 0 for one of an earlier job. null: the current attempt has saved it */
+export function earlierSaver(job: Job, current: number, saver: Saver): number | null {
+  if (saver === null) return current - 1;
+  if (saver.job !== job.id) return 0;
+  return saver.attempt < current ? saver.attempt : null;
+}
+
+/** The loss had diverged before a checkpoint of the same attempt was saved. */
+function isDivergedBefore({ diverged, step }: Checkpoint, facts: CheckpointFacts): boolean {
+  return diverged === true && (step === null || facts.step === null || step <= facts.step);
 }
 
 /**
  * A known name has other contents now. A step below that of the offered checkpoint does not count: a program that has not loaded
  * that checkpoint starts from scratch, and what it saves must not be preferred to the checkpoint that got further.
  */
-function isSavedAgain(job: Job, { resume }: Attempt, { name, step }: CheckpointFacts): boolean {
+function isSavedAgain(job: Job, { resume }: Attempt, { checkpoint: { name, step }, saver }: Seen): boolean {
   const isBehind = resume !== null && resume.step !== null && step !== null && step < resume.step;
-  return !isBehind && knownAs(job, name) !== undefined;
+  return !isBehind && (saver !== undefined || knownAs(job, name) !== undefined);
 }
 
 /** A checkpoint without a step counts as saved after the sign, because it was seen after it. */
@@ -118,11 +160,24 @@ function isAfter({ kind, step, lastGoodStep }: AttemptSign, saved: Pick<Checkpoi
   return saved.step === null || goodUntil === null || saved.step > goodUntil;
 }
 
-/** The loss has become NaN or diverged in this attempt: what it has saved since then has that in it. */
-export function withDiverged(job: Job, number: number, sign: AttemptSign): Job {
+/**
+ * The loss has become NaN or diverged in this attempt: what it has saved since then has that in it. Without one good step since
+ * the start, it was in the checkpoint that the attempt resumed from. Where that was only found on disk, so were those around it,
+ * and all of them count as saved after a divergence that nobody was told of.
+ */
+export function withDiverged(job: Job, { number, resume }: Attempt, sign: AttemptSign): Job {
+  const begunFrom = job.checkpoints.find((each) => each.name === resume?.name && each.attempt < number);
+  const isFromUnknown =
+    begunFrom?.found === true && isDivergence(sign.kind) && hasNoGoodStep(sign, begunFrom);
   const isMeant = (each: Checkpoint) =>
-    each.attempt === number && each.diverged !== true && each.step !== null && isAfter(sign, each);
+    each.diverged !== true &&
+    ((each.attempt === number && each.step !== null && isAfter(sign, each)) ||
+      (isFromUnknown && each.found === true && each.attempt === begunFrom.attempt));
   return withCheckpoints(job, isMeant, { diverged: true });
+}
+
+function hasNoGoodStep({ lastGoodStep }: AttemptSign, { step }: Checkpoint): boolean {
+  return lastGoodStep === null || (step !== null && lastGoodStep <= step);
 }
 
 /** @returns the same object if the report changes nothing */

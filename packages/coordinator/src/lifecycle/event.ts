@@ -11,6 +11,9 @@ import type { Cause, Resume, TaskEnd } from '@muster/common/views';
 import { type Attempt, currentAttempt, type Job, type Task } from '../model.ts';
 import { ownName } from '../spec/ownSpec.ts';
 
+/** The attempt that saved a checkpoint. Null if no index names it. */
+export type Saver = { readonly job: string; readonly attempt: number } | null;
+
 /** `attempt` is the number of the attempt that the report is about. */
 export type JobEvent =
   | {
@@ -109,6 +112,8 @@ export type JobEvent =
       readonly checkpoint: CheckpointFacts;
       readonly shared: boolean;
       readonly afterStop: boolean;
+      /** Who saved it, by the index of the directory. Absent: an older agent reports it. */
+      readonly saver?: Saver;
     }
   /** The program has left its `training_complete.marker`. */
   | { readonly kind: 'trainingComplete'; readonly attempt: number; readonly nodeRank: number }

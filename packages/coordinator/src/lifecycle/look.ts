@@ -17,8 +17,8 @@ import type { NewEvent } from '@muster/common/eventKinds';
 import type { NodeName } from '@muster/common/ids';
 import type { Cause, Resume } from '@muster/common/views';
 import type { Attempt, Job } from '../model.ts';
-import { bounded, changesOf, knownAs, placed, withFacts } from './checkpoints.ts';
-import { attemptEvent } from './event.ts';
+import { bounded, changesOf, earlierSaver, foundBy, knownAs, placed, withFacts } from './checkpoints.ts';
+import { attemptEvent, type Saver } from './event.ts';
 import { isKeptByNode, resumeCandidates } from './resume.ts';
 
 /** A node that sees nothing of what others have saved is believed after this many starts that failed. */
@@ -147,13 +147,14 @@ function added(
   shared: boolean,
 ): Checkpoint | null {
   if (facts.verdict !== 'verified' || externalCheckpoint(facts.name) !== null) return null;
-  return { ...facts, attempt: bookedOn(job, by, savedIn, number), node, shared, suspect: false, found: true };
+  const saver = saverOf(job, by, savedIn);
+  const earlier = Math.min(earlierSaver(job, number, saver) ?? number - 1, number - 1);
+  return { ...facts, node, shared, suspect: false, ...foundBy(job, facts, earlier, saver === null) };
 }
 
-/** The attempt that has saved it. What nobody has noted was saved by the one before; a predecessor has no numbers of this job. */
-function bookedOn({ id }: Job, by: string | null, savedIn: number | null, current: number): number {
-  if (by !== null && by !== id) return 0;
-  return Math.max(0, Math.min(savedIn ?? current - 1, current - 1));
+/** An agent of an earlier release has noted the attempt without its job. @returns null: nobody has noted who saved it */
+function saverOf({ id }: Job, by: string | null, attempt: number | null): Saver {
+  return attempt === null || (by === null && attempt === 0) ? null : { job: by ?? id, attempt };
 }
 
 /** @returns the same object if nothing new is known of it */

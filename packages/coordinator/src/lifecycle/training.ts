@@ -55,7 +55,7 @@ export const trainingSign: Handler<'trainingSign'> = (job, event, nowMs) => {
   const { kind, step, lastGoodStep } = sign;
   const noticed = { kind, step, lastGoodStep };
   const attempt: Attempt = { ...before, signs: [...before.signs, noticed] };
-  const marked = withDiverged(job, attempt.number, noticed);
+  const marked = withDiverged(job, attempt, noticed);
   const { nodeRank, node } = task;
   const { rank, line, text } = sign;
   const data = { nodeRank, node, rank, step, lastGoodStep, line, text };

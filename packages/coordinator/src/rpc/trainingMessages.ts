@@ -1,6 +1,6 @@
 /** What agents say of checkpoints and of training, kept within bounds: it is stored, and shown to people. */
 
-import { type CheckpointFacts, externalCheckpoint } from '@muster/common/checkpoints';
+import { type CheckpointFacts, type CheckpointSeen, externalCheckpoint } from '@muster/common/checkpoints';
 import type { CheckpointSeen__Output } from '@muster/common/gen/muster/v1/CheckpointSeen';
 import type { TrainingSignSeen__Output } from '@muster/common/gen/muster/v1/TrainingSignSeen';
 import type { NodeName } from '@muster/common/ids';
@@ -10,6 +10,7 @@ import { checkpointSeenFromWire, taskRefFromWire, trainingSignFromWire } from '@
 import type { TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { AgentIdentity } from '../caller.ts';
 import { checkpointReporter } from '../lifecycle/checkpoints.ts';
+import type { Saver } from '../lifecycle/event.ts';
 import type { Loop } from '../loop.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import { heldTask } from '../state/heldTasks.ts';
@@ -50,10 +51,18 @@ export function applyCheckpoint(
   const checkpoint = boundedCheckpoint(seen.checkpoint);
   if (checkpoint === null || externalCheckpoint(checkpoint.name) !== null) return;
   const { attempt, nodeRank } = task;
-  const event = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
+  const saver = saverOf(seen);
+  const said = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
+  const event = saver === undefined ? said : { ...said, saver };
   const job = draft.job(task.jobId);
   if (job !== undefined && checkpointReporter(job, event) === node)
     applyJobEvent(draft, task.jobId, event, nowMs);
+}
+
+/** @returns undefined: an older agent does not say */
+function saverOf({ by, attempt, found }: CheckpointSeen): Saver | undefined {
+  if (by !== undefined && isWord(by, wordLengthMax) && attempt !== undefined) return { job: by, attempt };
+  return found === true ? null : undefined;
 }
 
 /** @returns null: no agent of ours says such a thing */

@@ -140,6 +140,7 @@ export const bounds: Readonly<Record<string, Bounds>> = {
     cause: word,
     message: sentence,
   },
+  CheckpointSeen: { by: word },
   Checkpoint: {
     name: path,
     version: word,

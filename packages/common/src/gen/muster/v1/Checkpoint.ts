@@ -26,6 +26,7 @@ export interface Checkpoint {
   'evaluation'?: (_muster_v1_CheckpointEvaluation | null);
   'fingerprint'?: (string);
   'found'?: (boolean);
+  'saverUnknown'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";
@@ -34,6 +35,7 @@ export interface Checkpoint {
   '_diverged'?: "diverged";
   '_fingerprint'?: "fingerprint";
   '_found'?: "found";
+  '_saverUnknown'?: "saverUnknown";
 }
 
 export interface Checkpoint__Output {
@@ -59,6 +61,7 @@ export interface Checkpoint__Output {
   'evaluation': (_muster_v1_CheckpointEvaluation__Output | null);
   'fingerprint'?: (string);
   'found'?: (boolean);
+  'saverUnknown'?: (boolean);
   '_step'?: "step";
   '_saveDurationMs'?: "saveDurationMs";
   '_digest'?: "digest";
@@ -67,4 +70,5 @@ export interface Checkpoint__Output {
   '_diverged'?: "diverged";
   '_fingerprint'?: "fingerprint";
   '_found'?: "found";
+  '_saverUnknown'?: "saverUnknown";
 }

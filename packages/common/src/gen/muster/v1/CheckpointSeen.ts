@@ -8,6 +8,12 @@ export interface CheckpointSeen {
   'checkpoint'?: (_muster_v1_Checkpoint | null);
   'afterStop'?: (boolean);
   'shared'?: (boolean);
+  'by'?: (string);
+  'attempt'?: (number);
+  'found'?: (boolean);
+  '_by'?: "by";
+  '_attempt'?: "attempt";
+  '_found'?: "found";
 }
 
 export interface CheckpointSeen__Output {
@@ -15,4 +21,10 @@ export interface CheckpointSeen__Output {
   'checkpoint': (_muster_v1_Checkpoint__Output | null);
   'afterStop': (boolean);
   'shared': (boolean);
+  'by'?: (string);
+  'attempt'?: (number);
+  'found'?: (boolean);
+  '_by'?: "by";
+  '_attempt'?: "attempt";
+  '_found'?: "found";
 }
