@@ -98,6 +98,7 @@ export function openObservers(
     dirs,
     nodeName: options.name,
     monotonicMs,
+    wallMs,
     log,
     verify: (order, signal) => verifiers[order.depth].verify(order, signal),
     metricsAt: (task, step) => training.metricsAt(task, step),

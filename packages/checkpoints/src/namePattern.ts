@@ -31,6 +31,11 @@ export function compilePattern(text: string): NamePattern | null {
   return isUsable ? { text, parts: parts.map(tokensOf) } : null;
 }
 
+/** Levels of directories below the root in which checkpoints lie. @param pattern null: the usual names */
+export function levelsOf(pattern: NamePattern | null): number {
+  return pattern === null ? 1 : pattern.parts.length - 1;
+}
+
 function tokensOf(part: string): readonly PatternToken[] {
   return part
     .split(/(\{step\}|\*+)/)

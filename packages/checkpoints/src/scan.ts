@@ -15,7 +15,7 @@ import {
   listDirectory,
   listFile,
 } from './listing.ts';
-import type { NamePattern } from './namePattern.ts';
+import { levelsOf, type NamePattern } from './namePattern.ts';
 import { mayBePlace, mayHoldCheckpoints, recogniseName, trainingCompleteName } from './names.ts';
 
 /** One that is there, whole or not. */
@@ -57,10 +57,11 @@ interface ScanOptions {
   readonly pattern: NamePattern | null;
   /** How many names to read, and how many files inside of checkpoints to look at, ≥ 1. */
   readonly entriesMax?: number;
+  /** Maximum candidates, ≥ 1. Of more, those with the highest steps: a program that keeps so many has its newest ones there. */
+  readonly candidatesMax?: number;
 }
 
-/** Of more, those with the highest steps: a program that keeps so many has its newest ones there. */
-const candidatesMax = 1_000;
+const candidatesUsual = 1_000;
 /** A tracker holds one name. */
 const trackerBytesMax = 256;
 
@@ -85,10 +86,10 @@ interface Names {
  * Never throws for what is there or is not: `problem` has it.
  */
 export async function scanCheckpoints(root: string, options: ScanOptions): Promise<CheckpointScan> {
-  const entriesMax = options.entriesMax ?? entriesUsual;
+  const { pattern, entriesMax = entriesUsual, candidatesMax = candidatesUsual } = options;
   try {
     return await withDirectory(await Directory.open(root), (directory) =>
-      scan(directory, options.pattern, entriesMax),
+      scan(directory, { pattern, entriesMax, candidatesMax }),
     );
   } catch (error) {
     return { candidates: [], problem: await problemOf(root, error), isTrainingComplete: false };
@@ -111,8 +112,7 @@ async function problemOf(root: string, error: unknown): Promise<string> {
 
 async function scan(
   root: Directory,
-  pattern: NamePattern | null,
-  entriesMax: number,
+  { pattern, entriesMax, candidatesMax }: Required<ScanOptions>,
 ): Promise<CheckpointScan> {
   const names: Names = {
     found: [],
@@ -121,8 +121,7 @@ async function scan(
     isCut: false,
     unreadable: [],
   };
-  const levels = pattern === null ? 1 : pattern.parts.length - 1;
-  await readNames(root, '', levels, pattern, { left: entriesMax }, names);
+  await readNames(root, '', levelsOf(pattern), pattern, { left: entriesMax }, names);
   const chosen = names.found.toSorted(newestFirst).slice(0, candidatesMax);
   const budget: EntryBudget = { left: entriesMax };
   const candidates: CheckpointCandidate[] = [];

@@ -124,6 +124,7 @@ test('on a read-only disk checkpoints are read and reported, and nothing is dele
   const node = new WatchingNode();
   const root = aDirectory();
   mountTmpfs(root, 'size=1m');
+  expect(await node.watcher.prepare(assignmentFor(root))).toBeNull();
   for (const step of [1, 2]) writeFileSync(join(root, `step_${step}.pt`), torchFile());
   execFileSync('mount', ['-o', 'remount,ro', root]);
   const quarantine = await corruptIn(root, 'step_1.pt');
@@ -143,7 +144,7 @@ test('on a read-only disk checkpoints are read and reported, and nothing is dele
   );
   await node.watcher.lastLook(aTask);
   expect(node.warnings).toHaveLength(3);
-  expect(readdirSync(root).sort()).toEqual(['step_1.pt', 'step_2.pt']);
+  expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'step_1.pt', 'step_2.pt']);
 });
 
 test('an index that is a link is replaced, and not written through', async () => {

@@ -32,16 +32,36 @@ export function reasonOf(error: unknown): string {
 /** Some file systems keep whole seconds, and FAT every other one. */
 const granularityMs = 2_000;
 
-/**
- * Whether the program has left its marker that nothing is left to train. A marker from an earlier run must not end a job
- * that was just started to train further.
- * @param startedAtMs wall clock: the start of the attempt
- */
-export async function completedSince(root: string, startedAtMs: number): Promise<boolean> {
+/** The marker that nothing is left to train, as it lies there. */
+export interface CompletionMarker {
+  /** Another one as soon as the file is written again, whatever its times are set to. */
+  readonly identity: string;
+  /** Wall clock of whoever wrote it. */
+  readonly writtenAtMs: number;
+}
+
+/** @returns null: it is not there, or cannot be seen */
+export async function completionMarkerIn(root: string): Promise<CompletionMarker | null> {
   try {
     const stat = await withPlaceOf(root, trainingCompleteName, (directory, last) => directory.identify(last));
-    return stat?.isFile() === true && Number(stat.mtimeMs) >= startedAtMs - granularityMs;
+    if (stat?.isFile() !== true) return null;
+    const { ino, size, mtimeNs, ctimeNs, mtimeMs } = stat;
+    return { identity: `${ino}:${size}:${mtimeNs}:${ctimeNs}`, writtenAtMs: Number(mtimeMs) };
   } catch {
-    return false;
+    return null;
   }
+}
+
+/**
+ * Whether an attempt has left its marker. One from an earlier run must not end a job that was just started to train further.
+ * @param stoodThere the identity of the marker when the attempt began. null: there was none. undefined: unknown, for an earlier
+ *   release of the agent has started the attempt, and times decide
+ * @param startedAtMs wall clock: the start of the attempt
+ */
+export function isMarkerOf(
+  { identity, writtenAtMs }: CompletionMarker,
+  stoodThere: string | null | undefined,
+  startedAtMs: number,
+): boolean {
+  return stoodThere === undefined ? writtenAtMs >= startedAtMs - granularityMs : identity !== stoodThere;
 }

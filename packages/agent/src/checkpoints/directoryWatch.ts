@@ -10,9 +10,9 @@ import { unverifiable, type Verification } from '@muster/checkpoints/verificatio
 import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import { taskKey } from '@muster/common/ids';
-import { completedSince } from './checkpointPlace.ts';
+import { completionMarkerIn } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
-import { KnownCheckpoints, type SecondReading } from './knownCheckpoints.ts';
+import { KnownCheckpoints } from './knownCheckpoints.ts';
 import {
   type CheckpointObservation,
   isStill,
@@ -24,7 +24,7 @@ import {
 } from './observations.ts';
 import { Pacer, paceAfter } from './pacer.ts';
 import type { CheckpointedTask, WatcherParts } from './parts.ts';
-import type { FirstReadings } from './secondReadings.ts';
+import type { FirstReadings, SecondReading } from './secondReadings.ts';
 
 /** A signal waits no longer than this for the snapshot that is taken before it. */
 const snapshotMs = 1_000;
@@ -144,10 +144,10 @@ export class DirectoryWatch {
   async recall(): Promise<void> {
     this.end();
     const recalled = this.inTurn(async () => {
-      const { root, pattern, startedAtMs } = this.of;
+      const { root, pattern } = this.of;
       const scan = await scanCheckpoints(root, { pattern });
       await this.known.recall(scan);
-      this.isComplete = scan.isTrainingComplete && (await completedSince(root, startedAtMs));
+      this.isComplete = scan.isTrainingComplete && (await this.hasLeftMarker());
     });
     await untilAborted(recalled, AbortSignal.timeout(recallMs)).catch((error: unknown) =>
       this.warn(`its last checkpoints are not known yet: ${messageOf(error)}`),
@@ -200,7 +200,7 @@ export class DirectoryWatch {
   }
 
   private async look(): Promise<void> {
-    const { root, pattern, startedAtMs } = this.of;
+    const { root, pattern } = this.of;
     if (!this.isLoaded) {
       this.isLoaded = true;
       await this.known.load();
@@ -208,7 +208,7 @@ export class DirectoryWatch {
     const scan = await scanCheckpoints(root, { pattern });
     const nowMs = this.parts.monotonicMs();
     this.noteProblem(scan.problem);
-    if (scan.isTrainingComplete && !this.isComplete && (await completedSince(root, startedAtMs))) {
+    if (scan.isTrainingComplete && !this.isComplete && (await this.hasLeftMarker())) {
       this.isComplete = true;
       this.parts.onTrainingComplete(this.of.task);
     }
@@ -224,6 +224,11 @@ export class DirectoryWatch {
       this.observations.set(name, observation);
     }
     await this.known.lookedAt(scan);
+  }
+
+  private async hasLeftMarker(): Promise<boolean> {
+    const marker = await completionMarkerIn(this.of.root);
+    return marker !== null && this.known.isOwnMarker(marker);
   }
 
   /**

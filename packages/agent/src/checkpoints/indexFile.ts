@@ -5,7 +5,12 @@
  */
 import { open } from 'node:fs/promises';
 import { Directory, errorCode, withDirectory } from '@muster/checkpoints/directories';
-import { type CheckpointFacts, checkpointVerdicts, verificationDepths } from '@muster/common/checkpoints';
+import {
+  type CheckpointFacts,
+  type CheckpointVersion,
+  checkpointVerdicts,
+  verificationDepths,
+} from '@muster/common/checkpoints';
 import {
   asListOf,
   asMapOf,
@@ -19,6 +24,7 @@ import {
   orNull,
 } from '@muster/common/decoders';
 import { isMapping } from '@muster/common/spec/path';
+import type { StoodBefore } from './belonging.ts';
 
 export const indexName = 'checkpoints_index.json';
 const temporaryName = `.${indexName}.tmp`;
@@ -27,10 +33,13 @@ const temporaryName = `.${indexName}.tmp`;
 export const indexedMax = 1_000;
 /** Far above what so many take. */
 const bytesMax = 8 * 1024 * 1024;
+/** Maximum checkpoints in the list of what stood there before. Those beyond it have the lowest steps. */
+export const beforeMax = 20_000;
 
 export interface IndexedCheckpoint extends CheckpointFacts {
-  /** The job whose attempt saved it. null: an older agent has not noted it. */
+  /** The job whose attempt saved it. null: an older agent has not noted it, or it was found on disk. */
   readonly by: string | null;
+  /** Of one that was found on disk: the last attempt that can have saved it. */
   readonly attempt: number;
   readonly node: string;
   /** As `Fingerprint.ends`. Absent: an older agent has verified it. */
@@ -46,14 +55,28 @@ export interface QuarantinedCheckpoint {
   readonly problem: string | null;
 }
 
+/** `training_complete.marker` as an attempt has found it. */
+export interface MarkerBefore {
+  readonly job: string;
+  readonly attempt: number;
+  /** Another one as soon as the file is written again. null: it was not there. */
+  readonly identity: string | null;
+}
+
 export interface CheckpointIndex {
   readonly version: 1;
   /** The job that these checkpoints belong to: it began to save here, and requeued jobs resume from them. */
   readonly job: string;
   /** The job that wrote this last: the newest of those that share the checkpoints. null: an older agent wrote it. */
   readonly by: string | null;
-  /** Wall clock: what was saved before belongs to another job. */
+  /** Wall clock: the beginning of the chain. Agents of earlier releases take what was saved before for another job's. */
   readonly sinceMs: number;
+  /** What stood here when the chain began, and is not of it. null: an agent of an earlier release wrote this, and times decide once. */
+  readonly before: readonly StoodBefore[] | null;
+  /** What was here when the current attempt began, of attempts before it that no index names. */
+  readonly found: readonly CheckpointVersion[];
+  /** The marker of a complete training that stood here when the current attempt began. null: none is known of. */
+  readonly marker: MarkerBefore | null;
   /** By name. */
   readonly checkpoints: readonly IndexedCheckpoint[];
   readonly quarantined: readonly QuarantinedCheckpoint[];
@@ -77,9 +100,10 @@ export async function readIndex(root: string): Promise<CheckpointIndex | null> {
 
 /**
  * Whole or not at all. What somebody may have put in its place, a link for one, is replaced and never followed.
+ * @param isDurable wait until it is on disk: what it says cannot be found out again
  * @throws {Error} with the kernel's code
  */
-export async function writeIndex(root: string, index: CheckpointIndex): Promise<void> {
+export async function writeIndex(root: string, index: CheckpointIndex, isDurable = false): Promise<void> {
   await withDirectory(await Directory.open(root), async (directory) => {
     await directory.unlink(temporaryName).catch((error: unknown) => {
       if (errorCode(error) !== 'ENOENT') throw error;
@@ -89,6 +113,7 @@ export async function writeIndex(root: string, index: CheckpointIndex): Promise<
       // Whatever the umask of the agent is: it is for users too. Not every file system has modes.
       await file.chmod(0o644).catch(() => {});
       await file.writeFile(`${JSON.stringify(index, null, 2)}\n`);
+      if (isDurable) await file.datasync();
     } catch (error) {
       // Of a full disk not even the rest of it should be taken.
       await directory.unlink(temporaryName).catch(() => {});
@@ -151,9 +176,21 @@ const asQuarantined = asObject<QuarantinedCheckpoint>({
   problem: asNullable(asShortText),
 });
 
+const asVersion = asObject<CheckpointVersion>({ name: asShortText, version: asShortText });
+const asStoodBefore = asObject<StoodBefore>({
+  name: asShortText,
+  version: asShortText,
+  job: orNull(asShortText),
+});
+const asMarker = asObject<MarkerBefore>({
+  job: asShortText,
+  attempt: asNumber,
+  identity: asNullable(asShortText),
+});
+
 function indexFrom(json: unknown): CheckpointIndex | null {
   if (!isMapping(json) || json['version'] !== 1) return null;
-  const { by, checkpoints, quarantined } = json;
+  const { by, checkpoints, quarantined, before, found, marker } = json;
   const job = asText(json['job']);
   const sinceMs = asNumber(json['sinceMs']);
   if (job === undefined || sinceMs === undefined || !Array.isArray(checkpoints)) return null;
@@ -162,6 +199,9 @@ function indexFrom(json: unknown): CheckpointIndex | null {
     job,
     by: orNull(asShortText)(by),
     sinceMs,
+    before: Array.isArray(before) ? asListOf(asStoodBefore)(before.slice(0, beforeMax)) : null,
+    found: asListOf(asVersion)(found).slice(0, indexedMax),
+    marker: orNull(asMarker)(marker),
     checkpoints: asListOf(asIndexed)(checkpoints.slice(0, indexedMax)),
     quarantined: asListOf(asQuarantined)(quarantined).slice(0, indexedMax),
   };

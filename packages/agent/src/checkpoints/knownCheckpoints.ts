@@ -1,12 +1,12 @@
 /** The checkpoints of one task that are known: in memory, in the index beside them, and in what is reported to the coordinator. */
 
 import { realpath } from 'node:fs/promises';
-import type { NamePattern } from '@muster/checkpoints/namePattern';
+import { levelsOf } from '@muster/checkpoints/namePattern';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
-import type { CheckpointFacts, CheckpointSeen, VerificationDepth } from '@muster/common/checkpoints';
+import type { CheckpointFacts, CheckpointSeen } from '@muster/common/checkpoints';
 import { taskKey } from '@muster/common/ids';
-import { reasonOf } from './checkpointPlace.ts';
+import { type CompletionMarker, reasonOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
 import { endsOf } from './halfWritten.ts';
 import {
@@ -21,22 +21,14 @@ import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { latestFirst, neededNames, toDelete } from './retention.ts';
-import type { FirstReadings } from './secondReadings.ts';
+import type { FirstReadings, SecondReading } from './secondReadings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
+import { type SavedFacts, saidOf, TaskBelongings } from './taskBelongings.ts';
 
 /** A coordinator keeps no more. */
 const sentMax = 64;
-/** Some file systems keep whole seconds, and FAT every other one. */
-const granularityMs = 2_000;
 
-/** To be read again, as closely as before. */
-export interface SecondReading {
-  readonly name: string;
-  readonly version: string;
-  readonly depth: VerificationDepth;
-}
-
-type Sendable = Pick<CheckpointSeen, 'afterStop'> & { readonly facts: CheckpointFacts };
+type Sendable = Pick<CheckpointSeen, 'afterStop'> & { readonly facts: SavedFacts };
 
 interface Known extends Sendable {
   readonly facts: IndexedCheckpoint;
@@ -50,10 +42,9 @@ export class KnownCheckpoints {
   private readonly isOwn: boolean;
   private readonly known = new Map<string, Known>();
   /** Last messages on checkpoints that are not known, or no longer. */
-  private readonly finalUpdates = new Map<string, CheckpointFacts>();
+  private readonly finalUpdates = new Map<string, SavedFacts>();
   private quarantined: CheckpointIndex['quarantined'] = [];
-  /** What was saved before is none of this job's. */
-  private sinceMs: number;
+  private readonly belongings: TaskBelongings;
   /** As of the last look, by name. */
   private present: ReadonlyMap<string, string> = new Map();
   private stop: StopSnapshot | null = null;
@@ -85,7 +76,7 @@ export class KnownCheckpoints {
     this.problems = problems;
     this.of = of;
     this.isOwn = parts.dirs.isOwn(of.spec);
-    this.sinceMs = this.isOwn ? 0 : of.startedAtMs - granularityMs;
+    this.belongings = new TaskBelongings(of, this.isOwn);
   }
 
   /** What the last watch of this job's checkpoints, here or on another node, has found out. */
@@ -110,9 +101,9 @@ export class KnownCheckpoints {
     this.foundIndex = JSON.stringify(index);
     // Of another job that saved here before: this one has nothing to do with its checkpoints.
     if (index?.job === assignment.checkpointJobId) {
-      this.sinceMs = Math.min(this.sinceMs, index.sinceMs);
+      this.belongings.load(index);
       this.quarantined = index.quarantined;
-      this.isClaimed = true;
+      this.isClaimed = index.before !== null;
       for (const facts of index.checkpoints) this.known.set(facts.name, { facts, afterStop: false });
     }
   }
@@ -122,17 +113,23 @@ export class KnownCheckpoints {
   }
 
   /** Candidates of this job of which nothing is known yet, by name. */
-  changesIn({ candidates }: CheckpointScan): ReadonlyMap<string, CheckpointCandidate> {
-    const changes = candidates.filter(({ name, version, savedAtMs }) => {
-      const known = this.known.get(name);
-      return known === undefined ? savedAtMs >= this.sinceMs : known.facts.version !== version;
+  changesIn(scan: CheckpointScan): ReadonlyMap<string, CheckpointCandidate> {
+    this.belongings.settle(
+      scan,
+      [...this.known.values()].map(({ facts }) => facts),
+    );
+    const changes = scan.candidates.filter((candidate) => {
+      const known = this.known.get(candidate.name);
+      return known === undefined
+        ? this.belongings.isOfChain(candidate)
+        : known.facts.version !== candidate.version;
     });
     return new Map(changes.map((candidate) => [candidate.name, candidate]));
   }
 
   /**
-   * From the first sign of a checkpoint on the index records since when they are this job's: should this node die before it
-   * has verified one, the next knows that it is not somebody else's.
+   * From the first sign of a checkpoint on the index records whose it is: should this node die before it has verified one, the
+   * next knows that it is not somebody else's. Usually the beginning of the attempt has written that.
    */
   async claim(): Promise<void> {
     if (this.isClaimed) return;
@@ -160,6 +157,11 @@ export class KnownCheckpoints {
     if (gone.length > 0) await this.write();
   }
 
+  /** Whether this attempt, and no run before it, has left its marker. */
+  isOwnMarker(found: CompletionMarker): boolean {
+    return this.belongings.isOwnMarker(found);
+  }
+
   /** The task is about to be asked to stop. */
   async noteStop(): Promise<void> {
     const settled = [...this.known.values()].flatMap(({ facts: { name, version } }): [string, string][] =>
@@ -174,11 +176,11 @@ export class KnownCheckpoints {
   }
 
   async accept(observation: CheckpointObservation, found: Verification): Promise<void> {
-    const { root, task } = this.of;
+    const { root } = this.of;
     const { name } = observation.candidate;
-    const savedBy = { by: task.jobId, attempt: task.attempt, node: this.parts.nodeName };
+    const saver = { ...this.belongings.saverOf(observation.candidate), node: this.parts.nodeName };
     const ends = endsOf(this.known.get(name)?.facts ?? null, found);
-    const facts = { ...this.factsOf(observation, found), ...savedBy, ...ends };
+    const facts = { ...this.factsOf(observation, found), ...saver, ...ends };
     const afterStop =
       this.stop !== null && beganAfter(this.stop, observation.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
@@ -232,7 +234,7 @@ export class KnownCheckpoints {
     const { format, bytes, files, step, version } = observation.candidate;
     const nothing = { format, bytes, files, step, version, digest: null, depth: null };
     const facts = this.factsOf(observation, { ...nothing, verdict: 'unverified', problem });
-    this.noteFinalUpdate(facts);
+    this.noteFinalUpdate({ ...facts, ...this.belongings.saverOf(observation.candidate) });
   }
 
   resend(): void {
@@ -322,15 +324,15 @@ export class KnownCheckpoints {
   }
 
   private messageOf({ facts, afterStop }: Sendable): CheckpointMessage {
-    return { kind: 'checkpoint', task: this.of.task, checkpoint: facts, shared: this.shared, afterStop };
+    return { kind: 'checkpoint', task: this.of.task, ...saidOf(facts), shared: this.shared, afterStop };
   }
 
-  private sendGone(facts: CheckpointFacts, problem: string): void {
+  private sendGone(facts: SavedFacts, problem: string): void {
     this.known.delete(facts.name);
     this.noteFinalUpdate({ ...facts, verdict: 'gone', depth: null, digest: null, problem });
   }
 
-  private noteFinalUpdate(facts: CheckpointFacts): void {
+  private noteFinalUpdate(facts: SavedFacts): void {
     this.finalUpdates.set(facts.name, facts);
     const [oldest] = this.finalUpdates.keys();
     if (oldest !== undefined && this.finalUpdates.size > sentMax) this.finalUpdates.delete(oldest);
@@ -354,12 +356,13 @@ export class KnownCheckpoints {
       .slice(0, indexedMax)
       .map(({ facts }) => facts)
       .sort((a, b) => (a.name < b.name ? -1 : 1));
-    const { sinceMs, quarantined } = this;
+    const { quarantined } = this;
+    const belongings = this.belongings.record(this.known);
     const job = this.of.assignment.checkpointJobId;
     const by = this.of.task.jobId;
     await this.lookForConflict();
     try {
-      await writeIndex(this.of.root, { version: 1, job, by, sinceMs, checkpoints, quarantined });
+      await writeIndex(this.of.root, { version: 1, job, by, ...belongings, checkpoints, quarantined });
       this.lastError = null;
       this.noteProblem(null);
     } catch (error) {
@@ -392,9 +395,4 @@ export class KnownCheckpoints {
   private warn(message: string): void {
     this.parts.log.warn({ task: taskKey(this.of.task), directory: this.of.root }, message);
   }
-}
-
-/** Of directories below the root in which checkpoints lie. */
-function levelsOf(pattern: NamePattern | null): number {
-  return pattern === null ? 1 : pattern.parts.length - 1;
 }

@@ -18,7 +18,8 @@ import {
 } from '@muster/common/checkpoints';
 import type { CheckpointPlace } from '../launch/checkpointDir.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
-import { belongsToChain, type Chain } from './chainMembers.ts';
+import type { Beginning } from './beginning.ts';
+import { versionsOf } from './belonging.ts';
 import { reasonOf } from './checkpointPlace.ts';
 import { doubtAbout, endsOf } from './halfWritten.ts';
 import { type CheckpointIndex, type IndexedCheckpoint, readIndex, writeIndex } from './indexFile.ts';
@@ -42,6 +43,8 @@ export interface WantedLook {
   readonly order: LookOrder;
   /** The directory in which the job saves. null: it saves nowhere that this agent sees. */
   readonly place: SavePlace | null;
+  /** What stands there that is not of the chain. null: that cannot be seen. */
+  readonly beginning: Pick<Beginning, 'before'> | null;
   /** What the look is busy with, for people. */
   readonly onDoing: (text: string) => void;
   /** Gives the look up. */
@@ -116,7 +119,7 @@ class Look {
     const scanned = isOutside ? undefined : scan.candidates.find(({ name }) => name === wanted.name);
     const step = scanned?.step ?? indexed?.step ?? null;
     const known = { ...factsOf(wanted, step), ...(indexed?.version === wanted.version ? indexed : {}) };
-    const savedBy = { by: indexed?.by ?? null, attempt: indexed?.attempt ?? null };
+    const savedBy = saverOf(indexed);
     const answer = (change: Partial<CheckpointFacts>): FoundCheckpoint => ({
       checkpoint: { ...known, ...change, name: wanted.name },
       ...savedBy,
@@ -146,7 +149,7 @@ class Look {
     found: readonly FoundCheckpoint[],
   ): Promise<readonly FoundCheckpoint[]> {
     const { stepMax } = this.wanted.order;
-    const members = this.membersOf(place, scan);
+    const members = this.membersOf(scan);
     const wanted =
       stepMax === null
         ? latestFirst(members, this.wanted.assignment.task.jobId)
@@ -163,22 +166,24 @@ class Look {
       this.wanted.signal.throwIfAborted();
       // One that was verified suffices: older ones that nobody has read are of no use beside it.
       const checkpoint = await this.offered(place, member, offers.length > 0);
-      const { by, attempt } = member.indexed ?? { by: null, attempt: null };
-      if (checkpoint !== null) offers.push({ checkpoint, by, attempt });
+      if (checkpoint !== null) offers.push({ checkpoint, ...saverOf(member.indexed) });
     }
     return offers;
   }
 
-  private membersOf({ spec }: SavePlace, { candidates }: CheckpointScan): Member[] {
-    const { checkpointJobId, task } = this.wanted.assignment;
-    const chain: Chain = { checkpointJobId, isOwn: this.parts.dirs.isOwn(spec), index: this.index };
+  /** What stood in the directory before the chain began is none of it. */
+  private membersOf({ candidates }: CheckpointScan): Member[] {
+    const { assignment, beginning } = this.wanted;
+    if (beginning === null) return [];
+    const { task } = assignment;
+    const before = versionsOf(beginning.before);
     return candidates
-      .filter((each) => each.unfinished === null && belongsToChain(chain, each))
+      .filter(({ unfinished, name, version }) => unfinished === null && before.get(name) !== version)
       .map(({ name, version, step, bytes, files, savedAtMs, kind }) => {
         const indexed = this.indexedAs(name);
         // The program names no step, and the verification has found one inside.
         const known = step ?? (indexed?.version === version ? indexed.step : null);
-        const savedBy = indexed ?? { by: task.jobId, attempt: task.attempt - 1 };
+        const savedBy = indexed ?? { by: null, attempt: task.attempt - 1 };
         const { by, attempt } = savedBy;
         return {
           name,
@@ -248,7 +253,7 @@ class Look {
     };
     if (verdict === 'verified' && externalCheckpoint(name) === null && root === this.wanted.place?.root) {
       const { task } = this.wanted.assignment;
-      const savedBy = indexed ?? { by: task.jobId, attempt: task.attempt - 1, node: this.parts.nodeName };
+      const savedBy = indexed ?? { by: null, attempt: task.attempt - 1, node: this.parts.nodeName };
       const { by, attempt, node } = savedBy;
       this.verifiedNow.push({ ...facts, by, attempt, node, ...endsOf(indexed, found) });
     }
@@ -279,7 +284,15 @@ class Look {
   private async noteInIndex(): Promise<void> {
     const { place, assignment } = this.wanted;
     if (place === null || this.verifiedNow.length === 0) return;
-    const own = { version: 1, by: assignment.task.jobId, sinceMs: 0, quarantined: [] } as const;
+    const own = {
+      version: 1,
+      by: assignment.task.jobId,
+      sinceMs: 0,
+      before: [],
+      found: [],
+      marker: null,
+      quarantined: [],
+    } as const;
     const index = this.index ?? { ...own, job: assignment.checkpointJobId, checkpoints: [] };
     const isForeign = index.job !== assignment.checkpointJobId;
     if (isForeign || (this.index === null && !this.parts.dirs.isOwn(place.spec))) return;
@@ -301,6 +314,11 @@ class Look {
     const { place } = this.wanted;
     return place !== null && !this.parts.dirs.isOwn(place.spec) && (await this.parts.isRemote(place.root));
   }
+}
+
+/** Nobody has noted who saved a checkpoint that is in the index without a job. */
+function saverOf(indexed: IndexedCheckpoint | null): Pick<FoundCheckpoint, 'by' | 'attempt'> {
+  return indexed?.by == null ? { by: null, attempt: null } : { by: indexed.by, attempt: indexed.attempt };
 }
 
 const nothingThere: CheckpointScan = { candidates: [], problem: null, isTrainingComplete: false };

@@ -75,5 +75,11 @@ export function nextStep(
 }
 
 export function newest(observations: Iterable<CheckpointObservation>): readonly CheckpointObservation[] {
-  return [...observations].sort((a, b) => newestFirst(a.candidate, b.candidate)).slice(0, lookedAtMax);
+  return [...observations].sort(lastSeenFirst).slice(0, lookedAtMax);
+}
+
+/** What appeared last comes first, by this agent's looks. Times of files decide only between those that appeared together. */
+function lastSeenFirst(a: CheckpointObservation, b: CheckpointObservation): number {
+  const stepOf = ({ candidate: { step } }: CheckpointObservation) => step ?? Number.MAX_SAFE_INTEGER;
+  return b.versionSeenMs - a.versionSeenMs || stepOf(b) - stepOf(a) || newestFirst(a.candidate, b.candidate);
 }

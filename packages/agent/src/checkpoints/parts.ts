@@ -11,6 +11,7 @@ import type { JobSpec } from '@muster/common/spec/types';
 import type { Mount } from '../host/mounts.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import type { Beginning } from './beginning.ts';
 import type { DirectoryProblem } from './directoryProblems.ts';
 
 export interface CheckpointMessage extends CheckpointSeen {
@@ -34,6 +35,7 @@ export interface WatcherParts {
   /** Of all tasks the gravest, when that is another one; null: nothing is wrong with any directory. */
   readonly onProblem: (problem: DirectoryProblem | null) => void;
   readonly monotonicMs: () => number;
+  readonly wallMs: () => number;
   readonly log: Logger;
 }
 
@@ -61,6 +63,8 @@ export interface CheckpointedTask {
   readonly pattern: NamePattern | null;
   /** Wall clock. */
   readonly startedAtMs: number;
+  /** What this agent has found there before the attempt began. null: an earlier agent has prepared it, or it could not be read. */
+  readonly beginning: Beginning | null;
   /** What the coordinator has said last of those that evaluations need. null: nothing. */
   readonly kept: () => KeptCheckpoints | null;
 }

@@ -49,7 +49,11 @@ describe('a corrupt checkpoint', () => {
       await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
       await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
     }
-    expect(readdirSync(root).sort()).toEqual(['checkpoint-5.2.corrupt', 'checkpoint-5.corrupt']);
+    expect(readdirSync(root).sort()).toEqual([
+      'checkpoint-5.2.corrupt',
+      'checkpoint-5.corrupt',
+      'checkpoints_index.json',
+    ]);
     expect(node.warnings).toEqual([]);
   });
 
@@ -60,7 +64,7 @@ describe('a corrupt checkpoint', () => {
     const quarantine = await corruptIn(root, 'ckpt.pt');
     writeFileSync(join(root, 'ckpt.pt'), torchFile().subarray(0, 1_001));
     await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
-    expect(readdirSync(root)).toEqual(['ckpt.pt']);
+    expect(readdirSync(root)).toEqual(['checkpoints_index.json', 'ckpt.pt']);
   });
 
   test('that is a link, or lies behind one, is left', async () => {
@@ -72,7 +76,7 @@ describe('a corrupt checkpoint', () => {
     symlinkSync(join(outside, 'step_1.pt'), join(root, 'step_1.pt'));
     symlinkSync(outside, join(root, 'run'));
     await node.watcher.prepare(assignmentFor(root, {}, { quarantine }));
-    expect(readdirSync(root).sort()).toEqual(['run', 'step_1.pt']);
+    expect(readdirSync(root).sort()).toEqual(['checkpoints_index.json', 'run', 'step_1.pt']);
     expect(readdirSync(outside)).toEqual(['step_1.pt']);
   });
 });

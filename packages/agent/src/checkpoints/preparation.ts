@@ -2,6 +2,7 @@
 import type { NamePattern } from '@muster/checkpoints/namePattern';
 import { scanCheckpoints } from '@muster/checkpoints/scan';
 import type { CorruptCheckpoint } from '@muster/common/checkpoints';
+import { chainsOf } from './belonging.ts';
 import { reasonOf, withPlaceOf } from './checkpointPlace.ts';
 import { readIndex, writeIndex } from './indexFile.ts';
 
@@ -74,13 +75,15 @@ export async function conflictIn({ root, pattern, lineage }: DirectoryToEnter): 
   const index = await readIndex(root);
   if (index === null || lineage.includes(index.job)) return null;
   const { candidates } = await scanCheckpoints(root, { pattern });
-  const names = new Set(candidates.map(({ name }) => name));
-  for (const { name } of index.checkpoints) if (await isThere(root, name)) names.add(name);
-  if (names.size === 0) return null;
-  const owner = index.by ?? index.job;
-  const newest = index.checkpoints.findLast(({ name }) => names.has(name))?.name ?? [...names].at(-1);
+  const chains = new Map(chainsOf(index, candidates));
+  for (const { name } of index.checkpoints) if (await isThere(root, name)) chains.set(name, index.job);
+  const names = [...chains].filter(([, chain]) => !lineage.includes(chain)).map(([name]) => name);
+  const [chain] = names.map((name) => chains.get(name));
+  if (chain === undefined) return null;
+  const owner = chain === index.job ? (index.by ?? index.job) : chain;
+  const newest = index.checkpoints.findLast(({ name }) => names.includes(name))?.name ?? names.at(-1);
   return (
-    `${root} holds checkpoints of ${owner} (${names.size}, one of them ${newest}), which this job would write over. ` +
+    `${root} holds checkpoints of ${owner} (${names.length}, one of them ${newest}), which this job would write over. ` +
     `Give it a checkpoint.dir of its own, or continue from them: muster submit --resume-from ${owner}`
   );
 }

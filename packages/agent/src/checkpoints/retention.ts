@@ -95,7 +95,9 @@ interface Saved {
  * Attempts of other jobs cannot be compared, neither with each other nor with those of this one, before which they ran.
  */
 export function latestFirst<T extends Saved>(checkpoints: Iterable<T>, jobId: string): readonly T[] {
-  const byAttempt = Map.groupBy(checkpoints, ({ facts: { by, attempt } }) => (by === jobId ? attempt : 0));
+  const byAttempt = Map.groupBy(checkpoints, ({ facts: { by, attempt } }) =>
+    by === jobId || by === null ? attempt : 0,
+  );
   return [...byAttempt.keys()]
     .sort((a, b) => b - a)
     .flatMap((attempt) => {

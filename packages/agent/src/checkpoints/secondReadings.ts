@@ -3,10 +3,17 @@
  * like damage, so nothing is renamed before a second reading, later and independent, has come to the same verdict. The times
  * are of this process: a restarted agent counts from its own first look, which makes the wait longer and never shorter.
  */
-import { secondReadingMs } from '@muster/common/checkpoints';
+import { secondReadingMs, type VerificationDepth } from '@muster/common/checkpoints';
 
 /** More are not waited for at once. */
 const notedMax = 1_000;
+
+/** A checkpoint to read again, as closely as before. */
+export interface SecondReading {
+  readonly name: string;
+  readonly version: string;
+  readonly depth: VerificationDepth;
+}
 
 export interface ReadCheckpoint {
   /** The checkpoint directory. */

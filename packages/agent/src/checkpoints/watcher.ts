@@ -14,6 +14,7 @@ import {
 import { type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Assignment } from '../taskFacts/assignment.ts';
+import { type Beginning, beginIn } from './beginning.ts';
 import { DirectoryProblems } from './directoryProblems.ts';
 import { DirectoryWatch } from './directoryWatch.ts';
 import { lookBeforeStart, type WantedLook } from './look.ts';
@@ -80,6 +81,7 @@ export class CheckpointWatcher implements Checkpoints {
   private readonly parts: WatcherParts;
   private readonly watches = new Map<TaskKey, DirectoryWatch>();
   private readonly kept = new Map<TaskKey, KeptCheckpoints>();
+  private readonly beginnings = new Map<TaskKey, Beginning>();
   private readonly problems: DirectoryProblems;
   private readonly firstReadings = new FirstReadings();
   private readonly looks = new Map<TaskKey, CheckpointLook>();
@@ -106,9 +108,13 @@ export class CheckpointWatcher implements Checkpoints {
       if (message !== null) return { kind: 'checkpoint_conflict', message };
       await setAsideCorrupt({ ...place, corrupt }, (warning) => this.warn(task, place.root, warning));
     }
+    const beginning = place === null ? null : await this.begin(assignment, place);
     // Inside of a container nothing can be seen.
     if (order !== null && (place !== null || foreign !== null))
-      return this.look({ assignment, order, place, onDoing, signal, limitMs: spec.prepareTimeoutMs / 2 });
+      {
+      const limitMs = spec.prepareTimeoutMs / 2;
+      return this.look({ assignment, order, place, beginning, onDoing, signal, limitMs });
+    }
     if (foreign !== null) return this.foreignProblem(assignment, foreign);
     const message = resume === null || place === null ? null : await resumeProblem(place.root, resume.name);
     // As good as corrupt: the coordinator takes the one before.
@@ -141,6 +147,15 @@ export class CheckpointWatcher implements Checkpoints {
     return isShared(real, this.parts.mounts());
   }
 
+  private async begin(assignment: Assignment, { root, pattern, spec }: SavePlace): Promise<Beginning | null> {
+    const { dirs, wallMs } = this.parts;
+    const beginning = await beginIn({ root, pattern, isOwn: dirs.isOwn(spec) }, assignment, wallMs());
+    const key = taskKey(assignment.task);
+    if (beginning === null) this.beginnings.delete(key);
+    else this.beginnings.set(key, beginning);
+    return beginning;
+  }
+
   watch(assignment: Assignment, startedAtMs: number): void {
     this.watchOf(assignment, startedAtMs)?.start();
   }
@@ -160,7 +175,8 @@ export class CheckpointWatcher implements Checkpoints {
       return null;
     }
     const kept = () => this.kept.get(key) ?? null;
-    const of = { task, assignment, startedAtMs, kept, ...place };
+    const beginning = this.beginnings.get(key) ?? null;
+    const of = { task, assignment, startedAtMs, beginning, kept, ...place };
     const watch = new DirectoryWatch(this.parts, this.problems, this.firstReadings, of);
     this.watches.set(key, watch);
     return watch;
@@ -214,6 +230,7 @@ export class CheckpointWatcher implements Checkpoints {
     this.watches.delete(key);
     this.kept.delete(key);
     this.looks.delete(key);
+    this.beginnings.delete(key);
     this.problems.forget(task);
   }
 

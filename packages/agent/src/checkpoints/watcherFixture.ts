@@ -120,6 +120,7 @@ export class WatchingNode {
       onProgress: () => {},
       onTrainingComplete: (task) => void this.complete.push(task),
       onProblem: (problem) => void this.problems.push(problem),
+      wallMs: () => Date.now(),
       monotonicMs: () => performance.now() + this.aheadMs,
       log: { ...silentLogger, warn, error: warn },
     });
@@ -129,6 +130,12 @@ export class WatchingNode {
   /** The task runs, and began a moment ago. */
   watch(assignment: Assignment, startedAtMs = Date.now()): void {
     this.watcher.watch(assignment, startedAtMs);
+  }
+
+  /** Prepares the task, which may begin, and runs it. */
+  async began(assignment: Assignment): Promise<void> {
+    expect(await this.watcher.prepare(assignment)).toBeNull();
+    this.watch(assignment);
   }
 
   /** `step_10 verified`, `step_10 verified after the stop` */

@@ -43,6 +43,7 @@ async function aWatchingAgent(node: TestNode, parts: Partial<ManagerParts> = {})
     onProgress: () => {},
     onProblem: () => {},
     onTrainingComplete: (task) => agent.manager.reportChange(task),
+    wallMs: () => Date.now(),
     monotonicMs: () => performance.now(),
     log: silentLogger,
   };
