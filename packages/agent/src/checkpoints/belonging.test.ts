@@ -69,13 +69,13 @@ describe.each([0, 1, 2, 3])('whatever the times of files are (%i)', (seed) => {
     await other.began(assignmentFor(root, {}, second));
     save(root, 'step_4.pt', seed + 3);
     await vi.waitFor(() => expect(inIndex(root)).toHaveLength(4));
-    const said = other.sent.map(({ checkpoint, by, attempt, found }) => [
+    const sent = other.sent.map(({ checkpoint, by, attempt, found }) => [
       checkpoint.name,
       by,
       attempt,
       found,
     ]);
-    expect(said.toSorted()).toEqual([
+    expect(sent.toSorted()).toEqual([
       ['step_1.pt', aTask.jobId, 1, undefined],
       ['step_2.pt', undefined, undefined, true],
       ['step_3.pt', undefined, undefined, true],
@@ -152,8 +152,8 @@ describe('another job in the directory', () => {
     expect(indexIn(root)).toMatchObject({ job: other, before: [{ name: 'step_1.pt', job: aTask.jobId }] });
     // A third job is refused as before, and the first one finds its own.
     const third = 'job_0000000000ee' as JobId;
-    const stranger = assignmentFor(root, {}, { task: { ...aTask, jobId: third }, checkpointJobId: third });
-    expect(await node.watcher.prepare(stranger)).toMatchObject({
+    const foreign = assignmentFor(root, {}, { task: { ...aTask, jobId: third }, checkpointJobId: third });
+    expect(await node.watcher.prepare(foreign)).toMatchObject({
       message: expect.stringContaining(`checkpoints of ${aTask.jobId}`),
     });
     expect(await node.watcher.prepare(assignmentFor(root, {}, second))).toBeNull();

@@ -75,7 +75,7 @@ export interface CheckpointIndex {
   readonly before: readonly StoodBefore[] | null;
   /** What was here when the current attempt began, of attempts before it that no index names. */
   readonly found: readonly CheckpointVersion[];
-  /** The marker of a complete training that stood here when the current attempt began. null: none is known of. */
+  /** The marker of a complete training that stood here when the current attempt began. null: an agent of an earlier release wrote this. */
   readonly marker: MarkerBefore | null;
   /** By name. */
   readonly checkpoints: readonly IndexedCheckpoint[];

@@ -110,8 +110,7 @@ export class CheckpointWatcher implements Checkpoints {
     }
     const beginning = place === null ? null : await this.begin(assignment, place);
     // Inside of a container nothing can be seen.
-    if (order !== null && (place !== null || foreign !== null))
-      {
+    if (order !== null && (place !== null || foreign !== null)) {
       const limitMs = spec.prepareTimeoutMs / 2;
       return this.look({ assignment, order, place, beginning, onDoing, signal, limitMs });
     }

@@ -123,7 +123,9 @@ export function foundBy(
   earlier: number,
   isSaverUnknown: boolean,
 ): Pick<Checkpoint, 'attempt' | 'diverged' | 'found' | 'saverUnknown'> {
-  const isDiverged = job.checkpoints.some((each) => each.attempt === earlier && isDivergedBefore(each, facts));
+  const isDiverged = job.checkpoints.some(
+    (each) => each.attempt === earlier && isDivergedBefore(each, facts),
+  );
   return {
     attempt: earlier,
     ...(isDiverged && { diverged: true }),

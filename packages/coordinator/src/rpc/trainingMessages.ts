@@ -52,8 +52,8 @@ export function applyCheckpoint(
   if (checkpoint === null || externalCheckpoint(checkpoint.name) !== null) return;
   const { attempt, nodeRank } = task;
   const saver = saverOf(seen);
-  const said = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
-  const event = saver === undefined ? said : { ...said, saver };
+  const reported = { kind: 'checkpoint', attempt, nodeRank, checkpoint, shared, afterStop } as const;
+  const event = saver === undefined ? reported : { ...reported, saver };
   const job = draft.job(task.jobId);
   if (job !== undefined && checkpointReporter(job, event) === node)
     applyJobEvent(draft, task.jobId, event, nowMs);
