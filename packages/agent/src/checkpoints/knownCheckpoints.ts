@@ -23,7 +23,7 @@ import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
 import { latestFirst, neededNames, toDelete } from './retention.ts';
 import type { FirstReadings, SecondReading } from './secondReadings.ts';
 import { beganAfter, identityAt, type StopSnapshot, takeSnapshot } from './stopSnapshot.ts';
-import { reportOf, type SavedFacts, TaskBelongings } from './taskBelongings.ts';
+import { checkpointReportOf, type SavedFacts, TaskBelongings } from './taskBelongings.ts';
 
 /** A coordinator keeps no more. */
 const sentMax = 64;
@@ -324,7 +324,13 @@ export class KnownCheckpoints {
   }
 
   private messageOf({ facts, afterStop }: Sendable): CheckpointMessage {
-    return { kind: 'checkpoint', task: this.of.task, ...reportOf(facts), shared: this.shared, afterStop };
+    return {
+      kind: 'checkpoint',
+      task: this.of.task,
+      ...checkpointReportOf(facts),
+      shared: this.shared,
+      afterStop,
+    };
   }
 
   private sendGone(facts: SavedFacts, problem: string): void {

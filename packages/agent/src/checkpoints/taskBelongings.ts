@@ -14,7 +14,7 @@ const granularityMs = 2_000;
 export type SavedFacts = CheckpointFacts & Partial<Pick<IndexedCheckpoint, 'by' | 'attempt' | 'node'>>;
 
 /** The same as the coordinator is told of it. */
-export function reportOf({
+export function checkpointReportOf({
   by,
   attempt,
   node: _,
