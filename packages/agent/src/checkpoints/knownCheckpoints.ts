@@ -6,6 +6,7 @@ import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/sc
 import type { Verification } from '@muster/checkpoints/verification';
 import type { CheckpointFacts, CheckpointSeen } from '@muster/common/checkpoints';
 import { taskKey } from '@muster/common/ids';
+import { checkpointFactsOf } from './checkpointFacts.ts';
 import { type CompletionMarker, reasonOf } from './checkpointPlace.ts';
 import type { DirectoryProblems } from './directoryProblems.ts';
 import { endsOf } from './halfWritten.ts';
@@ -16,7 +17,7 @@ import {
   readIndex,
   writeIndex,
 } from './indexFile.ts';
-import { type CheckpointObservation, writtenForMs } from './observations.ts';
+import type { CheckpointObservation } from './observations.ts';
 import type { CheckpointedTask, CheckpointMessage, WatcherParts } from './parts.ts';
 import { writeProblem } from './place.ts';
 import { isShared, removeCheckpoint, sweepAside } from './removal.ts';
@@ -180,7 +181,7 @@ export class KnownCheckpoints {
     const { name } = observation.candidate;
     const saver = { ...this.belongings.saverOf(observation.candidate), node: this.parts.nodeName };
     const ends = endsOf(this.known.get(name)?.facts ?? null, found);
-    const facts = { ...this.factsOf(observation, found), ...saver, ...ends };
+    const facts = { ...checkpointFactsOf(observation, found, this.metricsAt), ...saver, ...ends };
     const afterStop =
       this.stop !== null && beganAfter(this.stop, observation.candidate, await identityAt(root, name));
     const known = { facts, afterStop };
@@ -233,7 +234,11 @@ export class KnownCheckpoints {
   sendUnverified(observation: CheckpointObservation, problem: string): void {
     const { format, bytes, files, step, version } = observation.candidate;
     const nothing = { format, bytes, files, step, version, digest: null, depth: null };
-    const facts = this.factsOf(observation, { ...nothing, verdict: 'unverified', problem });
+    const facts = checkpointFactsOf(
+      observation,
+      { ...nothing, verdict: 'unverified', problem },
+      this.metricsAt,
+    );
     this.noteFinalUpdate({ ...facts, ...this.belongings.saverOf(observation.candidate) });
   }
 
@@ -295,29 +300,7 @@ export class KnownCheckpoints {
     if (names.length > 0) await this.write();
   }
 
-  private factsOf(observation: CheckpointObservation, found: Omit<Verification, 'version'>): CheckpointFacts {
-    const { candidate } = observation;
-    const { verdict, depth, format, digest, problem } = found;
-    const step = found.step ?? candidate.step;
-    const { name, version, bytes, files, savedAtMs } = candidate;
-    return {
-      name,
-      version,
-      step,
-      bytes,
-      files,
-      savedAtMs,
-      digest,
-      verdict,
-      depth,
-      problem,
-      reread: false,
-      format: format === 'unknown' ? candidate.format : format,
-      saveDurationMs: writtenForMs(observation),
-      metrics: this.parts.metricsAt(this.of.task, step),
-      ...(found.fingerprint === undefined ? {} : { fingerprint: found.fingerprint }),
-    };
-  }
+  private readonly metricsAt = (step: number | null) => this.parts.metricsAt(this.of.task, step);
 
   private send(known: Sendable): void {
     this.parts.send(this.messageOf(known));
