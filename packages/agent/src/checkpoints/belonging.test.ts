@@ -75,7 +75,7 @@ describe.each([0, 1, 2, 3])('whatever the times of files are (%i)', (seed) => {
       attempt,
       found,
     ]);
-    expect(sent.toSorted()).toEqual([
+    expect(sent.toSorted(([a], [b]) => String(a).localeCompare(String(b)))).toEqual([
       ['step_1.pt', aTask.jobId, 1, undefined],
       ['step_2.pt', undefined, undefined, true],
       ['step_3.pt', undefined, undefined, true],

@@ -14,12 +14,10 @@ const granularityMs = 2_000;
 export type SavedFacts = CheckpointFacts & Partial<Pick<IndexedCheckpoint, 'by' | 'attempt' | 'node'>>;
 
 /** The same as the coordinator is told of it. */
-export function checkpointReportOf({
-  by,
-  attempt,
-  node: _,
-  ...checkpoint
-}: SavedFacts): Pick<CheckpointSeen, 'checkpoint' | 'by' | 'attempt' | 'found'> {
+export function checkpointReportOf(
+  checkpoint: SavedFacts,
+): Pick<CheckpointSeen, 'checkpoint' | 'by' | 'attempt' | 'found'> {
+  const { by, attempt } = checkpoint;
   // The job can write what it likes into the index.
   if (attempt === undefined || !isAttemptNumber(attempt)) return { checkpoint };
   if (by === null) return { checkpoint, found: true };
