@@ -1,4 +1,5 @@
 /** Which names in a checkpoint directory are checkpoints, and of which step. */
+import { nameBeforeSetAside } from '@muster/common/checkpoints';
 import { matchPattern, type NamePattern, stepFrom } from './namePattern.ts';
 
 export type EntryKind = 'file' | 'directory';
@@ -54,15 +55,17 @@ const known: readonly RegExp[] = [
 ];
 
 /**
- * @param path below the checkpoint directory, with `/` between its parts
+ * One that was set aside is recognised by the name that it had.
+ * @param given path below the checkpoint directory, with `/` between its parts
  * @param pattern of the job's spec: where there is one, it alone decides, for the user knows better
  * @returns null: this is none, or not yet one, or one that was set aside
  */
 export function recogniseName(
-  path: string,
+  given: string,
   kind: EntryKind,
   pattern: NamePattern | null,
 ): RecognisedName | null {
+  const path = nameBeforeSetAside(given);
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (name.startsWith('.') || isTemporaryName(name) || quarantined.test(name)) return null;
   if (pattern !== null) return matchPattern(pattern, path);

@@ -1,4 +1,5 @@
 /** One look at a checkpoint directory: what is there, at the price of some system calls a file. Reads no checkpoint. */
+import { nameBeforeSetAside } from '@muster/common/checkpoints';
 import {
   belowAll,
   Directory,
@@ -264,7 +265,8 @@ function candidateOf(
   trackers: Trackers,
 ): CheckpointCandidate {
   const paths = files.map(({ path }) => path);
-  const format = formatOf(name, kind, paths);
+  const named = nameBeforeSetAside(name);
+  const format = formatOf(named, kind, paths);
   return {
     name,
     kind,
@@ -274,7 +276,7 @@ function candidateOf(
     files: files.length,
     savedAtMs,
     version,
-    marker: completionMarker(name, format, paths, trackers),
+    marker: completionMarker(named, format, paths, trackers),
     unfinished: unfinishedBecause(paths, bytes),
   };
 }

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import type { VerificationDepth } from '@muster/common/checkpoints';
+import { nameBeforeSetAside, type VerificationDepth } from '@muster/common/checkpoints';
 import { belowAll, Directory, errorCode, kindOf, unreadableBecause, withDirectory } from './directories.ts';
 import { examineFile, type FileFinding } from './examine.ts';
 import { fingerprintOf } from './fingerprint.ts';
@@ -89,13 +89,20 @@ interface CheckpointFiles {
 
 async function singleFile(parent: Directory, name: string): Promise<CheckpointFiles> {
   const list = async () => listFile(await parent.statOf(name));
-  return { name, kind: 'file', listing: await list(), listAgain: list, open: () => parent.openFile(name) };
+  const named = nameBeforeSetAside(name);
+  return {
+    name: named,
+    kind: 'file',
+    listing: await list(),
+    listAgain: list,
+    open: () => parent.openFile(name),
+  };
 }
 
 async function filesOf(directory: Directory, name: string): Promise<CheckpointFiles> {
   const list = () => listDirectory(directory, { left: filesMax });
   return {
-    name,
+    name: nameBeforeSetAside(name),
     kind: 'directory',
     listing: await list(),
     listAgain: list,

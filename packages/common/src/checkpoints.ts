@@ -34,6 +34,19 @@ export function externalCheckpoint(name: string): ExternalCheckpoint | null {
   return slash > 0 && isJobId(first) ? { kind: 'kept', jobId: first, name: name.slice(slash + 1) } : null;
 }
 
+/** `NAME.attempt-2`, or `NAME.attempt-2.3` where such names were taken. */
+const setAside = /\.attempt-\d{1,10}(?:\.\d{1,4})?$/;
+
+/** True for a checkpoint that was set aside, because a later attempt has resumed from an earlier step. A user can resume from it by name. */
+export function isSetAside(name: string): boolean {
+  return setAside.test(name);
+}
+
+/** The name that it had before it was set aside. Any other name stays as it is. */
+export function nameBeforeSetAside(name: string): string {
+  return name.replace(setAside, '');
+}
+
 /** A name and what lies under it: a program may write one name again and again. */
 export type CheckpointVersion = Pick<CheckpointFacts, 'name' | 'version'>;
 
@@ -147,6 +160,8 @@ export type ResumeChoice =
   | { readonly kind: 'newest' }
   /** The newest such one at or before this step. */
   | { readonly kind: 'step'; readonly step: number }
+  /** The one of this name, which may be one that was set aside. */
+  | { readonly kind: 'name'; readonly name: string }
   /** From nothing. */
   | { readonly kind: 'start' };
 

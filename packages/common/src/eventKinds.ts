@@ -5,7 +5,7 @@
 import * as clockShapes from './eventClockShapes.ts';
 import { identityData } from './eventIdentityShapes.ts';
 import * as phaseShapes from './eventPhaseShapes.ts';
-import { resumeChosenData } from './eventResumeShapes.ts';
+import { requeuedData, resumeChosenData } from './eventResumeShapes.ts';
 import * as shapes from './eventShapes.ts';
 import type { JobId, NodeName } from './ids.ts';
 import { flag, type Members, mapOf, nullable, oneOf, real, textShape, whole } from './jsonShapes.ts';
@@ -45,7 +45,7 @@ export const eventKinds = {
   'job.requeued': {
     subject: 'job',
     when: 'a user requeued it while it was queued or stopping; if it runs, `job.stopping` reports it',
-    data: shapes.requeuedData,
+    data: requeuedData,
   },
   'job.extended': {
     subject: 'job',

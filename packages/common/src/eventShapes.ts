@@ -340,10 +340,6 @@ export const issuedData = {
   'replaced?': textShape('user:ann:17c756a3f289f206'),
 } as const satisfies Members;
 
-export const requeuedData = {
-  from: objectOf({ kind: oneOf(['newest', 'step', 'start']), 'step?': whole(1_200) }, { kind: 'newest' }),
-} as const satisfies Members;
-
 export const stoppingData = {
   attempt: attemptNumber,
   next: oneOf(['queued', ...terminalJobStates]),

@@ -40,7 +40,7 @@ export const command: CommandModule = {
     sub.option('--follow', 'show its output until it has ended; exit code as with --wait');
     sub.option(
       '--from <step>',
-      'resume from the good checkpoint of this step, or "start" for none; default: the newest',
+      'resume from the good checkpoint of this step or name, or "start" for none; default: the newest',
       resumeChoice,
     );
     sub.option(
@@ -67,7 +67,11 @@ export const command: CommandModule = {
 function resumeChoice(typed: string): ResumeChoice {
   if (typed === 'start') return { kind: 'start' };
   if (/^\d{1,15}$/.test(typed)) return { kind: 'step', step: Number(typed) };
-  throw usageError(`--from takes the step of a checkpoint, such as 500, or start; got "${typed}"`);
+  // A name has more to it than a word: no step is meant that was mistyped.
+  if (/[./]|\w[-_=]\w/.test(typed)) return { kind: 'name', name: typed };
+  throw usageError(
+    `--from takes the step of a checkpoint, such as 500, its name, such as step_500.pt, or start; got "${typed}"`,
+  );
 }
 
 function requeueJob(context: Context, reference: string, flags: RequeueFlags): Promise<ExitCode> {

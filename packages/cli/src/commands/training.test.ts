@@ -205,7 +205,7 @@ test('extend survives a coordinator that is away for a moment, under the same re
   expect(requests).toMatchObject([{ request }, { request }]);
 });
 
-test('requeue --from asks for a step, or for the start', async () => {
+test('requeue --from asks for a step, a name, or the start', async () => {
   const answers = {
     GetJob: () => wire.job(running),
     RequeueJob: () => ({ jobId: running.id, newJob: false }),
@@ -215,6 +215,12 @@ test('requeue --from asks for a step, or for the start', async () => {
   const start = await run(['requeue', running.id, '--force', '--from', 'start'], answers);
   expect(start.requests.at(-1)?.request).toMatchObject({ fromStart: true });
   expect(start.requests.at(-1)?.request).not.toHaveProperty('fromStep', expect.anything());
+  const named = await run(['requeue', running.id, '--force', '--from', 'step_7.pt.attempt-1'], answers);
+  expect(named.requests.at(-1)).toMatchObject({
+    request: { fromName: 'step_7.pt.attempt-1', fromStart: false },
+  });
   const wrong = await run(['requeue', running.id, '--from', 'best'], answers);
-  expect(wrong.stderr).toContain('--from takes the step of a checkpoint, such as 500, or start; got "best"');
+  expect(wrong.stderr).toContain(
+    '--from takes the step of a checkpoint, such as 500, its name, such as step_500.pt, or start; got "best"',
+  );
 });

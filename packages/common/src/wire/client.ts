@@ -348,6 +348,7 @@ export function musterApiOver(channel: GrpcChannel, describe: (error: unknown) =
         jobId,
         requestId,
         ...(from.kind === 'step' ? { fromStep: from.step } : {}),
+        ...(from.kind === 'name' ? { fromName: from.name } : {}),
         fromStart: from.kind === 'start',
         ...(specJson === null ? {} : { specJson }),
         force,

@@ -1,6 +1,11 @@
 /** Derives the checkpoints that a job inherits from the job that it runs again, or that it continues from. */
 import { posix } from 'node:path';
-import { type Checkpoint, externalCheckpoint, type ResumeChoice } from '@muster/common/checkpoints';
+import {
+  type Checkpoint,
+  externalCheckpoint,
+  nameBeforeSetAside,
+  type ResumeChoice,
+} from '@muster/common/checkpoints';
 import { MusterError } from '@muster/common/errors';
 import type { JobId } from '@muster/common/ids';
 import type { JobSpec } from '@muster/common/spec/types';
@@ -107,7 +112,7 @@ export function continuationOf(
 
 /** The checkpoint at a path that the user names. @param path absolute, as the job sees it */
 export function continuationAt(path: string): InheritedCheckpoints {
-  const { base: name } = posix.parse(path);
+  const { base: name } = posix.parse(nameBeforeSetAside(path));
   const step = /(\d+)(?:\.[a-z0-9_]+)*$/i.exec(name)?.[1];
   const checkpoint: Checkpoint = {
     name: path,

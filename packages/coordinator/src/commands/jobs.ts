@@ -173,6 +173,7 @@ export function requeueJob(
 
 /** Refuses a step that has no good checkpoint: it is unknown which one was meant instead. */
 function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: ResumeChoice): void {
+  if (from.kind === 'name') requireNamed(jobId, checkpoints, from.name);
   if (from.kind !== 'step') return;
   const steps = new Set(checkpoints.filter(isGood).flatMap(({ step }) => step ?? []));
   if (steps.has(from.step)) return;
@@ -181,6 +182,14 @@ function requireResumable(jobId: JobId, checkpoints: Job['checkpoints'], from: R
   throw new MusterError(
     'failed_precondition',
     `${jobId} has no good checkpoint of step ${from.step}, only ${there}; \`muster checkpoints ${jobId}\` lists all`,
+  );
+}
+
+function requireNamed(jobId: JobId, checkpoints: Job['checkpoints'], name: string): void {
+  if (checkpoints.some((each) => each.name === name && isGood(each))) return;
+  throw new MusterError(
+    'failed_precondition',
+    `${jobId} has no good checkpoint ${JSON.stringify(name.slice(0, 120))}; \`muster checkpoints ${jobId}\` lists all`,
   );
 }
 

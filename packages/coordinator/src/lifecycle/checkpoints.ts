@@ -7,6 +7,8 @@ import {
   type Checkpoint,
   type CheckpointFacts,
   externalCheckpoint,
+  isSetAside,
+  nameBeforeSetAside,
   type ResumeChoice,
   verificationDepths,
 } from '@muster/common/checkpoints';
@@ -21,6 +23,7 @@ import {
   type JobEvent,
   jobEvent,
   type Saver,
+  type Transition,
   unchanged,
   withAttempt,
 } from './event.ts';
@@ -50,6 +53,8 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
   // What a job saves lies in its directory, and nowhere else.
   if (node === null || externalCheckpoint(event.checkpoint.name) !== null) return unchanged(job);
   const attempt = fencedAttempt(job, event.attempt);
+  const moved = movedAside(job, event.checkpoint);
+  if (moved !== null && attempt !== null) return { ...moved, ended: null };
   const before = knownAs(job, event.checkpoint.name);
   const known = before?.version === event.checkpoint.version ? before : undefined;
   const after =
@@ -83,6 +88,19 @@ export const checkpoint: Handler<'checkpoint'> = (job, event, nowMs) => {
     events: changesOf(job, known, after),
   };
 };
+
+/** One that was set aside keeps all that is known of it. @returns null: it is no such one, or was not known under its other name */
+function movedAside(job: Job, { name, version }: CheckpointFacts): Pick<Transition, 'job' | 'events'> | null {
+  const before = isSetAside(name) ? knownAs(job, nameBeforeSetAside(name)) : undefined;
+  if (before?.version !== version || before.verdict === 'gone') return null;
+  const checkpoints = job.checkpoints
+    .filter((each) => each.name !== name)
+    .map((each) => (each === before ? { ...each, name } : each));
+  const problem = `set aside as ${name}: a later attempt resumes from an earlier step`;
+  const { step, node, attempt } = before;
+  const data = { attempt, checkpoint: before.name, step, node, problem, verdict: 'gone' };
+  return { job: { ...job, checkpoints }, events: [jobEvent(job, 'checkpoint.gone', data)] };
+}
 
 export function knownAs({ checkpoints }: Job, name: string): Checkpoint | undefined {
   return checkpoints.find((each) => each.name === name);

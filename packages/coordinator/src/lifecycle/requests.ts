@@ -104,7 +104,9 @@ function isBeginning({ phase }: Job, chosen: Job['phase']): boolean {
 }
 
 function isSameChoice(a: ResumeChoice, b: ResumeChoice): boolean {
-  return a.kind === b.kind && (a.kind !== 'step' || b.kind !== 'step' || a.step === b.step);
+  if (a.kind === 'step' && b.kind === 'step') return a.step === b.step;
+  if (a.kind === 'name' && b.kind === 'name') return a.name === b.name;
+  return a.kind === b.kind;
 }
 
 function inWords(from: ResumeChoice): string {
@@ -113,6 +115,8 @@ function inWords(from: ResumeChoice): string {
       return '';
     case 'step':
       return `, to resume from step ${from.step}`;
+    case 'name':
+      return `, to resume from ${from.name}`;
     case 'start':
       return ', to start from scratch';
     default: {

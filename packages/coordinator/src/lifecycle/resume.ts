@@ -3,7 +3,7 @@
  * the loss diverged comes first, unless a user has chosen another one. The scheduler takes the first that can be read where
  * it places the attempt.
  */
-import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
+import { type Checkpoint, externalCheckpoint, isSetAside } from '@muster/common/checkpoints';
 import type { JobSpec } from '@muster/common/spec/types';
 import type { Job } from '../model.ts';
 
@@ -20,7 +20,9 @@ function isSound({ diverged }: Checkpoint): boolean {
 
 /** What its next attempt may begin from, the best first. */
 export function resumeCandidates({ checkpoints, resumeChoice }: Saved): readonly Checkpoint[] {
-  const good = checkpoints.filter(isGood).toReversed();
+  const all = checkpoints.filter(isGood).toReversed();
+  // What an earlier attempt got to beyond this branch of the training is used only where a user names it.
+  const good = all.filter(({ name }) => !isSetAside(name));
   switch (resumeChoice.kind) {
     case 'start':
       return [];
@@ -31,8 +33,12 @@ export function resumeCandidates({ checkpoints, resumeChoice }: Saved): readonly
       const upTo = (checkpoint: Checkpoint) =>
         checkpoint.step !== null && checkpoint.step <= resumeChoice.step;
       // The sort is stable: of the same step, the one that was saved last.
-      return good.filter(upTo).sort((a, b) => (b.step ?? 0) - (a.step ?? 0));
+      const known = good.filter(upTo).sort((a, b) => (b.step ?? 0) - (a.step ?? 0));
+      if (known[0]?.step === resumeChoice.step) return known;
+      return [...all.filter(({ name, step }) => isSetAside(name) && step === resumeChoice.step), ...known];
     }
+    case 'name':
+      return all.filter(({ name }) => name === resumeChoice.name);
     default: {
       const never: never = resumeChoice;
       return never;

@@ -28,6 +28,12 @@ test('a requeue may begin from a step or from nothing, and that belongs to what 
   expect(state.jobs.get(id)?.resumeChoice).toEqual(from);
   for (const other of [{ kind: 'start' }, { kind: 'newest' }, { kind: 'step', step: 20 }] as const)
     await expect(api.requeueJob(id, 'q1', other)).rejects.toMatchObject({ code: 'already_exists' });
+  const named = { kind: 'name', name: 'checkpoint-20' } as const;
+  await expect(api.requeueJob(id, 'q5', { ...named, name: 'checkpoint-30' })).rejects.toThrow(
+    /no good checkpoint "checkpoint-30"/,
+  );
+  await api.requeueJob(id, 'q6', named);
+  expect(state.jobs.get(id)?.resumeChoice).toEqual(named);
   await api.requeueJob(id, 'q2', { kind: 'start' });
   expect(state.jobs.get(id)?.resumeChoice).toEqual({ kind: 'start' });
   await api.requeueJob(id, 'q3');

@@ -29,11 +29,16 @@ export function intentDigest(intent: readonly unknown[]): string {
 }
 
 /** @throws {MusterError} `invalid` when it is to begin from two places */
-export function resumeChoiceOf({ fromStep, fromStart }: RequeueJobRequest__Output): ResumeChoice {
-  if (fromStep === undefined) return { kind: fromStart ? 'start' : 'newest' };
-  if (fromStart)
-    throw new MusterError('invalid', 'from_step and from_start exclude each other: give one of them');
-  return { kind: 'step', step: fromStep };
+export function resumeChoiceOf({ fromStep, fromStart, fromName }: RequeueJobRequest__Output): ResumeChoice {
+  const given = [fromStep, fromName, fromStart ? true : undefined].filter((each) => each !== undefined);
+  if (given.length > 1)
+    throw new MusterError(
+      'invalid',
+      'from_step, from_name and from_start exclude each other: give one of them',
+    );
+  if (fromStep !== undefined) return { kind: 'step', step: fromStep };
+  if (fromName !== undefined) return { kind: 'name', name: fromName };
+  return { kind: fromStart ? 'start' : 'newest' };
 }
 
 /** How many jobs a submit of it makes, as an array; 0: it makes one job. */

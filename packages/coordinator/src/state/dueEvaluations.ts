@@ -2,7 +2,7 @@
  * Which checkpoints of a job must be evaluated after a change of the job. This is decided in the commit that makes the change, so
  * that a checkpoint that was verified a moment before the coordinator was killed is not forgotten. Pure.
  */
-import { type Checkpoint, externalCheckpoint } from '@muster/common/checkpoints';
+import { type Checkpoint, externalCheckpoint, isSetAside } from '@muster/common/checkpoints';
 import type { JobId } from '@muster/common/ids';
 import { isGood, resumeCandidates } from '../lifecycle/resume.ts';
 import type { Job } from '../model.ts';
@@ -56,7 +56,7 @@ export function withDueEvaluations(
 function changedOwn(before: Saved, after: Saved): readonly Checkpoint[] {
   if (before.checkpoints === after.checkpoints) return [];
   const known = new Set(before.checkpoints);
-  return after.checkpoints.filter((each) => each.attempt > 0 && !known.has(each));
+  return after.checkpoints.filter((each) => each.attempt > 0 && !known.has(each) && !isSetAside(each.name));
 }
 
 function newlyVerified(before: Saved, after: Saved): readonly Checkpoint[] {

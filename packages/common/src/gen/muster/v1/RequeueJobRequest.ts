@@ -9,8 +9,10 @@ export interface RequeueJobRequest {
   'fromStart'?: (boolean);
   'specJson'?: (string);
   'force'?: (boolean);
+  'fromName'?: (string);
   '_fromStep'?: "fromStep";
   '_specJson'?: "specJson";
+  '_fromName'?: "fromName";
 }
 
 export interface RequeueJobRequest__Output {
@@ -20,6 +22,8 @@ export interface RequeueJobRequest__Output {
   'fromStart': (boolean);
   'specJson'?: (string);
   'force': (boolean);
+  'fromName'?: (string);
   '_fromStep'?: "fromStep";
   '_specJson'?: "specJson";
+  '_fromName'?: "fromName";
 }
