@@ -5,12 +5,14 @@
 
 import type { CheckpointMessage } from '@muster/agent/checkpoints/parts';
 import type { PreparationProblem } from '@muster/agent/checkpoints/preparation';
+import { overtakenBy } from '@muster/agent/checkpoints/setAside';
 import type { Checkpoints } from '@muster/agent/checkpoints/watcher';
 import type { Assignment } from '@muster/agent/taskFacts/assignment';
 import {
   type CheckpointFacts,
   type CheckpointLook,
   type FoundCheckpoint,
+  isSetAside,
   type LookOrder,
   secondReadingMs,
 } from '@muster/common/checkpoints';
@@ -32,6 +34,7 @@ export function checkpointDirectory(checkpointJobId: JobId, spec: JobSpec): stri
 
 interface Known {
   readonly facts: CheckpointFacts;
+  readonly savedBy: TaskRef;
   readonly afterStop: boolean;
 }
 
@@ -120,6 +123,7 @@ export class SimulatedCheckpoints implements Checkpoints {
       (attemptOf(each) === attemptOf(confirmed) && each.step > confirmed.step);
     return [...shelf.checkpoints.values()]
       .filter((each) => isNewer(each) && (stepMax === null || each.step <= stepMax))
+      .filter(({ name }) => !isSetAside(name))
       .sort((a, b) => attemptOf(b) - attemptOf(a) || b.step - a.step);
   }
 
@@ -128,6 +132,26 @@ export class SimulatedCheckpoints implements Checkpoints {
     if (shelf.checkpoints.get(saved.name) !== saved || saved.verdict === 'corrupt') return false;
     saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
     return saved.verdict === 'verified';
+  }
+
+  /** One rename after the other: an agent may be killed between any two. */
+  async starting({ task, resume, ...assignment }: Assignment): Promise<void> {
+    if (task.nodeRank !== 0) return;
+    const { shelf } = this.placeOf(assignment);
+    const isOfChain = ({ savedBy }: SavedCheckpoint) =>
+      savedBy.jobId === task.jobId || shelf.owner === assignment.checkpointJobId;
+    const saved = [...shelf.checkpoints.values()].filter(isOfChain);
+    const index = {
+      found: saved.filter(({ verdict }) => verdict === null),
+      checkpoints: saved.flatMap(({ name, version, step, verdict, savedBy: { attempt } }) =>
+        verdict === null ? [] : [{ name, version, step, verdict, attempt }],
+      ),
+    };
+    for (const { name, version, attempt } of overtakenBy(index, { candidates: saved }, { task, resume })) {
+      await this.moment(5);
+      const each = shelf.checkpoints.get(name);
+      if (each !== undefined && each.version === version) shelf.rename(each, `${name}.attempt-${attempt}`);
+    }
   }
 
   watch({ task, ...assignment }: Assignment): void {
@@ -153,7 +177,8 @@ export class SimulatedCheckpoints implements Checkpoints {
     };
     this.watches.set(taskKey(task), watch);
     for (const saved of watch.shelf.checkpoints.values()) {
-      if (saved.verdict !== null) watch.known.set(saved.name, { facts: factsOf(saved), afterStop: false });
+      if (saved.verdict !== null)
+        watch.known.set(saved.name, { facts: factsOf(saved), savedBy: saved.savedBy, afterStop: false });
     }
     return watch;
   }
@@ -234,7 +259,11 @@ export class SimulatedCheckpoints implements Checkpoints {
     if (watch.shelf.checkpoints.get(saved.name) !== saved) return;
     watch.shelf.owner = watch.checkpointJobId;
     saved.verdict = saved.savedAtMs === null || saved.quality === 'corrupt' ? 'corrupt' : 'verified';
-    const known = { facts: factsOf(saved), afterStop: watch.before?.has(saved) === false };
+    const known = {
+      facts: factsOf(saved),
+      savedBy: saved.savedBy,
+      afterStop: watch.before?.has(saved) === false,
+    };
     watch.known.set(saved.name, known);
     this.report(watch, known);
     if (saved.verdict === 'corrupt') this.readAgainLater(watch, saved);
@@ -297,8 +326,9 @@ function goneCheckpoint(name: string, version: string): FoundCheckpoint {
   };
 }
 
-function messageOf({ task, shared }: Watch, { facts, afterStop }: Known): CheckpointMessage {
-  return { kind: 'checkpoint', task, checkpoint: facts, shared, afterStop };
+function messageOf({ task, shared }: Watch, { facts, savedBy, afterStop }: Known): CheckpointMessage {
+  const { jobId: by, attempt } = savedBy;
+  return { kind: 'checkpoint', task, checkpoint: facts, shared, afterStop, by, attempt };
 }
 
 /** The newest first. */

@@ -116,6 +116,8 @@ export interface ProcessStarted {
   readonly portWasHeld: boolean | null;
   /** What rank 0 begins from, as it lies there. null: nothing. */
   readonly resume: { readonly name: string; readonly state: ResumeState } | null;
+  /** Verified checkpoints of earlier attempts of the job that it is going to write over. Absent: none. */
+  readonly ahead?: readonly string[];
 }
 
 export interface ProcessEnded {

@@ -6,6 +6,7 @@
 import type { Driver, TaskLaunch } from '@muster/agent/drivers/driver';
 import type { HeldPort } from '@muster/agent/launch/masterPort';
 import type { TaskExit } from '@muster/agent/taskFacts/execution';
+import { isSetAside } from '@muster/common/checkpoints';
 import { bareGpu, type Gpu } from '@muster/common/hardware';
 import { type NodeName, parseTaskKey, type TaskRef } from '@muster/common/ids';
 import type { CauseKind } from '@muster/common/spec/causes';
@@ -232,6 +233,7 @@ export class Machine {
       gpuUuids: launch.gpus.map((gpu) => gpu.uuid),
       portWasHeld: task.nodeRank === 0 ? this.wasHeld(masterPort, task) : null,
       resume: task.nodeRank === 0 && resumeFrom !== '' ? this.resumeAt(resumeFrom) : null,
+      ahead: this.aheadOf(task, launch.env),
     });
     const process = new SimulatedProcess(this, { task, driver, program, masterPort });
     this.processes.set(launch.key, process);
@@ -267,6 +269,17 @@ export class Machine {
   /** It still has some of the output of the task to send. */
   hasUnsent(task: TaskRef): boolean {
     return this.artifacts.isUnsent(task);
+  }
+
+  /** What earlier attempts of the job have saved under names that this one is going to write over, step by step. */
+  private aheadOf(task: TaskRef, env: Readonly<Record<string, string>>): readonly string[] {
+    const directory = env['MUSTER_CHECKPOINT_DIR'];
+    if (task.nodeRank !== 0 || directory === undefined) return [];
+    const firstStep = Number(env['MUSTER_RESUME_STEP'] ?? 0);
+    return [...this.shelfAt(directory).checkpoints.values()]
+      .filter(({ savedBy }) => savedBy.jobId === task.jobId && savedBy.attempt < task.attempt)
+      .filter(({ name, step, verdict }) => verdict === 'verified' && step > firstStep && !isSetAside(name))
+      .map(({ name }) => name);
   }
 
   private resumeAt(path: string): NonNullable<ProcessStarted['resume']> {

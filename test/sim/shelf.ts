@@ -33,6 +33,12 @@ export class Shelf {
   /** Whose they are, by the index. null: no job has claimed it yet. */
   owner: JobId | null = null;
 
+  /** What has the name already is lost, as with any rename. */
+  rename(saved: SavedCheckpoint, name: string): void {
+    this.checkpoints.delete(saved.name);
+    this.checkpoints.set(name, { ...saved, name });
+  }
+
   stateOf(name: string): ResumeState {
     const known = this.checkpoints.get(name);
     if (known === undefined) return 'missing';

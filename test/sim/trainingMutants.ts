@@ -1,4 +1,5 @@
 /** Rules of checkpoints, preemptions, drains and retries, each taken out. */
+import type * as setAsideModule from '@muster/agent/checkpoints/setAside';
 import type * as checkpointsModule from '@muster/coordinator/lifecycle/checkpoints';
 import type * as ledgerModule from '@muster/coordinator/lifecycle/ledger';
 import type * as phasesModule from '@muster/coordinator/lifecycle/phases';
@@ -32,6 +33,7 @@ const planning = replacing<typeof planningModule>(`${coordinator}/planning/plann
 const pin = replacing<typeof pinModule>(`${coordinator}/scheduler/pin.ts`);
 const preemptible = replacing<typeof preemptibleModule>(`${coordinator}/scheduler/preemptible.ts`);
 const memoryStore = replacing<typeof memoryStoreModule>(`${coordinator}/store/memory/memoryStore.ts`);
+const setAside = replacing<typeof setAsideModule>('packages/agent/src/checkpoints/setAside.ts');
 const simulated = replacing<typeof simulatedModule>('test/sim/checkpoints.ts');
 
 export const trainingMutants = {
@@ -95,6 +97,12 @@ export const trainingMutants = {
     breaks: ['resume'],
     seed: 6,
     replacements: [simulated('SimulatedCheckpoints.lastLook', () => async () => {})],
+  },
+  'newer-steps-are-set-aside': {
+    rule: 'No attempt writes over what an earlier one has saved after the checkpoint that it resumes from.',
+    breaks: ['resume'],
+    seed: 10,
+    replacements: [setAside('overtakenBy', () => () => [])],
   },
   'only-lower-priorities-are-preempted': {
     rule: 'Only jobs of lower priority are preempted.',

@@ -2,7 +2,7 @@
  * What attempts begin from: the newest checkpoint that was found whole by then, of which nothing bad is known and that the
  * nodes of the attempt can read; and no nodes are chosen that cannot read the newest, while those are there that can.
  */
-import type { ResumeChoice } from '@muster/common/checkpoints';
+import { isSetAside, type ResumeChoice } from '@muster/common/checkpoints';
 import { type TaskRef, taskKey } from '@muster/common/ids';
 import type { TaskEnd } from '@muster/common/views';
 import type { StoredEvent } from '@muster/coordinator/model';
@@ -62,8 +62,12 @@ export class ResumeCheck {
   see(fact: Fact): void {
     if (fact.kind === 'requeueWanted')
       this.wanted.set(fact.jobId, [...(this.wanted.get(fact.jobId) ?? []), fact.from]);
-    else if (fact.kind === 'started') this.requireWhole(fact.task, fact.resume);
-    else if (fact.kind === 'saved') this.onWritten(fact);
+    else if (fact.kind === 'started') {
+      const { ahead = [] } = fact;
+      const what = () => `${taskKey(fact.task)} is going to write over ${ahead.join()}`;
+      this.verdict.require(ahead.length === 0, 'resume', what);
+      this.requireWhole(fact.task, fact.resume);
+    } else if (fact.kind === 'saved') this.onWritten(fact);
     else if (fact.kind === 'committed') for (const event of fact.events) this.onEvent(event);
   }
 
@@ -91,7 +95,7 @@ export class ResumeCheck {
     else if (kind === 'job.requeued') this.choose(subject, data['from'] as ResumeChoice);
     else if (kind === 'job.stopping') this.onStopping(story);
     else if (kind === 'checkpoint.saved') this.onSaved(story, event);
-    else if (kind === 'checkpoint.corrupt' || kind === 'checkpoint.suspect') {
+    else if (['checkpoint.corrupt', 'checkpoint.suspect', 'checkpoint.gone'].includes(kind)) {
       for (const { known } of this.memoryOf(subject))
         for (const each of known) if (each.name === data['checkpoint']) each.isGood = false;
     } else if (kind === 'attempt.allocated') this.onAllocated(story, event);
@@ -201,8 +205,12 @@ export class ResumeCheck {
 }
 
 function candidatesOf({ known, choice }: Wish): readonly Known[] {
-  const good = known.filter(({ isGood }) => isGood).toReversed();
+  const all = known.filter(({ isGood }) => isGood).toReversed();
+  const good = all.filter(({ name }) => !isSetAside(name));
   if (choice.kind === 'start') return [];
   if (choice.kind === 'newest') return good;
-  return good.filter(({ step }) => step <= choice.step).sort((a, b) => b.step - a.step);
+  if (choice.kind === 'name') return all.filter(({ name }) => name === choice.name);
+  const upTo = good.filter(({ step }) => step <= choice.step).sort((a, b) => b.step - a.step);
+  if (upTo[0]?.step === choice.step) return upTo;
+  return [...all.filter(({ name, step }) => isSetAside(name) && step === choice.step), ...upTo];
 }

@@ -4,7 +4,7 @@ import { realpath } from 'node:fs/promises';
 import { levelsOf } from '@muster/checkpoints/namePattern';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
-import type { CheckpointFacts, CheckpointSeen } from '@muster/common/checkpoints';
+import { type CheckpointFacts, type CheckpointSeen, isSetAside } from '@muster/common/checkpoints';
 import { taskKey } from '@muster/common/ids';
 import { checkpointFactsOf } from './checkpointFacts.ts';
 import { type CompletionMarker, reasonOf } from './checkpointPlace.ts';
@@ -250,8 +250,10 @@ export class KnownCheckpoints {
   noteDivergence(goodUntil: number | null): void {
     if (this.beforeDivergence !== null) return;
     const newest = this.newestFirst().find(
-      ({ facts: { verdict, step } }) =>
-        verdict === 'verified' && (step === null || goodUntil === null || step <= goodUntil),
+      ({ facts: { name, verdict, step } }) =>
+        verdict === 'verified' &&
+        !isSetAside(name) &&
+        (step === null || goodUntil === null || step <= goodUntil),
     );
     this.beforeDivergence = newest?.facts.name ?? null;
   }

@@ -13,6 +13,7 @@ import {
   type CheckpointLook,
   externalCheckpoint,
   type FoundCheckpoint,
+  isSetAside,
   type LookOrder,
   lookFoundMax,
 } from '@muster/common/checkpoints';
@@ -178,7 +179,8 @@ class Look {
     const { task } = assignment;
     const before = versionsOf(beginning.before);
     return candidates
-      .filter(({ unfinished, name, version }) => unfinished === null && before.get(name) !== version)
+      .filter(({ name, version }) => before.get(name) !== version)
+      .filter(({ name, unfinished }) => unfinished === null && !isSetAside(name))
       .map(({ name, version, step, bytes, files, savedAtMs, kind }) => {
         const indexed = this.indexedAs(name);
         // The program names no step, and the verification has found one inside.

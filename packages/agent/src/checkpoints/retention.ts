@@ -6,10 +6,11 @@
  * - one that is not verified: a corrupt one is evidence and none of the job's good ones, and for an unknown format
  *   nothing shows that a newer one is any better,
  * - one that an evaluation needs, or may need,
+ * - one that was set aside, while none of a higher step is verified: it is the furthest that the job has got,
  * - anything at all while no verified one is newer.
  */
 import { isChosenName } from '@muster/checkpoints/names';
-import type { CheckpointFacts, KeptCheckpoints } from '@muster/common/checkpoints';
+import { type CheckpointFacts, isSetAside, type KeptCheckpoints } from '@muster/common/checkpoints';
 import type { JobCheckpoint } from '@muster/common/spec/types';
 
 export type KeepRules = Pick<JobCheckpoint, 'keepLast' | 'keepEvery' | 'keepBest'>;
@@ -26,17 +27,21 @@ export function toDelete(
 ): readonly string[] {
   // Without `keepLast` all are kept: the other rules only make exceptions from it.
   if (keepLast === null) return [];
-  const verified = checkpoints.filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name));
+  const all = checkpoints.filter(({ name, verdict }) => verdict === 'verified' && !isChosenName(name));
+  const current = all.filter(({ name }) => !isSetAside(name));
+  // What was set aside comes after all others, and takes their places as far as they need them.
+  const verified = [...current, ...all.filter(({ name }) => isSetAside(name))];
   const best = keepBest === null ? null : bestOf(verified, keepBest);
   const last = Math.max(1, keepLast);
   // Steps say nothing where a program trains several models, and the clock nothing once it was set back: each may keep the last.
-  const lastByClock = new Set(verified.toSorted(newestFirst).slice(0, last));
+  const lastByClock = new Set(current.toSorted(newestFirst).slice(0, last));
   return verified
     .slice(last)
     .filter((checkpoint) => {
       const { name, step } = checkpoint;
       const isOfEvery = keepEvery !== null && step !== null && step % keepEvery === 0;
-      return !isOfEvery && name !== best && !kept.has(name) && !lastByClock.has(checkpoint);
+      const isFurthest = isSetAside(name) && !current.some((each) => isFurther(each, step));
+      return !isOfEvery && name !== best && !kept.has(name) && !lastByClock.has(checkpoint) && !isFurthest;
     })
     .map(({ name }) => name)
     .reverse();
@@ -63,6 +68,10 @@ export function neededNames(
       return versions.get(name) === version || (isEvaluated && isUndecided);
     })
     .map(({ name }) => name);
+}
+
+function isFurther({ step }: Pick<CheckpointFacts, 'step'>, than: number | null): boolean {
+  return than === null || (step !== null && step > than);
 }
 
 /** Of equals the newest. */

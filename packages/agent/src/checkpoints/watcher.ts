@@ -22,6 +22,7 @@ import type { CheckpointMessage, SavePlace, WatcherParts } from './parts.ts';
 import { conflictIn, type PreparationProblem, resumeProblem, setAsideCorrupt } from './preparation.ts';
 import { isShared } from './removal.ts';
 import { FirstReadings } from './secondReadings.ts';
+import { setNewerAside } from './setAside.ts';
 
 /** What the tasks of a node need of it. */
 export interface Checkpoints {
@@ -38,6 +39,8 @@ export interface Checkpoints {
   ): Promise<PreparationProblem | null>;
   /** What the last preparation of the task has found in its directory. null: nobody asked for that. */
   lookOf(task: TaskRef): CheckpointLook | null;
+  /** Called before the program starts, with what it resumes from: sets newer checkpoints of earlier attempts aside. May be repeated. */
+  starting(assignment: Assignment): Promise<void>;
   /** The task runs. May be repeated. @param startedAtMs wall clock */
   watch(assignment: Assignment, startedAtMs: number): void;
   /** To be awaited before the first signal of a stop; takes a second at most. */
@@ -153,6 +156,13 @@ export class CheckpointWatcher implements Checkpoints {
     if (beginning === null) this.beginnings.delete(key);
     else this.beginnings.set(key, beginning);
     return beginning;
+  }
+
+  async starting(assignment: Assignment): Promise<void> {
+    const { task } = assignment;
+    const place = task.nodeRank === 0 ? this.placeOf(assignment) : null;
+    if (place !== null)
+      await setNewerAside(place, assignment, (warning) => this.warn(task, place.root, warning));
   }
 
   watch(assignment: Assignment, startedAtMs: number): void {

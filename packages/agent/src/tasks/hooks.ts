@@ -221,6 +221,8 @@ function checkpoints(parts: HookParts): TaskHook {
       const problem = await untilAborted(parts.checkpoints.prepare(assignment, onDoing, abort), abort);
       if (problem !== null) throw new NotReady(problem.kind, problem.message);
     },
+    // The order to start says which checkpoint was chosen.
+    starting: ({ assignment }) => parts.checkpoints.starting(assignment),
     followed: (task, _how, startedAtMs) => watch(task, startedAtMs),
     // What is saved from the first signal on shows that the rest of the grace is not needed.
     stopping({ task }, graceMs) {

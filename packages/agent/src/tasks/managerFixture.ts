@@ -56,6 +56,7 @@ export function fromNothing({ jobId }: TaskRef) {
 const noCheckpoints: Checkpoints = {
   prepare: async () => null,
   lookOf: () => null,
+  starting: async () => {},
   watch: () => {},
   stopping: async () => {},
   notStopped: () => {},
