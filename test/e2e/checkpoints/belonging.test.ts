@@ -1,5 +1,5 @@
 /** Whose the checkpoints in a directory are, whatever the times of their files say. */
-import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster.ts';
@@ -90,6 +90,48 @@ describe.each(['files', 'directories'] as const)('with %s whose times are decade
     const index = JSON.parse(readFileSync(join(dir, 'checkpoints_index.json'), 'utf8'));
     expect(index.before).toMatchObject([{ name: nameOf(900) }]);
   });
+});
+
+test('a requeue from an earlier step sets the later ones aside, which may be listed and resumed from by name', async () => {
+  const dir = tempDir('aside').path;
+  const id = await cluster.submit({
+    command: program(
+      'files',
+      `for (const step of attempt === 1 ? [1, 2, 3] : attempt === 2 ? [2] : []) {
+        save(step, 1970 + attempt + step); await verdictOn(nameOf(step));
+      }
+      console.log('waits'); if (attempt < 3) await settle(600000);`,
+    ),
+    checkpoint: { dir },
+  });
+  const hasVerified = (name: string, attempt: number) =>
+    cluster.untilJob(id, `has ${name} of attempt ${attempt}`, ({ checkpoints }) =>
+      checkpoints.some(
+        (each) => each.name === name && each.attempt === attempt && each.verdict === 'verified',
+      ),
+    );
+  await hasVerified('step-3.json', 1);
+  expect(await cluster.muster(['requeue', id, '--from', '1', '--force'])).toMatchObject({ exitCode: 0 });
+  await hasVerified('step-2.json', 2);
+  await hasVerified('step-3.json.attempt-1', 1);
+  const names = ['step-1.json', 'step-2.json', 'step-2.json.attempt-1', 'step-3.json.attempt-1'];
+  expect(readdirSync(dir).sort()).toEqual(['checkpoints_index.json', ...names]);
+  expect(JSON.parse(readFileSync(join(dir, 'step-2.json.attempt-1'), 'utf8'))).toMatchObject({ attempt: 1 });
+  const listed = await cluster.muster(['checkpoints', id]);
+  for (const name of names) expect(listed.stdout).toContain(name);
+
+  const refused = await cluster.muster(['requeue', id, '--from', 'step-9.json.attempt-1', '--force']);
+  expect(refused.stderr).toContain('has no good checkpoint "step-9.json.attempt-1"');
+  const taken = await cluster.muster(['requeue', id, '--from', 'step-3.json.attempt-1', '--force']);
+  expect(taken).toMatchObject({ exitCode: 0 });
+  const job = await cluster.untilEnded(id);
+  expect(job.state).toBe('succeeded');
+  const starts = [1, 2, 3].map((attempt) => cluster.output(id, { attempt }));
+  expect((await Promise.all(starts)).map((text) => text.split('\n')[0])).toEqual([
+    'attempt 1 from 0',
+    'attempt 2 from 1',
+    'attempt 3 from 3',
+  ]);
 });
 
 test('a marker of a complete training from before does not end a job, and one with an old time does', async () => {
