@@ -153,7 +153,8 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
   const process = processes.get(key);
   const isConsequence = process?.isConsequence === true;
   const printed = stopping || isConsequence ? null : (process?.lastOutput ?? null);
-  const agoMs = exit.finishedAtMs === null ? 0 : clock.trueMs() - exit.finishedAtMs;
+  const nowMs = clock.boottimeMs();
+  const agoMs = nowMs - (exit.finishedBoottimeMs ?? nowMs);
   return {
     source: isConsequence || printed !== null ? 'log' : 'exit',
     consequence: isConsequence || stopping,
@@ -162,7 +163,7 @@ function failureOf({ processes, clock }: Machine, { exit, directory, stopping }:
     kind: printed?.kind ?? null,
     blame: null,
     line: printed === null ? null : 1,
-    atBoottimeMs: Math.max(0, Math.round(clock.boottimeMs() - agoMs)),
+    atBoottimeMs: Math.max(0, Math.round(nowMs - agoMs)),
   };
 }
 

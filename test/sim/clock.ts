@@ -17,13 +17,15 @@ export class MachineClock implements Clock {
   private readonly timeline: Timeline;
   private readonly wallOffsetMs: () => number;
 
-  /** @param wallOffsetMs how far wall clocks are off now; no decision may depend on them (G10 of docs/guarantees.md) */
-  constructor(timeline: Timeline, random: Random, wallOffsetMs: () => number) {
+  /**
+   * @param wallOffsetMs how far wall clocks are off now; no decision may depend on them (G10 of docs/guarantees.md)
+   * @param rate of the machine's clocks, if another process of it has them already
+   */
+  constructor(timeline: Timeline, random: Random, wallOffsetMs: () => number, rate: number | null = null) {
     this.timeline = timeline;
     this.wallOffsetMs = wallOffsetMs;
-    // The extremes are what the gap between two attempts has to stand.
-    const error = random.pick([-1, 0, 1, random.next() * 2 - 1]);
-    this.rate = 1 + error * clockRateError;
+    const ownRate = rateOf(random);
+    this.rate = rate ?? ownRate;
     this.offsetMs = random.between(0, 1_000_000_000);
   }
 
@@ -45,4 +47,9 @@ export class MachineClock implements Clock {
   boot(): void {
     this.bootedAtMs = this.timeline.nowMs;
   }
+}
+
+/** Rate of one machine's monotonic clocks. The extremes are what the gap between two attempts has to stand. */
+export function rateOf(random: Random): number {
+  return 1 + random.pick([-1, 0, 1, random.next() * 2 - 1]) * clockRateError;
 }

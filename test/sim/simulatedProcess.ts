@@ -189,8 +189,9 @@ export class SimulatedProcess implements OwnTask {
 
   end({ exitCode, signal }: End, by: ProcessEnded['by']): void {
     if (this.state.kind !== 'running') return;
-    const { timeline } = this.machine;
-    const exit = { exitCode, signal, oomKilled: false, finishedAtMs: timeline.nowMs, statusLost: false };
+    const { clock } = this.machine;
+    const finished = { finishedAtMs: clock.wallMs(), finishedBoottimeMs: clock.boottimeMs() };
+    const exit = { exitCode, signal, oomKilled: false, statusLost: false, ...finished };
     const { waiting } = this.state;
     this.over(exit, by);
     for (const answer of waiting) answer(exit);

@@ -8,7 +8,7 @@ import { memoryKeys } from '@muster/coordinator/coordinatorFixture';
 import { Memory } from '@muster/coordinator/store/memory/memoryStore';
 import { startAgent } from './agentProcess.ts';
 import { Artifacts } from './artifacts.ts';
-import { MachineClock } from './clock.ts';
+import { MachineClock, rateOf } from './clock.ts';
 import { startCoordinator } from './coordinatorProcess.ts';
 import { DataPlace } from './dataPlace.ts';
 import { Fabric } from './fabric.ts';
@@ -79,6 +79,8 @@ export class World {
   readonly data: DataPlace;
   private readonly secretKeys = memoryKeys();
   private coordinatorRuns = 0;
+  /** Rate of the clocks of the machine on which every run of the coordinator is. */
+  private readonly coordinatorRate: number;
   private readonly gangLuck: Random;
   /** A real one, for what the product writes itself. */
   private readonly directory = mkdtempSync(join(tmpdir(), 'muster-sim-'));
@@ -87,6 +89,7 @@ export class World {
   constructor(parts: WorldParts) {
     this.parts = parts;
     this.gangLuck = this.random('gangs');
+    this.coordinatorRate = rateOf(this.random('machine of the coordinator'));
     this.network = new Network({
       timeline: this.timeline,
       random: this.random('network'),
@@ -137,8 +140,9 @@ export class World {
     this.coordinatorRuns += 1;
     const name = `coordinator ${this.coordinatorRuns}`;
     const random = this.random(name);
-    // Each run on a machine of its own: nothing of an earlier one's time means anything to it.
-    const clock = new MachineClock(this.timeline, random, () => this.coordinatorWallOffsetMs);
+    // The monotonic clock of an earlier run means nothing to this one. Their machines have clocks of one rate.
+    const wallOffsetMs = () => this.coordinatorWallOffsetMs;
+    const clock = new MachineClock(this.timeline, random, wallOffsetMs, this.coordinatorRate);
     // Started again in the same boot, or elsewhere.
     const bootId = this.random(`boot of ${name}`).chance(0.5) ? 'the first' : name;
     const life = new Life(name, clock.rate);

@@ -374,6 +374,10 @@ export interface TaskReport {
   readonly startedAtMs: number | null;
   /** How long ago it began, by the node's own monotonic clock, which time limits count in. null: it did not begin. */
   readonly runningForMs: number | null;
+  /** CLOCK_BOOTTIME of its node when it began. Null if it has not begun, if it began in another boot, or from an older agent. */
+  readonly startedBoottimeMs: number | null;
+  /** CLOCK_BOOTTIME of its node when its last process ended. Null likewise, and if no one saw the end as it happened. */
+  readonly endedBoottimeMs: number | null;
   /** Its lease has run out: it is there and runs no instruction. */
   readonly frozen: boolean;
   /** What the node is busy with before it is prepared. */

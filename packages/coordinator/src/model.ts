@@ -209,6 +209,10 @@ export interface Task extends TaskFacts {
    * For the order of failures only. null: nothing is known.
    */
   readonly failedAtMs: number | null;
+  /** When it began, by this coordinator's clock. Absent: it has not begun, or an earlier version has not recorded it. */
+  readonly startedAtMs?: number;
+  /** Of a task that has ended: how long it ran, measured by its node. Absent: unknown. */
+  readonly ranForMs?: number;
 }
 
 export interface Node {

@@ -158,6 +158,8 @@ export function aReport(task: TaskRef, fields: Partial<TaskReport> = {}): TaskRe
     exit: null,
     startedAtMs: null,
     runningForMs: null,
+    startedBoottimeMs: null,
+    endedBoottimeMs: null,
     frozen: false,
     doing: null,
     trainingComplete: false,

@@ -12,6 +12,8 @@ function reports(count: number, state: TaskReport['state'], from = 0): readonly 
     exit: null,
     startedAtMs: null,
     runningForMs: null,
+    startedBoottimeMs: null,
+    endedBoottimeMs: null,
     frozen: false,
     doing: null,
     trainingComplete: false,

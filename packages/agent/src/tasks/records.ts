@@ -33,6 +33,7 @@ import type { TaskEnd } from '@muster/common/views';
 import type { Assignment } from '../taskFacts/assignment.ts';
 import { removeOwnDirectory, removeTree } from '../taskFacts/removal.ts';
 import { readTaskFile, writeTaskFile } from '../taskFacts/taskFile.ts';
+import type { RanMoments } from './state.ts';
 
 /** What is known of a task for good. */
 export type Phase =
@@ -50,7 +51,7 @@ export type Phase =
       readonly kind: 'ended';
       readonly exit: TaskEnd;
       /** null: nothing ran. Absent: an older agent wrote the record. */
-      readonly started?: { readonly startedAtMs: number; readonly startedBoottimeMs: number } | null;
+      readonly started?: RanMoments | null;
     };
 
 export interface TaskRecord {

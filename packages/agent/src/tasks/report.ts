@@ -27,6 +27,8 @@ export function reportOf(
     exit: null,
     startedAtMs: null,
     runningForMs: null,
+    startedBoottimeMs: null,
+    endedBoottimeMs: null,
     frozen: false,
     doing: null,
     trainingComplete: false,
@@ -48,15 +50,17 @@ export function reportOf(
       const { startedAtMs, startedBoottimeMs } = life;
       const runningForMs = Math.max(0, boottimeMs() - startedBoottimeMs);
       const doing = life.kind === 'ending' ? life.doing : null;
-      return { ...report, ...seen, state: 'running', startedAtMs, runningForMs, doing };
+      const moments = { startedAtMs, startedBoottimeMs, runningForMs };
+      return { ...report, ...seen, ...moments, state: 'running', doing };
     }
     case 'ended': {
       const { end, started } = life;
       const { trainingComplete } = seen;
       const runningForMs = started === null ? null : Math.max(0, boottimeMs() - started.startedBoottimeMs);
-      const startedAtMs = started?.startedAtMs ?? null;
-      const of = { startedAtMs, runningForMs, training: end.training, trainingComplete };
-      return { ...report, ...of, state: 'ended', exit: end };
+      const of = { ...report, runningForMs, training: end.training, trainingComplete, exit: end } as const;
+      if (started === null) return { ...of, state: 'ended' };
+      const { startedAtMs, startedBoottimeMs, endedBoottimeMs = null } = started;
+      return { ...of, startedAtMs, startedBoottimeMs, endedBoottimeMs, state: 'ended' };
     }
     default: {
       const never: never = life;

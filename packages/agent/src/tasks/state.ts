@@ -52,6 +52,12 @@ export interface StartMoment {
   readonly startedBoottimeMs: number;
 }
 
+/** When a task of this boot began, and when its last process ended. */
+export interface RanMoments extends StartMoment {
+  /** CLOCK_BOOTTIME. Absent if no one who could tell saw the end as it happened. */
+  readonly endedBoottimeMs?: number;
+}
+
 /**
  * What is true of the task. A state holds what exists in it, and nothing else.
  *
@@ -96,7 +102,7 @@ export type Life =
       readonly kind: 'ended';
       readonly end: TaskEnd;
       /** null: it never ran, or ran in another boot. */
-      readonly started: StartMoment | null;
+      readonly started: RanMoments | null;
       /** The coordinator has all of its output. */
       readonly isUploaded: boolean;
     }
@@ -147,4 +153,11 @@ export function assignmentAfter({ assignment }: TaskState, order: Order): Assign
   const assigned = assignment ?? ('assignment' in order ? order.assignment : null);
   if (assigned === null || order.kind !== 'start' || order.resume === undefined) return assigned;
   return { ...assigned, resume: order.resume };
+}
+
+/** When a task that runs, or is being concluded, began and ended. */
+export function ranMoments(life: Extract<Life, StartMoment>): RanMoments {
+  const { startedAtMs, startedBoottimeMs } = life;
+  const endedBoottimeMs = life.kind === 'ending' ? life.exit?.finishedBoottimeMs : undefined;
+  return { startedAtMs, startedBoottimeMs, ...(endedBoottimeMs === undefined ? {} : { endedBoottimeMs }) };
 }

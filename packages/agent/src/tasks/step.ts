@@ -16,6 +16,7 @@ import {
   type Life,
   type Order,
   type Prepared,
+  ranMoments,
   type StartMoment,
   type StartOrder,
   type TaskState,
@@ -241,9 +242,7 @@ function ended(state: TaskState, end: TaskEnd): TaskStep {
   // A stop whose answer is on its way ends by itself.
   const work = state.work?.kind === 'stop' ? state.work : null;
   const { life } = state;
-  const started = isRunning(life)
-    ? { startedAtMs: life.startedAtMs, startedBoottimeMs: life.startedBoottimeMs }
-    : null;
+  const started = isRunning(life) ? ranMoments(life) : null;
   return {
     state: { ...state, work, failures: 0, life: { kind: 'ended', end, started, isUploaded: false } },
     effects: [{ kind: 'record', phase: { kind: 'ended', exit: end, started } }, { kind: 'close' }],

@@ -358,6 +358,8 @@ const report: TaskReport = {
   exit: end,
   startedAtMs: 1,
   runningForMs: 2,
+  startedBoottimeMs: 3,
+  endedBoottimeMs: 4,
   frozen: true,
   doing: 'testing the paths to its peers',
   trainingComplete: true,
@@ -374,12 +376,12 @@ function reported(value: TaskReport): TaskReport | null {
 test('a report is the same on the other side, in every state', () => {
   expect(reported(report)).toEqual(report);
   for (const state of taskStates) {
+    const notRun = { startedAtMs: null, runningForMs: null, startedBoottimeMs: null, endedBoottimeMs: null };
     const bare: TaskReport = {
       task,
       state,
       exit: null,
-      startedAtMs: null,
-      runningForMs: null,
+      ...notRun,
       frozen: false,
       doing: null,
       trainingComplete: false,

@@ -122,3 +122,12 @@ test('of a node that was removed no clock is known', () => {
   taskStatus.committed({ attempts: [], removedNodes: [node] });
   expect(taskStatus.wallOf(node, 'boot', 1_000)).toBeNull();
 });
+
+test('what an earlier run has learned of a clock counts until messages without delay have come', () => {
+  const taskStatus = new TaskStatusCache();
+  taskStatus.noteClock(node, 'boot', sent(100_000), someMs + 106_000, someMs);
+  expect(taskStatus.wallOfBoottime(node, 90_000)).toBe(someMs + 90_000);
+  for (let beat = 1; beat <= 16; beat += 1)
+    taskStatus.noteClock(node, 'boot', sent(100_000 + beat), someMs + 100_300 + beat);
+  expect(taskStatus.wallOfBoottime(node, 90_000)).toBe(someMs + 90_300);
+});

@@ -58,11 +58,22 @@ export class TaskStatusCache {
     this.tasks.set(taskKey(task), { ...before, signs });
   }
 
-  /** Records the clocks of a heartbeat. @param wallMs the current wall-clock time of this coordinator */
-  noteClock(node: NodeName, bootId: string, sent: SentAt, wallMs: number): void {
+  /**
+   * Records the clocks of a heartbeat.
+   * @param wallMs the current time of this coordinator
+   * @param startedWallMs when the node's boot began, as an earlier run has learned it. Null if unknown. The first message to a new run
+   *   may have waited for long, and would pass for the clock of the node.
+   */
+  noteClock(
+    node: NodeName,
+    bootId: string,
+    sent: SentAt,
+    wallMs: number,
+    startedWallMs: number | null = null,
+  ): void {
     let clock = this.clocks.get(node);
     if (clock?.bootId !== bootId) {
-      clock = new NodeClock(bootId);
+      clock = new NodeClock(bootId, startedWallMs);
       this.clocks.set(node, clock);
     }
     clock.note(sent, wallMs);
@@ -80,6 +91,11 @@ export class TaskStatusCache {
   wallOf(node: NodeName, bootId: string, boottimeMs: number): number | null {
     const clock = this.clocks.get(node);
     return clock?.bootId === bootId ? clock.wallOf(boottimeMs) : null;
+  }
+
+  /** Converts a time of CLOCK_BOOTTIME in the node's current boot into our clock. @returns null if nothing is known about it */
+  wallOfBoottime(node: NodeName, boottimeMs: number): number | null {
+    return this.clocks.get(node)?.wallOf(boottimeMs) ?? null;
   }
 
   /** Removes the status of ended tasks, and the clocks of removed nodes. */
@@ -113,8 +129,9 @@ class NodeClock {
   private readonly differencesMs: number[] = [];
   private wallDifferenceMs: number | null = null;
 
-  constructor(bootId: string) {
+  constructor(bootId: string, startedWallMs: number | null) {
     this.bootId = bootId;
+    if (startedWallMs !== null) this.differencesMs.push(startedWallMs);
   }
 
   note({ sentBoottimeMs, sentWallMs }: SentAt, wallMs: number): void {
@@ -125,10 +142,10 @@ class NodeClock {
   }
 
   wallOfNode(nodeWallMs: number): number | null {
-    return this.wallDifferenceMs === null ? null : nodeWallMs + this.wallDifferenceMs;
+    return this.wallDifferenceMs === null ? null : Math.round(nodeWallMs + this.wallDifferenceMs);
   }
 
   wallOf(boottimeMs: number): number {
-    return boottimeMs + Math.min(...this.differencesMs);
+    return Math.round(boottimeMs + Math.min(...this.differencesMs));
   }
 }

@@ -53,6 +53,12 @@ export class AgentClocks {
     this.known.set(node, { bootId: sent.bootId, startedWallMs });
   }
 
+  /** When this boot of a node began, in trusted time. Null if that was not learned. */
+  startedWallMs(node: NodeName, bootId: string): number | null {
+    const known = this.known.get(node);
+    return known?.bootId === bootId ? known.startedWallMs : null;
+  }
+
   /** The present time by the median of the agents that were heard. Null if none was. */
   medianWallMs(monotonicMs: number): number | null {
     return medianOf([...this.heard.values()].map(({ wallMs, atMonoMs }) => wallMs + monotonicMs - atMonoMs));

@@ -144,6 +144,11 @@ export class TrustedClock implements Clock {
     this.agents.note(node, { bootId, boottimeMs }, now, this.isCertain());
   }
 
+  /** When this boot of a node began, in trusted time, as an earlier run has learned it too. Null if that is unknown. */
+  agentStartedWallMs(node: NodeName, bootId: string): number | null {
+    return this.agents.startedWallMs(node, bootId);
+  }
+
   /** Forgets the clocks of removed nodes. */
   committed({ removedNodes }: { readonly removedNodes: readonly NodeName[] }): void {
     for (const node of removedNodes) this.agents.removed(node);

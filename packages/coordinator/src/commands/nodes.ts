@@ -162,26 +162,34 @@ export function report(
   failedAtMs: FailureTimes,
   nowMs: number,
 ): void {
-  for (const { task, state, exit, runningForMs } of reports) {
+  for (const each of reports) {
+    const { task, state, exit, runningForMs } = each;
     const job = draft.job(task.jobId);
     const known = job === undefined ? undefined : currentAttempt(job)?.tasks[task.nodeRank];
     if (known?.node !== node) continue;
     const fence = { attempt: task.attempt, nodeRank: task.nodeRank };
     // A task that has ended within moments is reported once, with how long ago it began.
     if (state === 'running' || (state === 'ended' && runningForMs !== null)) {
-      const startedAtMs = nowMs - (runningForMs ?? 0);
+      const startedAtMs = each.startedAtMs ?? nowMs - (runningForMs ?? 0);
       applyJobEvent(draft, task.jobId, { kind: 'taskRunning', ...fence, startedAtMs }, nowMs);
     }
     if (state === 'ended' && exit !== null) {
+      const ranForMs = ranFor(each);
       const gpuFault = gpuFaultOf(draft.node(node)?.conditions ?? [], task);
       applyJobEvent(
         draft,
         task.jobId,
-        { kind: 'taskEnded', ...fence, exit, failedAtMs: failedAtMs(exit), gpuFault },
+        { kind: 'taskEnded', ...fence, exit, failedAtMs: failedAtMs(exit), gpuFault, ranForMs },
         nowMs,
       );
     }
   }
+}
+
+/** How long a task ran by its node's clock, milliseconds. Returns null if its node did not see it begin and end in one boot. */
+function ranFor({ startedBoottimeMs, endedBoottimeMs }: TaskReport): number | null {
+  if (startedBoottimeMs === null || endedBoottimeMs === null) return null;
+  return Math.max(0, endedBoottimeMs - startedBoottimeMs);
 }
 
 /** Tasks whose lease has run out on their node, or who have a fresh one: for the record. */

@@ -65,6 +65,8 @@ export type JobEvent =
       readonly failedAtMs: number | null;
       /** A fault of the hardware of the task. null, or absent: none detected. */
       readonly gpuFault?: GpuFault | null;
+      /** How long it ran, measured by its node. Null or absent: unknown. */
+      readonly ranForMs?: number | null;
     }
   /** The task certainly executes nothing: its node was rebooted, its lease has expired, or a user confirms it. */
   | {

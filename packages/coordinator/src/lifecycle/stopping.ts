@@ -4,6 +4,7 @@ import { type Attempt, currentAttempt, isReleased, type Job, type Outcome, type 
 import { verdictEvents } from './checkpoints.ts';
 import { attemptEvent, followedBy, jobEvent, type Transition, unchanged } from './event.ts';
 import { bookAttempt, bookQueued, gpuUsageOf } from './ledger.ts';
+import { asMeasured } from './measured.ts';
 import { afterGoodEnd, type PhaseStep } from './phases.ts';
 import { finalCause, opensBreaker, recoveryOf } from './recovery.ts';
 
@@ -36,13 +37,14 @@ export function endIfDone(job: Job, outcome: Outcome, nowMs: number): Transition
   if (attempt === null || attempt.tasks.some((task) => task.state !== 'ended')) return unchanged(job);
   const settled = settle(job, attempt, outcome);
   const endedAtMs = endOf(attempt, nowMs);
+  const measured = asMeasured(attempt, endedAtMs);
   const ended: Attempt = {
-    ...attempt,
+    ...measured,
     state: 'ended',
     endedAtMs,
     cause: settled.outcome.cause,
     // A job that has succeeded has run, even if its end was reported before its start.
-    runningAtMs: attempt.runningAtMs ?? (outcome.next === 'succeeded' ? endedAtMs : null),
+    runningAtMs: measured.runningAtMs ?? (outcome.next === 'succeeded' ? endedAtMs : null),
   };
   const next = end(bookAttempt(settled.job, ended), settled.outcome, nowMs, endedAtMs);
   const data = { cause: ended.cause, tasks: ended.tasks, gpuUsage: gpuUsageOf(ended), endedAtMs };

@@ -76,13 +76,9 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const attempt = fencedAttempt(job, event.attempt);
     const task = attempt?.tasks[event.nodeRank];
     if (attempt === null || task?.state !== 'checked' || !isReleased(attempt)) return unchanged(job);
-    const started: Task = { ...task, state: 'running' };
-    return afterStart(
-      job,
-      { ...attempt, tasks: replaceTask(attempt.tasks, started) },
-      event.startedAtMs ?? nowMs,
-      nowMs,
-    );
+    const startedAtMs = event.startedAtMs ?? nowMs;
+    const started: Task = { ...task, state: 'running', startedAtMs };
+    return afterStart(job, { ...attempt, tasks: replaceTask(attempt.tasks, started) }, startedAtMs, nowMs);
   },
 
   taskEnded(job, event, nowMs) {
@@ -92,7 +88,8 @@ const handlers: { readonly [K in JobEvent['kind']]: Handler<K> } = {
     const { exit } = event;
     const failedAtMs = endedWell(exit) ? null : (event.failedAtMs ?? nowMs);
     const gpuFault = event.gpuFault ?? null;
-    return afterTaskEnd(job, attempt, { ...task, state: 'ended', exit, failedAtMs }, nowMs, gpuFault);
+    const ran = event.ranForMs == null ? {} : { ranForMs: event.ranForMs };
+    return afterTaskEnd(job, attempt, { ...task, ...ran, state: 'ended', exit, failedAtMs }, nowMs, gpuFault);
   },
 
   taskLost(job, event, nowMs) {

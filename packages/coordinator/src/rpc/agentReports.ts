@@ -27,18 +27,26 @@ export function inventoryReported(wire: NodeInventory__Output | null): NodeInven
   return { ...inventory, gpus: [...new Map(inventory.gpus.map((gpu) => [gpu.uuid, gpu])).values()] };
 }
 
-/** Those of tasks that we can name, with the moments of their ends by our wall clock. */
+/**
+ * Those of tasks that we can name, with the moments of their starts and ends by the coordinator's clock. They are converted from the
+ * node's CLOCK_BOOTTIME where the agent reports it: its wall clock may have been set since, and the report may be late.
+ */
 export function reportsFromWire(
   taskStatus: TaskStatusCache,
   node: NodeName,
   wire: readonly TaskReport__Output[],
 ): readonly TaskReport[] {
+  const momentOf = (boottimeMs: number | null) =>
+    boottimeMs === null ? null : taskStatus.wallOfBoottime(node, boottimeMs);
   return wire.flatMap((each) => {
     const known = taskReportFromWire(each);
     if (known === null) return [];
-    const { exit, ...report } = boundedReport(known);
-    if (exit === null || exit.finishedAtMs === null) return [{ ...report, exit }];
-    return [{ ...report, exit: { ...exit, finishedAtMs: taskStatus.wallOfNode(node, exit.finishedAtMs) } }];
+    const report = boundedReport(known);
+    const { exit } = report;
+    const startedAtMs = momentOf(report.startedBoottimeMs);
+    if (exit === null || exit.finishedAtMs === null) return [{ ...report, startedAtMs }];
+    const finishedAtMs = momentOf(report.endedBoottimeMs) ?? taskStatus.wallOfNode(node, exit.finishedAtMs);
+    return [{ ...report, startedAtMs, exit: { ...exit, finishedAtMs } }];
   });
 }
 

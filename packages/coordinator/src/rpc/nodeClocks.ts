@@ -4,7 +4,7 @@ import type { SentAt, TaskStatusCache } from '../agents/taskStatusCache.ts';
 import type { TrustedClock } from '../clock/trustedClock.ts';
 
 export interface NodeClockParts {
-  readonly clock: Pick<TrustedClock, 'noteAgent'>;
+  readonly clock: Pick<TrustedClock, 'noteAgent' | 'agentStartedWallMs'>;
   readonly taskStatus: TaskStatusCache;
   /** The wall clock that is trusted. */
   readonly wallMs: () => number;
@@ -17,6 +17,6 @@ export function noteNodeClock(
   bootId: string,
   sent: SentAt,
 ): void {
-  taskStatus.noteClock(node, bootId, sent, wallMs());
+  taskStatus.noteClock(node, bootId, sent, wallMs(), clock.agentStartedWallMs(node, bootId));
   clock.noteAgent(node, bootId, sent.sentBoottimeMs);
 }

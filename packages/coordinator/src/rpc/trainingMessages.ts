@@ -26,6 +26,8 @@ const nameLengthMax = 512;
 const metricsMax = 32;
 const wordLengthMax = 64;
 const digestLengthMax = 128;
+/** Longest time in milliseconds that a machine can have been up: a century. */
+const spanMsMax = 100 * 366 * 86_400_000;
 /** One line for people. */
 const textLengthMax = 500;
 
@@ -141,9 +143,17 @@ export function boundedReport(report: TaskReport): TaskReport {
   const { training, exit } = report;
   return {
     ...report,
+    runningForMs: boundedSpan(report.runningForMs),
+    startedBoottimeMs: boundedSpan(report.startedBoottimeMs),
+    endedBoottimeMs: boundedSpan(report.endedBoottimeMs),
     training: boundedProgress(training),
     exit: exit === null ? null : { ...exit, training: boundedProgress(exit.training) },
   };
+}
+
+/** Returns null for a time that no machine of ours can have counted. */
+function boundedSpan(ms: number | null): number | null {
+  return ms !== null && ms >= 0 && ms <= spanMsMax ? ms : null;
 }
 
 function boundedProgress(progress: TrainingProgress | null): TrainingProgress | null {

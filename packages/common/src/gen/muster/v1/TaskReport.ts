@@ -20,9 +20,13 @@ export interface TaskReport {
   'hang'?: (_muster_v1_HangSign | null);
   'gpuUuids'?: (string)[];
   'jobName'?: (string);
+  'startedBoottimeMs'?: (number | string | Long);
+  'endedBoottimeMs'?: (number | string | Long);
   '_startedAtMs'?: "startedAtMs";
   '_runningForMs'?: "runningForMs";
   '_doing'?: "doing";
+  '_startedBoottimeMs'?: "startedBoottimeMs";
+  '_endedBoottimeMs'?: "endedBoottimeMs";
 }
 
 export interface TaskReport__Output {
@@ -38,7 +42,11 @@ export interface TaskReport__Output {
   'hang': (_muster_v1_HangSign__Output | null);
   'gpuUuids': (string)[];
   'jobName': (string);
+  'startedBoottimeMs'?: (number);
+  'endedBoottimeMs'?: (number);
   '_startedAtMs'?: "startedAtMs";
   '_runningForMs'?: "runningForMs";
   '_doing'?: "doing";
+  '_startedBoottimeMs'?: "startedBoottimeMs";
+  '_endedBoottimeMs'?: "endedBoottimeMs";
 }
