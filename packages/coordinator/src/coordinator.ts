@@ -176,6 +176,7 @@ export async function openCoordinator(ports: CoordinatorPorts) {
   const waitTimes = new WaitTimes();
   for (const job of state.jobs.values()) waitTimes.follow(job, monotonicMs());
   const taskStatus = new TaskStatusCache();
+  clock.onSet = (byMs) => taskStatus.clockWasSet(byMs);
   const pacer = new StatusPacer(monotonicMs);
   const committed = new CommitNotifier();
   const notices = new Notices(committed);

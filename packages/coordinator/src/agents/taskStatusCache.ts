@@ -98,6 +98,11 @@ export class TaskStatusCache {
     return this.clocks.get(node)?.wallOf(boottimeMs) ?? null;
   }
 
+  /** Our clock was set by so many milliseconds, and all that was learned of other clocks by it. */
+  clockWasSet(byMs: number): void {
+    for (const clock of this.clocks.values()) clock.move(byMs);
+  }
+
   /** Removes the status of ended tasks, and the clocks of removed nodes. */
   committed({ attempts, removedNodes }: Pick<Committed, 'attempts' | 'removedNodes'>): void {
     for (const node of removedNodes) this.clocks.delete(node);
@@ -139,6 +144,11 @@ class NodeClock {
     if (this.differencesMs.length > samplesMax) this.differencesMs.shift();
     // The wall clock of a node may be changed at any time, so only the newest message counts.
     this.wallDifferenceMs = sentWallMs === 0 ? null : wallMs - sentWallMs;
+  }
+
+  move(byMs: number): void {
+    this.differencesMs.splice(0, samplesMax, ...this.differencesMs.map((each) => each + byMs));
+    if (this.wallDifferenceMs !== null) this.wallDifferenceMs += byMs;
   }
 
   wallOfNode(nodeWallMs: number): number | null {

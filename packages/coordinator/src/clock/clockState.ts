@@ -42,6 +42,8 @@ export interface ClockState {
   readonly basis: ClockBasis;
   /** Null while the system clock is believed. */
   readonly step: ClockStep | null;
+  /** Trusted time at the gap between two boots that nothing has measured yet. Absent if there is none. */
+  readonly gapAtWallMs?: number;
 }
 
 export interface ClockReading {
@@ -88,7 +90,8 @@ export function resumedClock(before: ClockState, reading: ClockReading): ClockSt
   const { bootId, boottimeMs } = reading;
   // What was never confirmed stays so.
   const basis = before.basis === 'first' ? 'first' : 'crossed';
-  return { ...before, bootId, boottimeMs, basis };
+  const gapAtWallMs = (before.basis === 'crossed' ? before.gapAtWallMs : null) ?? before.trustedWallMs;
+  return { ...before, bootId, boottimeMs, basis, gapAtWallMs };
 }
 
 /** True if the witnesses are needed to judge this reading; they cost something to ask. */
@@ -132,6 +135,14 @@ export function readClock(
   return { state: { ...state, step }, settledBy: null, setByMs: 0 };
 }
 
+/**
+ * From which trusted time on moments move when the clock is set by so much. Time passed in a gap between two boots, so what lies before
+ * it stays. Null if all moments move.
+ */
+export function movesFrom({ basis, gapAtWallMs }: ClockState, setByMs: number): number | null {
+  return basis === 'crossed' && setByMs > 0 ? (gapAtWallMs ?? null) : null;
+}
+
 /** The state after an admin has confirmed the system clock. */
 export function acceptedClock(before: ClockState, reading: ClockReading): ClockOutcome {
   const state = wentOn(before, reading);
@@ -143,7 +154,11 @@ export function acceptedClock(before: ClockState, reading: ClockReading): ClockO
 }
 
 function wentOn(before: ClockState, { boottimeMs }: ClockReading): ClockState {
-  const forMs = Math.max(0, boottimeMs - before.boottimeMs);
+  return later(before, Math.max(0, boottimeMs - before.boottimeMs));
+}
+
+/** The state after so many milliseconds of the same boot. */
+export function later(before: ClockState, forMs: number): ClockState {
   return {
     ...before,
     boottimeMs: before.boottimeMs + forMs,

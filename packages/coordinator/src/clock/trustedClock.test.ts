@@ -192,3 +192,45 @@ async function userToken(lifetimeMs: number) {
     await api.addUser({ name: 'ada', role: 'user', projects: [] });
   return api.createUserToken({ user: 'ada', label: 'x', projects: [], verbs: [], lifetimeMs });
 }
+
+/** A job that no node can take, with how long it has waited. */
+async function submitWaiting() {
+  const specJson = JSON.stringify({ command: 'true', resources: { gpus: 1 } });
+  const { jobIds } = await coordinator.api.submit({ specJson, requestId: 'waits' });
+  const [id] = jobIds;
+  return async () => {
+    const [queued] = (await coordinator.api.getJob(id ?? '')).ledger.filter(({ kind }) => kind === 'queued');
+    return queued?.gpuSeconds ?? 0;
+  };
+}
+
+test.each([100 * dayMs, -100 * dayMs])(
+  'a wait is as long as before when an admin has the clock set by %i ms',
+  async (byMs) => {
+    await start();
+    const waitedSeconds = await submitWaiting();
+    await pass(20_000);
+    machine.wallOffsetMs = byMs;
+    await pass(30_000);
+    await coordinator.api.acceptClock();
+    expect(trustedMs()).toBe(someMs + machine.nowMs + byMs);
+    expect(await waitedSeconds()).toBe(50);
+    await pass(10_000);
+    expect(await waitedSeconds()).toBe(60);
+  },
+);
+
+test('a gap between two boots that an admin confirms is a part of the wait', async () => {
+  machine.isSynchronised = true;
+  await start();
+  machine.isSynchronised = false;
+  const waitedSeconds = await submitWaiting();
+  await pass(20_000);
+  await coordinator.close();
+  machine.nowMs += 3 * dayMs;
+  reboot();
+  await start();
+  await pass(10_000);
+  await coordinator.api.acceptClock();
+  expect(await waitedSeconds()).toBe(3 * 86_400 + 30);
+});

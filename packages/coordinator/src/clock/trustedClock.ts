@@ -21,11 +21,14 @@ import {
   type ClockStep,
   type ClockWitnesses,
   firstClock,
+  later,
+  movesFrom,
   needsWitnesses,
   readClock,
   resumedClock,
 } from './clockState.ts';
 import type { MachineClock } from './kernelClock.ts';
+import { moveMoments } from './moveMoments.ts';
 
 export type { MachineClock } from './kernelClock.ts';
 
@@ -88,6 +91,8 @@ export class TrustedClock implements Clock {
   private storedAtMonoMs = Number.NEGATIVE_INFINITY;
   private isReported: boolean;
   private changes: ClockChange[] = [];
+  /** Called when the clock was set, with the milliseconds. */
+  onSet: (byMs: number) => void = () => {};
 
   private constructor(parts: TrustedClockParts, stored: Stored | null, agents: AgentClocks) {
     this.parts = parts;
@@ -106,7 +111,8 @@ export class TrustedClock implements Clock {
     const stored = text === null ? await earlierClock(parts) : (JSON.parse(text) as Stored);
     const known = agents === null ? undefined : (JSON.parse(agents) as never);
     const opened = new TrustedClock(parts, stored, new AgentClocks(known));
-    await opened.look();
+    const settled = await opened.look();
+    if (settled !== null) opened.settle(settled);
     await opened.store();
     return opened;
   }
@@ -157,7 +163,8 @@ export class TrustedClock implements Clock {
   /** One pass: reads the clocks, and stores and reports what has changed. */
   async run(loop: Pick<Loop, 'run'>): Promise<void> {
     if (this.parts.machineClock === null) return;
-    await this.look();
+    const settled = await this.look();
+    if (settled !== null) await this.set(settled, loop, caller);
     await this.report(loop, caller);
     if (this.monotonicMs() - this.storedAtMonoMs >= storedEveryMs) await this.store();
   }
@@ -172,7 +179,7 @@ export class TrustedClock implements Clock {
         'failed_precondition',
         'the system clock has not been stepped, so there is nothing to accept',
       );
-    this.settle(acceptedClock(this.state, this.reading()));
+    await this.set(acceptedClock(this.state, this.reading()), loop, by);
     await this.report(loop, by);
   }
 
@@ -191,6 +198,7 @@ export class TrustedClock implements Clock {
   /** Stores the time, so that the next run continues from here. */
   async close(): Promise<void> {
     if (this.parts.machineClock === null) return;
+    // What would be settled now is settled by the next run.
     await this.look();
     await this.store();
   }
@@ -208,16 +216,14 @@ export class TrustedClock implements Clock {
     };
   }
 
-  private async look(): Promise<void> {
-    if (this.parts.machineClock === null) return;
+  /** @returns how a step was settled, or a gap confirmed. Nothing of that is kept yet. Null otherwise */
+  private async look(): Promise<ClockOutcome | null> {
+    if (this.parts.machineClock === null) return null;
     await this.ask();
     const reading = this.reading();
     const before = this.state;
     const outcome = readClock(before, reading, this.witnesses);
-    if (outcome.settledBy !== null) {
-      this.settle(outcome);
-      return;
-    }
+    if (outcome.settledBy !== null) return outcome;
     this.keep(outcome.state);
     const { step } = outcome.state;
     if (step !== null && before.step === null) {
@@ -229,6 +235,21 @@ export class TrustedClock implements Clock {
     }
     if (step !== null && !this.isReported && !this.changes.some(({ kind }) => kind === 'stepped'))
       this.changes.push({ kind: 'stepped', byMs: reading.systemWallMs - outcome.state.trustedWallMs });
+    return null;
+  }
+
+  /**
+   * Settles a step. When the clock is set, what has not ended moves along with it in one commit, so that nothing becomes longer or
+   * shorter by that.
+   */
+  private async set(outcome: ClockOutcome, loop: Pick<Loop, 'run'>, by: Caller): Promise<void> {
+    const { setByMs } = outcome;
+    const readAtMonoMs = this.monotonicMs();
+    if (setByMs !== 0) {
+      const fromMs = movesFrom(this.state, setByMs);
+      await loop.run(by, (draft) => moveMoments(draft, { byMs: setByMs, fromMs }));
+    }
+    this.settle({ ...outcome, state: later(outcome.state, this.monotonicMs() - readAtMonoMs) });
   }
 
   private async ask(): Promise<void> {
@@ -252,7 +273,10 @@ export class TrustedClock implements Clock {
     const { step } = this.state;
     this.keep(outcome.state);
     // What was learned of agents was learned by the time before.
-    if (outcome.setByMs !== 0) this.agents.forget();
+    if (outcome.setByMs !== 0) {
+      this.agents.forget();
+      this.onSet(outcome.setByMs);
+    }
     this.changes.push({ kind: 'settled', outcome, step });
     this.parts.log.info(
       { by: outcome.settledBy, setByMs: Math.round(outcome.setByMs) },
