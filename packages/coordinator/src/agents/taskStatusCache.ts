@@ -98,7 +98,7 @@ export class TaskStatusCache {
     return this.clocks.get(node)?.wallOf(boottimeMs) ?? null;
   }
 
-  /** Our clock was set by so many milliseconds, and all that was learned of other clocks by it. */
+  /** Our clock was set by this many milliseconds, and all that was learned of other clocks by it. */
   clockWasSet(byMs: number): void {
     for (const clock of this.clocks.values()) clock.move(byMs);
   }

@@ -157,7 +157,7 @@ function wentOn(before: ClockState, { boottimeMs }: ClockReading): ClockState {
   return later(before, Math.max(0, boottimeMs - before.boottimeMs));
 }
 
-/** The state after so many milliseconds of the same boot. */
+/** The state later in the same boot. @param forMs milliseconds since */
 export function later(before: ClockState, forMs: number): ClockState {
   return {
     ...before,

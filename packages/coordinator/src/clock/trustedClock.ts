@@ -11,6 +11,7 @@ import type { Logger } from '@muster/common/log';
 import { type Caller, coordinatorPart } from '../caller.ts';
 import { type MetaStore, type MetaStoreParts, metaStore } from '../leases/metaStore.ts';
 import type { Loop } from '../loop.ts';
+import { moveMoments } from '../state/moveMoments.ts';
 import type { ClusterState } from '../state/state.ts';
 import { AgentClocks } from './agentClocks.ts';
 import {
@@ -28,7 +29,6 @@ import {
   resumedClock,
 } from './clockState.ts';
 import type { MachineClock } from './kernelClock.ts';
-import { moveMoments } from './moveMoments.ts';
 
 export type { MachineClock } from './kernelClock.ts';
 

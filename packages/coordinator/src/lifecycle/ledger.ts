@@ -11,8 +11,8 @@
  *   cause. After a divergence `saved` is that of the checkpoint which its job goes back to, or `running` when that one is of an
  *   earlier attempt.
  *
- * So starting + productive + lost = g × (ended − allocated). Wall clocks may jump: each moment counts as no earlier than the
- * one before it, and what is negative anyway is not booked.
+ * So starting + productive + lost = g × (ended − allocated). Each moment counts as no earlier than the one before it, and what is
+ * negative anyway is not booked.
  */
 
 import type { CauseKind } from '@muster/common/spec/causes';

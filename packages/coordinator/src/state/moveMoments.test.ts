@@ -1,9 +1,9 @@
 /** When the coordinator's clock is set, nothing that has not ended becomes longer or shorter. */
 import { expect, test } from 'vitest';
 import { aJob, anAttempt, anExit, aTask, jobIdOf, someMs } from '../modelFixture.ts';
-import { ClusterState, Draft } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
 import { moveMoments } from './moveMoments.ts';
+import { ClusterState, Draft } from './state.ts';
 
 const dayMs = 86_400_000;
 

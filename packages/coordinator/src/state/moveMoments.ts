@@ -7,9 +7,9 @@
 import { hasPipelineEnded } from '@muster/common/pipelines';
 import { hasSweepEnded } from '@muster/common/sweeps';
 import { type Attempt, currentAttempt, type Job, type JobState, type Task } from '../model.ts';
-import type { Draft } from '../state/state.ts';
+import type { Draft } from './state.ts';
 
-export interface ClockSetting {
+interface ClockSetting {
   /** Milliseconds by which the clock was set. Negative if it was set back. */
   readonly byMs: number;
   /**
