@@ -72,3 +72,8 @@ export function excessOf(counts: ValueCounts, others: ValueCounts): ValueCounts 
   }
   return tally.counts;
 }
+
+/** @returns values of all metrics together */
+export function valuesIn(counts: ValueCounts): number {
+  return Object.values(counts).reduce((sum, { rows }) => sum + rows, 0);
+}

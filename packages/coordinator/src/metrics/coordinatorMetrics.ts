@@ -42,6 +42,7 @@ export interface MetricsParts extends UpkeepMetricParts {
   readonly waitTimes: WaitTimes;
   readonly telemetry: TelemetryStore;
   readonly pages: PageRequests;
+  readonly rowKeeping: { readonly rows: { readonly omittedValues: Readonly<Record<string, number>> } };
   readonly agents: AgentRegistry;
   readonly leases: LeaseKeeper;
   readonly taskStatus: Pick<TaskStatusCache, 'of'>;
@@ -117,6 +118,7 @@ export class CoordinatorMetrics {
     addJobMetrics(this.registry, parts);
     this.readNodes = addNodeMetrics(this.registry, parts);
     addTelemetryMetrics(this.registry, parts);
+    addRowMetrics(this.registry, parts);
     this.fencedNodes = addLeaseMetrics(this.registry, parts);
     addConnectionMetrics(this.registry, parts.connections);
     this.readDisk = addUpkeepMetrics(this.registry, parts);
@@ -270,6 +272,15 @@ function addTelemetryMetrics(registry: Registry, { telemetry, pages }: MetricsPa
     name: 'muster_telemetry_budget_bytes',
     help: 'Memory limit of the readings of jobs.',
     read: () => telemetry.usage.bytesMax,
+  });
+}
+
+function addRowMetrics(registry: Registry, { rowKeeping }: MetricsParts): void {
+  addCounter(registry, {
+    name: 'muster_training_omitted_values_total',
+    help: 'Values of metrics in the output of jobs that are not kept, by why: they came too fast to be sent, or were thinned.',
+    labelNames: ['reason'],
+    read: () => Object.entries(rowKeeping.rows.omittedValues).map(([reason, count]) => [{ reason }, count]),
   });
 }
 

@@ -9,7 +9,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { join } from 'node:path';
 import { isJobId, type JobId, type TaskRef } from '@muster/common/ids';
 import type { TrainingRow } from '@muster/common/training';
-import { ValueTally } from '@muster/common/valueCounts';
+import { ValueTally, valuesIn } from '@muster/common/valueCounts';
 import { InOrder } from '../work/inOrder.ts';
 import { encodeHead, openIfThere, readFrames, renewHead } from './frameFile.ts';
 import {
@@ -64,6 +64,8 @@ export class RowStore {
   private readonly order = new InOrder<JobId>();
   private readonly onTrouble: (jobId: JobId, error: unknown) => void;
   private written = 0;
+  /** Values of metrics that were omitted since it was opened: by agents, as they report it, and by thinning here. */
+  readonly omittedValues = { too_fast: 0, thinned: 0 };
   /** Told of what was appended. */
   onAppended: (jobId: JobId, frames: readonly Frame[]) => void = () => {};
 
@@ -145,6 +147,8 @@ export class RowStore {
       if (fresh.length === 0 && omitted === null) return position;
       const frames = framesOf(task, fresh, position, omitted);
       await this.write(task.jobId, known, Buffer.concat(frames.map(encodeFrame)));
+      if (omitted !== null)
+        this.omittedValues.too_fast += valuesIn(omitted.values) - valuesIn(before.omitted.values);
       tally.raiseTo(sent.printed);
       const printed = tally.counts;
       known.ends.set(taskRowsKey(task), {
@@ -317,8 +321,8 @@ export class RowStore {
       const take = (frame: Frame) => {
         frames.push(encodeFrame(frame));
         const end = ends.get(taskRowsKey(frame));
-        if (end !== undefined && frame.omitted !== undefined)
-          ends.set(taskRowsKey(frame), { ...end, omitted: frame.omitted });
+        if (end === undefined || frame.omitted === undefined) return;
+        ends.set(taskRowsKey(frame), { ...end, omitted: frame.omitted });
       };
       // Frames of a row each take more than their rows: without a plan they are put together anyway.
       const thinner = new Thinner(plan ?? keepAll, tally.marks, take);
@@ -345,7 +349,11 @@ export class RowStore {
       known.isOlder = false;
       known.floorBytes = bytes > shareBytes * leftShare ? bytes / leftShare : 0;
       known.isThinned ||= plan !== null;
-      for (const [key, end] of ends) known.ends.set(key, end);
+      for (const [key, end] of ends) {
+        const before = known.ends.get(key)?.omitted.values ?? {};
+        this.omittedValues.thinned += valuesIn(end.omitted.values) - valuesIn(before);
+        known.ends.set(key, end);
+      }
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});
       throw error;

@@ -187,4 +187,6 @@ test('a value that stands once among a hundred thousand keeps its step', async (
   expect(of('eval_loss')).toMatchObject({ best: 0.1, bestStep: 45_002, lastStep: 89_998 });
   expect(of('grad_norm')).toMatchObject({ greatest: 999, greatestStep: 45_003 });
   expect(of('grad_norm')?.omitted).toBeGreaterThan(1_000);
+  const omitted = found.reduce((sum, each) => sum + each.omitted, 0);
+  expect(store.omittedValues).toEqual({ too_fast: 0, thinned: omitted });
 });

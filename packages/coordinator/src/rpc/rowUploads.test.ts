@@ -157,6 +157,8 @@ test('values that a node has dropped are told in every answer, and to an agent t
   expect(unreadBytes).toBe(4_096);
   const { series, origin } = await coordinator.api.queryMetrics(lossQuery);
   expect(series[0]?.omitted).toBe(990);
+  const page = await (await fetch(`${coordinator.httpUrl}/metrics`)).text();
+  expect(page).toContain('muster_training_omitted_values_total{reason="too_fast"} 990');
   expect(origin?.notes).toEqual([expect.stringMatching(/^990 values of train_loss are not kept/)]);
 });
 
