@@ -260,6 +260,7 @@ const endsWork: ReadonlySet<string> = new Set([
   'clear',
   'accept',
   'confirm-dead',
+  'rejoin',
   '--force',
   '--replace',
 ]);

@@ -253,6 +253,11 @@ export const eventKinds = {
     when: 'another machine with its identity was refused',
     data: { holder: identityData, refused: identityData },
   },
+  'node.rejoin_allowed': {
+    subject: 'node',
+    when: 'an admin let another machine with its credential be the node',
+    data: {},
+  },
   'node.removed': { subject: 'node', when: 'a user removed it', data: {} },
   'cluster.suspect': {
     subject: 'cluster',

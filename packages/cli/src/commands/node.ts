@@ -182,6 +182,15 @@ const subcommands: readonly Subcommand[] = [
     text: (node) => `${node.name} is confirmed dead: its tasks have ended as node_lost.\n`,
   }),
   onNode({
+    name: 'rejoin',
+    summary: 'let another machine with the credential of a node be that node, such as one that was restored',
+    help:
+      'A machine that was refused as `duplicate_identity` tries again within 30 s, and is the node then. Refused while the node ' +
+      'answers: stop the agent of the machine that should no longer be it. Tasks that it still has end with their leases.',
+    question: (api, node) => api.rejoinNode(node),
+    text: (node) => `The next machine with the credential of ${node.name} becomes ${node.name}.\n`,
+  }),
+  onNode({
     name: 'end-orphans',
     summary: 'kill the tasks of a node that the store does not know, as after a restore from a backup',
     help: 'Their checkpoints stay where they are. `muster nodes` lists orphans; their GPUs count as used until they have ended.',

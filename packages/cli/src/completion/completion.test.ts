@@ -59,6 +59,7 @@ test('names and ids come from the cluster', async () => {
     'undrain\tgive new tasks to a drained node again',
     'clear\tclear a condition by hand, once its problem is fixed',
     'confirm-dead\tconfirm that nothing runs on a silent node: its jobs are rescheduled at once',
+    'rejoin\tlet another machine with the credential of a node be that node, such as one that was restored',
     'end-orphans\tkill the tasks of a node that the store does not know, as after a restore from a backup',
     'remove\tremove a node: drain it, uninstall Muster where `node add` put it, and revoke its credential',
     'node-1\tonline',

@@ -139,6 +139,7 @@ import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetric
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from './muster/v1/QueryMetricsResponse.ts';
 import type { RdmaDevice as _muster_v1_RdmaDevice, RdmaDevice__Output as _muster_v1_RdmaDevice__Output } from './muster/v1/RdmaDevice.ts';
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from './muster/v1/ReadLogsRequest.ts';
+import type { RejoinNodeRequest as _muster_v1_RejoinNodeRequest, RejoinNodeRequest__Output as _muster_v1_RejoinNodeRequest__Output } from './muster/v1/RejoinNodeRequest.ts';
 import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsRequest__Output as _muster_v1_RemoveLogsRequest__Output } from './muster/v1/RemoveLogsRequest.ts';
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from './muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from './muster/v1/RemoveNodeRequest.ts';
@@ -351,6 +352,7 @@ export interface ProtoGrpcType {
       QueryMetricsResponse: MessageTypeDefinition<_muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsResponse__Output>
       RdmaDevice: MessageTypeDefinition<_muster_v1_RdmaDevice, _muster_v1_RdmaDevice__Output>
       ReadLogsRequest: MessageTypeDefinition<_muster_v1_ReadLogsRequest, _muster_v1_ReadLogsRequest__Output>
+      RejoinNodeRequest: MessageTypeDefinition<_muster_v1_RejoinNodeRequest, _muster_v1_RejoinNodeRequest__Output>
       RemoveLogsRequest: MessageTypeDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsRequest__Output>
       RemoveLogsResponse: MessageTypeDefinition<_muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsResponse__Output>
       RemoveNodeRequest: MessageTypeDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeRequest__Output>

@@ -15,6 +15,8 @@ export interface NodeApi {
   ): Promise<NodeView>;
   /** A user confirms that nothing runs on a silent node any longer: its tasks end as lost. Refused while the node answers. */
   confirmDead(node: string): Promise<NodeView>;
+  /** Lets the next machine with the credential of a node be that node. Refused while the node answers. */
+  rejoinNode(node: string): Promise<NodeView>;
   /** @param deadlineMs time within which its tasks must have ended; null: there is no deadline */
   drainNode(node: string, reason: string, deadlineMs: number | null): Promise<NodeView>;
   undrainNode(node: string): Promise<NodeView>;
@@ -36,6 +38,7 @@ export function nodeClient(call: UnaryCall): NodeApi {
     clearCondition: async ({ gpuUuid, ...place }) =>
       nodeFromWire(await call('ClearCondition', gpuUuid === null ? place : { ...place, gpuUuid })),
     confirmDead: async (node) => nodeFromWire(await call('ConfirmDead', { node })),
+    rejoinNode: async (node) => nodeFromWire(await call('RejoinNode', { node })),
     drainNode: async (node, reason, deadlineMs) =>
       nodeFromWire(await call('DrainNode', { node, reason, ...(deadlineMs === null ? {} : { deadlineMs }) })),
     undrainNode: async (node) => nodeFromWire(await call('UndrainNode', { node })),

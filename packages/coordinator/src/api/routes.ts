@@ -62,6 +62,7 @@ export const routesOfCalls: Rows = {
   DrainNode: post('/nodes/{node}/drain'),
   UndrainNode: post('/nodes/{node}/undrain'),
   ConfirmDead: post('/nodes/{node}/confirm-dead'),
+  RejoinNode: post('/nodes/{node}/rejoin'),
   EndOrphans: post('/nodes/{node}/end-orphans'),
   ClearCondition: post('/nodes/{node}/conditions/{kind}/clear'),
   ListTelemetry: get('/telemetry'),

@@ -111,7 +111,7 @@ const callsOf = {
     'CreateTrigger DeleteTrigger PauseTrigger ResumeTrigger RunTrigger',
   operator: 'ClearCondition ConfirmDead DrainNode UndrainNode EndOrphans SetMaintenance',
   admin:
-    'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RemoveNode RotateAdminToken RotateSecretKey ' +
+    'AddUser ChangeUser RemoveUser ListUsers CreateLoginCode SetProject CreateJoinToken RejoinNode RemoveNode RotateAdminToken RotateSecretKey ' +
     'AdvanceStore BackupStore AcceptClock',
 } as const;
 

@@ -79,6 +79,7 @@ const ruleOfCall: Readonly<Record<string, Rule>> = {
   EndOrphans: 'operate',
   SetMaintenance: 'operate',
 
+  RejoinNode: 'administer',
   AddUser: 'administer',
   ChangeUser: 'administer',
   RemoveUser: 'administer',

@@ -107,7 +107,7 @@ export function offerNextToken(
   return { chain, token: chain.pending };
 }
 
-/** @throws {MusterError} `permission_denied`, after which an agent tries again: another join lets it in */
+/** @throws {MusterError} `permission_denied`, after which an agent tries again: `muster node rejoin` lets it in */
 export function refuseUnproven(name: NodeName, { verdict, presented, newest }: TokenJudgement): void {
   if (verdict !== 'spent' && verdict !== 'none') return;
   const shown = presented === 0 ? 'no token' : `token ${presented}`;
@@ -115,7 +115,7 @@ export function refuseUnproven(name: NodeName, { verdict, presented, newest }: T
     'permission_denied',
     `duplicate_identity: another agent has been welcomed as ${name} since (this one shows ${shown}, the newest is ${newest}), so ` +
       'this data directory is a copy or an earlier state. It gets no work. If this machine should be ' +
-      `${name}: muster token create ${name} --replace; otherwise give it a name, a join token and an empty data directory of its own`,
+      `${name}: muster node rejoin ${name}; otherwise give it a name, a join token and an empty data directory of its own`,
   );
 }
 
@@ -146,6 +146,29 @@ export function forgetTokens(draft: Draft, name: NodeName): void {
   if (node !== undefined && node.tokens !== null) draft.putNode({ ...node, tokens: null });
 }
 
+/**
+ * Lets the next machine with the credential of a node be that node. Tasks of the machine before end by their leases, unless
+ * it is the same boot.
+ * @throws {MusterError} `failed_precondition` while the node answers, `not_found`
+ */
+export function rejoinNode(draft: Draft, name: NodeName, isOnline: boolean, nowMs: number): void {
+  const node = draft.node(name);
+  if (node === undefined)
+    throw new MusterError('not_found', `there is no node ${name}; \`muster nodes\` lists them`);
+  if (isOnline) {
+    const { origin, bootId } = node;
+    const holder = { hostName: origin?.hostName ?? null, address: origin?.peer ?? null, bootId };
+    throw new MusterError(
+      'failed_precondition',
+      `${name} answers and keeps its tasks: it is ${inWords(holder)}. ` +
+        'To make another machine a node, empty its data directory and give it a name of its own: muster token create NAME; ' +
+        `if it should be ${name}, stop the agent of this one first`,
+    );
+  }
+  forgetTokens(draft, name);
+  draft.emit({ kind: 'node.rejoin_allowed', subject: name, data: {} }, nowMs);
+}
+
 /** A condition of the node for a machine that is refused under its name. */
 export function duplicateCondition(
   name: NodeName,
@@ -160,7 +183,7 @@ export function duplicateCondition(
     action: 'note',
     message:
       `Another machine uses the identity of ${name} and is refused. Stop its agent, or give it a name of its own; if it should ` +
-      `be ${name}: muster token create ${name} --replace. Refused: ${inWords(refused)}. Welcomed last: ${inWords(holder)}`,
+      `be ${name}: muster node rejoin ${name}. Refused: ${inWords(refused)}. Welcomed last: ${inWords(holder)}`,
     evidence: `refused: ${inWords(refused)}; welcomed last: ${inWords(holder)}`,
     ...times,
     clears: 'when_quiet',

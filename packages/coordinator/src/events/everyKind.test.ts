@@ -44,6 +44,7 @@ const seenIn: Partial<Readonly<Record<EventKind, string>>> = {
   'node.undrained': calls,
   'node.orphans_ended': calls,
   'node.duplicate_identity': `${coordinator}/rpc/continuity.test.ts`,
+  'node.rejoin_allowed': calls,
   'node.removed': calls,
   'cluster.suspect': leases,
   'cluster.trusted': leases,

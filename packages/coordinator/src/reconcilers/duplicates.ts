@@ -121,7 +121,8 @@ export class Duplicates {
       if (nowMonoMs - lastSeenMonoMs >= quietAfterMs) this.end(node);
   }
 
-  private end(node: NodeName): void {
+  /** Ends the condition of a node, as after `muster node rejoin`. */
+  end(node: NodeName): void {
     this.suspects.delete(node);
     if (this.episodes.delete(node)) this.run(node, (draft, nowMs) => noteDuplicate(draft, node, null, nowMs));
   }

@@ -116,6 +116,15 @@ const changing: Readonly<Record<string, readonly [kind: string, () => Promise<()
       };
     },
   ],
+  RejoinNode: [
+    'node.rejoin_allowed',
+    async () => {
+      const { cancel } = await connected(coordinator, client, 'node-1');
+      cancel();
+      await vi.waitFor(() => expect(coordinator.agents.isOnline(nodeNameOf('node-1'))).toBe(false));
+      return () => coordinator.api.rejoinNode('node-1');
+    },
+  ],
   ConfirmDead: [
     'node.confirmed_dead',
     async () => {

@@ -119,7 +119,7 @@ test('a copy with a spent token is refused and shown, and the holder works on', 
   const { session: holder } = await welcomed({ token: first });
   const jobId = await running(holder);
   const copy = dial({ token: first, machine: elsewhere, bootId: 'boot-b' });
-  expect(await copy.refusal()).toMatch(/duplicate_identity.*muster token create node-1 --replace/);
+  expect(await copy.refusal()).toMatch(/duplicate_identity.*muster node rejoin node-1/);
   await vi.waitFor(() => expect(conditions()).toEqual(['duplicate_identity']));
   expect(duplicates()).toMatchObject([
     {
@@ -257,6 +257,20 @@ test('a token that is newer than the store pauses it until it is advanced, and i
     /continuity token 2, and the newest of the store is 1.*muster store advance/,
   );
   expect([conditions(), duplicates()]).toEqual([[], []]);
+});
+
+test('an admin lets a machine in that was restored to an earlier state, once the holder is gone', async () => {
+  const { token: first, session } = await welcomed();
+  await gone(session);
+  const { session: holder } = await welcomed({ token: first });
+  await dial({ token: first, machine: elsewhere, bootId: 'boot-b' }).refusal();
+  await expect(coordinator.api.rejoinNode('node-1')).rejects.toThrow(
+    /node-1 answers and keeps its tasks: it is host-a/,
+  );
+  await gone(holder);
+  await coordinator.api.rejoinNode('node-1');
+  await vi.waitFor(() => expect(conditions()).toEqual([]));
+  await welcomed({ token: first, machine: elsewhere, bootId: 'boot-b' });
 });
 
 test('a machine that joins anew is the first of a new chain', async () => {

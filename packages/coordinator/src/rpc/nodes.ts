@@ -12,6 +12,7 @@ import type { Caller } from '../caller.ts';
 import { clockProblem } from '../clock/clockText.ts';
 import type { TrustedClock } from '../clock/trustedClock.ts';
 import { drainNode, undrainNode } from '../commands/drains.ts';
+import { rejoinNode } from '../commands/identity.ts';
 import { removeNode } from '../commands/nodes.ts';
 import type { CommitNotifier } from '../events/notices.ts';
 import type { Loop } from '../loop.ts';
@@ -47,6 +48,7 @@ type NodeCalls = Pick<
   | 'GetNode'
   | 'ClearCondition'
   | 'ConfirmDead'
+  | 'RejoinNode'
   | 'RemoveNode'
   | 'GetCluster'
   | 'GetUpkeep'
@@ -161,6 +163,13 @@ export function nodeCalls(parts: NodeCallParts): NodeCalls {
     ConfirmDead: unary(async (request, caller) => {
       const { name } = nodeNamed(request.node);
       await leases.confirmDead(name, caller);
+      return view(nodeNamed(name));
+    }),
+
+    RejoinNode: unary(async (request, caller) => {
+      const { name } = nodeNamed(request.node);
+      await loop.run(caller, (draft, nowMs) => rejoinNode(draft, name, agents.isOnline(name), nowMs));
+      leases.duplicates.end(name);
       return view(nodeNamed(name));
     }),
 

@@ -85,6 +85,7 @@ import type { Project as _muster_v1_Project, Project__Output as _muster_v1_Proje
 import type { QueryMetricsRequest as _muster_v1_QueryMetricsRequest, QueryMetricsRequest__Output as _muster_v1_QueryMetricsRequest__Output } from '../../muster/v1/QueryMetricsRequest.ts';
 import type { QueryMetricsResponse as _muster_v1_QueryMetricsResponse, QueryMetricsResponse__Output as _muster_v1_QueryMetricsResponse__Output } from '../../muster/v1/QueryMetricsResponse.ts';
 import type { ReadLogsRequest as _muster_v1_ReadLogsRequest, ReadLogsRequest__Output as _muster_v1_ReadLogsRequest__Output } from '../../muster/v1/ReadLogsRequest.ts';
+import type { RejoinNodeRequest as _muster_v1_RejoinNodeRequest, RejoinNodeRequest__Output as _muster_v1_RejoinNodeRequest__Output } from '../../muster/v1/RejoinNodeRequest.ts';
 import type { RemoveLogsRequest as _muster_v1_RemoveLogsRequest, RemoveLogsRequest__Output as _muster_v1_RemoveLogsRequest__Output } from '../../muster/v1/RemoveLogsRequest.ts';
 import type { RemoveLogsResponse as _muster_v1_RemoveLogsResponse, RemoveLogsResponse__Output as _muster_v1_RemoveLogsResponse__Output } from '../../muster/v1/RemoveLogsResponse.ts';
 import type { RemoveNodeRequest as _muster_v1_RemoveNodeRequest, RemoveNodeRequest__Output as _muster_v1_RemoveNodeRequest__Output } from '../../muster/v1/RemoveNodeRequest.ts';
@@ -583,6 +584,15 @@ export interface MusterClient extends grpc.Client {
   readLogs(argument: _muster_v1_ReadLogsRequest, metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   readLogs(argument: _muster_v1_ReadLogsRequest, options?: grpc.CallOptions): grpc.ClientReadableStream<_muster_v1_LogPiece__Output>;
   
+  RejoinNode(argument: _muster_v1_RejoinNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  RejoinNode(argument: _muster_v1_RejoinNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  RejoinNode(argument: _muster_v1_RejoinNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  RejoinNode(argument: _muster_v1_RejoinNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  rejoinNode(argument: _muster_v1_RejoinNodeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  rejoinNode(argument: _muster_v1_RejoinNodeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  rejoinNode(argument: _muster_v1_RejoinNodeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  rejoinNode(argument: _muster_v1_RejoinNodeRequest, callback: grpc.requestCallback<_muster_v1_Node__Output>): grpc.ClientUnaryCall;
+  
   RemoveLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
   RemoveLogs(argument: _muster_v1_RemoveLogsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
   RemoveLogs(argument: _muster_v1_RemoveLogsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_muster_v1_RemoveLogsResponse__Output>): grpc.ClientUnaryCall;
@@ -914,6 +924,8 @@ export interface MusterHandlers extends grpc.UntypedServiceImplementation {
   
   ReadLogs: grpc.handleServerStreamingCall<_muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece>;
   
+  RejoinNode: grpc.handleUnaryCall<_muster_v1_RejoinNodeRequest__Output, _muster_v1_Node>;
+  
   RemoveLogs: grpc.handleUnaryCall<_muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse>;
   
   RemoveNode: grpc.handleUnaryCall<_muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse>;
@@ -1020,6 +1032,7 @@ export interface MusterDefinition extends grpc.ServiceDefinition {
   PauseTrigger: MethodDefinition<_muster_v1_PauseTriggerRequest, _muster_v1_Trigger, _muster_v1_PauseTriggerRequest__Output, _muster_v1_Trigger__Output>
   QueryMetrics: MethodDefinition<_muster_v1_QueryMetricsRequest, _muster_v1_QueryMetricsResponse, _muster_v1_QueryMetricsRequest__Output, _muster_v1_QueryMetricsResponse__Output>
   ReadLogs: MethodDefinition<_muster_v1_ReadLogsRequest, _muster_v1_LogPiece, _muster_v1_ReadLogsRequest__Output, _muster_v1_LogPiece__Output>
+  RejoinNode: MethodDefinition<_muster_v1_RejoinNodeRequest, _muster_v1_Node, _muster_v1_RejoinNodeRequest__Output, _muster_v1_Node__Output>
   RemoveLogs: MethodDefinition<_muster_v1_RemoveLogsRequest, _muster_v1_RemoveLogsResponse, _muster_v1_RemoveLogsRequest__Output, _muster_v1_RemoveLogsResponse__Output>
   RemoveNode: MethodDefinition<_muster_v1_RemoveNodeRequest, _muster_v1_RemoveNodeResponse, _muster_v1_RemoveNodeRequest__Output, _muster_v1_RemoveNodeResponse__Output>
   RemoveSecret: MethodDefinition<_muster_v1_RemoveSecretRequest, _muster_v1_Secret, _muster_v1_RemoveSecretRequest__Output, _muster_v1_Secret__Output>
