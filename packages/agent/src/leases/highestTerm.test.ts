@@ -25,6 +25,15 @@ test('a lower term than the highest is refused, also by the next agent', () => {
   expect(readdirSync(directory)).toEqual(['term']);
 });
 
+test('of two coordinators of one term the agent follows the one that it met first', () => {
+  const path = join(aDirectory(), 'term');
+  const terms = openHighestTerm(path, silentLogger);
+  const [first, second] = ['run-a.mac', 'run-b.mac'].map((proof) => ({ ...of(7), proof })) as [Term, Term];
+  expect([terms.admit(first), terms.admit(second), terms.admit(first)]).toEqual([true, false, true]);
+  expect(openHighestTerm(path, silentLogger).admit(second)).toBe(false);
+  expect(terms.admit({ ...of(7), proof: '' }), 'a coordinator of before there were proofs').toBe(true);
+});
+
 test('one that cannot be written down counts all the same', () => {
   const errors: object[] = [];
   const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) };

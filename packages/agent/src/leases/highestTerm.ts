@@ -1,7 +1,7 @@
 /**
  * The highest term in which a coordinator has welcomed this agent, kept in the data directory. A coordinator with a lower term
- * was superseded, or restored from an old backup, and the agent refuses it. Only terms of one cluster are compared: an agent
- * that has joined another cluster starts from 0.
+ * was superseded, or restored from an old backup, and the agent refuses it. It also refuses another coordinator of the same
+ * term. Only terms of one cluster are compared: an agent that has joined another cluster starts from 0.
  */
 import { readFileSync } from 'node:fs';
 import { messageOf } from '@muster/common/errors';
@@ -28,7 +28,16 @@ export interface HighestTerm {
 /** @returns whether an agent with this highest term follows a coordinator of that term */
 export function isFollowed(term: Term, highest: Term): boolean {
   const isOther = term.clusterId !== '' && highest.clusterId !== '' && term.clusterId !== highest.clusterId;
-  return isOther || term.term >= highest.term;
+  return (
+    isOther || term.term > highest.term || (term.term === highest.term && !isOfAnotherRun(term, highest))
+  );
+}
+
+/** True for two coordinators of one term, as of a data directory that was copied: the proof of a term names its run. */
+export function isOfAnotherRun(term: Term, highest: Term): boolean {
+  return (
+    term.term === highest.term && term.proof !== '' && highest.proof !== '' && term.proof !== highest.proof
+  );
 }
 
 /** @param path of the file, which is created if it does not exist */

@@ -24,7 +24,7 @@ import {
 } from '@muster/common/wire/codec';
 import { missedHeartbeatsMax, protocolVersion, protocolVersionMin } from '@muster/common/wire/protocol';
 import { fromServiceError } from '@muster/common/wire/status';
-import { type HighestTerm, isFollowed } from '../leases/highestTerm.ts';
+import { type HighestTerm, isFollowed, isOfAnotherRun, type Term } from '../leases/highestTerm.ts';
 import { Questions } from '../leases/questions.ts';
 import type { NodeStatus } from '../node/nodeWatch.ts';
 import type { TaskManager } from '../tasks/manager.ts';
@@ -269,7 +269,7 @@ export class CoordinatorSession {
   private onNextToken({ token, current, term, termProof: proof, clusterId }: NextToken__Output): void {
     const { terms, continuity } = this.parts;
     if (!isFollowed({ term, proof, clusterId }, terms.highest)) {
-      this.refuse(term);
+      this.refuse({ term, proof, clusterId });
       return;
     }
     this.send({
@@ -281,7 +281,7 @@ export class CoordinatorSession {
     const { terms, log, manager } = this.parts;
     const { term, termProof: proof, clusterId } = welcome;
     if (!terms.admit({ term, proof, clusterId })) {
-      this.refuse(welcome.term);
+      this.refuse({ term, proof, clusterId });
       return;
     }
     this.isWelcome = true;
@@ -297,13 +297,16 @@ export class CoordinatorSession {
   }
 
   /** It lost its memory, or another one has taken its place. Tasks run on until their leases end. */
-  private refuse(term: number): void {
+  private refuse(welcomed: Term): void {
     const { log, terms } = this.parts;
+    const { term } = welcomed;
     if (term !== this.refusedTerm) {
       const fields = { term, highestTerm: terms.highest.term };
       log.error(
         fields,
-        'the coordinator is of an earlier term than one this agent has followed; if its store was restored: muster store advance',
+        isOfAnotherRun(welcomed, terms.highest)
+          ? 'two coordinators run on copies of one data directory, and this agent follows the other one: stop one of them'
+          : 'the coordinator is of an earlier term than one this agent has followed; if its store was restored: muster store advance',
       );
     }
     this.refusedTerm = term;

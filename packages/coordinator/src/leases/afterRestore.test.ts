@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { countingBytes } from '../coordinatorFixture.ts';
 import { problemOfEvent } from '../events/eventSchemaFixture.ts';
 import { aJob } from '../modelFixture.ts';
 import { ClusterState } from '../state/state.ts';
@@ -26,7 +27,12 @@ async function aRestoredCluster(how: Restored['how'] = 'restored') {
   const newJobs = [aJob(1, { lastAttempt: 3 }), running];
   const events = [anEvent(1, aJob(1).id, 1), anEvent(2, running.id, 1)];
   await store.commit({ ...emptyBatch, newJobs, attempts: attemptsOf(running), events });
-  const parts = { proofs: someProofs, monotonicMs: () => 0, onWriteFailed: () => {} };
+  const parts = {
+    proofs: someProofs,
+    random: countingBytes(),
+    monotonicMs: () => 0,
+    onWriteFailed: () => {},
+  };
   await Terms.begin({ ...parts, store, state: new ClusterState(await store.load()) });
   await store.writeMeta(restoredMeta, JSON.stringify({ ...note, how }));
   const start = async () => {

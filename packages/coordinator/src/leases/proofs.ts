@@ -31,13 +31,24 @@ export class Proofs {
     return new Proofs(key);
   }
 
-  /** The proof that a node was welcomed in this term. */
-  ofTerm(node: NodeName, term: number): string {
-    return this.mac(`term ${node} ${term}`);
+  /**
+   * The proof that a node was welcomed in this term.
+   * @param run random part of the term, by which two coordinators of one term are told apart; empty: of before there was one
+   */
+  ofTerm(node: NodeName, term: number, run = ''): string {
+    return run === ''
+      ? this.mac(`term ${node} ${term}`)
+      : `${run}.${this.mac(`term ${node} ${term} ${run}`)}`;
   }
 
   isOfTerm(node: NodeName, term: number, proof: string): boolean {
-    return isEqual(proof, this.ofTerm(node, term));
+    return this.runOfTerm(node, term, proof) !== null;
+  }
+
+  /** Returns the random part of a proven term, empty for a proof without one. Null if it proves nothing. */
+  runOfTerm(node: NodeName, term: number, proof: string): string | null {
+    const run = /^([\w-]{1,32})\./.exec(proof)?.[1] ?? '';
+    return isEqual(proof, this.ofTerm(node, term, run)) ? run : null;
   }
 
   /** The proof that a node was given this task. @param submitSeq of the job: shows later whether the store should have it */

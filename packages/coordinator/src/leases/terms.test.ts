@@ -1,5 +1,6 @@
 import type { JobId, TaskRef } from '@muster/common/ids';
 import { expect, test, vi } from 'vitest';
+import { countingBytes } from '../coordinatorFixture.ts';
 import { aJob, aNode, anAttempt, aTask, jobIdOf, nodeNameOf } from '../modelFixture.ts';
 import { type ClusterState, Draft, ClusterState as State } from '../state/state.ts';
 import { Memory, MemoryStore } from '../store/memory/memoryStore.ts';
@@ -29,7 +30,9 @@ async function aCluster(memory = new Memory('test')) {
     throw error;
   };
   const proofs = someProofs;
-  const begin = () => Terms.begin({ store, state, proofs, monotonicMs: () => clock.nowMs, onWriteFailed });
+  const random = countingBytes();
+  const begin = () =>
+    Terms.begin({ store, state, proofs, random, monotonicMs: () => clock.nowMs, onWriteFailed });
   const terms = await begin();
   const check = (what: AccountFields) => terms.checkAccount(accountOf(what));
   const advance = () => terms.advance(10_000, runOn(state, store), 'admin');
@@ -50,6 +53,23 @@ test('each start is another term, stored before it is used', async () => {
   expect(terms.term).toBe(1);
   expect(JSON.parse(memory.meta.get('terms') ?? '')).toMatchObject({ term: 1 });
   expect((await begin()).term).toBe(2);
+});
+
+test('an agent that another coordinator on a copy of the store has welcomed holds new work back', async () => {
+  const { terms, begin, advance } = await aCluster();
+  const own = { ...accountOf({ highestTerm: 1 }), termProof: terms.proofFor(first) };
+  expect([terms.checkAccount(own), terms.paused()]).toEqual([null, null]);
+  const later = await begin();
+  expect([later.checkAccount(own), later.paused()]).toEqual([null, null]);
+  const forged = { ...own, termProof: 'other.xxxxxxxxxxxxxxxxxxxxxx' };
+  expect([terms.checkAccount(forged), terms.paused()]).toEqual([null, null]);
+  const other = { ...own, termProof: someProofs.ofTerm(first, 1, 'other') };
+  terms.checkAccount(other);
+  expect(terms.paused()).toMatch(
+    /node-1 was welcomed in term 1 by another coordinator.*muster store advance/,
+  );
+  await advance();
+  expect(terms.paused()).toMatch(/the store was advanced/);
 });
 
 test.each<[string, AccountFields, RegExp | null]>([

@@ -7,7 +7,7 @@
  */
 import { MusterError } from '@muster/common/errors';
 import { clusterSubject } from '@muster/common/eventKinds';
-import type { JobId, NodeName } from '@muster/common/ids';
+import type { JobId, NodeName, RandomBytes } from '@muster/common/ids';
 import { currentAttempt } from '../model.ts';
 import { applyJobEvent } from '../state/applyJobEvent.ts';
 import type { ClusterState, Draft } from '../state/state.ts';
@@ -27,6 +27,8 @@ interface Ahead {
   readonly stray: JobId | null;
   /** The highest number of submission of such a job; 0: there is none. */
   readonly submitSeq: number;
+  /** A term in which another coordinator on a copy of this store has welcomed `node`. Absent: there is none. */
+  readonly otherTerm?: number;
   /** A continuity token of `node` that the store knows nothing of. Absent: there is none. */
   readonly token?: NewerToken;
 }
@@ -45,10 +47,13 @@ interface StoredTerms {
   readonly ahead: Ahead | null;
   /** Jobs submitted up to this number and unknown to the store were looked at when it was advanced. */
   readonly gonePastSubmitSeq: number;
+  /** Random parts of the newest terms of this store, by number. Absent: of before there were any. */
+  readonly runs?: Readonly<Record<string, string>>;
   /** After an advance: how long attempts may run that it went past. 0: that is over. */
   readonly quietMs: number;
 }
 
+const runBytes = 6;
 export const termsMeta = 'terms';
 const firstTerms: StoredTerms = { term: 0, ahead: null, gonePastSubmitSeq: 0, quietMs: 0 };
 
@@ -56,6 +61,7 @@ export interface TermParts {
   readonly store: Pick<Store, 'readMeta' | 'writeMeta'>;
   readonly state: Pick<ClusterState, 'jobs' | 'outcomes' | 'nodes' | 'lastSubmitSeq'>;
   readonly proofs: Proofs;
+  readonly random: RandomBytes;
   readonly monotonicMs: () => number;
   readonly onWriteFailed: (error: unknown) => void;
 }
@@ -65,6 +71,8 @@ export class Terms {
   private readonly accepted: AcceptedStrays;
   /** The newest unproven claims, by node. */
   private readonly doubts = new Map<NodeName, Claims>();
+  /** Random part of the terms of this process. */
+  private readonly ownRun: string;
   private stored: StoredTerms;
   private quietUntilMs: number;
   private writing: Promise<void> = Promise.resolve();
@@ -73,6 +81,7 @@ export class Terms {
     this.parts = parts;
     this.stored = stored;
     this.accepted = accepted;
+    this.ownRun = Buffer.from(parts.random(runBytes)).toString('base64url');
     this.quietUntilMs = parts.monotonicMs() + stored.quietMs;
   }
 
@@ -82,8 +91,13 @@ export class Terms {
     const before = text === null ? firstTerms : (JSON.parse(text) as StoredTerms);
     const accepted = await AcceptedStrays.open(parts.store, parts.state.nodes.keys());
     const terms = new Terms(parts, before, accepted);
-    await terms.change((stored) => ({ ...stored, term: stored.term + 1 }));
+    await terms.change((stored) => withNextTerm(stored, stored.term + 1, terms.ownRun));
     return terms;
+  }
+
+  /** The proof that a node was welcomed in this term, by this coordinator. */
+  proofFor(node: NodeName): string {
+    return this.parts.proofs.ofTerm(node, this.term, this.ownRun);
   }
 
   get term(): number {
@@ -97,8 +111,8 @@ export class Terms {
   checkAccount(account: AgentAccount): string | null {
     const { state, proofs } = this.parts;
     const { node } = account;
-    const { term, gonePastSubmitSeq } = this.stored;
-    const known = { term, gonePastSubmitSeq, state, accepted: this.accepted.of(node) };
+    const { term, gonePastSubmitSeq, runs = {} } = this.stored;
+    const known = { term, runs, gonePastSubmitSeq, state, accepted: this.accepted.of(node) };
     const { proven, unproven } = testimonyOf(account, known, proofs);
     if (unproven === null) this.doubts.delete(node);
     else this.doubts.set(node, unproven);
@@ -180,8 +194,7 @@ export class Terms {
     const claimedTerms = [ahead?.highestTerm ?? 0, ...doubted.map(([, claims]) => claims.highestTerm)];
     // From here on the pause is ours to end: claims that arrive meanwhile are recorded as before.
     await this.change((stored) => ({
-      ...stored,
-      term: Math.max(stored.term, ...claimedTerms) + 1,
+      ...withNextTerm(stored, Math.max(stored.term, ...claimedTerms) + 1, this.ownRun),
       quietMs,
     }));
     const { term } = this.stored;
@@ -222,7 +235,8 @@ function withProven(stored: StoredTerms, node: NodeName, claimed: Claims): Store
   const isChange =
     changes.length > 0 ||
     claimed.highestTerm > (ahead?.highestTerm ?? stored.term) ||
-    claimed.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq);
+    claimed.submitSeq > (ahead?.submitSeq ?? stored.gonePastSubmitSeq) ||
+    claimed.otherTerm > (ahead?.otherTerm ?? 0);
   if (!isChange) return stored;
   const [stray = null] = claimed.strays;
   return {
@@ -234,8 +248,20 @@ function withProven(stored: StoredTerms, node: NodeName, claimed: Claims): Store
       attempts: { ...ahead?.attempts, ...Object.fromEntries(changes) },
       stray: ahead?.stray ?? stray,
       submitSeq: Math.max(claimed.submitSeq, ahead?.submitSeq ?? 0),
+      ...(claimed.otherTerm === 0 ? {} : { otherTerm: claimed.otherTerm }),
     },
   };
+}
+
+/** Terms whose random part is kept: an agent that was away for longer than so many starts is only compared by number. */
+const runsKept = 64;
+
+function withNextTerm(stored: StoredTerms, term: number, run: string): StoredTerms {
+  const runs: Readonly<Record<string, string>> = { ...stored.runs, [term]: run };
+  const newest = Object.entries(runs)
+    .sort(([a], [b]) => Number(b) - Number(a))
+    .slice(0, runsKept);
+  return { ...stored, term, runs: Object.fromEntries(newest) };
 }
 
 /** Returns the same object if a newer token is known already. */
@@ -246,8 +272,10 @@ function withNewerToken(stored: StoredTerms, node: NodeName, token: NewerToken):
   return { ...stored, ahead: { ...(ahead ?? { ...nothing, node }), token } };
 }
 
-function newerText({ node, highestTerm, attempts, stray, token }: Ahead, term: number): string {
+function newerText({ node, highestTerm, attempts, stray, token, otherTerm }: Ahead, term: number): string {
   const [job] = Object.entries(attempts);
+  if (otherTerm !== undefined)
+    return `${node} was welcomed in term ${otherTerm} by another coordinator, on a copy of this data directory: stop that one`;
   if (highestTerm > term) return `${node} was welcomed in term ${highestTerm} and this is term ${term}`;
   if (job !== undefined) return `${node} has attempt ${job[1]} of ${job[0]}, which is later than the store's`;
   if (stray !== null) return `${node} has ${stray}, which is unknown to the store`;

@@ -29,6 +29,8 @@ export interface Claims {
   readonly strays: ReadonlySet<JobId>;
   /** There are more of them than that. */
   readonly hasMoreStrays: boolean;
+  /** A term of this store's numbers in which another coordinator has welcomed the agent, on a copy of the store. 0: none. */
+  readonly otherTerm: number;
   /** Of proven strays: the highest number of submission, which the store has not come to. 0: none. */
   readonly submitSeq: number;
 }
@@ -43,6 +45,8 @@ interface Testimony {
 /** What the store knows. */
 interface Known {
   readonly term: number;
+  /** Random parts of its newest terms, by number. */
+  readonly runs: Readonly<Record<string, string>>;
   readonly state: Pick<ClusterState, 'jobs' | 'outcomes' | 'lastSubmitSeq'>;
   /** Jobs with numbers of submission up to here were gone past when the store was advanced. */
   readonly gonePastSubmitSeq: number;
@@ -65,6 +69,9 @@ export function testimonyOf(account: AgentAccount, known: Known, proofs: Proofs)
     const isProven = highestTerm <= known.term + jumpMax && proofs.isOfTerm(node, highestTerm, termProof);
     (isProven ? proven : unproven).highestTerm = Math.min(highestTerm, known.term + jumpMax);
   }
+  const ownRun = known.runs[highestTerm];
+  const run = ownRun === undefined ? null : proofs.runOfTerm(node, highestTerm, termProof);
+  if (run !== null && run !== '' && run !== ownRun) proven.otherTerm = highestTerm;
   for (const { task } of account.observed.slice(0, observedTasksMax)) {
     const job = known.state.jobs.get(task.jobId);
     if (job !== undefined && task.attempt > job.lastAttempt) {
@@ -105,6 +112,7 @@ class ClaimsSoFar implements Claims {
   readonly strays = new Set<JobId>();
   hasMoreStrays = false;
   submitSeq = 0;
+  otherTerm = 0;
 
   addAttempt({ jobId, attempt }: TaskRef): void {
     this.attempts.set(jobId, Math.max(this.attempts.get(jobId) ?? 0, attempt));
@@ -117,7 +125,8 @@ class ClaimsSoFar implements Claims {
   }
 
   orNull(): Claims | null {
-    return this.highestTerm === 0 && this.attempts.size === 0 && this.strays.size === 0 ? null : this;
+    const isEmpty = this.attempts.size === 0 && this.strays.size === 0;
+    return this.highestTerm === 0 && this.otherTerm === 0 && isEmpty ? null : this;
   }
 }
 

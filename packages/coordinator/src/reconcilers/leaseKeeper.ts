@@ -91,7 +91,14 @@ export class LeaseKeeper implements LeaseGrants {
         'numbers that agents know and the store does not could not be stored',
       );
     const proofs = await Proofs.open(store, parts.random);
-    const terms = await Terms.begin({ store, state, proofs, monotonicMs, onWriteFailed });
+    const terms = await Terms.begin({
+      store,
+      state,
+      proofs,
+      monotonicMs,
+      onWriteFailed,
+      random: parts.random,
+    });
     return new LeaseKeeper(
       parts,
       proofs,
@@ -134,7 +141,7 @@ export class LeaseKeeper implements LeaseGrants {
 
   /** The proof that an agent was welcomed in this term; the agent repeats it. */
   termProofOf(node: NodeName): string {
-    return this.proofs.ofTerm(node, this.terms.term);
+    return this.terms.proofFor(node);
   }
 
   /**
