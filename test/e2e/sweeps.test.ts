@@ -238,3 +238,31 @@ test.runIf(limitsMemory)(
     ]);
   },
 );
+
+test('the value of a trial is that of its last line, with more lines than are taken in seconds, over a kill of the coordinator', async () => {
+  const file = join(cluster.workDir, 'fast.json');
+  // A node sends 100,000 rows at once, and then 2,000 a second.
+  const program = 'BEGIN { for (i = 1; i <= 130000; i++) print "iter " i ": loss " (i == 130000 ? 1 : 2) }';
+  const sweepFile = {
+    name: 'fast',
+    sampler: 'grid',
+    objective: { metric: 'train_loss', goal: 'min', of: 'last' },
+    parameters: { lr: [0.1] },
+    job: { command: ['awk', program], resources: { gpus: 1 } },
+  };
+  writeFileSync(file, JSON.stringify(sweepFile));
+  const id = (await cluster.muster(['sweep', '-f', file])).stdout.trim();
+  const trial = async () => (await cluster.api.listTrials(id).catch((): readonly TrialView[] => []))[0];
+  // A fast machine may have sent them all before anybody looked.
+  await waitFor('its job has ended', async () => {
+    const now = await trial();
+    return now !== undefined && (now.awaits !== null || now.state !== 'running');
+  });
+  await cluster.coordinator.kill();
+  await cluster.coordinator.start();
+  await waitFor('the trial has ended', async () => {
+    const now = await trial();
+    return now !== undefined && now.state !== 'running';
+  });
+  expect(await trial()).toMatchObject({ state: 'complete', value: 1, step: 130_000, lost: null });
+});
