@@ -82,7 +82,7 @@ describe('after a failure', () => {
     expect(shown.stdout).toContain('Start  offered step-2.json (step 2)\n');
   });
 
-  test('of a checkpoint that cannot be loaded the one before is used, and that one keeps its name until it was read twice', async () => {
+  test('of a checkpoint that cannot be loaded the one before is used, and that one is set aside, not called corrupt, until it was read twice', async () => {
     const dir = tempDir('corrupt').path;
     const job = await cluster.run({
       command: program(`
@@ -97,7 +97,8 @@ describe('after a failure', () => {
     expect(starts.map((line) => /from \d+/.exec(line)?.[0])).toEqual(['from 0', 'from 2', 'from 1']);
     expect(job.attempts[1]?.cause?.kind).toBe('corrupt_checkpoint');
     expect(job.checkpoints.find(({ step }) => step === 2)).toMatchObject({ verdict: 'corrupt' });
-    expect(readdirSync(dir).sort()).toEqual(['checkpoints_index.json', 'step-1.json', 'step-2.json']);
+    const names = ['checkpoints_index.json', 'step-1.json', 'step-2.json.attempt-1'];
+    expect(readdirSync(dir).sort()).toEqual(names);
     expect(readFileSync(join(dir, 'checkpoints_index.json'), 'utf8')).toContain('step-2.json');
   });
 

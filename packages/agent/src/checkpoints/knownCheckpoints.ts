@@ -4,7 +4,12 @@ import { realpath } from 'node:fs/promises';
 import { levelsOf } from '@muster/checkpoints/namePattern';
 import type { CheckpointCandidate, CheckpointScan } from '@muster/checkpoints/scan';
 import type { Verification } from '@muster/checkpoints/verification';
-import { type CheckpointFacts, type CheckpointSeen, isSetAside } from '@muster/common/checkpoints';
+import {
+  type CheckpointFacts,
+  type CheckpointSeen,
+  isSetAside,
+  nameBeforeSetAside,
+} from '@muster/common/checkpoints';
 import { taskKey } from '@muster/common/ids';
 import { checkpointFactsOf } from './checkpointFacts.ts';
 import { type CompletionMarker, reasonOf } from './checkpointPlace.ts';
@@ -202,7 +207,9 @@ export class KnownCheckpoints {
       const { name, version, verdict, depth, reread } = facts;
       const isCorrupt = verdict === 'corrupt';
       if (reread || this.present.get(name) !== version) continue;
-      if (!isCorrupt && doubted.get(name) !== version) continue;
+      // The order named it before it was set aside.
+      const isDoubted = [name, nameBeforeSetAside(name)].some((each) => doubted.get(each) === version);
+      if (!isCorrupt && !isDoubted) continue;
       if (!this.firstReadings.isLongAgo({ root, name, version }, this.parts.monotonicMs())) continue;
       // A checkpoint that looked good here, but that a program could not load, must be read to its last byte.
       return { name, version, depth: isCorrupt ? (depth ?? spec.checkpoint.verify) : 'deep' };

@@ -205,3 +205,22 @@ test('keep rules give up what was set aside once a higher step is verified', asy
   files.save(root, 9, 3);
   await vi.waitFor(() => expect(namesIn(root)).toEqual(['step_5.pt', 'step_9.pt']), 10_000);
 });
+
+test('what a program could not load is read a second time under the name that it was given', async () => {
+  const root = aDirectory();
+  await ran(root, files, 1, null, [5, 6]);
+  const version = indexIn(root).checkpoints.find(({ name }) => name === 'step_6.pt')?.version ?? '';
+  const doubted = [{ name: 'step_6.pt', version }];
+  const resume = { name: 'step_5.pt', step: 5 };
+  const assignment = assignmentFor(root, {}, { task: attemptOf(2), resume, doubted });
+  const node = new WatchingNode();
+  await node.watcher.prepare(assignment);
+  await node.watcher.starting(assignment);
+  node.watch(assignment);
+  await vi.waitFor(() => expect(node.sent).toHaveLength(2));
+  // The first look counts as the first reading; the second follows half a minute later.
+  await vi.waitFor(() => {
+    node.aheadMs += 31_000;
+    expect(node.verified).toContain('step_6.pt.attempt-1 deep');
+  }, 20_000);
+});
