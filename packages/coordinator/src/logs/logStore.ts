@@ -177,11 +177,12 @@ export class LogStore {
     return isGap ? { to: next.start, reason: next.reason } : null;
   }
 
-  /** True if nothing of a task's output is on disk, not even a file that says that it was removed. */
-  async isGone(task: TaskRef): Promise<boolean> {
-    if (this.open.has(taskKey(task))) return false;
-    const segments = await segmentsIn(this.directoryOf(task.jobId));
-    return !segments.some(({ attempt, nodeRank }) => attempt === task.attempt && nodeRank === task.nodeRank);
+  /** Why there is nothing at a position, by a fresh look at the disk, and not even a file before it. null: there may be. */
+  async lossAt(task: TaskRef, offset: number): Promise<LossReason | null> {
+    if (this.open.has(taskKey(task))) return null;
+    const all = await segmentsIn(this.directoryOf(task.jobId));
+    const own = all.filter(({ attempt, nodeRank }) => attempt === task.attempt && nodeRank === task.nodeRank);
+    return own.some(({ start }) => start <= offset) ? null : (own[0]?.reason ?? 'removed');
   }
 
   /** Where the last `lines` lines begin. When there are fewer: where the output begins, or begins after its last gap. */

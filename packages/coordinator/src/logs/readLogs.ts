@@ -194,7 +194,10 @@ async function rankOf(
   return rank;
 }
 
-/** Of a job that retention removes, nothing stays that could tell of a gap. */
+/**
+ * Of a job that retention removes, nothing stays that could tell of a gap; and a reader whose look at the directory began before a
+ * removal and ended after it knows of none.
+ */
 async function requireThere(
   logs: LogStore,
   attempt: Attempt,
@@ -203,8 +206,10 @@ async function requireThere(
 ): Promise<void> {
   for (const { task, offset, bytes } of owingTasks(attempt, options, ranks)) {
     const rank = ranks.get(`${attempt.number}.${task.nodeRank}`);
-    if (rank !== undefined && offset > 0 && bytes > 0 && (await logs.isGone(rank.task)))
-      throw outputRemoved(rank, bytes, 'removed');
+    const loss =
+      rank === undefined || offset === 0 || bytes <= 0 ? null : await logs.lossAt(rank.task, offset);
+    if (rank !== undefined && (loss === 'removed' || loss === 'budget'))
+      throw outputRemoved(rank, bytes, loss);
   }
 }
 
