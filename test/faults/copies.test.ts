@@ -89,7 +89,13 @@ test(`of ${trials} copies none starts an attempt that the original has started`,
   for (let number = 0; number < trials; number += 1) {
     const ids = await Promise.all(Array.from({ length: 4 }, () => cluster.submit(job(starts))));
     await trial(cluster, chance, number, starts);
-    for (const id of ids) expect(await cluster.untilEnded(id)).toMatchObject({ state: 'succeeded' });
+    for (const id of ids) {
+      const { state, cause } = await cluster.untilEnded(id);
+      // The exit status of a task whose guard was killed is unknown, and is shown as that.
+      expect(state === 'succeeded' || cause?.kind === 'unknown', `${id} ${state} ${cause?.message}`).toBe(
+        true,
+      );
+    }
     expectNothingTwice(starts);
   }
 });
