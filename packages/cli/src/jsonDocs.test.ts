@@ -44,7 +44,9 @@ test('the page shows the members of jobs, nodes and clusters that the CLI prints
     message: 'its output shows no finite eval_loss',
     best: false,
   } as const;
-  const checkpoints = [aCheckpoint({ diverged: true, found: true, saverUnknown: true, evaluation })];
+  const checkpoints = [
+    aCheckpoint({ diverged: true, found: true, saverUnknown: true, fingerprint: '0f', evaluation }),
+  ];
   expectShape('Job', aJob({ cause: aCause('exit_code', 'exit code 3'), attempts: [attempt], checkpoints }));
   expectShape('Node', aNode({ conditions: [aCondition()] }));
   expectShape('Cluster', aCluster());

@@ -7,7 +7,7 @@
 import { untilAborted } from '@muster/common/async';
 import { messageOf } from '@muster/common/errors';
 import type { TaskFailure } from '@muster/common/gangs';
-import { type JobId, type TaskKey, type TaskRef, taskKey } from '@muster/common/ids';
+import { type JobId, type TaskKey, type TaskRef } from '@muster/common/ids';
 import type { Logger } from '@muster/common/log';
 import type { GpuUsage } from '@muster/common/telemetry';
 import type { HangSign, TrainingProgress } from '@muster/common/training';
@@ -17,7 +17,6 @@ import type { TaskDriver } from '../drivers/driver.ts';
 import { type BareTask, withRemark } from '../failure/remarks.ts';
 import type { EndOfTask } from '../failure/taskFailure.ts';
 import type { CheckpointDirs } from '../launch/checkpointDir.ts';
-import type { HeldPort } from '../launch/masterPort.ts';
 import type { FencedTask } from '../leases/leasedTask.ts';
 import type { TaskLeases } from '../leases/taskLeases.ts';
 import type { NodeRendezvous } from '../rendezvous/rendezvous.ts';
@@ -27,6 +26,7 @@ import { type ArtifactHookParts, artifactHook } from './artifactHook.ts';
 import { launchOf, type NodeFacts, writeLaunchFiles } from './launch.ts';
 import { logHook } from './logHook.ts';
 import { kindOfFileError, NotReady } from './notReady.ts';
+import { heldPorts } from './portHook.ts';
 import type { TaskRecords } from './records.ts';
 import { type SecretHookParts, secretHook } from './secretHook.ts';
 
@@ -159,6 +159,7 @@ export function taskHooks(parts: HookParts): {
     secretHook(parts),
     artifactHook(parts),
     program(parts),
+    startingPoint(parts),
     ports,
     lease(parts),
     output(parts),
@@ -216,11 +217,6 @@ function checkpoints(parts: HookParts): TaskHook {
     if (assignment !== null && startedAtMs !== null) parts.checkpoints.watch(assignment, startedAtMs);
   };
   return {
-    // Before anything of the job runs on any node, because the nodes of a gang are released together.
-    async prepare({ assignment }, onDoing, abort) {
-      const problem = await untilAborted(parts.checkpoints.prepare(assignment, onDoing, abort), abort);
-      if (problem !== null) throw new NotReady(problem.kind, problem.message);
-    },
     // The order to start says which checkpoint was chosen.
     starting: ({ assignment }) => parts.checkpoints.starting(assignment),
     followed: (task, _how, startedAtMs) => watch(task, startedAtMs),
@@ -243,6 +239,20 @@ function checkpoints(parts: HookParts): TaskHook {
   };
 }
 
+/**
+ * What is in the checkpoint directory before the attempt. The driver has shown by then that the account of the task may use the
+ * directory: an agent that is root must not write its index where the account may not.
+ */
+function startingPoint({ checkpoints: saved }: HookParts): TaskHook {
+  return {
+    // Before anything of the job runs on any node, because the nodes of a gang are released together.
+    async prepare({ assignment }, onDoing, abort) {
+      const problem = await untilAborted(saved.prepare(assignment, onDoing, abort), abort);
+      if (problem !== null) throw new NotReady(problem.kind, problem.message);
+    },
+  };
+}
+
 /** The image, the volumes and the program. */
 function program({ node, checkpointDirs }: HookParts): TaskHook {
   return {
@@ -254,48 +264,6 @@ function program({ node, checkpointDirs }: HookParts): TaskHook {
     },
     removed: ({ driver, location }) => driver.remove(location),
   };
-}
-
-/** An address that the other nodes of the gang can reach, and a port. Ports are held for as short a time as possible. */
-function heldPorts({ rendezvous, readNetwork, log }: HookParts) {
-  const held = new Map<TaskKey, HeldPort>();
-  const release = async ({ location: { key } }: TaskContext): Promise<void> => {
-    const port = held.get(key as TaskKey);
-    held.delete(key as TaskKey);
-    await port?.release();
-  };
-  const releaseSoon = (task: TaskContext) =>
-    void release(task).catch((error: unknown) =>
-      log.warn(
-        { task: task.location.key, error: messageOf(error) },
-        'the port of a task could not be released',
-      ),
-    );
-  const ports: TaskHook = {
-    async prepare(task, _onDoing, abort) {
-      const { nodeCount, spec } = task.assignment;
-      await readNetwork();
-      abort.throwIfAborted();
-      const problem = nodeCount > 1 ? rendezvous.endpointProblem(spec.network) : null;
-      if (problem !== null) throw new NotReady('rendezvous', problem);
-      // Of rank 0 it is the rendezvous'. The other ranks of a gang only answer their peers with it.
-      if (task.task.nodeRank !== 0 && nodeCount === 1) return;
-      const key = task.location.key as TaskKey;
-      if (held.has(key)) return;
-      const port = await rendezvous.hold(task.task).catch((error: unknown) => {
-        throw new NotReady('rendezvous', `no free port: ${messageOf(error)}`, { cause: error });
-      });
-      held.set(key, port);
-      if (abort.aborted) await release(task);
-      abort.throwIfAborted();
-    },
-    // The task's own listener takes the port over.
-    starting: release,
-    ended: releaseSoon,
-    removed: release,
-    closed: () => Promise.all([...held.values()].map((port) => port.release())).then(() => held.clear()),
-  };
-  return { ports, portOf: (task: TaskRef) => held.get(taskKey(task))?.port ?? null };
 }
 
 function lease({ leases }: HookParts): TaskHook {
